@@ -20,18 +20,18 @@ import (
 // claimProblem returns why the machine may not work with the VM that its annotations and spec name: its cluster works
 // under the id of another one, or another VCDMachine is the owner of the VM. The marker of the VM cannot show that:
 // copied objects name it, too.
-func (s *scope) claimProblem(ctx context.Context) (phases.Outcome, error) {
-	if out, err := ownership.Refuse(ctx, s.reconciler.Client, s.inputs.vcdCluster); err != nil || out != phases.Done {
+func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Outcome, error) {
+	if out, err := ownership.Refuse(ctx, c, in.vcdCluster); err != nil || out != phases.Done {
 		return out, err
 	}
-	owner, err := s.otherOwner(ctx)
+	owner, err := otherOwner(ctx, c, in.vcdMachine)
 	if err != nil || owner == nil {
 		return phases.Done, err
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 		"%s is the owner of the VM with annotation %s=%s: delete this copy, which leaves the VM alone, and create it "+
 			"without spec.providerID and without annotations of %s",
-		nameOf(owner, s.inputs.vcdMachine), infrav1.InstanceIDAnnotation, owner.Annotations[infrav1.InstanceIDAnnotation],
+		nameOf(owner, in.vcdMachine), infrav1.InstanceIDAnnotation, owner.Annotations[infrav1.InstanceIDAnnotation],
 		infrav1.GroupVersion.Group), nil
 }
 
@@ -43,18 +43,18 @@ func nameOf(m, on *infrav1.VCDMachine) string {
 	return "A VCDMachine of another namespace"
 }
 
-// otherOwner returns the VCDMachine that the VM belongs to rather than to the machine, nil if there is none.
-func (s *scope) otherOwner(ctx context.Context) (*infrav1.VCDMachine, error) {
-	rivals, err := ownership.Rivals(ctx, s.reconciler.Client, s.inputs.vcdMachine)
+// otherOwner returns the VCDMachine that the VM belongs to rather than to m, nil if there is none.
+func otherOwner(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (*infrav1.VCDMachine, error) {
+	rivals, err := ownership.Rivals(ctx, c, m)
 	if err != nil || len(rivals) == 0 {
 		return nil, err
 	}
-	mine, err := s.reconciler.claimOf(ctx, s.inputs.vcdMachine)
+	mine, err := claimOf(ctx, c, m)
 	if err != nil {
 		return nil, err
 	}
 	for _, rival := range rivals {
-		theirs, err := s.reconciler.claimOf(ctx, rival)
+		theirs, err := claimOf(ctx, c, rival)
 		if err != nil {
 			return nil, err
 		}
@@ -67,17 +67,17 @@ func (s *scope) otherOwner(ctx context.Context) (*infrav1.VCDMachine, error) {
 
 // claimOf returns what a VCDMachine proves about its right to a VM. The doubt about a cluster that is not found is its
 // machine's benefit.
-func (r *Reconciler) claimOf(ctx context.Context, m *infrav1.VCDMachine) (ownership.Claim, error) {
+func claimOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (ownership.Claim, error) {
 	claim := ownership.Claim{Machine: m}
-	cluster, err := util.GetClusterFromMetadata(ctx, r.Client, m.ObjectMeta)
+	cluster, err := util.GetClusterFromMetadata(ctx, c, m.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
 		return claim, fmt.Errorf("getting the Cluster of VCDMachine %s: %w", client.ObjectKeyFromObject(m), err)
 	}
-	vcdCluster, err := r.vcdClusterOf(ctx, m, cluster)
+	vcdCluster, err := vcdClusterOf(ctx, c, m, cluster)
 	if err != nil || vcdCluster == nil {
 		return claim, err
 	}
-	out, err := ownership.Refuse(ctx, r.Client, vcdCluster)
+	out, err := ownership.Refuse(ctx, c, vcdCluster)
 	claim.Refused = out != phases.Done
 	return claim, err
 }
@@ -89,18 +89,18 @@ func wasComplete(m *infrav1.VCDMachine) bool {
 
 // leavesVM reports whether the deletion of the machine leaves the VM, its vApp and its addresses alone, because they
 // are, or may be, another VCDMachine's.
-func (s *scope) leavesVM(ctx context.Context) (bool, error) {
-	m := s.inputs.vcdMachine
-	if s.inputs.vcdCluster != nil && !ownership.IsOriginalMachine(ownership.Claim{Machine: m}) {
-		out, err := ownership.Refuse(ctx, s.reconciler.Client, s.inputs.vcdCluster)
+func leavesVM(ctx context.Context, c client.Client, in *inputs) (bool, error) {
+	m := in.vcdMachine
+	if in.vcdCluster != nil && !ownership.IsOriginalMachine(ownership.Claim{Machine: m}) {
+		out, err := ownership.Refuse(ctx, c, in.vcdCluster)
 		if err != nil || out != phases.Done {
 			return true, err // The VM was created for a machine of the cluster that the id belongs to.
 		}
 	}
-	if owner, err := s.otherOwner(ctx); err != nil || owner != nil {
+	if owner, err := otherOwner(ctx, c, m); err != nil || owner != nil {
 		return owner != nil, err
 	}
-	rivals, err := ownership.Rivals(ctx, s.reconciler.Client, m)
+	rivals, err := ownership.Rivals(ctx, c, m)
 	if err != nil {
 		return false, err
 	}

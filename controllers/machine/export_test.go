@@ -36,22 +36,23 @@ var (
 // NewScope returns a scope that has observed nothing yet but VMs of the machine's name.
 func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, found ...vcd.Ref) *scope {
 	s := r.newScope(inputs{vcdMachine: m, vcdCluster: c})
-	s.placement.networks = make([]vcd.Network, 1)
-	s.found = found
+	s.target.networks = make([]vcd.Network, 1)
+	s.creation.found = found
 	return s
 }
 
 func (s *scope) Key() string          { return s.inputs.key() }
 func (s *scope) Line() string         { return s.inputs.queueName() }
-func (s *scope) Member() batch.Member { return s.creation.member() }
+func (s *scope) Member() batch.Member { return newCreator(s).member() }
 
 func (s *scope) Batch(ctx context.Context, members ...batch.Member) ([]batch.Member, error) {
 	s.creation.current = batch.Batch{Members: members}
-	return s.creation.batch(ctx, func(batch.Member) bool { return true })
+	return newCreator(s).batch(ctx, func(batch.Member) bool { return true })
 }
 
 func (s *scope) ObserveRenamed(ctx context.Context) (phases.Outcome, error) {
-	return s.observer.observeRenamed(ctx)
+	_, out, err := newObserver(s).observeRenamed(ctx)
+	return out, err
 }
 
 func (r *Reconciler) Batches() *batch.Queues { return &r.batches }

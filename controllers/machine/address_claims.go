@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// reconcileAddressesClaimed makes sure, before the VM is made, that those of its addresses which VCD neither assigns
+// nor leases are known, fit their networks, and are free.
+func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.inputs.cameUp() {
+		return phases.Done, nil
+	}
+	c := newClaims(s)
+	static, held, out, err := c.ensure(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.target.static = static
+	if s.inputs.vmID() == "" {
+		wished := s.target.wished()
+		if out := nics.Problem(wished); out != phases.Done {
+			s.session.Refresh() // The network may be corrected in VCD.
+			return out, nil
+		}
+		if out, err := newAddressCheck(s).free(ctx, wished); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	return c.hold(ctx, held)
+}
+
+// Claims claims the addresses of a machine from pools, and releases them.
+type claims struct {
+	inputs *inputs
+	claims ipam.Claims
+}
+
+func newClaims(s *scope) claims {
+	m := s.inputs.vcdMachine
+	return claims{
+		inputs: &s.inputs,
+		claims: ipam.Claims{
+			Client:  s.reconciler.Client,
+			Live:    s.reconciler.Live,
+			Owner:   m,
+			ID:      m.Annotations[infrav1.InstanceIDAnnotation],
+			Cluster: m.Labels[clusterv1.ClusterNameLabel],
+		},
+	}
+}
+
+// ensure returns the static addresses of each NIC, and claims those of pools: all at once, so that pools work in
+// parallel.
+func (c claims) ensure(ctx context.Context) (static [][]nics.Static, held []ipam.Address, _ phases.Outcome, _ error) {
+	var pending phases.Outcome
+	for i, wanted := range c.wanted() {
+		ofNIC := nics.Manual(i, c.inputs.vcdMachine.Spec.Networks[i])
+		for _, claim := range wanted {
+			address, out, err := c.claims.Ensure(ctx, claim)
+			if err != nil {
+				return nil, nil, phases.Done, err
+			}
+			if out != phases.Done && (pending == phases.Done || out.Problem && !pending.Problem) {
+				pending = out
+			}
+			held = append(held, address)
+			ofNIC = append(ofNIC, nics.Static{
+				Addr:    address.Addr,
+				Bits:    address.Bits,
+				Gateway: address.Gateway,
+				From:    "IPAddressClaim " + claim.Name,
+				Remedy: fmt.Sprintf("correct %s %s, then delete IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name,
+					claim.Name),
+			})
+		}
+		static = append(static, ofNIC)
+	}
+	return static, held, pending, nil
+}
+
+// hold keeps the claimed addresses from being released before the VM is gone.
+func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Outcome, error) {
+	for _, address := range held {
+		switch err := c.claims.Hold(ctx, address); {
+		case apierrors.IsConflict(err):
+			return phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
+				"Waiting for a change of an IPAddress to be seen"), nil
+		case err != nil:
+			return phases.Done, err
+		}
+	}
+	return phases.Done, nil
+}
+
+// lost returns whether a claim of an address that the guest uses is gone.
+func (c claims) lost(ctx context.Context) (warning phases.Outcome, _ error) {
+	for _, wanted := range c.wanted() {
+		for _, claim := range wanted {
+			out, err := c.claims.Kept(ctx, claim)
+			if err != nil || out.Problem {
+				return out, err
+			}
+			warning = cmp.Or(warning, out)
+		}
+	}
+	return warning, nil
+}
+
+// release frees the addresses of a machine whose VM is gone.
+func (c claims) release(ctx context.Context) error {
+	var names []string
+	for _, wanted := range c.wanted() {
+		for _, claim := range wanted {
+			names = append(names, claim.Name)
+		}
+	}
+	return c.claims.Release(ctx, names...)
+}
+
+// wanted returns the claims of each NIC.
+func (c claims) wanted() [][]ipam.Claim {
+	all := make([][]ipam.Claim, len(c.inputs.vcdMachine.Spec.Networks))
+	for i, nic := range c.inputs.vcdMachine.Spec.Networks {
+		for j, pool := range nic.PoolRefs {
+			all[i] = append(all[i], ipam.Claim{
+				Name:  fmt.Sprintf("%s-%d-%d", c.inputs.vcdMachine.Name, i, j),
+				Pool:  pool,
+				Field: fmt.Sprintf("spec.networks[%d].poolRefs[%d]", i, j),
+				InUse: c.inputs.mayHaveVM(),
+			})
+		}
+	}
+	return all
+}
+
+// An addressCheck checks that the static addresses of a machine are free.
+type addressCheck struct {
+	client  client.Client
+	session *session.Session
+	inputs  *inputs
+}
+
+func newAddressCheck(s *scope) addressCheck {
+	return addressCheck{client: s.reconciler.Client, session: s.session, inputs: &s.inputs}
+}
+
+// free returns why an address is not free: it is the virtual IP of a cluster, or used in VCD.
+func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Outcome, error) {
+	for _, nic := range wished {
+		if len(nic.Static) == 0 {
+			continue
+		}
+		if out, err := a.announced(ctx, nic); err != nil || out != phases.Done {
+			return out, err
+		}
+		hosts, err := a.session.RecentHostsOn(ctx, nic.Network.Ref)
+		if err != nil {
+			return session.Unread(err, "Reading which addresses of network "+nic.Network.Name+" are used")
+		}
+		if out := nic.Taken(hosts, a.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]); out != phases.Done {
+			return out, nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// announced returns which cluster has an address of a NIC as its virtual IP: that of the machine, or another one in the
+// network of the NIC.
+func (a addressCheck) announced(ctx context.Context, nic nics.NIC) (phases.Outcome, error) {
+	list := &infrav1.VCDClusterList{}
+	if err := a.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for i := range list.Items {
+		c := &list.Items[i]
+		if c.UID != a.inputs.vcdCluster.UID && !virtualip.Shares(a.inputs.vcdCluster, c, nic.Network.ID) {
+			continue
+		}
+		out := nic.Announced(virtualip.Of(c), session.NameFor(a.inputs.vcdMachine, c))
+		if out != phases.Done {
+			return out, nil
+		}
+	}
+	return phases.Done, nil
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"cmp"
+	"context"
+
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileBootstrapDataRemoved makes sure, once the guest has become a Node, that its bootstrap data is gone from the
+// VM. The guest removes it itself; if it did not, or if it is back when the VM is off, we do.
+func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Outcome, error) {
+	machine := s.inputs.machine
+	switch removed := s.inputs.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation]; {
+	case removed == removedWhileOff, removed != "" && !s.vm.isOff() && !bootedSince(machine, removed):
+		return phases.Done, nil
+	case s.vm.row == nil || machine == nil || !machine.Status.NodeRef.IsDefined():
+		return phases.Wait(0, infrav1.WaitingForNodeReason, "Waiting for the guest to become a Node"), nil
+	}
+	r := removal{
+		session:  s.session,
+		inputs:   &s.inputs,
+		observer: newObserver(s),
+		tasks:    newTasks(s),
+		recorder: s.reconciler.Recorder,
+	}
+	if out, _ := r.tasks.settle(stepClear); out != phases.Done {
+		return out, nil
+	}
+	return r.clear(ctx)
+}
+
+// removedWhileOff is the value of the annotation after the VM was seen without bootstrap data while it was off: what
+// the guest itself changes lasts only until then.
+const removedWhileOff = "PoweredOff"
+
+// A removal removes bootstrap data that the guest left.
+type removal struct {
+	session  *session.Session
+	inputs   *inputs
+	observer observer
+	tasks    tasks
+	recorder events.EventRecorder
+}
+
+// clear reads the VM, and removes its bootstrap data if it is there.
+func (r removal) clear(ctx context.Context) (phases.Outcome, error) {
+	vm, out, err := r.observer.owned(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	switch {
+	case !guestinfo.Redacted(vm.ExtraConfig):
+	case vm.ExtraConfig[guestinfo.KeyMetadata] == "":
+		return r.tasks.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra "+
+			"configuration of VM %s, in which bootstrap data may still be: grant the user of the identity the right "+
+			"to see it", vm.Name)), nil
+	default:
+		noteRemoved(r.inputs, vm)
+		return phases.Done, nil
+	}
+	if len(vm.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+			nil
+	}
+	return r.tasks.write(stepClear, func() (vcd.Task, error) {
+		ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
+		task, err := r.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
+		if err == nil {
+			bootstrapDataRemoved(r.recorder, r.inputs.vcdMachine)
+		}
+		return task, err
+	})
+}
+
+// noteRemoved notes that a VM that was just read shows no bootstrap data.
+func noteRemoved(in *inputs, vm vcd.VM) {
+	value := cmp.Or(bootID(in.machine), "true")
+	if vm.Status == vcd.StatusPoweredOff {
+		value = removedWhileOff
+	}
+	notes.Set(in.vcdMachine, infrav1.BootstrapDataRemovedAnnotation, value)
+}
+
+// bootedSince reports whether the guest booted since bootstrap data was noted as removed. VCD's inventory does not show
+// that a VM was powered off and on again, and what the guest changed is lost by that.
+func bootedSince(machine *clusterv1.Machine, noted string) bool {
+	now := bootID(machine)
+	return now != "" && now != noted
+}
+
+// bootID identifies the boot of the machine's Node; empty if it is not known.
+func bootID(machine *clusterv1.Machine) string {
+	if machine == nil || machine.Status.NodeInfo == nil {
+		return ""
+	}
+	return machine.Status.NodeInfo.BootID
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileAsSpecified compares the VM with what it was created like, and grows its disk.
+func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := newComparison(s)
+	if s.vm.row == nil { // It was created in this pass, or the one before.
+		c.recordNew()
+		return phases.Done, nil
+	}
+	made, ok := s.inputs.made()
+	if ok && made.Differs {
+		c.readAgain(ctx)
+	}
+	if !ok {
+		if s.vm.known() == nil {
+			return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+				"VM %s was not read yet, which it will be compared with", s.vm.row.Name), nil
+		}
+		made = drift.From(*s.vm.known(), s.vm.row.VDC.ID)
+		c.recordMade(made)
+	}
+	if s.complete || driftInReady(s.inputs.vcdMachine) {
+		if out, err := c.growDisk(ctx, &made); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	return c.compare(made), nil
+}
+
+// A comparison compares the VM with what it was created like, and grows its disk.
+type comparison struct {
+	session  *session.Session
+	inputs   *inputs
+	vdc      vcd.VDC
+	vm       *vmState
+	observer observer
+	disks    disks
+	tasks    tasks
+	recorder events.EventRecorder
+	now      func() time.Time
+}
+
+func newComparison(s *scope) comparison {
+	return comparison{
+		session:  s.session,
+		inputs:   &s.inputs,
+		vdc:      s.target.vdc,
+		vm:       s.vm,
+		observer: newObserver(s),
+		disks:    newDisks(s),
+		tasks:    newTasks(s),
+		recorder: s.reconciler.Recorder,
+		now:      s.now,
+	}
+}
+
+// recordNew stores what a VM that was just created is like.
+func (c comparison) recordNew() {
+	if _, ok := c.inputs.made(); ok || c.vm.now() == nil {
+		return
+	}
+	vm := *c.vm.now()
+	c.recordMade(drift.From(vm, c.vdc.ID))
+	vm.ExtraConfig = nil
+	c.observer.keep(vm)
+}
+
+// readAgain reads a VM that differed, when that is due: its row in the inventory does not show all that a user may set
+// back, such as the marker.
+func (c comparison) readAgain(ctx context.Context) {
+	if c.vm.known() == nil || c.vm.current || c.vm.row.Busy || c.now().Before(c.vm.readNext) {
+		return
+	}
+	if err := c.observer.read(ctx); err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", c.vm.row.ID, "reason", err.Error())
+	}
+}
+
+// growDisk takes the next step towards a first disk as large as wished. The VM keeps running; its guest has to grow the
+// file system.
+func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outcome, error) {
+	if out := c.disks.awaitConsolidation(); out != phases.Done {
+		return out, nil
+	}
+	out, ended := c.tasks.settle(stepGrow)
+	if out != phases.Done {
+		return out, nil
+	}
+	wished := session.DiskMiB(c.inputs.vcdMachine)
+	if ended {
+		diskGrown(c.recorder, c.inputs.vcdMachine, c.inputs.vcdMachine.Spec.DiskSize.String())
+		if err := c.observer.read(ctx); err != nil {
+			return session.Unread(err, "Reading VM "+c.vm.row.Name)
+		}
+	}
+	switch {
+	case wished <= made.DiskMiB:
+		return phases.Done, nil
+	case c.vm.known() == nil && c.vm.row.Busy:
+		return c.awaitOtherTask(), nil
+	case c.vm.known() == nil:
+		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
+			"The disk of VM %s could not be read yet, which is to grow", c.vm.row.Name), nil
+	}
+	return c.growDiskTo(ctx, wished, made)
+}
+
+// growDiskTo asks for a first disk of a size, unless it has it.
+func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Made) (phases.Outcome, error) {
+	switch has := drift.FirstDisk(*c.vm.known()); {
+	case has.SizeMiB == wished:
+		made.DiskMiB = wished
+		c.recordMade(*made)
+		return phases.Done, nil
+	case has.SizeMiB > wished || has.ID == "":
+		return phases.Done, nil // Reported as a difference.
+	case c.vm.row.Busy:
+		return c.awaitOtherTask(), nil
+	}
+	vm, out, err := c.observer.owned(ctx)
+	switch {
+	case out.Reason == infrav1.NotOursReason:
+		return phases.Done, nil // Reported as a difference.
+	case err != nil || out != phases.Done:
+		return out, err
+	case len(vm.Tasks) > 0:
+		return c.awaitOtherTask(), nil
+	}
+	return c.disks.growLater(ctx, vm.ID, wished)
+}
+
+// awaitOtherTask waits for the end of a task on the VM that is not followed.
+func (c comparison) awaitOtherTask() phases.Outcome {
+	c.session.Invalidate(c.vdc) // The next query shows its end.
+	return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.row.Name)
+}
+
+// compare reports the differences. That there are any is recorded: a new process then reads the VM at once.
+func (c comparison) compare(made drift.Made) phases.Outcome {
+	found := made.Differences(drift.Observed{
+		Name:      c.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation],
+		Row:       *c.vm.row,
+		VM:        c.vm.known(),
+		Marker:    c.inputs.marker(),
+		WishedMiB: session.DiskMiB(c.inputs.vcdMachine),
+	})
+	if differs := len(found) > 0; differs != made.Differs && (differs || c.vm.known() != nil) {
+		made.Differs = differs
+		c.recordMade(made)
+	}
+	if len(found) == 0 {
+		return phases.Done
+	}
+	if again := c.now().Add(inventoryEvery); c.vm.readNext.IsZero() || c.vm.readNext.After(again) {
+		c.vm.readNext = again
+	}
+	reason, message := drift.Summary(found)
+	return phases.Fail(max(c.vm.readNext.Sub(c.now()), session.BusyPoll), reason, "%s. Set it back in VCD, or replace the machine, or remove annotation %s from the "+
+		"VCDMachine to take the VM as it is",
+		message, infrav1.VMRecordedAnnotation)
+}
+
+// recordMade stores what the VM was created like.
+func (c comparison) recordMade(made drift.Made) {
+	notes.Set(c.inputs.vcdMachine, infrav1.VMRecordedAnnotation, made.String())
+}
+
+// driftInReady reports whether a machine is not ready when its VM was changed.
+func driftInReady(m *infrav1.VCDMachine) bool {
+	return m.Annotations[infrav1.DriftInReadyAnnotation] == "true"
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A creation is what a pass knows of the creation of the machine's VM.
+type creation struct {
+	found   []vcd.Ref      // VMs of the machine's name or marker, while none is recorded
+	pending phases.Outcome // why the VM does not exist yet
+	vApp    *vcd.VApp      // as it is now, if VMs are missing in it
+	joined  bool           // another machine may create the VM
+	current batch.Batch    // what this pass creates
+}
+
+// release ends the batch.
+func (c *creation) release() {
+	if c.current.End != nil {
+		c.current.End()
+	}
+	c.current = batch.Batch{}
+}
+
+// A creator creates VMs in the machine's vApp, its own among them.
+type creator struct {
+	session     *session.Session
+	inputs      *inputs
+	vdc         vcd.VDC
+	pass        *creation
+	design      design
+	layout      layout
+	leftovers   leftovers
+	requests    requests
+	records     *records
+	observer    observer
+	tasks       tasks
+	recorder    events.EventRecorder
+	now         func() time.Time
+	gatherFor   time.Duration // how long to wait for machines to create together
+	gatherSince *time.Time    // when the machine first required its VM to be created
+}
+
+func newCreator(s *scope) creator {
+	return creator{
+		session:     s.session,
+		inputs:      &s.inputs,
+		vdc:         s.target.vdc,
+		pass:        &s.creation,
+		design:      design{inputs: &s.inputs, target: &s.target},
+		layout:      newLayout(s),
+		leftovers:   newLeftovers(s),
+		requests:    requests{client: s.reconciler.Client, live: s.reconciler.Live},
+		records:     s.records,
+		observer:    newObserver(s),
+		tasks:       newTasks(s),
+		recorder:    s.reconciler.Recorder,
+		now:         s.now,
+		gatherFor:   cmp.Or(s.reconciler.Gather, defaultGather),
+		gatherSince: &s.state.gatherSince,
+	}
+}
+
+// defaultGather is how long the first machine waits for others: several VMs in one request take little longer than one,
+// and those that come later wait for the end of it.
+const defaultGather = time.Second
+
+// gather returns how long the machine waits for others to share its request; never in a vApp of its own.
+func (c creator) gather() time.Duration {
+	if vapp.PerMachine(c.inputs.vcdCluster) {
+		return 0
+	}
+	if c.gatherSince.IsZero() {
+		*c.gatherSince = c.now()
+	}
+	return c.gatherSince.Add(c.gatherFor).Sub(c.now())
+}
+
+// member returns the machine as a member of a batch.
+func (c creator) member() batch.Member {
+	return batch.Member{
+		Key:     c.inputs.key(),
+		Machine: client.ObjectKeyFromObject(c.inputs.vcdMachine),
+		Spec:    c.design.vm(),
+		Alone:   c.tasks.backoff.creating(),
+		Follow:  func(what string, t vcd.Task) { c.tasks.follow(step(what), t) },
+		Wake:    c.tasks.wake,
+	}
+}
+
+// batch returns the members whose VMs one request creates: the machine's own, and those of its cluster that suit. That
+// VCD is asked to create them is stored on each VCDMachine before: from then on a VM that is not shown may exist.
+func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]batch.Member, error) {
+	if !vapp.PerMachine(c.inputs.vcdCluster) || c.inputs.zoneName() != "" {
+		if err := c.records.noteVApps(ctx); err != nil {
+			return nil, err
+		}
+	}
+	at := c.now().UTC().Format(time.RFC3339)
+	var members []batch.Member
+	names := map[string]bool{c.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
+	for _, m := range c.pass.current.Members {
+		if !c.includes(m, names, suits) {
+			continue
+		}
+		names[m.Spec.Name] = true
+		var err error
+		switch m.First, err = c.requests.note(ctx, m, at); {
+		case err == nil:
+			members = append(members, m)
+		case m.Key == c.inputs.key():
+			return nil, err
+		default:
+			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
+		}
+	}
+	notes.Set(c.inputs.vcdMachine, infrav1.CreationRequestedAnnotation, at)
+	return members, nil
+}
+
+// includes reports whether the request is for m, too, beside members of some names. A naming template may give two
+// machines one name: the second gets a conflict in a batch of its own.
+func (c creator) includes(m batch.Member, names map[string]bool, suits func(batch.Member) bool) bool {
+	if m.Key == c.inputs.key() {
+		return true
+	}
+	return !names[m.Spec.Name] && ofCluster(m, c.inputs.vcdCluster.Spec.InfraID) && suits(m)
+}
+
+// ofCluster reports whether c is a VM of the cluster with an id.
+func ofCluster(c batch.Member, id string) bool {
+	marker, ok := vcd.ParseMarker(c.Spec.Description)
+	return ok && marker.Cluster == id
+}
+
+// room returns how many VMs the vApp takes yet.
+func (c creator) room() int {
+	if c.pass.vApp == nil {
+		return vapp.MaxVMs
+	}
+	return vapp.MaxVMs - len(c.pass.vApp.VMs)
+}
+
+// whileRoom returns a condition for members of a batch beside the machine, which holds for as many as the vApp takes.
+func (c creator) whileRoom(suits func(batch.Member) bool) func(batch.Member) bool {
+	left := c.room() - 1
+	return func(m batch.Member) bool {
+		if left <= 0 || !suits(m) {
+			return false
+		}
+		left--
+		return true
+	}
+}
+
+// refused ends a request to create members that VCD refused.
+func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Outcome,
+	error,
+) {
+	if slices.Contains(c.requests.withdraw(ctx, members, err), c.inputs.key()) {
+		delete(c.inputs.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
+	}
+	return c.tasks.refuse(what, err)
+}
+
+// specs returns the VMs of machines.
+func specs(machines []batch.Member) []vcd.VMSpec {
+	result := make([]vcd.VMSpec, 0, len(machines))
+	for _, c := range machines {
+		result = append(result, c.Spec)
+	}
+	return result
+}

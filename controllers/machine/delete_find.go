@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"errors"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// find returns the VM, or nil if it is proved gone or was never created.
+func (d deletion) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+	if id := d.inputs.vmID(); id != "" {
+		return d.findRecorded(ctx, id)
+	}
+	vApp, err := d.session.FindVApp(ctx, d.vdc, d.inputs.vAppName())
+	marker, _ := vcd.ParseMarker(vApp.Description)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound), err == nil && marker.Cluster != d.inputs.vcdCluster.Spec.InfraID:
+		return d.findUnrecorded(ctx)
+	case err != nil:
+		out, err := session.Unread(err, "Reading vApp "+d.inputs.vAppName())
+		return nil, out, err
+	case len(vApp.Tasks) > 0:
+		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			"Waiting for another task on vApp %s, which may create the VM", vApp.Name), nil
+	}
+	return d.findByName(ctx, vApp)
+}
+
+// findRecorded returns the recorded VM, or nil if it is gone.
+func (d deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Outcome, error) {
+	vm, out, err := d.lost(id).find(ctx)
+	switch {
+	case vm != nil:
+		return vm, d.ownershipProblem(*vm), nil
+	case err == nil && out == phases.Done:
+		vmDeleted(d.recorder, d.inputs.vcdMachine, id)
+	}
+	return nil, out, err
+}
+
+// ownershipProblem returns why a VM without this machine's marker is not touched.
+func (d deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
+	if d.inputs.marks(vm.Description) {
+		return phases.Done
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s",
+		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer)
+}
+
+// findByName returns the VM in vApp that has the machine's name and marker, else one of its marker.
+func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+	name := d.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	for _, ref := range vApp.VMs {
+		if ref.Name != name {
+			continue
+		}
+		vm, err := d.session.VM(ctx, ref.ID)
+		if err != nil {
+			out, err := session.Unread(err, "Reading VM "+name)
+			return nil, out, err
+		}
+		if d.inputs.marks(vm.Description) {
+			absence.Forget(d.inputs.vcdMachine)
+			return &vm, phases.Done, nil
+		}
+		vmLeft(d.recorder, d.inputs.vcdMachine, name)
+	}
+	return d.findByMark(ctx, vApp)
+}
+
+// findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to create
+// it.
+func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
+		return nil, phases.Done, err
+	}
+	vm, out, err := d.observer.findRenamed(ctx, vApp)
+	if err != nil || out != phases.Done || vm != nil {
+		return vm, out, err
+	}
+	return d.lost("").find(ctx)
+}
+
+// findUnrecorded decides whether a VM whose vApp is not found was never created: a request to create it whose answer
+// was lost may still be in progress.
+func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
+		return nil, phases.Done, err
+	}
+	return d.lost("").find(ctx)
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
+// cluster.
+func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.inputs.vcdCluster == nil || !vapp.PerMachine(s.inputs.vcdCluster) || !s.inputs.mayHaveVM() {
+		return phases.Done, nil
+	}
+	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
+		return phases.Done, err
+	}
+	out, err := deleteOwnVApp(ctx, s)
+	return vapp.OrKeep(ctx, s.reconciler.Recorder, s.inputs.vcdMachine, "VCDMachine", s.inputs.vAppName(), out, err)
+}
+
+// deleteOwnVApp takes the next step of deleting the vApp that is the machine's alone. It does not wait for a task of
+// ours if a person leaves the vApp: VCD may never answer for it.
+func deleteOwnVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.session == nil {
+		if out, err := openForDeletion(ctx, s); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	d := newVAppDeletion(s)
+	out, ended := d.tasks.settle(stepDeleteVApp)
+	if out != phases.Done && !vapp.IsKept(s.inputs.vcdMachine) {
+		return out, nil
+	}
+	return d.next(ctx, ended)
+}
+
+// A vAppDeletion removes the vApp of a machine that had its own.
+type vAppDeletion struct {
+	session  *session.Session
+	inputs   *inputs
+	vdc      vcd.VDC
+	records  *records
+	tasks    tasks
+	recorder events.EventRecorder
+	now      func() time.Time
+}
+
+func newVAppDeletion(s *scope) vAppDeletion {
+	return vAppDeletion{
+		session:  s.session,
+		inputs:   &s.inputs,
+		vdc:      s.target.vdc,
+		records:  s.records,
+		tasks:    newTasks(s),
+		recorder: s.reconciler.Recorder,
+		now:      s.now,
+	}
+}
+
+// next deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
+func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Outcome, error) {
+	name := d.inputs.vAppName()
+	vApp, err := d.session.FindVApp(ctx, d.vdc, name)
+	if err == nil && d.ownsVApp(vApp) {
+		return d.remove(ctx, vApp)
+	}
+	if err != nil && !errors.Is(err, vcd.ErrNotFound) {
+		return session.Unread(err, "Reading vApp "+name)
+	}
+	renamed, found, errRenamed := d.renamedVApp(ctx)
+	switch {
+	case errRenamed != nil:
+		return session.Unread(errRenamed, "Reading the vApp that was "+name)
+	case found:
+		return d.remove(ctx, renamed)
+	case err == nil:
+		vapp.Left(d.recorder, d.inputs.vcdMachine, vApp.Name)
+		return phases.Done, nil
+	case ended:
+		return phases.Done, nil
+	}
+	return d.missingVApp(ctx, name)
+}
+
+// missingVApp decides whether a vApp that VCD does not show is gone.
+func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Outcome, error) {
+	lost := absence.VApp{Name: name, VDC: d.vdc}
+	if id := d.inputs.madeIn(); id != "" {
+		lost.IDs = []string{id}
+	}
+	return lost.Gone(ctx, d.session, d.inputs.vcdMachine, d.now())
+}
+
+// renamedVApp finds the vApp that was created for the machine and renamed.
+func (d vAppDeletion) renamedVApp(ctx context.Context) (vApp vcd.VApp, found bool, err error) {
+	id := d.inputs.madeIn()
+	if id == "" {
+		return vcd.VApp{}, false, nil
+	}
+	vApp, err = d.session.VApp(ctx, id)
+	if absence.Invisible(err) {
+		return vcd.VApp{}, false, nil
+	}
+	return vApp, err == nil && d.ownsVApp(vApp), err
+}
+
+// ownsVApp reports whether a vApp is the machine's alone.
+func (d vAppDeletion) ownsVApp(vApp vcd.VApp) bool {
+	return d.inputs.marks(vApp.Description)
+}
+
+// remove takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
+// with it, which is stored first.
+func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+	others := vapp.Names(vApp.VMs)
+	switch {
+	case vapp.Hangs(d.inputs.vcdMachine, d.now(), vApp.Tasks...):
+		return vapp.StillHeld(vApp.Name), nil
+	case len(vApp.Tasks) > 0 && (len(others) == 0 || !vapp.IsKept(d.inputs.vcdMachine)):
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s",
+			vApp.Name), nil
+	case len(others) > 0:
+		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
+			"vApp %s holds VMs that are not this machine's: move or delete %s", vApp.Name, phases.Few(others)), nil
+	}
+	if err := d.records.noteOnce(ctx, infrav1.VMGoneAnnotation, "true"); err != nil {
+		return phases.Done, err
+	}
+	task, err := d.session.DeleteVApp(ctx, vApp.ID)
+	return d.tasks.started(stepDeleteVApp, task, err)
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
+)
+
+// A design is what the machine's VM is to be.
+type design struct {
+	inputs *inputs
+	target *target
+}
+
+// vm is the VM that VCD is asked for.
+func (d design) vm() vcd.VMSpec {
+	name := d.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	p := d.target
+	return vcd.VMSpec{
+		Name:            name,
+		Description:     d.inputs.marker().String(),
+		Template:        p.template,
+		NICs:            d.nics(),
+		SizingPolicy:    p.sizing,
+		PlacementPolicy: p.policy,
+		StorageProfile:  p.storage,
+		ComputerName:    vmname.ComputerName(name),
+	}
+}
+
+func (d design) nics() []vcd.NIC {
+	var result []vcd.NIC
+	for _, nic := range d.target.wished() {
+		result = append(result, nic.VCD())
+	}
+	return result
+}
+
+// networks returns the networks of the machine, each once.
+func (d design) networks() []vcd.Ref {
+	var refs []vcd.Ref
+	for _, n := range d.target.networks {
+		if !slices.Contains(refs, n.Ref) {
+			refs = append(refs, n.Ref)
+		}
+	}
+	return refs
+}
+
+// sameNetworks reports whether c needs no other networks than the machine.
+func (d design) sameNetworks(c batch.Member) bool {
+	return !slices.ContainsFunc(c.Spec.NICs, func(nic vcd.NIC) bool {
+		return !slices.ContainsFunc(d.target.networks, func(n vcd.Network) bool { return n.Name == nic.Network })
+	})
+}

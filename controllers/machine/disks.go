@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Disks gives VMs disks of the wished size. VCD changes no disk of a linked clone before it was consolidated.
+type disks struct {
+	session  *session.Session
+	inputs   *inputs
+	target   *target
+	vm       *vmState
+	tasks    tasks
+	recorder events.EventRecorder
+}
+
+func newDisks(s *scope) disks {
+	return disks{
+		session:  s.session,
+		inputs:   &s.inputs,
+		target:   &s.target,
+		vm:       s.vm,
+		tasks:    newTasks(s),
+		recorder: s.reconciler.Recorder,
+	}
+}
+
+// missing returns the additional disks that a VM which never ran does not have yet. They come in order, behind those of
+// its template.
+func (d disks) missing(vm vcd.VM) []vcd.NewDisk {
+	has := -d.target.template.Disks
+	for _, disk := range vm.Disks {
+		if disk.Independent == nil {
+			has++
+		}
+	}
+	return d.target.disks[min(max(has, 0), len(d.target.disks)):]
+}
+
+// await waits for the steps of prepare.
+func (d disks) await() phases.Outcome {
+	if out := d.awaitConsolidation(); out != phases.Done {
+		return out
+	}
+	out, ended := d.tasks.settle(stepGrow)
+	if ended {
+		d.vm.current = false // It is read again, with its new disk.
+	}
+	return out
+}
+
+func (d disks) awaitConsolidation() phases.Outcome {
+	out, ended := d.tasks.settle(stepConsolidate)
+	if ended {
+		d.vm.consolidated = true
+		vmConsolidated(d.recorder, d.inputs.vcdMachine)
+	}
+	return out
+}
+
+// prepare takes the next step towards the wished size of a linked clone's first disk, before anything else is written
+// to it. The disks of other VMs grow by the request that writes the bootstrap data.
+func (d disks) prepare(ctx context.Context) (phases.Outcome, error) {
+	vm := d.vm.now()
+	wished := session.DiskMiB(d.inputs.vcdMachine)
+	if !d.target.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= wished {
+		return phases.Done, nil
+	}
+	if out, err := d.consolidate(ctx, vm.ID); err != nil || out != phases.Done {
+		return out, err
+	}
+	return d.grow(ctx, vm.ID, wished)
+}
+
+// growLater takes the next step towards the wished size of the first disk of a VM that ran. Its VDC was not looked up
+// for it.
+func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (phases.Outcome, error) {
+	vdc, err := d.session.FindVDC(ctx, d.target.vdc.ID)
+	if err != nil {
+		return session.AskProblem(err)
+	}
+	d.target.vdc = vdc
+	if vdc.FastProvisioning {
+		if out, err := d.consolidate(ctx, vmID); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	return d.grow(ctx, vmID, wishedMiB)
+}
+
+// consolidate makes sure that a VM of a VDC with fast provisioning is no linked clone any more. VCD does not show
+// whether it is one, and has nothing to do if it is not.
+func (d disks) consolidate(ctx context.Context, vmID string) (phases.Outcome, error) {
+	if d.vm.consolidated {
+		return phases.Done, nil
+	}
+	if out, err := consolidationProblem(ctx, d.session, d.target.vdc); err != nil || out != phases.Done {
+		return out, err
+	}
+	return d.tasks.write(stepConsolidate, func() (vcd.Task, error) {
+		ctrl.LoggerFrom(ctx).Info("Consolidating VM", "vm", vmID)
+		return d.session.Consolidate(ctx, vmID)
+	})
+}
+
+func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.Outcome, error) {
+	return d.tasks.write(stepGrow, func() (vcd.Task, error) {
+		ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vmID, "diskMiB", wishedMiB)
+		return d.session.ReconfigureVM(ctx, vmID, vcd.VMChange{DiskMiB: wishedMiB})
+	})
+}
+
+// consolidationProblem returns why no disk of a linked clone can grow: the right to consolidate is missing.
+func consolidationProblem(ctx context.Context, opened *session.Session, vdc vcd.VDC) (phases.Outcome, error) {
+	may, err := opened.MayHave(ctx, vcd.RightConsolidate)
+	switch {
+	case err != nil:
+		return session.AskProblem(err)
+	case !may:
+		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
+			"VDC %s has fast provisioning: disks grow only after their VM was consolidated. Grant right %q to the user of "+
+				"the identity, leave out spec.diskSize, or have fast provisioning turned off", vdc.Name, vcd.RightConsolidate), nil
+	}
+	return phases.Done, nil
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// joinEndpoint makes a control plane a member of its cluster's endpoint.
+func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+	e := newEndpointMember(s)
+	address, out, err := e.address(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	joins := address != s.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
+	if joins { // Not the address of another's VM.
+		if out, err := e.observer.ensureOwned(ctx); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	request := endpointRequest(s)
+	if !s.inputs.provisioned() || joins {
+		request.Session, out, err = openCluster(ctx, s.reconciler, &s.inputs)
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	return s.reconciler.Endpoints.Join(ctx, request, address, s.inputs.provisioned(), s.records.save)
+}
+
+// leaveEndpoint makes sure that a machine is no member of its cluster's endpoint any more, unless its VM is declared
+// gone, or a person leaves load balancers in VCD: then the cluster takes it out. A cluster that was never complete here
+// may be a copy, whose id names the endpoint of the original. One that is deleted, and whose gateway is not recorded,
+// removes its endpoint later.
+func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+	request := endpointRequest(s)
+	c := s.inputs.vcdCluster
+	if request.Owner == nil || !ptr.Deref(c.Status.Initialization.Provisioned, false) ||
+		request.Gateway == "" && !c.DeletionTimestamp.IsZero() ||
+		s.inputs.vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true" ||
+		c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
+		return phases.Done, nil
+	}
+	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
+		return phases.Done, err // The member is the machine's that owns the VM.
+	}
+	opened, out, err := openCluster(ctx, s.reconciler, &s.inputs)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	request.Session = opened
+	out, err = s.reconciler.Endpoints.Leave(ctx, request)
+	if out.Problem {
+		out.Message += fmt.Sprintf(". To delete the machine while it is a member, annotate the VCDCluster with %s=true",
+			infrav1.KeepLoadBalancersAnnotation)
+	}
+	return out, err
+}
+
+// endpointRequest is what the machine asks of its cluster's endpoint. The session is the caller's to add.
+func endpointRequest(s *scope) edgeendpoint.Request {
+	gateway, _ := edgeendpoint.Of(s.inputs.vcdCluster)
+	return edgeendpoint.Request{
+		Client:  s.reconciler.Client,
+		Cluster: s.inputs.vcdCluster,
+		Owner:   s.inputs.cluster,
+		Machine: s.inputs.vcdMachine,
+		Gateway: gateway,
+		Wake:    s.wake(),
+		Now:     s.now(),
+	}
+}
+
+// An endpointMember chooses the address under which the machine is a member of its cluster's endpoint.
+type endpointMember struct {
+	inputs   *inputs
+	vm       *vmState
+	observer observer
+}
+
+func newEndpointMember(s *scope) endpointMember {
+	return endpointMember{inputs: &s.inputs, vm: s.vm, observer: newObserver(s)}
+}
+
+// address returns the address of the primary NIC under which the machine is a member of the endpoint. It has the family
+// of the endpoint's first address. A machine that never ran must have such an address: else it would run, and the
+// endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other.
+func (e endpointMember) address(ctx context.Context) (string, phases.Outcome, error) {
+	family := edgeendpoint.MemberFamily(e.inputs.vcdCluster)
+	recorded := e.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
+	if e.vm.row != nil && e.inputs.provisioned() {
+		current := e.vm.row.PrimaryAddress
+		if address := ofFamily([]string{current}, family); address != "" {
+			return address, phases.Done, nil
+		}
+		if recorded != "" && (current == "" || e.reported(recorded)) {
+			return recorded, phases.Done, nil
+		}
+	}
+	if out, err := e.observer.ensureRead(ctx); err != nil || out != phases.Done {
+		return "", out, err
+	}
+	has := primaryAddresses(*e.vm.now())
+	if address := cmp.Or(ofFamily(has, family), recorded); address != "" {
+		return address, phases.Done, nil
+	}
+	e.vm.forget()
+	if len(has) == 0 {
+		return "", phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+			"Waiting for VCD to give the VM an address, under which it becomes a member of the endpoint"), nil
+	}
+	return "", phases.Fail(session.RemedyPoll, infrav1.EndpointFamilyReason,
+		"The first address of the cluster's endpoint is of family %s, and the VM has only %s: choose an address of the "+
+			"family of the nodes in spec.endpoint.edgeGateway.addresses of the VCDCluster, or nodes with addresses of "+
+			"both families", family, strings.Join(has, ", ")), nil
+}
+
+// reported returns whether an address is one of those that were read last.
+func (e endpointMember) reported(address string) bool {
+	return slices.ContainsFunc(e.inputs.vcdMachine.Status.Addresses, func(a clusterv1.MachineAddress) bool {
+		return a.Address == address
+	})
+}
+
+// ofFamily returns the first of some addresses that has a family, or the first of all if none is wanted.
+func ofFamily(addresses []string, family lb.Family) string {
+	for _, text := range addresses {
+		address, err := netip.ParseAddr(text)
+		if err == nil && (family == "" || lb.FamilyOf(address) == family) {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"strconv"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// findNetworks finds the networks of the NICs that the VM was made with. The zone or the cluster, whose networks NICs
+// without a name of their own get, may name others by now.
+func (i injection) findNetworks(ctx context.Context) (phases.Outcome, error) {
+	p := i.target
+	vm := i.vm.now()
+	if made := len(vm.NICs); len(i.inputs.vcdMachine.Spec.Networks) == 0 && made > 0 {
+		p.nics = append(p.nics, make([]placement.NIC, max(0, made-len(p.nics)))...)[:made]
+	}
+	for index, wished := range p.nics {
+		network, err := i.networkOf(ctx, index, wished)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+				"connect the network of NIC "+strconv.Itoa(index)+" of the VM to the VDC")
+		}
+		p.networks = append(p.networks, network)
+	}
+	return phases.Done, nil
+}
+
+// networkOf finds the network of a NIC of the VM: as wished if that is its network, or was before it was renamed.
+func (i injection) networkOf(ctx context.Context, index int, wished placement.NIC) (vcd.Network, error) {
+	network, err := i.session.FindNetwork(ctx, i.target.vdc, wished.Network.Name)
+	is, ok := nicOf(i.vm.now(), index)
+	if wished.Name != "" || !ok || err == nil && network.Name == is.Network {
+		return network, err
+	}
+	if made, madeErr := i.session.FindNetwork(ctx, i.target.vdc, is.Network); madeErr == nil || err != nil {
+		return made, madeErr
+	}
+	return network, nil
+}
+
+// guestNICs returns the NICs as the guest shall see them.
+func (i injection) guestNICs() ([]guestinfo.NIC, phases.Outcome) {
+	var result []guestinfo.NIC
+	for index, wished := range i.target.wished() {
+		nic, ok := nicOf(i.vm.now(), index)
+		if !ok || nic.MAC == "" {
+			i.vm.forget()
+			return nil, phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
+				"Waiting for VCD to show NIC %d of VM %s", index, i.vm.now().Name)
+		}
+		guest, out := wished.Guest(nic)
+		if out != phases.Done {
+			i.vm.forget()
+			return nil, out
+		}
+		result = append(result, guest)
+	}
+	return result, phases.Done
+}
+
+func nicOf(vm *vcd.VM, index int) (vcd.NIC, bool) {
+	for _, nic := range vm.NICs {
+		if nic.Index == index {
+			return nic, true
+		}
+	}
+	return vcd.NIC{}, false
+}

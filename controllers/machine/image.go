@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// findImage finds the template, the policies and the storage profile.
+func (p *placer) findImage(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+	var err error
+	if p.target.template, err = p.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
+		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
+	}
+	if out, err := p.diskProblem(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if out, err := p.findPolicies(ctx, wished); err != nil || out != phases.Done {
+		return out, err
+	}
+	if choice := wished.StorageProfile; choice.Name != "" {
+		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, choice.Name)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
+				"correct "+choice.Field+", or give the VDC the profile")
+		}
+		p.target.storage = &profile
+	}
+	if out, err := p.computeProblem(ctx, wished.SizingPolicy.Field); err != nil || out != phases.Done {
+		return out, err
+	}
+	return p.hardwareProblem(ctx)
+}
+
+// findPolicies finds the sizing and the placement policy.
+func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+	if choice := wished.SizingPolicy; choice.Name != "" {
+		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
+				"correct "+choice.Field+", or assign the policy to the VDC")
+		}
+		p.target.sizing = &policy
+	}
+	if choice := wished.PlacementPolicy; choice.Name != "" {
+		policy, err := p.session.FindPlacementPolicy(ctx, p.target.vdc, choice.Name)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
+				"correct "+choice.Field+", or assign the policy to the VDC")
+		}
+		p.target.policy = &policy
+	}
+	return phases.Done, nil
+}
+
+// computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.
+func (p *placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
+	spec := p.inputs.vcdMachine.Spec
+	sizing := p.target.sizing
+	sized := spec.CPUs > 0 || spec.MemoryMiB > 0
+	switch policy := p.target.policy; {
+	case (sizing != nil || sized) && policy != nil && (policy.CPUs > 0 || policy.MemoryMiB > 0):
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"placement policy %s gives VMs a size, as vGPU policies may: leave out spec.sizingPolicy, spec.cpus and "+
+				"spec.memoryMiB of the VCDMachine, and spec.placementConstraint.sizingPolicy of its zone", policy.Name), nil
+	case !sized:
+		return phases.Done, nil
+	case sizing != nil:
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.cpus and spec.memoryMiB are set, and %s names sizing policy %s: leave out one of them", field,
+			sizing.Name), nil
+	}
+	return p.defaultSizingProblem(ctx)
+}
+
+// defaultSizingProblem says why CPUs and memory cannot be set beside the default policy of the VDC.
+func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Outcome, error) {
+	spec := p.inputs.vcdMachine.Spec
+	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
+	if err != nil {
+		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "leave out spec.cpus and spec.memoryMiB")
+	}
+	if spec.CPUs > 0 && fixed.CPUs > 0 || spec.MemoryMiB > 0 && fixed.MemoryMiB > 0 {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.cpus and spec.memoryMiB cannot be set in VDC %s, whose default sizing policy %s fixes them: name a "+
+				"policy in spec.sizingPolicy instead", p.target.vdc.Name, fixed.Name), nil
+	}
+	return phases.Done, nil
+}
+
+// hardwareProblem says why the VM cannot have the wished version of virtual hardware.
+func (p *placer) hardwareProblem(ctx context.Context) (phases.Outcome, error) {
+	wished := p.inputs.vcdMachine.Spec.HardwareVersion
+	has := p.target.template.Hardware
+	if wished == "" || wished == has {
+		return phases.Done, nil
+	}
+	if versionNumber(wished) < versionNumber(has) {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.hardwareVersion is %s, template %s has %s, and VCD only upgrades: set at least that", wished,
+			p.target.template.Name, has), nil
+	}
+	versions, err := p.session.HardwareVersions(ctx, p.target.vdc)
+	if err != nil {
+		return session.Unread(err, "Reading the hardware versions of VDC "+p.target.vdc.Name)
+	}
+	if len(versions) > 0 && !slices.Contains(versions, wished) {
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
+			"spec.hardwareVersion is %s, and VDC %s has %s: set one of them", wished, p.target.vdc.Name,
+			strings.Join(versions, ", ")), nil
+	}
+	return phases.Done, nil
+}
+
+// versionNumber returns the number of a version such as vmx-19; 0 if there is none.
+func versionNumber(version string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(version, "vmx-"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// diskProblem says why the disk cannot have the wished size.
+func (p *placer) diskProblem(ctx context.Context) (phases.Outcome, error) {
+	wished := session.DiskMiB(p.inputs.vcdMachine)
+	has := p.target.template.DiskMiB
+	switch {
+	case wished > has && p.target.vdc.FastProvisioning:
+		return consolidationProblem(ctx, p.session, p.target.vdc)
+	case wished == 0 || wished >= has:
+		return phases.Done, nil
+	}
+	return phases.Fail(session.RemedyPoll, infrav1.DiskTooSmallReason,
+		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that",
+		p.inputs.vcdMachine.Spec.DiskSize, p.target.template.Name, has), nil
+}
+
+// findDisks finds the storage profile of each additional disk, and the template, which has disks before them.
+func (p *placer) findDisks(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+	specs := p.inputs.vcdMachine.Spec.AdditionalDisks
+	if len(specs) == 0 {
+		return phases.Done, nil
+	}
+	var err error
+	if p.target.template, err = p.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
+		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
+	}
+	p.target.disks = make([]vcd.NewDisk, len(specs))
+	for i, disk := range specs {
+		p.target.disks[i].SizeMiB = session.InMiB(disk.Size)
+		if disk.StorageProfile == "" {
+			continue
+		}
+		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)
+		if err != nil {
+			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason, fmt.Sprintf(
+				"correct spec.additionalDisks[%d].storageProfile of the VCDMachine, or give the VDC the profile", i))
+		}
+		p.target.disks[i].StorageProfile = &profile
+	}
+	return phases.Done, nil
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once.
+func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, error) {
+	if s.inputs.cameUp() {
+		return phases.Done, nil
+	}
+	i := newInjection(s)
+	if out := i.disks.await(); out != phases.Done {
+		return out, nil
+	}
+	out, ended := i.tasks.settle(stepHardware)
+	if out != phases.Done {
+		return out, nil
+	}
+	if ended {
+		s.vm.forget()
+		s.vm.begin()
+	}
+	if out, ended = i.tasks.settle(stepInject); out != phases.Done {
+		return out, nil
+	}
+	if ended && s.vm.now() != nil {
+		i.done()
+	}
+	return i.ensure(ctx)
+}
+
+// An injection writes what the guest needs to a VM that never ran.
+type injection struct {
+	live      client.Reader // for the bootstrap data
+	session   *session.Session
+	inputs    *inputs
+	zone      *placement.Zone // nil: none
+	target    *target
+	bootstrap *bootstrapData // nil: not read in this pass
+	vm        *vmState
+	observer  observer
+	disks     disks
+	tasks     tasks
+}
+
+func newInjection(s *scope) injection {
+	return injection{
+		live:      s.reconciler.Live,
+		session:   s.session,
+		inputs:    &s.inputs,
+		zone:      s.zone,
+		target:    &s.target,
+		bootstrap: s.bootstrap,
+		vm:        s.vm,
+		observer:  newObserver(s),
+		disks:     newDisks(s),
+		tasks:     newTasks(s),
+	}
+}
+
+// ensure writes what the guest needs to a VM that does not have it.
+func (i injection) ensure(ctx context.Context) (phases.Outcome, error) {
+	if out, err := i.observer.ensureRead(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if i.isDone() {
+		return phases.Done, nil
+	}
+	if i.vm.now().Status == vcd.StatusPoweredOn {
+		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
+			"VM %s was powered on before it had its bootstrap data: power it off in VCD", i.vm.now().Name), nil
+	}
+	if out, err := i.disks.prepare(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	change := hardwareChange(i.inputs.vcdMachine, *i.vm.now())
+	change.disks = len(i.disks.missing(*i.vm.now()))
+	if change != (hardware{}) {
+		return i.equip(ctx, change)
+	}
+	return i.write(ctx)
+}
+
+// isDone reports whether the VM has the machine's bootstrap data. What its template has of another machine, or of its
+// image, does not count.
+func (i injection) isDone() bool {
+	return guestinfo.IsFor(i.vm.now().ExtraConfig, i.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation])
+}
+
+// done notes that VCD did all that was asked, or the task would have failed. It may not show the result: that takes a
+// right.
+func (i injection) done() {
+	if i.vm.now().ExtraConfig == nil {
+		i.vm.now().ExtraConfig = map[string]string{}
+	}
+	maps.Copy(i.vm.now().ExtraConfig, i.vm.askedMetadata)
+	if len(i.vm.now().Disks) > 0 && i.vm.askedDiskMiB > 0 {
+		i.vm.now().Disks[0].SizeMiB = i.vm.askedDiskMiB
+	}
+}
+
+// equip gives a VM that never ran the hardware that it lacks. What VCD accepted and did not do is not asked again at
+// once.
+func (i injection) equip(ctx context.Context, change hardware) (phases.Outcome, error) {
+	vm := i.vm.now()
+	if i.vm.askedHardware == change {
+		i.vm.askedHardware = hardware{}
+		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
+			"CPUs, memory, hardware version or additional disks of the spec, although it accepted them: it has %d "+
+			"CPUs, %d MiB, %s and %d disks", vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks))), nil
+	}
+	return i.tasks.write(stepHardware, func() (vcd.Task, error) {
+		i.vm.askedHardware = change
+		return i.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{
+			CPUs:            change.cpus,
+			MemoryMiB:       change.memoryMiB,
+			HardwareVersion: change.version,
+			NewDisks:        i.disks.missing(*vm),
+		})
+	})
+}
+
+func (i injection) write(ctx context.Context) (phases.Outcome, error) {
+	if i.bootstrap == nil {
+		name := ptr.Deref(i.inputs.machine.Spec.Bootstrap.DataSecretName, "")
+		data, out, err := readBootstrap(ctx, i.live, i.inputs.vcdMachine, name)
+		if err != nil || out != phases.Done {
+			return out, err
+		}
+		i.bootstrap = data
+	}
+	if out, err := i.findNetworks(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	guestNICs, out := i.guestNICs()
+	if out != phases.Done {
+		return out, nil
+	}
+	values, err := guestinfo.Render(i.input(guestNICs))
+	if err != nil {
+		return renderProblem(err), nil
+	}
+	maps.Copy(values, guestinfo.Leftovers(i.vm.now().ExtraConfig, values))
+	change := vcd.VMChange{ExtraConfig: values}
+	if wished := session.DiskMiB(i.inputs.vcdMachine); len(i.vm.now().Disks) > 0 && wished > i.vm.now().Disks[0].SizeMiB {
+		change.DiskMiB = wished
+	}
+	return i.tasks.write(stepInject, func() (vcd.Task, error) {
+		ctrl.LoggerFrom(ctx).Info("Writing bootstrap data", "vm", i.vm.now().ID, "diskMiB", change.DiskMiB)
+		i.vm.askedDiskMiB = change.DiskMiB
+		i.vm.askedMetadata = guestinfo.Metadata(values)
+		return i.session.ReconfigureVM(ctx, i.vm.now().ID, change)
+	})
+}
+
+// renderProblem says why the guest cannot be configured.
+func renderProblem(err error) phases.Outcome {
+	reason := infrav1.BootstrapDataInvalidReason
+	if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
+		reason = infrav1.BootstrapDataTooLargeReason
+	}
+	return phases.Fail(session.RemedyPoll, reason, "The guest cannot be configured: %v", err)
+}
+
+// input returns what the guest shall know.
+func (i injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
+	in := guestinfo.Input{
+		InstanceID:    i.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Hostname:      i.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
+		ProviderID:    i.inputs.vcdMachine.Spec.ProviderID,
+		Format:        i.bootstrap.format,
+		BootstrapData: i.bootstrap.value,
+		NICs:          guestNICs,
+	}
+	if i.zone != nil {
+		in.Region = i.zone.Domain.Spec.Region
+		in.Zone = i.zone.Domain.Spec.Zone
+	}
+	return in
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Inputs are the objects of a reconcile. Each but the VCDMachine is nil if it does not exist any more.
+type inputs struct {
+	vcdMachine *infrav1.VCDMachine
+	machine    *clusterv1.Machine
+	cluster    *clusterv1.Cluster
+	vcdCluster *infrav1.VCDCluster
+}
+
+// findInputs returns the objects that belong to m, false if m is not to be reconciled yet. A VCDMachine that is deleted
+// needs no owner.
+func findInputs(ctx context.Context, c client.Client, m *infrav1.VCDMachine) (in inputs, ok bool, err error) {
+	in.vcdMachine = m
+	if in.machine, err = util.GetOwnerMachine(ctx, c, m.ObjectMeta); client.IgnoreNotFound(err) != nil {
+		return in, false, fmt.Errorf("getting the Machine of VCDMachine %s: %w", klog.KObj(m), err)
+	}
+	in.cluster, err = util.GetClusterFromMetadata(ctx, c, m.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, util.ErrNoCluster) {
+		return in, false, fmt.Errorf("getting the Cluster of VCDMachine %s: %w", klog.KObj(m), err)
+	}
+	if m.DeletionTimestamp.IsZero() && (in.machine == nil || in.cluster == nil) {
+		return in, false, nil // The owner reference triggers the next reconcile.
+	}
+	in.vcdCluster, err = vcdClusterOf(ctx, c, m, in.cluster)
+	return in, err == nil, err
+}
+
+// vcdClusterOf returns the VCDCluster of m, nil if there is none.
+func vcdClusterOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine, cluster *clusterv1.Cluster) (*infrav1.VCDCluster, error) {
+	if cluster != nil && cluster.Spec.InfrastructureRef.IsDefined() {
+		found := &infrav1.VCDCluster{}
+		key := client.ObjectKey{Namespace: m.Namespace, Name: cluster.Spec.InfrastructureRef.Name}
+		err := c.Get(ctx, key, found)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("getting VCDCluster %s: %w", key, err)
+		}
+		if err == nil {
+			return found, nil
+		}
+	}
+	name := m.Labels[clusterv1.ClusterNameLabel]
+	if name == "" {
+		return nil, nil
+	}
+	list := &infrav1.VCDClusterList{}
+	if err := c.List(ctx, list, client.InNamespace(m.Namespace), session.OfCluster(name)); err != nil {
+		return nil, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	if len(list.Items) != 1 {
+		return nil, nil // None, or ambiguous.
+	}
+	return &list.Items[0], nil
+}
+
+// key names the machine in the session and in lines.
+func (i *inputs) key() string { return string(i.vcdMachine.UID) }
+
+// marker is what our objects in VCD carry. It survives a move to another management cluster.
+func (i *inputs) marker() vcd.Marker {
+	return vcd.Marker{
+		Cluster: i.vcdCluster.Spec.InfraID,
+		Machine: i.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+	}
+}
+
+// marks reports whether a description has the marker of the machine. One without an instance ID has none: the marker
+// of its cluster is that of what machines share.
+func (i *inputs) marks(description string) bool {
+	marker := i.marker()
+	return marker.Machine != "" && marker.IsOf(description)
+}
+
+// vmID returns the URN of the recorded VM, empty if none is.
+func (i *inputs) vmID() string {
+	id, err := providerid.Parse(i.vcdMachine.Spec.ProviderID)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+func (i *inputs) provisioned() bool {
+	return ptr.Deref(i.vcdMachine.Status.Initialization.Provisioned, false)
+}
+
+// cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another
+// management cluster.
+func (i *inputs) cameUp() bool {
+	return i.provisioned() || i.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
+}
+
+// creationRequested returns when VCD was asked last to create the VM; zero if that is not known.
+func (i *inputs) creationRequested() time.Time {
+	at, err := time.Parse(time.RFC3339, i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// mayHaveVM reports whether VCD was asked to create a VM.
+func (i *inputs) mayHaveVM() bool {
+	return i.vcdMachine.Spec.ProviderID != "" || i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
+}
+
+// zoneName returns the VCDDeploymentZone of the machine, empty if it has none. What is recorded counts for life; before
+// that, it is what the Machine asks for, unless a VM exists that was created without.
+func (i *inputs) zoneName() string {
+	zone := i.vcdMachine.Annotations[infrav1.DeploymentZoneAnnotation]
+	if zone != "" || i.machine == nil || i.mayHaveVM() {
+		return zone
+	}
+	return i.machine.Spec.FailureDomain
+}
+
+func (i *inputs) clusterName() string { return session.ClusterName(i.vcdCluster, i.cluster) }
+
+// vAppName returns the name of the vApp that the machine's VM is created in.
+func (i *inputs) vAppName() string {
+	if vapp.PerMachine(i.vcdCluster) {
+		return i.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	}
+	return vapp.Numbered(vapp.NameIn(i.vcdCluster, i.clusterName(), i.zoneName()), i.vAppNumber())
+}
+
+// vAppNumber counts the vApps of the cluster up to the machine's.
+func (i *inputs) vAppNumber() int {
+	return vapp.Number(i.vcdMachine.Annotations[infrav1.VAppNumberAnnotation])
+}
+
+// made returns what the VM was created like, if that is known.
+func (i *inputs) made() (drift.Made, bool) {
+	return drift.Parse(i.vcdMachine.Annotations[infrav1.VMRecordedAnnotation])
+}
+
+// madeIn is the URN of the vApp that the machine's VM was created in; empty if that is not known.
+func (i *inputs) madeIn() string {
+	if made, ok := i.made(); ok && made.VApp != "" {
+		return made.VApp
+	}
+	if vApp := i.vcdMachine.Status.VApp; vApp != nil {
+		return vApp.ID
+	}
+	return ""
+}
+
+// queueName names the queue of the machine's vApp. Clusters never share one: their identities differ. vApps of one name
+// may be in several VDCs.
+func (i *inputs) queueName() string {
+	if i.vcdCluster == nil {
+		return ""
+	}
+	return strings.Join([]string{
+		string(i.vcdCluster.UID),
+		i.vcdCluster.Spec.InfraID,
+		i.vcdMachine.Annotations[infrav1.OVDCIDAnnotation],
+		i.vAppName(),
+	}, "/")
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A layout decides which vApp the machine's VM is created in.
+type layout struct {
+	inputs  *inputs
+	records *records
+	drivers *vapp.Drivers // what runs in the workload cluster
+	now     func() time.Time
+}
+
+func newLayout(s *scope) layout {
+	return layout{inputs: &s.inputs, records: s.records, drivers: s.reconciler.Drivers, now: s.now}
+}
+
+// nextVApp is how soon the machine goes on in the next vApp.
+const nextVApp = time.Second
+
+// ownProblem returns why the machine must not get another vApp than others. That of a zone does not depend on whether
+// the workload cluster can be asked.
+func (l layout) ownProblem(ctx context.Context) phases.Outcome {
+	switch {
+	case vapp.PerMachine(l.inputs.vcdCluster):
+		return l.driverProblem(ctx, vapp.LegacyDrivers)
+	case vapp.Spread(l.inputs.vcdCluster, l.inputs.zoneName()):
+		if out := l.driverProblem(ctx, vapp.LegacyDriversInZones); !out.Unknown {
+			return out
+		}
+	}
+	return phases.Done
+}
+
+// problem says why nothing may or can be done with a vApp.
+func (l layout) problem(vApp vcd.VApp) phases.Outcome {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	if !ok || marker.Cluster != l.inputs.vcdCluster.Spec.InfraID {
+		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
+			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with "+
+				"another spec.vApp.name", vApp.Name)
+	}
+	if len(vApp.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name)
+	}
+	return phases.Done
+}
+
+// next makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
+// anything is created in it.
+func (l layout) next(ctx context.Context, why string) (phases.Outcome, error) {
+	if l.now().Sub(l.inputs.creationRequested()) < gone.LateRequest {
+		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
+			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
+	}
+	if out := l.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {
+		return out, nil
+	}
+	notes.Set(l.inputs.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(l.inputs.vAppNumber()+1))
+	if err := l.records.save(ctx); err != nil {
+		return phases.Done, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Continuing in another vApp", "reason", "vApp "+why, "vApp", l.inputs.vAppName())
+	return phases.Wait(nextVApp, infrav1.EntityBusyReason, "vApp %s: continuing in vApp %s", why, l.inputs.vAppName()), nil
+}
+
+// driverProblem returns why the machine must not get another vApp than others: drivers that search for nodes in one
+// vApp run in the cluster, or may run. The message takes what runs.
+func (l layout) driverProblem(ctx context.Context, message string) phases.Outcome {
+	found, known := l.drivers.In(ctx, l.inputs.cluster, l.now())
+	switch {
+	case !known:
+		return phases.Unsure(vapp.UnknownRetry, infrav1.WorkloadClusterUnreachableReason,
+			"Another vApp requires to know what runs in the workload cluster, and its API server cannot be "+
+				"asked: see the Cluster")
+	case len(found) > 0:
+		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, message, phases.Few(found))
+	}
+	return phases.Done
+}

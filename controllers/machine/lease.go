@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/lease"
+)
+
+// keepLease renews the lease of the machine's vApp. The inventory shows when that is due: nothing is requested before.
+func keepLease(ctx context.Context, s *scope) {
+	if s.vm.row == nil || !s.inputs.cameUp() {
+		return
+	}
+	keeper := lease.Keeper{
+		Renewals: &s.reconciler.renewals,
+		Session:  s.session,
+		Machine:  s.inputs.vcdMachine,
+		VDC:      s.target.vdc,
+		Row:      *s.vm.row,
+		Cluster:  s.inputs.vcdCluster.Spec.InfraID,
+		Recorder: s.reconciler.Recorder,
+		Wake:     s.wake(),
+		Now:      s.now(),
+	}
+	if after := keeper.Keep(ctx); after > 0 {
+		s.schedule.within(after)
+	}
+}

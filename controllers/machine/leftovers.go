@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Leftovers removes what a failed creation left behind.
+type leftovers struct {
+	session  *session.Session
+	inputs   *inputs
+	vdc      vcd.VDC
+	layout   layout
+	tasks    tasks
+	recorder events.EventRecorder
+}
+
+func newLeftovers(s *scope) leftovers {
+	return leftovers{
+		session:  s.session,
+		inputs:   &s.inputs,
+		vdc:      s.target.vdc,
+		layout:   newLayout(s),
+		tasks:    newTasks(s),
+		recorder: s.reconciler.Recorder,
+	}
+}
+
+// cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status,
+// but for the task that holds its vApp.
+func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
+	vApp, err := l.session.FindVApp(ctx, l.vdc, l.inputs.vAppName())
+	if err != nil {
+		return session.Unread(err, "Reading vApp "+l.inputs.vAppName())
+	}
+	if out := l.layout.problem(vApp); out != phases.Done {
+		return out, nil
+	}
+	// The task may have ended well since the VM was read.
+	now, err := l.session.VM(ctx, vm.ID)
+	if err != nil {
+		return session.Unread(err, "Reading VM "+vm.Name)
+	}
+	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
+	}
+	out, err := l.tasks.write(stepCleanUp, func() (vcd.Task, error) { return l.session.DeleteVM(ctx, vm.ID) })
+	if err == nil && out.Reason == infrav1.TaskRunningReason {
+		leftoverRemoved(l.recorder, l.inputs.vcdMachine, vm.Ref)
+		l.failedEarlier()
+	}
+	return out, err
+}
+
+// cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
+func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+	task, err := l.session.DeleteVApp(ctx, vApp.ID)
+	if err != nil {
+		return l.tasks.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
+	}
+	leftoverRemoved(l.recorder, l.inputs.vcdMachine, vApp.Ref)
+	l.failedEarlier()
+	l.tasks.followAll(stepCleanUp, task, nil)
+	return running(stepCleanUp), nil
+}
+
+// failedEarlier counts a failure that this process did not see, so that it is not repeated at once.
+func (l leftovers) failedEarlier() {
+	if l.tasks.backoff.creating() {
+		return
+	}
+	out := phases.Fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
+	l.tasks.failed(stepAdd, out)
+}
+
+func failedCreation(status vcd.Status) bool {
+	return status == vcd.StatusFailedCreation || status == vcd.StatusUnresolved
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vmmetadata"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// hasMetadata reports whether the VM should have metadata, or has some of ours.
+func hasMetadata(m *infrav1.VCDMachine) bool {
+	return len(m.Spec.VMMetadata) > 0 || m.Annotations[infrav1.VMMetadataAnnotation] != ""
+}
+
+// reconcileMetadata makes sure that the VM has the metadata of the spec. What was written is recorded, so that nothing
+// is requested at rest, and that what others wrote stays.
+func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
+	t := newTasks(s)
+	out, ended := t.settle(stepMetadata)
+	if out != phases.Done {
+		return out, nil
+	}
+	m := s.inputs.vcdMachine
+	record := vmmetadata.Parse(m.Annotations[infrav1.VMMetadataAnnotation])
+	if ended || record.Open() {
+		now, err := s.session.Metadata(ctx, s.inputs.vmID())
+		if err != nil {
+			return session.Unread(err, "Reading metadata of the VM")
+		}
+		record = record.Seen(now)
+		noteMetadata(m, record)
+	}
+	w := metadataWriter{
+		session:  s.session,
+		inputs:   &s.inputs,
+		observer: newObserver(s),
+		records:  s.records,
+		tasks:    t,
+	}
+	return w.write(ctx, record)
+}
+
+// A metadataWriter writes metadata of the VM.
+type metadataWriter struct {
+	session  *session.Session
+	inputs   *inputs
+	observer observer
+	records  *records
+	tasks    tasks
+}
+
+// write writes what a record of the VM's metadata lacks, else removes an entry that the spec has no more.
+func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (phases.Outcome, error) {
+	m := w.inputs.vcdMachine
+	missing := record.Missing(m.Spec.VMMetadata)
+	obsolete := record.Obsolete(m.Spec.VMMetadata)
+	if len(missing) == 0 && len(obsolete) == 0 {
+		return phases.Done, nil
+	}
+	if _, out, err := w.observer.owned(ctx); err != nil || out != phases.Done {
+		return out, err
+	}
+	if len(missing) > 0 {
+		noteMetadata(m, record.Ask(missing))
+		if err := w.records.save(ctx); err != nil {
+			return phases.Done, err
+		}
+		return w.tasks.write(stepMetadata, func() (vcd.Task, error) {
+			return w.session.SetMetadata(ctx, w.inputs.vmID(), missing)
+		})
+	}
+	return w.tasks.write(stepMetadata, func() (vcd.Task, error) {
+		return w.session.RemoveMetadata(ctx, w.inputs.vmID(), obsolete[0])
+	})
+}
+
+func noteMetadata(m *infrav1.VCDMachine, record vmmetadata.Record) {
+	if text := record.String(); text != "" {
+		notes.Set(m, infrav1.VMMetadataAnnotation, text)
+		return
+	}
+	delete(m.Annotations, infrav1.VMMetadataAnnotation)
+}

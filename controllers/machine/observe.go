@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	// inventoryAge is how old the inventory may be for a machine that is being created, or has a problem. What our own
+	// tasks changed is queried again anyway.
+	inventoryAge = 30 * time.Second
+	// inventoryEvery is how often the inventory is queried for a machine without problems. All machines of a VDC are
+	// due at the same time, so that one query serves them.
+	inventoryEvery = 5 * time.Minute
+	// readEvery is how often a VM is read whose inventory row does not show everything that may change unnoticed: the
+	// addresses of further NICs.
+	readEvery = 9 * time.Minute
+	// readRarely is how often another VM is read though its row did not change.
+	readRarely = 6 * time.Hour
+)
+
+// An observer finds the machine's VM, and reads it.
+type observer struct {
+	client    client.Client
+	session   *session.Session
+	inputs    *inputs
+	vdc       vcd.VDC
+	vm        *vmState // what is read is kept here
+	freshness *freshness
+	tasks     tasks
+	now       func() time.Time
+}
+
+func newObserver(s *scope) observer {
+	return observer{
+		client:    s.reconciler.Client,
+		session:   s.session,
+		inputs:    &s.inputs,
+		vdc:       s.target.vdc,
+		vm:        s.vm,
+		freshness: &s.state.freshness,
+		tasks:     newTasks(s),
+		now:       s.now,
+	}
+}
+
+// observe finds the VM with few requests: the recorded one by its id, else those of its name, else one of its marker.
+// It returns those that may be the machine's while none is recorded. While the machine is being created, the VM is as it
+// was read a moment ago: what else changes it shows soon enough.
+func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Outcome, _ error) {
+	id := o.inputs.vmID()
+	if id != "" && !o.inputs.provisioned() && o.isFresh() && o.vm.use(id, o.session.Machines) {
+		return nil, phases.Done, nil
+	}
+	rows, err := o.session.VMs(ctx, o.vdc, o.inputs.vAppName(), o.inventoryAge())
+	if err != nil {
+		out, err := session.Unread(err, "Listing VMs")
+		return nil, out, err
+	}
+	if id != "" {
+		out, err := o.observeRecorded(ctx, id, rows)
+		return nil, out, err
+	}
+	for _, r := range rows {
+		if r.Name == o.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
+			found = append(found, r.Ref)
+		}
+	}
+	if len(found) > 0 {
+		return found, phases.Done, nil
+	}
+	return o.observeRenamed(ctx)
+}
+
+// isFresh reports whether the VM of a machine that is being created is as it was read last: that is a moment ago, or a
+// task of ours works on it since, whose end shows the result.
+func (o observer) isFresh() bool {
+	return o.now().Before(o.vm.expires) || slices.ContainsFunc(stepsOnVM, o.tasks.isRunning)
+}
+
+// observeRecorded finds the recorded VM among rows, or elsewhere if the vApp was renamed or the VM moved.
+func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMRecord) (phases.Outcome, error) {
+	if i := slices.IndexFunc(rows, func(r vcd.VMRecord) bool { return r.ID == id }); i >= 0 {
+		row := rows[i] // The rows are shared.
+		o.vm.row = &row
+		return phases.Done, nil
+	}
+	row, err := o.session.QueryVM(ctx, id)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return phases.Done, nil
+	case err != nil:
+		return session.Unread(err, "Looking for VM "+id)
+	}
+	o.vm.row = &row
+	return phases.Done, nil
+}
+
+// observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is
+// in flight.
+func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Outcome, error) {
+	if o.inputs.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" ||
+		o.tasks.queues.InFlight(o.inputs.queueName(), o.inputs.key()) {
+		return nil, phases.Done, nil
+	}
+	vApp, err := o.session.FindVApp(ctx, o.vdc, o.inputs.vAppName())
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return nil, phases.Done, nil
+	case err != nil:
+		out, err := session.Unread(err, "Reading vApp "+o.inputs.vAppName())
+		return nil, out, err
+	}
+	vm, out, err := o.findRenamed(ctx, vApp)
+	if vm == nil {
+		return nil, out, err
+	}
+	return []vcd.Ref{vm.Ref}, out, err
+}
+
+// findRenamed returns the VM in a vApp that has the machine's marker under another name: it was renamed before it was
+// recorded. Only VMs that no other machine claims are read. Of several copies, none is known to be the machine's.
+func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+	refs, err := o.unclaimed(ctx, vApp.VMs)
+	if err != nil {
+		return nil, phases.Done, err
+	}
+	var found []vcd.VM
+	for _, ref := range refs {
+		vm, out, err := o.readMarked(ctx, ref)
+		if err != nil || out != phases.Done {
+			return nil, out, err
+		}
+		if vm != nil {
+			found = append(found, *vm)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, phases.Done, nil
+	case 1:
+		return &found[0], phases.Done, nil
+	}
+	return nil, phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
+		"VMs %s and %s in vApp %s both say that they are this machine's: delete the copies, or change their "+
+			"descriptions",
+		found[0].Name, found[1].Name, vApp.Name), nil
+}
+
+// readMarked returns a VM if it has the machine's marker.
+func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.Outcome, error) {
+	vm, err := o.session.VM(ctx, ref.ID)
+	switch {
+	case absence.Invisible(err):
+		return nil, phases.Done, nil
+	case err != nil:
+		out, err := session.Unread(err, "Reading VM "+ref.Name)
+		return nil, out, err
+	}
+	if !o.inputs.marks(vm.Description) {
+		return nil, phases.Done, nil
+	}
+	return &vm, phases.Done, nil
+}
+
+// unclaimed returns those VMs that have neither the machine's name nor the URN or name of another machine of the
+// cluster.
+func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, error) {
+	list := &infrav1.VCDMachineList{}
+	ofCluster := session.OfCluster(session.ClusterName(o.inputs.vcdCluster, o.inputs.cluster))
+	if err := o.client.List(ctx, list, client.InNamespace(o.inputs.vcdMachine.Namespace), ofCluster); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	taken := map[string]bool{o.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
+	for _, m := range list.Items {
+		if m.UID == o.inputs.vcdMachine.UID {
+			continue
+		}
+		taken[m.Annotations[infrav1.VMNameAnnotation]] = true
+		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil {
+			taken[id] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(ref vcd.Ref) bool { return taken[ref.ID] || taken[ref.Name] }),
+		nil
+}
+
+// ensureRead reads the VM of a machine that is being created, unless it is known in full.
+func (o observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
+	if o.vm.now() != nil {
+		return phases.Done, nil
+	}
+	vm, err := o.session.VM(ctx, o.inputs.vmID())
+	if err != nil {
+		return session.Unread(err, "Reading VM "+o.inputs.vmID())
+	}
+	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
+	if !o.inputs.cameUp() && !o.inputs.marks(vm.Description) {
+		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, "+
+				"else delete the Machine", vm.Name, o.inputs.marker()), nil
+	}
+	if len(vm.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+			nil
+	}
+	o.keep(vm)
+	return phases.Done, nil
+}
+
+// owned reads the VM before something is written to it, and returns why that must not be: it does not have the
+// machine's marker. A recorded id alone gives no right to a VM.
+func (o observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
+	vm, err := o.session.VM(ctx, o.inputs.vmID())
+	if err != nil {
+		out, err := session.Unread(err, "Reading VM "+o.inputs.vmID())
+		return vm, out, err
+	}
+	if o.inputs.marks(vm.Description) {
+		return vm, phases.Done, nil
+	}
+	known := vm
+	known.ExtraConfig = nil
+	o.keep(known)
+	return vm, phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+		"Nothing is written to VM %s, which does not say that it is this machine's: put %q in its description if it is",
+		vm.Name, o.inputs.marker()), nil
+}
+
+// ensureOwned returns why nothing may be written to the VM. It reads the VM, unless this pass knows its marker.
+func (o observer) ensureOwned(ctx context.Context) (phases.Outcome, error) {
+	if vm := o.vm.now(); vm != nil && o.inputs.marks(vm.Description) {
+		return phases.Done, nil
+	}
+	_, out, err := o.owned(ctx)
+	return out, err
+}
+
+// read reads the VM of a machine that runs. If that fails, what is known stays until it is read later.
+func (o observer) read(ctx context.Context) error {
+	vm, err := o.session.VM(ctx, o.vm.row.ID)
+	if err != nil {
+		o.vm.readNext = o.now().Add(inventoryEvery)
+		return err
+	}
+	noteShown(o.inputs.vcdMachine, vm)
+	vm.ExtraConfig = nil // It may be large, and is needed for the creation only.
+	o.keep(vm)
+	return nil
+}
+
+// noteShown forgets that the bootstrap data was removed if a VM that was read shows it again, as after a power cycle.
+func noteShown(m *infrav1.VCDMachine, vm vcd.VM) {
+	if !guestinfo.Redacted(vm.ExtraConfig) {
+		delete(m.Annotations, infrav1.BootstrapDataRemovedAnnotation)
+	}
+}
+
+// keep stores a VM that was read, and schedules the next read.
+func (o observer) keep(vm vcd.VM) {
+	v := o.vm
+	v.full = &vm
+	v.current = true
+	v.outdated = false
+	v.readWith = o.session.Machines
+	v.readRow = vcd.VMRecord{}
+	if v.row != nil {
+		v.readRow = unchanging(*v.row)
+	}
+	interval := readRarely
+	if len(vm.NICs) > 1 {
+		interval = readEvery
+	}
+	v.expires = o.now().Add(inventoryAge)
+	// Machines that were created together are read apart.
+	v.readNext = o.now().Add(interval - spread(o.inputs.key(), interval/4))
+}

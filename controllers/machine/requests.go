@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Requests stores on VCDMachines, in the API server, that VCD is asked to create their VMs.
+type requests struct {
+	client client.Client
+	live   client.Reader
+}
+
+// note stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first time. It
+// fails if the machine is being deleted, or was replaced by another of its name.
+func (r requests) note(ctx context.Context, c batch.Member, at string) (first bool, err error) {
+	m := &infrav1.VCDMachine{}
+	if err := r.live.Get(ctx, c.Machine, m); err != nil {
+		return false, fmt.Errorf("getting VCDMachine %s: %w", c.Machine, err)
+	}
+	if !m.DeletionTimestamp.IsZero() {
+		return false, fmt.Errorf("VCDMachine %s is being deleted", c.Machine)
+	}
+	return m.Annotations[infrav1.CreationRequestedAnnotation] == "", r.patch(ctx, c, at)
+}
+
+// patch stores when VCD was asked to create the VM of c; nil is never.
+func (r requests) patch(ctx context.Context, c batch.Member, at any) error {
+	note, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":         c.Key,
+		"annotations": map[string]any{infrav1.CreationRequestedAnnotation: at},
+	}})
+	if err != nil {
+		return fmt.Errorf("noting a creation: %w", err)
+	}
+	m := &infrav1.VCDMachine{}
+	m.Namespace = c.Machine.Namespace
+	m.Name = c.Machine.Name
+	if err := r.client.Patch(ctx, m, client.RawPatch(types.MergePatchType, note)); err != nil {
+		return fmt.Errorf("noting on VCDMachine %s that VCD is asked to create its VM: %w", c.Machine, err)
+	}
+	return nil
+}
+
+// withdraw removes the notes of members that VCD was never asked to create before, after it certainly refused: the
+// deletion of such a machine then needs no proof that its VM is gone. It returns the keys of those without a note.
+func (r requests) withdraw(ctx context.Context, members []batch.Member, err error) (withdrawn []string) {
+	if !errors.Is(err, vcd.ErrInvalid) && !errors.Is(err, vcd.ErrQuota) && !errors.Is(err, vcd.ErrForbidden) &&
+		!errors.Is(err, vcd.ErrBusy) {
+		return nil
+	}
+	for _, c := range members {
+		if !c.First {
+			continue
+		}
+		if err := r.patch(ctx, c, nil); err != nil {
+			ctrl.LoggerFrom(ctx).Info("Keeping the note of a creation that VCD refused", "reason", err.Error())
+			continue
+		}
+		withdrawn = append(withdrawn, c.Key)
+	}
+	return withdrawn
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const (
+	defaultShutdownTimeout = 60 * time.Second
+	// cancelRetry is how often VCD is asked to give up a shutdown that took too long.
+	cancelRetry = 30 * time.Second
+)
+
+// A cancellation is the last request to VCD to give up a shutdown that took too long.
+type cancellation struct {
+	last    time.Time
+	refused bool
+}
+
+// Shutdown ends the guest before the VM is deleted.
+type shutdown struct {
+	session      *session.Session
+	inputs       *inputs
+	tasks        tasks
+	cancellation *cancellation
+	now          func() time.Time
+}
+
+func newShutdown(s *scope) shutdown {
+	return shutdown{
+		session:      s.session,
+		inputs:       &s.inputs,
+		tasks:        newTasks(s),
+		cancellation: &s.state.cancellation,
+		now:          s.now,
+	}
+}
+
+// settleTask waits for the task of the shutdown while the guest may take its time.
+func (s shutdown) settleTask() phases.Outcome {
+	out, _ := s.tasks.settle(stepShutdown)
+	left, _ := s.left()
+	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
+		return phases.Done // What is there is looked at afresh.
+	}
+	out.After = min(out.After, left)
+	return out
+}
+
+// ask asks the guest to shut down, once, and waits for it until the time is up.
+func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+	m := s.inputs.vcdMachine
+	if s.timeout() == 0 {
+		return phases.Done, nil
+	}
+	if left, asked := s.left(); asked {
+		if left <= 0 || s.tasks.failing(stepShutdown) != phases.Done {
+			return phases.Done, nil
+		}
+		return phases.Wait(min(left, session.BusyPoll), infrav1.ShuttingDownReason,
+			"Waiting for the guest to shut down"), nil
+	}
+	done, out := s.tasks.beginWrite(stepShutdown)
+	if out != phases.Done {
+		return out, nil
+	}
+	defer done()
+	ctrl.LoggerFrom(ctx).Info("Shutting down guest", "vm", vm.ID)
+	task, err := s.session.Shutdown(ctx, vm.ID)
+	switch {
+	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrForbidden):
+		return phases.Done, nil // No VMware Tools run in the guest, or the right is missing: power it off.
+	case err != nil:
+		return s.tasks.refuse(stepShutdown, err)
+	}
+	notes.Set(m, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
+	return s.tasks.start(stepShutdown, task), nil
+}
+
+// await waits for the tasks of a VM before its deletion. A shutdown that takes too long is cancelled: VCD refuses to
+// power off the VM until it ends.
+func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+	left, asked := s.left()
+	for _, t := range vm.Tasks {
+		switch {
+		case !t.ShutsDown():
+		case !asked: // It was asked for, and the answer got lost.
+			notes.Set(s.inputs.vcdMachine, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
+		case left <= 0:
+			return s.cancel(ctx, vm, t)
+		}
+	}
+	return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
+}
+
+func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
+	if s.now().Sub(s.cancellation.last) >= cancelRetry {
+		s.cancellation.last = s.now()
+		s.cancellation.refused = false
+		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task",
+			t.ID)
+		err := s.session.CancelTask(ctx, t.ID)
+		switch {
+		case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
+			s.cancellation.refused = true // It may have ended just now.
+		case err != nil:
+			return session.Refusal(err, "Cancelling the shutdown of the guest")
+		}
+	}
+	if s.cancellation.refused {
+		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in "+
+			"time, and VCD does not cancel the task that waits for it: cancel it in VCD", vm.Name), nil
+	}
+	return phases.Wait(session.BusyPoll, infrav1.ShuttingDownReason,
+		"The guest did not shut down in time: waiting for VCD to give it up"), nil
+}
+
+// left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is
+// counted from a note on the object, so that a restart does not start it again.
+func (s shutdown) left() (time.Duration, bool) {
+	asked, err := time.Parse(time.RFC3339, s.inputs.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation])
+	if err != nil {
+		return 0, false
+	}
+	if now := s.now(); asked.After(now.Add(time.Second)) { // The clock was put back.
+		asked = now
+		notes.Set(s.inputs.vcdMachine, infrav1.ShutdownRequestedAnnotation, now.UTC().Format(time.RFC3339))
+	}
+	return asked.Add(s.timeout()).Sub(s.now()), true
+}
+
+func (s shutdown) timeout() time.Duration {
+	if seconds := s.inputs.vcdMachine.Spec.ShutdownTimeoutSeconds; seconds != nil {
+		return time.Duration(ptr.Deref(seconds, 0)) * time.Second
+	}
+	return defaultShutdownTimeout
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+)
+
+// A site is what is missing on the site of a machine, and who may know more. All of it is read from objects: a restart
+// forgets nothing.
+type site struct {
+	gone.Site
+
+	others    bool                 // others of the machine's cluster are missing
+	neighbors []infrav1.VCDMachine // of the site's other clusters
+}
+
+// site returns what is missing on the site besides the machine itself.
+func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
+	clusters := &infrav1.VCDClusterList{}
+	machines := &infrav1.VCDMachineList{}
+	if err := l.client.List(ctx, clusters); err != nil {
+		return nil, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	if err := l.client.List(ctx, machines); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	s := &site{Site: gone.Site{
+		Machines:     1,
+		Asked:        l.missing.announced,
+		Acknowledged: acknowledgedAt(l.inputs.vcdCluster, l.now()),
+	}}
+	s.Released, _ = time.Parse(time.RFC3339, l.inputs.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // zero: none was
+	onSite := s.addClusters(clusters.Items, l.inputs.vcdCluster)
+	for _, m := range machines.Items {
+		cluster := m.Namespace + "/" + m.Labels[clusterv1.ClusterNameLabel]
+		if onSite[cluster] && m.Spec.ProviderID != "" && m.UID != l.inputs.vcdMachine.UID {
+			s.add(m, cluster, cluster == me.Cluster, l.heldAt(&m))
+		}
+	}
+	s.Neighbors = len(s.neighbors) > 0
+	return s, nil
+}
+
+// addClusters returns the clusters on the site of mine, by namespace and name, and notes whether one of them stopped
+// the site.
+func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDCluster) map[string]bool {
+	s.Stopped = mine.Annotations[infrav1.GoneStoppedAnnotation] != ""
+	onSite := map[string]bool{}
+	for _, c := range clusters {
+		if session.NormalSite(c.Spec.Site) != session.NormalSite(mine.Spec.Site) {
+			continue
+		}
+		onSite[c.Namespace+"/"+session.ClusterName(&c, nil)] = true
+		if c.UID != mine.UID {
+			at, err := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneStoppedAnnotation])
+			s.Stopped = s.Stopped || err == nil && at.After(s.Acknowledged)
+		}
+	}
+	return onSite
+}
+
+// add counts another machine, which was last held back at a time.
+func (s *site) add(m infrav1.VCDMachine, cluster string, mine bool, held time.Time) {
+	if mine {
+		s.Machines++
+	} else {
+		s.neighbors = append(s.neighbors, m)
+	}
+	if missing, ok := missingOf(&m, cluster); ok {
+		missing.Held = held
+		s.Missing = append(s.Missing, missing)
+		s.others = s.others || mine
+	}
+}
+
+// heldAt returns when another machine was last held back although it could be declared gone; zero if it was not.
+func (l *lostVM) heldAt(m *infrav1.VCDMachine) time.Time {
+	if at := l.states.Of(m.UID).missing.held.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
+// missingOf reads from the annotations of a machine whether its VM is missing. One that a person declared gone does not
+// count.
+func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
+	found := gone.Missing{Cluster: cluster, Name: m.Name, Since: absence.Since(m)}
+	// zero if it was not declared gone
+	found.Gone, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.VMNotFoundSinceAnnotation])
+	return found, !found.Since.IsZero() && m.Annotations[infrav1.VMGoneAnnotation] != "true"
+}
+
+// acknowledgedAt returns when a user last acknowledged that missing VMs are gone; zero if never. The reconciler of
+// VCDClusters replaces "true" with the time: until then it does not count. Neither does a time in the future, which
+// would cover VMs that go missing later.
+func acknowledgedAt(c *infrav1.VCDCluster, now time.Time) time.Time {
+	at, err := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneAcknowledgedAnnotation])
+	if err != nil || at.After(now) {
+		return time.Time{}
+	}
+	return at
+}
+
+// askNeighbors makes the machines of other clusters of the site observe their VMs at once, so that a failure of the
+// whole site is known before the first of its machines counts as gone.
+func (l *lostVM) askNeighbors(around *site) {
+	if !l.missing.announced.IsZero() {
+		return
+	}
+	l.missing.announced = l.now()
+	for _, other := range around.neighbors {
+		l.states.Of(other.UID).freshness.stale.Store(true)
+		l.wakeUps.ForObject(&other)()
+	}
+}
