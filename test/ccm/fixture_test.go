@@ -18,7 +18,7 @@ import (
 
 const (
 	// patience is how long anything may take on a busy machine.
-	patience = 2 * time.Minute
+	patience = 4 * time.Minute
 	// crashPatience is how long a flow may take in which the controller is killed and started again at each write, up
 	// to 40 times.
 	crashPatience = 5 * patience
