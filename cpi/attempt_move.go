@@ -18,8 +18,8 @@ import (
 // leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
 // for the next time: the load balancer is of use all the same. What locations share goes last.
 func (a *attempt) leaveOthers(ctx context.Context) error {
-	stored := a.balancers.stored(a.service)
-	candidates := a.balancers.locations.resolveKnown(stored)
+	stored := a.records.stored(a.service)
+	candidates := a.locations.resolveKnown(stored)
 	stays := []string{a.location}
 	others := []string(nil)
 	if len(stored) == 0 {
@@ -44,36 +44,6 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 	return a.write(ctx, n)
 }
 
-// elsewhere reports whether something may stand at another location that is known. It is removed when the load balancer
-// is as desired here; until then it uses what locations share.
-func (a *attempt) elsewhere() bool {
-	return slices.ContainsFunc(a.balancers.locations.resolveKnown(a.balancers.stored(a.service)), func(id string) bool {
-		_, lost := unfoundName(id)
-		return id != a.location && !lost
-	})
-}
-
-// everywhere returns the locations where the Service may have been, as none is stored: those where the cloud shows
-// something, or else all. Those that cannot be found are stored by name, unless the load balancer is new.
-func (a *attempt) everywhere(ctx context.Context) []string {
-	if a.balancers.opts.Searcher != nil {
-		if ids, err := a.balancers.opts.Searcher.Search(ctx, a.wish.Desired.Owner, false); err == nil {
-			return ids
-		}
-	}
-	ids, err := a.balancers.locations.all(ctx)
-	if err == nil {
-		return ids
-	}
-	klog.FromContext(ctx).Error(err, "Some locations of the configuration cannot be found: what the load balancer "+
-		"may have there is searched for later",
-		"service", klog.KObj(a.service))
-	if !a.blank {
-		ids = append(ids, a.balancers.locations.unfound()...)
-	}
-	return ids
-}
-
 // leaveEach removes what the Service has at other locations, what they share last, and returns those that it is still
 // at.
 func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string) {
@@ -92,7 +62,7 @@ func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string)
 // leaveAll removes what the Service has at other locations, and returns those where that fails.
 func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step) bool) (failed []string) {
 	for _, id := range ids {
-		if a.balancers.opts.Clock.Now().Before(a.balancers.state.get(a.service.UID).unleft[id].until) {
+		if a.planner.clock.Now().Before(a.states.get(a.service.UID).unleft[id].until) {
 			failed = append(failed, id)
 			continue
 		}
@@ -100,7 +70,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 		a.noteLeft(id, err)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
-			a.balancers.events.notices(a.service, "left "+id, []plan.Finding{{
+			a.events.notices(a.service, "left "+id, []plan.Finding{{
 				Reason: reasonLeft,
 				Message: fmt.Sprintf(
 					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details", id),
@@ -108,16 +78,40 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 			failed = append(failed, id)
 			continue
 		}
-		a.balancers.events.notices(a.service, "left "+id, nil)
+		a.events.notices(a.service, "left "+id, nil)
 	}
 	return failed
+}
+
+// leave removes what the Service has at another location, but for some steps.
+func (a *attempt) leave(ctx context.Context, id string, but func(plan.Step) bool) error {
+	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
+	var before []string
+	for {
+		p, err := a.planner.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
+		if err != nil {
+			return err
+		}
+		p.Steps = slices.DeleteFunc(p.Steps, but)
+		steps := texts(p.Steps)
+		switch {
+		case len(steps) == 0:
+			return nil
+		case slices.Equal(steps, before):
+			return fmt.Errorf("%s: %w", steps[0], plan.ErrBusy)
+		}
+		before = steps
+		if _, err := a.planner.runSteps(ctx, a.service, id, p.Steps); err != nil {
+			return err
+		}
+	}
 }
 
 // noteLeft notes whether a location could be left. One where that is refused is tried again later each time: it may not
 // be seen any more, or a user has written its id.
 func (a *attempt) noteLeft(id string, err error) {
-	now := a.balancers.opts.Clock.Now()
-	a.balancers.state.change(a.service.UID, func(s *serviceState) {
+	now := a.planner.clock.Now()
+	a.states.change(a.service.UID, func(s *serviceState) {
 		before := s.unleft[id]
 		s.unleft = maps.Clone(s.unleft)
 		maps.DeleteFunc(s.unleft,
@@ -136,14 +130,14 @@ func (a *attempt) noteLeft(id string, err error) {
 // left: that may take for ever. What is in use there the cloud refuses to remove; it is tried again now and then.
 func (a *attempt) removeShared(ctx context.Context) {
 	log := klog.FromContext(ctx)
-	now := a.balancers.opts.Clock.Now()
-	if now.Before(a.balancers.state.get(a.service.UID).shared) {
+	now := a.planner.clock.Now()
+	if now.Before(a.states.get(a.service.UID).shared) {
 		return
 	}
 	want := a.wish.Desired
 	want.Elsewhere = true
 	want.Unseen = true
-	p, err := a.balancers.opts.Balancer.Plan(ctx, a.location, PlanRequest{Want: want})
+	p, err := a.planner.balancer.Plan(ctx, a.location, PlanRequest{Want: want})
 	if err != nil {
 		log.Error(err, "Planning to remove what locations share", "service", klog.KObj(a.service))
 		return
@@ -152,34 +146,10 @@ func (a *attempt) removeShared(ctx context.Context) {
 		if !step.Deferrable() {
 			continue
 		}
-		if _, err := a.balancers.runSteps(ctx, a.service, a.location, []plan.Step{step}); err != nil {
+		if _, err := a.planner.runSteps(ctx, a.service, a.location, []plan.Step{step}); err != nil {
 			log.Info("What locations share cannot be removed yet", "service", klog.KObj(a.service),
 				"reason", err.Error())
-			a.balancers.state.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
-		}
-	}
-}
-
-// leave removes what the Service has at another location, but for some steps.
-func (a *attempt) leave(ctx context.Context, id string, but func(plan.Step) bool) error {
-	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
-	var before []string
-	for {
-		p, err := a.balancers.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
-		if err != nil {
-			return err
-		}
-		p.Steps = slices.DeleteFunc(p.Steps, but)
-		steps := texts(p.Steps)
-		switch {
-		case len(steps) == 0:
-			return nil
-		case slices.Equal(steps, before):
-			return fmt.Errorf("%s: %w", steps[0], plan.ErrBusy)
-		}
-		before = steps
-		if _, err := a.balancers.runSteps(ctx, a.service, id, p.Steps); err != nil {
-			return err
+			a.states.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
 		}
 	}
 }

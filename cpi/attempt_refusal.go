@@ -9,33 +9,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 )
-
-// maxRefusalBackoff is the longest pause before a step that was refused is tried again.
-const maxRefusalBackoff = 10 * time.Minute
-
-// A backoff is when something that failed is tried again.
-type backoff struct {
-	until time.Time
-	pause time.Duration
-}
-
-// next returns a longer backoff, from now on.
-func (b backoff) next(now time.Time) backoff {
-	pause := min(max(2*b.pause, later), maxRefusalBackoff)
-	return backoff{now.Add(pause), pause}
-}
-
-// A refusal is of a step: each try may build something, and remove it again. As long as the wish is the same, tries
-// back off.
-type refusal struct {
-	backoff
-
-	wish [sha256.Size]byte
-}
 
 // refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What
 // works stays.
@@ -56,13 +32,32 @@ func (a *attempt) refused(ctx context.Context, reasons []plan.Finding) error {
 
 // awaitUser emits what a user has to correct, and waits for it.
 func (a *attempt) awaitUser(findings []plan.Finding) error {
-	a.balancers.events.refusals(a.service, findings)
+	a.events.refusals(a.service, findings)
 	reasons := make([]string, 0, len(findings))
 	for _, f := range findings {
 		reasons = append(reasons, f.Reason)
 	}
 	return retry(later, "the Service cannot have what it asks for until something is corrected, see its events: %s",
 		strings.Join(slices.Compact(reasons), ", "))
+}
+
+// clear removes a half-built load balancer.
+func (a *attempt) clear(ctx context.Context) error {
+	if !a.blank || a.wish.DryRun || !a.locations.has(a.wish.Location) {
+		return nil
+	}
+	if err := a.locate(ctx); err != nil {
+		return err
+	}
+	p, err := a.planner.planAbsent(ctx, a.service, a.location, PlanRequest{})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.Status.Objects, func(o plan.Object) bool { return o.Inherited }) {
+		return nil // it was of use before
+	}
+	_, err = a.planner.runSteps(ctx, a.service, a.location, p.Steps)
+	return err
 }
 
 // follow keeps the members of what stands in step with the nodes, though what is desired now cannot be. A location
@@ -73,9 +68,9 @@ func (a *attempt) follow(ctx context.Context) error {
 	}
 	var failures []error
 	for _, location := range a.occupied(ctx) {
-		p, err := a.balancers.opts.Balancer.Plan(ctx, location, PlanRequest{Want: a.wish.Desired, Follow: true})
+		p, err := a.planner.balancer.Plan(ctx, location, PlanRequest{Want: a.wish.Desired, Follow: true})
 		if err == nil {
-			_, err = a.balancers.runSteps(ctx, a.service, location, p.Steps)
+			_, err = a.planner.runSteps(ctx, a.service, location, p.Steps)
 		}
 		if !errors.Is(err, plan.ErrRefused) {
 			failures = append(failures, err)
@@ -88,57 +83,38 @@ func (a *attempt) follow(ctx context.Context) error {
 // default one, where a predecessor of this program made all. Why one cannot be found was emitted already.
 func (a *attempt) occupied(ctx context.Context) []string {
 	var ids []string
-	for _, id := range a.balancers.locations.resolveKnown(a.balancers.stored(a.service)) {
+	for _, id := range a.locations.resolveKnown(a.records.stored(a.service)) {
 		if _, ok := unfoundName(id); !ok {
 			ids = append(ids, id)
 		}
 	}
 	name := a.wish.Location
-	if !a.balancers.locations.has(name) {
-		name = a.balancers.opts.Defaults.Locations[0]
+	if !a.locations.has(name) {
+		name = a.planner.defaults.Locations[0]
 	}
 	if len(ids) == 0 {
-		if id, err := a.balancers.locations.find(ctx, name); err == nil {
+		if id, err := a.locations.find(ctx, name); err == nil {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// clear removes a half-built load balancer.
-func (a *attempt) clear(ctx context.Context) error {
-	if !a.blank || a.wish.DryRun || !a.balancers.locations.has(a.wish.Location) {
-		return nil
-	}
-	if err := a.locate(ctx); err != nil {
-		return err
-	}
-	p, err := a.balancers.planAbsent(ctx, a.service, a.location, PlanRequest{})
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(p.Status.Objects, func(o plan.Object) bool { return o.Inherited }) {
-		return nil // it was of use before
-	}
-	_, err = a.balancers.runSteps(ctx, a.service, a.location, p.Steps)
-	return err
-}
-
 // noteRefusal notes that a step was refused.
 func (a *attempt) noteRefusal() {
 	wish := a.fingerprint()
-	a.balancers.state.change(a.service.UID, func(s *serviceState) {
+	a.states.change(a.service.UID, func(s *serviceState) {
 		if s.refusal.wish != wish {
 			s.refusal = refusal{wish: wish}
 		}
-		s.refusal.backoff = s.refusal.next(a.balancers.opts.Clock.Now())
+		s.refusal.backoff = s.refusal.next(a.planner.clock.Now())
 	})
 }
 
 // backOff fails if it is too early to try again what was refused.
 func (a *attempt) backOff() error {
-	r := a.balancers.state.get(a.service.UID).refusal
-	if left := r.until.Sub(a.balancers.opts.Clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
+	r := a.states.get(a.service.UID).refusal
+	if left := r.until.Sub(a.planner.clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
 		return retry(left, "the cloud has refused a step, see the events of the Service: it is tried again when the "+
 			"Service changes, else after %s", r.pause)
 	}

@@ -219,6 +219,7 @@ type bench struct {
 	client   *fake.Clientset
 	clock    *clocktesting.FakeClock
 	events   *record.FakeRecorder
+	options  LoadBalancerOptions
 	them     *LoadBalancers
 	services *serviceStore
 	nodes    *nodeStore
@@ -250,7 +251,7 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	b.services = &serviceStore{func(s *corev1.Service) { g.Expect(si.Add(s)).To(Succeed()) }}
 	b.nodes = &nodeStore{func(n *corev1.Node) { g.Expect(ni.Add(n)).To(Succeed()) }}
 	b.nodes.add(worker("a", "10.0.0.1"))
-	b.them = NewLoadBalancers(LoadBalancerOptions{
+	b.options = LoadBalancerOptions{
 		Balancer: b.balancer,
 		Client:   b.client,
 		Services: b.informer.Core().V1().Services().Lister(),
@@ -260,11 +261,30 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 		AtOnce:   1,
 		Defaults: benchDefaults,
 		Manifest: "cloud-ccm.yaml",
-	})
+	}
+	b.configure(func(*LoadBalancerOptions) {})
+	return b
+}
+
+// configure makes the load balancers of the bench anew, with other options.
+func (b *bench) configure(change func(*LoadBalancerOptions)) {
+	change(&b.options)
+	b.them = NewLoadBalancers(b.options)
 	b.them.key.missing = func(message string) {
 		b.events.Event(&corev1.Pod{}, corev1.EventTypeWarning, reasonManifest, message)
 	}
-	return b
+}
+
+// usesOfOthers returns what Services other than one are about to use at a location.
+func (b *bench) usesOfOthers(location string, but types.UID) ([]plan.Use, error) {
+	a := &attempt{
+		records:  b.them.records,
+		queues:   b.them.queues,
+		states:   b.them.states,
+		service:  &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: but}},
+		location: location,
+	}
+	return a.usesOfOthers()
 }
 
 var benchDefaults = service.Defaults{

@@ -168,3 +168,11 @@ func cut(s string) string {
 	}
 	return strings.ToValidUTF8(s[:maxMessage], "") + " …"
 }
+
+func texts(steps []plan.Step) []string {
+	out := make([]string, 0, len(steps))
+	for _, s := range steps {
+		out = append(out, s.String())
+	}
+	return out
+}

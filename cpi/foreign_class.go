@@ -17,19 +17,28 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-// foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service
+// A foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service
 // controller does not report a Service whose class changed while we did not run: it ignores Services with a class until
 // they are deleted.
-type foreignClasses struct{ balancers *LoadBalancers }
+type foreignClasses struct {
+	planner *planner
+	records *records
+	finder  *finder
+	queues  *queues
+	states  *perService[serviceState]
+	events  *eventDeduper
+	remove  func(*corev1.Service) removal
+	forget  func(*corev1.Service) // drops the state of a Service of which nothing is left
+}
 
 func (f foreignClasses) release(ctx context.Context) {
 	log := klog.FromContext(ctx)
-	all, err := f.balancers.opts.Services.List(labels.Everything())
+	all, err := f.records.services.List(labels.Everything())
 	if err != nil {
 		log.Error(err, "Listing Services")
 		return
 	}
-	if err := f.balancers.key.load(ctx); err != nil {
+	if err := f.finder.key.load(ctx); err != nil {
 		log.Error(err, "Releasing the load balancers of Services that have another class now")
 		return
 	}
@@ -55,8 +64,8 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 		s.DeletionTimestamp != nil {
 		return false
 	}
-	stored := f.balancers.opts.Defaults.Stored(s)
-	theirs := f.balancers.opts.Defaults
+	stored := f.planner.defaults.Stored(s)
+	theirs := f.planner.defaults
 	if len(stored.Standing) > 0 {
 		return true
 	}
@@ -65,22 +74,22 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 	}
 	return len(stored.Unproved.Standing) > 0 && len(theirs.Stored(s).Standing) == 0 &&
 		len(s.Status.LoadBalancer.Ingress) > 0 &&
-		f.balancers.state.get(s.UID).theirs != s.Annotations[f.balancers.opts.Defaults.Dialect.Names().Standing]
+		f.states.get(s.UID).theirs != s.Annotations[f.planner.defaults.Dialect.Names().Standing]
 }
 
 // releaseOne removes what a Service has here, unless an address of it is still published: until then no other
 // implementation serves it. Another process with the same cluster id may serve that class.
 func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error {
-	unlock, ok := f.balancers.locks.try(string(s.UID))
+	unlock, ok := f.queues.services.try(string(s.UID))
 	if !ok {
 		return nil
 	}
 	defer unlock()
-	if s = f.balancers.cached(s); !f.wasOurs(s) {
+	if s = f.records.cached(s); !f.wasOurs(s) {
 		return nil // it was changed while others were released
 	}
-	locations, lost := f.balancers.standing(ctx, s)
-	proved := len(f.balancers.opts.Defaults.Stored(s).Standing) > 0
+	locations, lost := f.finder.standing(ctx, s)
+	proved := len(f.planner.defaults.Stored(s).Standing) > 0
 	anything := false
 	var seen []string
 	for _, location := range locations {
@@ -90,7 +99,7 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		case err != nil:
 			lost = errors.Join(lost, err)
 		case address.IsValid():
-			f.balancers.events.notices(s, "class", []plan.Finding{{
+			f.events.notices(s, "class", []plan.Finding{{
 				Reason: reasonLeft,
 				Message: fmt.Sprintf("the Service has another class now, and its status still has "+
 					"the address %s from before: what stands there is removed when the implementation of that "+
@@ -102,27 +111,27 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 			seen = append(seen, location)
 		}
 	}
-	if err := (removal{f.balancers, s}).run(ctx, seen, lost); err != nil {
+	if err := f.remove(s).run(ctx, seen, lost); err != nil {
 		return err
 	}
 	if !proved && !anything { // another process, with another id of the cluster, has written it
-		f.balancers.state.change(s.UID, func(state *serviceState) {
-			state.theirs = s.Annotations[f.balancers.opts.Defaults.Dialect.Names().Standing]
+		f.states.change(s.UID, func(state *serviceState) {
+			state.theirs = s.Annotations[f.planner.defaults.Dialect.Names().Standing]
 		})
 		return nil
 	}
-	defer f.balancers.forget(s)
-	return f.balancers.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
+	defer f.forget(s)
+	return f.records.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
 }
 
 // publishedAt reports whether a Service has anything at a location, and returns a published address that it has there,
 // also if a hostname that it asks for was published in its place; the zero value if there is none.
 func (f foreignClasses) publishedAt(ctx context.Context, s *corev1.Service, location string) (bool, netip.Addr, error) {
-	p, err := f.balancers.planAbsent(ctx, s, location, PlanRequest{})
+	p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{})
 	if err != nil {
 		return false, netip.Addr{}, err
 	}
-	hostname := service.For(service.Input{Defaults: f.balancers.opts.Defaults, Service: s, Now: f.balancers.opts.Clock.Now()}).Hostname
+	hostname := service.For(service.Input{Defaults: f.planner.defaults, Service: s, Now: f.planner.clock.Now()}).Hostname
 	for _, o := range p.Status.Objects {
 		for _, address := range o.Addresses {
 			if slices.ContainsFunc(s.Status.LoadBalancer.Ingress, func(i corev1.LoadBalancerIngress) bool {

@@ -30,10 +30,10 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 	theirs.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
 	published(theirs)
 	b.services.add(theirs.DeepCopy())
-	b.them.state.forget(s.UID)
+	b.them.states.forget(s.UID)
 
 	for range 2 {
-		foreignClasses{b.them}.release(t.Context())
+		b.them.foreignClasses().release(t.Context())
 	}
 
 	b.Expect(b.balancer.left()).To(Equal(2), "clients still go there")
@@ -42,7 +42,7 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 
 	theirs.Status.LoadBalancer.Ingress[0].IP = "198.51.100.1"
 	b.services.add(theirs.DeepCopy())
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(b.balancer.left()).To(BeZero())
 	b.Expect(stored().Annotations).NotTo(Or(HaveKey(servicetest.Standing), HaveKey(servicetest.Intent)),
@@ -68,14 +68,14 @@ func TestAHostnameThatIsStillPublishedKeepsWhatStands(t *testing.T) {
 	b := newBench(t, s)
 	b.foreign(s, "main")
 
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 	b.Expect(b.balancer.left()).To(Equal(1), "clients still go there by the name")
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("203.0.113.10")))
 
 	other := s.DeepCopy()
 	other.Status.LoadBalancer.Ingress[0].Hostname = "elsewhere.example.com"
 	b.services.add(other)
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 	b.Expect(b.balancer.left()).To(BeZero())
 }
 
@@ -85,7 +85,7 @@ func TestAServiceThatIsOursAgainIsNotReleased(t *testing.T) {
 	b.foreign(listed, "main")
 	b.services.add(balanced("web"))
 
-	b.Expect(foreignClasses{b.them}.releaseOne(t.Context(), listed)).To(Succeed())
+	b.Expect(b.them.foreignClasses().releaseOne(t.Context(), listed)).To(Succeed())
 
 	b.Expect(b.balancer.left()).To(Equal(1), "it was made for the Service as it is now")
 }
@@ -99,9 +99,9 @@ func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 	b.Expect(b.client.CoreV1().Services("shop").Update(t.Context(), s, metav1.UpdateOptions{})).NotTo(BeNil())
 	b.services.add(s)
 
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 	looks := b.balancer.looks
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(theirs.Stored(b.now(s)).Standing).To(Equal([]string{"main"}))
 	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched again and again")
@@ -117,7 +117,7 @@ func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web")
 			b := newBench(t, s)
-			b.them.opts.Defaults.Class = tt.ours
+			b.configure(func(o *LoadBalancerOptions) { o.Defaults.Class = tt.ours })
 			theirs := benchDefaults
 			theirs.Class = tt.bound
 			s.Spec.LoadBalancerClass = &tt.shown
@@ -125,7 +125,7 @@ func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
 			b.balancer.at("main", string(s.UID))["tcp-80"] = "half of it"
 			b.services.add(s)
 
-			foreignClasses{b.them}.release(t.Context())
+			b.them.foreignClasses().release(t.Context())
 
 			b.Expect(b.balancer.left()).To(Equal(1))
 			b.Expect(b.client.Actions()).To(BeEmpty())
@@ -139,12 +139,12 @@ func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
 	b.foreign(s, "slow", "main")
 	b.balancer.gone = map[string]error{"slow": plan.ErrUnknown}
 
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 	b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty())
 	b.Expect(b.balancer.at("slow", "web-uid")).To(HaveLen(1))
 
 	b.balancer.gone = nil
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 	b.Expect(b.balancer.left()).To(BeZero(), "it is tried again")
 }
 
@@ -158,7 +158,7 @@ func TestServicesThatWereNeverOursAreNotLookedFor(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	looks := b.balancer.looks
 
-	foreignClasses{b.them}.release(t.Context())
+	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(b.balancer.looks).To(Equal(looks))
 	b.Expect(b.balancer.left()).To(Equal(2))

@@ -186,10 +186,3 @@ func (b *circuitBreaker) others(but *missing, now time.Time) []gone.Missing {
 	}
 	return all
 }
-
-// event records a warning on a Node.
-func (o InstanceOptions) event(node *corev1.Node, reason, format string, args ...any) {
-	if o.Recorder != nil {
-		o.Recorder.Eventf(node, corev1.EventTypeWarning, reason, format, args...)
-	}
-}

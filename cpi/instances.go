@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,9 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudapi "k8s.io/cloud-provider/api"
 	"k8s.io/utils/clock"
@@ -33,18 +28,6 @@ const (
 	detailAge = 10 * time.Minute
 )
 
-// InstanceOptions are what [Instances] are made of.
-type InstanceOptions struct {
-	Name      string              // of the provider, and the scheme of its provider IDs
-	Canonical func(string) string // [Backend.Canonical]
-	Machines  Machines
-	Addresses AddressPolicy
-	MaxAge    time.Duration // of a snapshot; 0: 30 s
-	Nodes     corelisters.NodeLister
-	Recorder  record.EventRecorder
-	Clock     clock.PassiveClock // nil: real time
-}
-
 // Instances implement what Kubernetes asks of the machines of Nodes.
 type Instances struct {
 	opts    InstanceOptions
@@ -53,14 +36,6 @@ type Instances struct {
 	mu      sync.Mutex
 	details map[string]detail // by provider ID
 	noticed map[string]string // notices of which there were events, by provider ID
-}
-
-// A detail is a machine as it was last read in full.
-type detail struct {
-	Machine
-
-	read  time.Time
-	until time.Time // when it is read again, even if it seems unchanged
 }
 
 var _ cloudprovider.InstancesV2 = (*Instances)(nil)
@@ -171,18 +146,6 @@ func (i *Instances) foreign(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && !i.ours(node)
 }
 
-// canonical returns a provider ID in the form in which two can be compared.
-func canonical(providerID string) string { return strings.ToLower(strings.TrimSpace(providerID)) }
-
-// canonical returns a provider ID, of whatever form, in the form in which two can be compared.
-func (o InstanceOptions) canonical(providerID string) string {
-	id := canonical(providerID)
-	if o.Canonical != nil {
-		return o.Canonical(id)
-	}
-	return id
-}
-
 // find returns the machine of a Node, or nil, and all machines. A snapshot without the machine is taken again, unless
 // it is new.
 func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Machine, error) {
@@ -211,69 +174,6 @@ func (i *Instances) findAged(ctx context.Context, node *corev1.Node, age time.Du
 	return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", err)
 }
 
-// detailed returns a machine with as much as it takes to choose its addresses.
-func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
-	if i.opts.Addresses.enough(m, given) {
-		return m, nil
-	}
-	return i.read(ctx, m, given)
-}
-
-// read returns a machine in full. It is read once, and again when the snapshot shows that it may have changed, while
-// its addresses or those that its kubelet was given are unknown, and from time to time.
-func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
-	now := i.opts.Clock.Now()
-	id := i.opts.canonical(m.ProviderID)
-	i.mu.Lock()
-	known, ok := i.details[id]
-	i.mu.Unlock()
-	ok = ok && known.Revision == m.Revision && len(chosen(known.Machine, Selection{})) > 0
-	if ok && now.Before(known.until) && (known.has(given) || now.Sub(known.read) < freshAge) {
-		return known.Machine, nil
-	}
-	machine, err := i.opts.Machines.Get(ctx, m.ProviderID)
-	switch {
-	case err != nil && ok:
-		return known.Machine, nil // It seems unchanged.
-	case err != nil:
-		return Machine{}, fmt.Errorf("reading machine %s: %w", m.Name, err)
-	}
-	machine.Revision = m.Revision
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.details[id] = detail{Machine: machine, read: now, until: now.Add(detailAge*3/4 + rand.N(detailAge/2))} //nolint:gosec // jitter
-	return machine, nil
-}
-
-// forget drops what is known of machines that are gone.
-func (i *Instances) forget(all []Machine) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if max(len(i.details), len(i.noticed)) <= len(all) {
-		return
-	}
-	there := i.opts.ids(all)
-	maps.DeleteFunc(i.details, func(id string, _ detail) bool { return !there[id] })
-	maps.DeleteFunc(i.noticed, func(id, _ string) bool { return !there[id] })
-}
-
-// notice emits an event for each notice about the machine of a Node, when they change.
-func (i *Instances) notice(node *corev1.Node, m Machine) {
-	text := fmt.Sprint(m.Notices)
-	id := i.opts.canonical(m.ProviderID)
-	i.mu.Lock()
-	changed := len(m.Notices) > 0 && i.noticed[id] != text
-	if i.noticed[id] = text; len(m.Notices) == 0 {
-		delete(i.noticed, id)
-	}
-	i.mu.Unlock()
-	for _, n := range m.Notices {
-		if changed {
-			i.opts.event(node, n.Reason, "%s", n.Message)
-		}
-	}
-}
-
 // givenAddresses returns the addresses that the kubelet of a Node was started with.
 func givenAddresses(node *corev1.Node) []netip.Addr {
 	var out []netip.Addr
@@ -288,19 +188,4 @@ func givenAddresses(node *corev1.Node) []netip.Addr {
 func uninitialized(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints,
 		func(t corev1.Taint) bool { return t.Key == cloudapi.TaintExternalCloudProvider })
-}
-
-// knownIDs returns the provider IDs of this cloud that Nodes have.
-func (o InstanceOptions) knownIDs() ([]string, error) {
-	all, err := o.Nodes.List(labels.Everything())
-	if err != nil {
-		return nil, errors.New("listing nodes")
-	}
-	var ids []string
-	for _, node := range all {
-		if id := o.canonical(node.Spec.ProviderID); strings.HasPrefix(id, o.Name+"://") {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }

@@ -163,7 +163,7 @@ func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	standingAt("?nowhere")(s)
-	b.them.state.forget(s.UID)
+	b.them.states.forget(s.UID)
 
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 

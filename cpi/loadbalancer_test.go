@@ -237,7 +237,7 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 		finished <- err
 	}()
 	b.Eventually(func() bool {
-		free, ok := b.them.queue.try("slow")
+		free, ok := b.them.queues.locations.try("slow")
 		if ok {
 			free()
 		}
@@ -318,7 +318,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	unlock, err := b.them.locks.wait(t.Context(), string(s.UID), nil) // a repair runs
+	unlock, err := b.them.queues.services.wait(t.Context(), string(s.UID), nil) // a repair runs
 	b.Expect(err).NotTo(HaveOccurred())
 	asked := make(chan bool)
 	go func() {
@@ -479,24 +479,24 @@ func TestADeletedServiceReservesNothing(t *testing.T) {
 		Address: netip.MustParseAddr("203.0.113.10"),
 		Owner:   plan.Owner{UID: "gone-uid"},
 	}
-	b.them.state.change(gone.UID, func(s *serviceState) {
+	b.them.states.change(gone.UID, func(s *serviceState) {
 		s.location = "main"
 		s.uses = []plan.Use{use}
 	})
 
-	uses, err := b.them.usesOfOthers("main", "web-uid")
+	uses, err := b.usesOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(BeEmpty())
 
-	unlock, ok := b.them.locks.try(string(gone.UID))
+	unlock, ok := b.them.queues.services.try(string(gone.UID))
 	b.Expect(ok).To(BeTrue())
-	uses, err = b.them.usesOfOthers("main", "web-uid")
+	uses, err = b.usesOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(ConsistOf(use), "its attempt still runs")
 	unlock()
 
 	b.services.add(gone)
-	uses, err = b.them.usesOfOthers("main", "web-uid")
+	uses, err = b.usesOfOthers("main", "web-uid")
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(uses).To(ConsistOf(use), "it exists")
 }

@@ -18,6 +18,7 @@ import (
 // locations are those of the configuration, with the ids of those that were found.
 type locations struct {
 	balancer Balancer
+	searcher Searcher // nil: the cloud cannot tell where a Service has something
 	defaults service.Defaults
 
 	mu  sync.Mutex

@@ -80,18 +80,6 @@ func candidates(node *corev1.Node, all []Machine) []Machine {
 	return nil
 }
 
-// ids returns all forms of the provider IDs of machines.
-func (o InstanceOptions) ids(all []Machine) map[string]bool {
-	ids := map[string]bool{}
-	for _, m := range all {
-		ids[o.canonical(m.ProviderID)] = true
-		for _, uuid := range m.SystemUUIDs {
-			ids[canonical(o.Name+"://"+uuid)] = true
-		}
-	}
-	return ids
-}
-
 func (m Machine) hasUUID(uuid string) bool {
 	return slices.ContainsFunc(m.SystemUUIDs, func(own string) bool { return strings.EqualFold(own, uuid) })
 }

@@ -25,7 +25,9 @@ const (
 
 // A removal removes all that a Service has at some locations. The lock of the Service is held.
 type removal struct {
-	balancers *LoadBalancers
+	planner *planner
+	queues  *queues
+	events  *eventDeduper
 
 	service *corev1.Service
 }
@@ -53,22 +55,15 @@ func (r removal) each(ctx context.Context, locations []string, but func(plan.Ste
 
 // inTurn removes what is at a location, but for some steps, once fewer others work there.
 func (r removal) inTurn(ctx context.Context, location string, but func(plan.Step) bool) error {
-	free, ok := r.balancers.queue.try(location)
+	free, ok := r.queues.locations.try(location)
 	if !ok {
 		var err error
-		if free, err = r.balancers.queue.wait(ctx, location, r.balancers.opts.Clock.After(removalPatience)); err != nil {
+		if free, err = r.queues.locations.wait(ctx, location, r.planner.clock.After(removalPatience)); err != nil {
 			return err
 		}
 	}
 	defer free()
 	return r.remove(ctx, location, but)
-}
-
-func (r removal) runAll(ctx context.Context, location string, steps []plan.Step) error {
-	if n, err := r.balancers.runSteps(ctx, r.service, location, steps); err != nil {
-		return fmt.Errorf("%d of %d steps done: %w", n, len(steps), err)
-	}
-	return nil
 }
 
 // remove carries out the plan for absence at one location, but for some steps. It keeps its slot while the location is
@@ -99,11 +94,11 @@ func (r removal) remove(ctx context.Context, location string, but func(plan.Step
 func (r removal) removeMore(
 	ctx context.Context, location string, fresh bool, but func(plan.Step) bool,
 ) (plan.Plan, error) {
-	p, err := r.balancers.planAbsent(ctx, r.service, location, PlanRequest{Fresh: fresh})
+	p, err := r.planner.planAbsent(ctx, r.service, location, PlanRequest{Fresh: fresh})
 	if err != nil {
 		return p, err
 	}
-	r.balancers.events.notices(r.service, "removal at "+location, p.Notices)
+	r.events.notices(r.service, "removal at "+location, p.Notices)
 	if p.Wait != "" {
 		return p, errors.New(p.Wait)
 	}
@@ -111,10 +106,17 @@ func (r removal) removeMore(
 	return p, r.runAll(ctx, location, p.Steps)
 }
 
+func (r removal) runAll(ctx context.Context, location string, steps []plan.Step) error {
+	if n, err := r.planner.runSteps(ctx, r.service, location, steps); err != nil {
+		return fmt.Errorf("%d of %d steps done: %w", n, len(steps), err)
+	}
+	return nil
+}
+
 // pause waits until something busy may be free.
 func (r removal) pause(ctx context.Context) error {
 	select {
-	case <-r.balancers.opts.Clock.After(wait.Jitter(soon, 0.5)):
+	case <-r.planner.clock.After(wait.Jitter(soon, 0.5)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -59,7 +59,7 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 	}
 	r.tasks = map[string]*resyncTask{
 		"nodes":   {run: r.compareNodes},
-		"classes": {run: foreignClasses{l}.release, every: l.opts.Drift},
+		"classes": {run: l.foreignClasses().release, every: l.opts.Drift},
 		"orphans": {run: r.searchOrphans, every: orphanRounds * l.opts.Drift},
 	}
 	for _, name := range l.opts.Defaults.Locations {
@@ -146,21 +146,14 @@ func (r *resync) repairAll(ctx context.Context, location string) {
 	}
 }
 
-// repairable reports whether Kubernetes has handed a Service to us: before its finalizer is there, nothing may be made.
-func repairable(s *corev1.Service) bool {
-	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil &&
-		s.DeletionTimestamp == nil &&
-		servicehelpers.HasLBFinalizer(s)
-}
-
 // repair attempts one load balancer, unless it is worked on already. What it waits for, the next round finds.
 func (r *resync) repair(ctx context.Context, s *corev1.Service) {
-	unlock, ok := r.balancers.locks.try(string(s.UID))
+	unlock, ok := r.balancers.queues.services.try(string(s.UID))
 	if !ok {
 		return
 	}
 	defer unlock()
-	if s = r.balancers.current(s); s == nil {
+	if s = r.balancers.records.current(s); s == nil {
 		return
 	}
 	status, err := r.balancers.ensure(ctx, s)
@@ -246,13 +239,13 @@ func (r *resync) searchOrphans(ctx context.Context) {
 			log.Error(err, "Searching for load balancers without a Service", "location", location)
 			continue
 		}
-		if live, err := r.balancers.live(); err == nil { // listed after what they own
+		if live, err := r.balancers.records.live(); err == nil { // listed after what they own
 			r.reportOrphans(ctx, location,
 				slices.DeleteFunc(slices.Clone(owners), func(o plan.Owner) bool { return live[types.UID(o.UID)] }))
 		}
 	}
-	if live, err := r.balancers.live(); err == nil {
-		r.balancers.state.keep(live)
+	if live, err := r.balancers.records.live(); err == nil {
+		r.balancers.states.keep(live)
 		r.balancers.events.sent.keep(live)
 	}
 }

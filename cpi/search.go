@@ -4,12 +4,15 @@ package cpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
 // A Searcher is a [Balancer] of a cloud that lists the objects of all locations at once. Then what a Service has is found
@@ -20,17 +23,55 @@ type Searcher interface {
 	Search(ctx context.Context, owner plan.Owner, fresh bool) ([]string, error)
 }
 
+// A finder finds the locations where a Service has something.
+type finder struct {
+	key       *keyLoader
+	planner   *planner
+	records   *records
+	prover    *prover
+	locations *locations
+	defaults  service.Defaults
+	states    *perService[serviceState]
+	events    *eventDeduper
+}
+
+// standing returns the ids of the locations where something of a Service may be that has to be removed: the stored
+// ones, else those where the cloud shows something, or else all. It fails if one of them cannot be found.
+func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
+	if err := f.key.load(ctx); err != nil {
+		return nil, err
+	}
+	places := f.records.stored(s)
+	if stored := f.defaults.Stored(s); len(places) == 0 && len(stored.Unproved.Standing) > 0 {
+		n, err := f.prover.confirmed(ctx, s, stored)
+		if err != nil {
+			return nil, err
+		}
+		places = n.locations
+	}
+	if ids, searched, err := f.search(ctx, s, places); searched {
+		return ids, err
+	}
+	ids, err := f.locations.resolve(ctx, places)
+	if err != nil {
+		f.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: correct it "+
+			"there, or remove it if it is gone "+
+			"from the cloud, and restart the cloud controller manager", f.locations.noun()))
+	}
+	return ids, err
+}
+
 // search returns the locations where a Service has something, of which nothing, or not all, is stored on it. The second
 // result is false if the cloud cannot tell: then it may be at any location of the configuration.
-func (l *LoadBalancers) search(ctx context.Context, s *corev1.Service, stored []string) ([]string, bool, error) {
-	if l.opts.Searcher == nil || !l.unlocated(s, stored) {
+func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string) ([]string, bool, error) {
+	if f.locations.searcher == nil || !f.unlocated(s, stored) {
 		return nil, false, nil
 	}
-	ids, err := l.opts.Searcher.Search(ctx, l.opts.Defaults.OwnerOf(s), true)
+	ids, err := f.locations.searcher.Search(ctx, f.defaults.OwnerOf(s), true)
 	if err != nil {
 		return nil, true, fmt.Errorf("searching for what the Service has: %w", err)
 	}
-	for _, id := range l.locations.resolveKnown(stored) {
+	for _, id := range f.locations.resolveKnown(stored) {
 		if _, lost := unfoundName(id); !lost {
 			ids = append(ids, id)
 		}
@@ -40,13 +81,43 @@ func (l *LoadBalancers) search(ctx context.Context, s *corev1.Service, stored []
 
 // unlocated reports whether a Service may have something at a location that is not stored on it. An address that is
 // stored may be associated already, and have nothing yet by which a search finds it.
-func (l *LoadBalancers) unlocated(s *corev1.Service, stored []string) bool {
+func (f *finder) unlocated(s *corev1.Service, stored []string) bool {
 	if len(stored) > 0 {
-		return slices.ContainsFunc(l.locations.resolveKnown(stored), func(id string) bool {
+		return slices.ContainsFunc(f.locations.resolveKnown(stored), func(id string) bool {
 			_, lost := unfoundName(id)
 			return lost
 		})
 	}
-	on := l.opts.Defaults.Stored(s)
-	return len(on.Intent)+len(on.Unproved.Intent) == 0 && l.state.get(s.UID).intent == ""
+	on := f.defaults.Stored(s)
+	return len(on.Intent)+len(on.Unproved.Intent) == 0 && f.states.get(s.UID).intent == ""
+}
+
+// nothing reports whether nothing of a Service is left at a location. A cached observation only proves that something
+// is: another process may have made more since.
+func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string) (bool, error) {
+	for _, fresh := range []bool{false, true} {
+		p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
+		if err != nil {
+			f.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted "+
+				"this %s, take it out of annotation %s",
+				location, f.locations.noun(), f.defaults.Dialect.Names().Standing))
+			return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
+		}
+		if !p.Done() {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// stays emits why a Service cannot go, with its remedy, if it takes a user's action.
+func (f *finder) stays(s *corev1.Service, err error, remedy string) {
+	if errors.Is(err, plan.ErrRefused) {
+		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
+		message := fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, reason)
+		f.events.notices(s, "stays: "+remedy, []plan.Finding{{
+			Reason:  reasonStays,
+			Message: message,
+		}})
+	}
 }

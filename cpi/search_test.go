@@ -37,7 +37,7 @@ func searchable(t *testing.T, services ...*corev1.Service) (*bench, *fakeSearche
 	t.Helper()
 	b := newBench(t, services...)
 	searcher := &fakeSearcher{balancer: b.balancer}
-	b.them.opts.Searcher = searcher
+	b.configure(func(o *LoadBalancerOptions) { o.Searcher = searcher })
 	return b, searcher
 }
 

@@ -16,25 +16,35 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
+// A prover confirms what is stored on Services without a valid digest.
+type prover struct {
+	planner   *planner
+	records   *records
+	locations *locations
+	defaults  service.Defaults
+	states    *perService[serviceState]
+	events    *eventDeduper
+}
+
 // reprove stores again what is stored on a Service without a valid digest, as an older build, or one that had another
 // key, has left it: as far as the cloud confirms it. The rest is removed.
-func (l *LoadBalancers) reprove(ctx context.Context, s *corev1.Service) error {
-	stored := l.opts.Defaults.Stored(s)
-	known := l.state.get(s.UID)
-	if known.intent != "" || len(known.standing) > 0 || !unproved(stored) || l.opts.Defaults.Asked(s).DryRun {
+func (p *prover) reprove(ctx context.Context, s *corev1.Service) error {
+	stored := p.defaults.Stored(s)
+	known := p.states.get(s.UID)
+	if known.intent != "" || len(known.standing) > 0 || !unproved(stored) || p.defaults.Asked(s).DryRun {
 		return nil // the cache may be older than what was written
 	}
-	n, err := l.confirmed(ctx, s, stored)
+	n, err := p.confirmed(ctx, s, stored)
 	if err != nil {
 		return err
 	}
-	names := l.opts.Defaults.Dialect.Names()
+	names := p.defaults.Dialect.Names()
 	for name, removed := range map[string]bool{
 		names.Intent:   dropped(stored.Unproved.Intent, words(n.addresses)),
 		names.Standing: dropped(stored.Unproved.Standing, n.locations),
 	} {
 		if removed {
-			l.events.notices(s, "stored "+name, []plan.Finding{{
+			p.events.notices(s, "stored "+name, []plan.Finding{{
 				Reason: service.BadAnnotation,
 				Message: fmt.Sprintf(
 					"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
@@ -42,7 +52,7 @@ func (l *LoadBalancers) reprove(ctx context.Context, s *corev1.Service) error {
 			}})
 		}
 	}
-	return l.store(ctx, s, n)
+	return p.records.store(ctx, s, n)
 }
 
 func unproved(s service.Stored) bool { return len(s.Unproved.Intent)+len(s.Unproved.Standing) > 0 }
@@ -55,13 +65,13 @@ func dropped(values, kept []string) bool {
 // confirmed returns what is stored on a Service, without the unproved locations where it has nothing and the unproved
 // addresses that it has nowhere. Where it claims to be at unproved locations it may also be at any other. A location
 // of the configuration that does not answer stays, as it is searched again later, unless an address may be there.
-func (l *LoadBalancers) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (note, error) {
+func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (note, error) {
 	n := note{addresses: append([]netip.Addr{}, stored.Intent...), locations: append([]string{}, stored.Standing...)}
 	var silent error
-	for _, id := range l.candidates(ctx, stored) {
-		stands, objects, err := l.standsAt(ctx, s, id)
+	for _, id := range p.candidates(ctx, stored) {
+		stands, objects, err := p.standsAt(ctx, s, id)
 		switch {
-		case err != nil && !l.locations.hasID(id):
+		case err != nil && !p.locations.hasID(id):
 			return n, fmt.Errorf("confirming what is stored on the Service: %w", err)
 		case err != nil && slices.Contains(stored.Unproved.Standing, id):
 			silent = fmt.Errorf("confirming the addresses stored on the Service: %w", err)
@@ -92,14 +102,14 @@ func seen(objects []plan.Object, addresses []string) []netip.Addr {
 }
 
 // candidates returns the locations where a Service may be.
-func (l *LoadBalancers) candidates(ctx context.Context, stored service.Stored) []string {
-	claimed := slices.DeleteFunc(l.locations.resolveKnown(stored.Unproved.Standing),
-		func(id string) bool { return !l.locations.possible(id) })
+func (p *prover) candidates(ctx context.Context, stored service.Stored) []string {
+	claimed := slices.DeleteFunc(p.locations.resolveKnown(stored.Unproved.Standing),
+		func(id string) bool { return !p.locations.possible(id) })
 	out := slices.Concat(stored.Standing, claimed)
 	if len(stored.Standing) == 0 {
-		ids, err := l.locations.all(ctx)
+		ids, err := p.locations.all(ctx)
 		if out = append(out, ids...); err != nil {
-			out = append(out, l.locations.unfound()...)
+			out = append(out, p.locations.unfound()...)
 		}
 	}
 	return distinct(out)
@@ -107,15 +117,15 @@ func (l *LoadBalancers) candidates(ctx context.Context, stored service.Stored) [
 
 // standsAt reports whether something of a Service may be at a location, and returns what is seen there. Of locations
 // that may not be seen, those of the configuration count, and all of a Service whose clients were given an address.
-func (l *LoadBalancers) standsAt(ctx context.Context, s *corev1.Service, id string) (bool, []plan.Object, error) {
+func (p *prover) standsAt(ctx context.Context, s *corev1.Service, id string) (bool, []plan.Object, error) {
 	if _, lost := unfoundName(id); lost {
 		return len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
-	p, err := l.planAbsent(ctx, s, id, PlanRequest{})
+	nothing, err := p.planner.planAbsent(ctx, s, id, PlanRequest{})
 	if errors.Is(err, plan.ErrRefused) {
-		return l.locations.hasID(id) || len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
+		return p.locations.hasID(id) || len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
-	return len(p.Status.Objects) > 0, p.Status.Objects, err
+	return len(nothing.Status.Objects) > 0, nothing.Status.Objects, err
 }
 
 // distinct returns each value once, in the order of their first occurrence.

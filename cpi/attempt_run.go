@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// maxRounds is how often one attempt observes, plans and runs steps.
+const maxRounds = 3
+
+func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
+	a.events.notices(a.service, "service", a.wish.Notices)
+	if len(a.wish.Refusals) > 0 {
+		return nil, a.refused(ctx, a.wish.Refusals)
+	}
+	if a.wish.Wait != "" {
+		return nil, retry(soon, "waiting: %s", a.wish.Wait)
+	}
+	if err := a.locate(ctx); errors.Is(err, plan.ErrBusy) {
+		return nil, retry(soon, "waiting: %v", err) // the error has the remedy
+	} else if err != nil {
+		return nil, a.failed(ctx, 0, 0, err)
+	}
+	if err := a.backOff(); err != nil {
+		return nil, err
+	}
+	status, err := a.inQueue(ctx)
+	if err != nil {
+		return status, err
+	}
+	a.events.healed(a.service)
+	a.states.change(a.service.UID, func(s *serviceState) {
+		s.made = true
+		s.refusal = refusal{}
+	})
+	return status, a.leaveOthers(ctx)
+}
+
+// inQueue works at the location, unless enough others do. What is left elsewhere holds up none of them.
+func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
+	free, ok := a.queues.locations.try(a.location)
+	if !ok {
+		return nil, retry(2*soon, "waiting for other load balancers at %s", a.where())
+	}
+	defer free()
+	if a.wish.DryRun {
+		return nil, a.dryRun(ctx)
+	}
+	return a.converge(ctx)
+}
+
+// converge observes, plans and runs steps until the plan is empty. With an error there is a status only if the
+// published one is out of date.
+func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
+	var before []string
+	for round := range maxRounds + 1 {
+		p, err := a.choose(ctx)
+		if err != nil {
+			return nil, a.unobserved(ctx, err)
+		}
+		a.events.notices(a.service, "plan", p.Notices)
+		if round == 0 && len(p.Status.Addresses) > 0 {
+			a.blank = false // it is of use already
+		}
+		if status, done, err := a.outcome(ctx, p); done {
+			return status, err
+		}
+		steps := texts(p.Steps)
+		if round == maxRounds || round > 0 && slices.Equal(steps, before) {
+			return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
+		}
+		before = steps
+		if err := a.carryOut(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return nil, retry(soon, "not done yet")
+}
+
+// outcome returns what follows from a plan without steps to run; false if it has some.
+func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalancerStatus, done bool, _ error) {
+	switch {
+	case len(p.Refusals) > 0:
+		return nil, true, a.refused(ctx, p.Refusals)
+	case p.Done():
+		a.addresses = p.Status.Addresses
+		a.unused = p.Unused
+		return a.published(p.Status), true, nil
+	case len(p.Stuck) > 0:
+		return stuckStatus(a.service, p.Status), true, a.awaitUser(p.Stuck)
+	case p.Wait != "":
+		return nil, true, retry(soon, "%s", p.Wait)
+	}
+	return nil, false, nil
+}
+
+// unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.
+func (a *attempt) unobserved(ctx context.Context, err error) error {
+	if errors.Is(err, plan.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
+		return retry(soon, "%s is another one than before: the load balancer is made there", a.where())
+	}
+	return a.failed(ctx, 0, 0, err)
+}
+
+// carryOut stores what is intended, and runs the steps.
+func (a *attempt) carryOut(ctx context.Context, p plan.Plan) error {
+	if err := a.announce(ctx, p); err != nil {
+		return err
+	}
+	n, err := a.planner.runSteps(ctx, a.service, a.location, p.Steps)
+	if errors.Is(err, plan.ErrRefused) {
+		a.noteRefusal()
+	}
+	if err != nil {
+		return a.failed(ctx, n, len(p.Steps), err)
+	}
+	return nil
+}
+
+// announce stores what a plan is about to do for the first time: the addresses it uses, and where it makes something.
+func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
+	n := note{addresses: p.Intent}
+	if stored := a.records.stored(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
+		n.locations = append([]string{a.location}, stored...)
+		if len(stored) == 0 {
+			n.locations = append(n.locations,
+				slices.DeleteFunc(a.everywhere(ctx), func(id string) bool { return id == a.location })...)
+		}
+	}
+	return a.write(ctx, n)
+}
+
+// failed returns what follows from a step or an observation that failed.
+func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
+	switch {
+	case errors.Is(err, plan.ErrBusy):
+		return retry(soon, "%d of %d steps done, then %s is busy", done, of, a.where())
+	case errors.Is(err, plan.ErrRefused):
+		return a.refused(ctx, []plan.Finding{{Reason: reasonRefused, Message: err.Error()}})
+	}
+	return err
+}
+
+// dryRun emits the plan and changes nothing. Its error makes Kubernetes leave the status as it is, without the event
+// that the load balancer was ensured.
+func (a *attempt) dryRun(ctx context.Context) error {
+	p, err := a.planner.balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired})
+	if err != nil {
+		return err
+	}
+	a.events.dryRun(a.service, p)
+	return cloudprovider.ImplementedElsewhere
+}
+
+// problems returns what is not yet right, or else the next step.
+func problems(p plan.Plan) []string {
+	var out []string
+	for _, port := range p.Status.Ports {
+		if port.Problem != "" {
+			out = append(out, fmt.Sprintf("port %d %s", port.Port, port.Problem))
+		}
+	}
+	if len(out) == 0 && len(p.Steps) > 0 {
+		out = append(out, p.Steps[0].String())
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpi
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+)
+
+// published returns what Kubernetes publishes. With a hostname, clients in the cluster resolve it, too.
+func (a *attempt) published(s plan.Status) *corev1.LoadBalancerStatus {
+	if a.wish.Hostname == "" || len(s.Addresses) == 0 {
+		return statusOf(s, a.ipMode())
+	}
+	return &corev1.LoadBalancerStatus{
+		Ingress: []corev1.LoadBalancerIngress{{Hostname: a.wish.Hostname, Ports: portsOf(s)}},
+	}
+}
+
+// ipMode is how clients in the cluster reach the address: where connections end at the load balancer, they must go
+// there, too. It is nil where the API server does not store it, as those before Kubernetes 1.29 do: else the status
+// would be written again and again.
+func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
+	before := slices.DeleteFunc(slices.Clone(a.service.Status.LoadBalancer.Ingress),
+		func(i corev1.LoadBalancerIngress) bool { return i.IP == "" })
+	if len(before) > 0 && !slices.ContainsFunc(before,
+		func(i corev1.LoadBalancerIngress) bool { return i.IPMode != nil }) {
+		return nil
+	}
+	if a.wish.Terminates {
+		return ptr.To(corev1.LoadBalancerIPModeProxy)
+	}
+	return ptr.To(corev1.LoadBalancerIPModeVIP)
+}
+
+// statusOf returns what Kubernetes publishes of addresses.
+func statusOf(s plan.Status, mode *corev1.LoadBalancerIPMode) *corev1.LoadBalancerStatus {
+	out := &corev1.LoadBalancerStatus{}
+	for _, a := range s.Addresses {
+		out.Ingress = append(out.Ingress, corev1.LoadBalancerIngress{IP: a.String(), IPMode: mode, Ports: portsOf(s)})
+	}
+	return out
+}
+
+func portsOf(s plan.Status) []corev1.PortStatus {
+	var out []corev1.PortStatus
+	for _, p := range s.Ports {
+		port := corev1.PortStatus{Port: int32(p.Port), Protocol: corev1.Protocol(p.Protocol)} //nolint:gosec // a port
+		if p.Problem != "" {
+			port.Error = &p.Problem
+		}
+		out = append(out, port)
+	}
+	return out
+}
+
+// stuckStatus returns what is published of a load balancer that the cloud makes only in part: known addresses stay,
+// with the ports they miss.
+func stuckStatus(s *corev1.Service, now plan.Status) *corev1.LoadBalancerStatus {
+	out := s.Status.LoadBalancer.DeepCopy()
+	for i := range out.Ingress {
+		out.Ingress[i].Ports = portsOf(now)
+	}
+	return out
+}

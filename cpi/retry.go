@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpi
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+)
+
+const (
+	// soon is the retry interval while the cloud works on something.
+	soon = 5 * time.Second
+	// later is the retry interval while a user has to correct something.
+	later = time.Minute
+)
+
+// retry asks to be called again; the service controller emits the text as an event, so it names the progress.
+func retry(after time.Duration, format string, args ...any) error {
+	return api.NewRetryError(fmt.Sprintf(format, args...), wait.Jitter(after, 0.5))
+}
+
+// waits reports whether an error only asks to be called again.
+func waits(err error) bool {
+	var retry *api.RetryError
+	return errors.As(err, &retry) || err == cloudprovider.ImplementedElsewhere //nolint:errorlint // never wrapped
+}
