@@ -6,23 +6,10 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
-
-// needsFree reports whether the plan depends on which addresses are free.
-func needsFree(s *state, want plan.Desired) bool {
-	if want.Absent {
-		return false
-	}
-	if len(want.Requested) > 0 {
-		_, found := s.address(want.Requested[0].String())
-		return !found
-	}
-	return newView(s, want).current() == ""
-}
 
 // target returns the address that the load balancer is to have; empty: any, or a refusal was added.
 func (p *planner) target() string {
@@ -30,46 +17,21 @@ func (p *planner) target() string {
 		p.checkRequested(p.want.Requested[0].String())
 		return p.want.Requested[0].String()
 	}
-	if a := p.current(); a != "" {
+	if a := p.view.current(); a != "" {
 		return a
 	}
 	for _, a := range p.want.Intent {
-		if p.isFree(a.String()) {
+		if p.view.isFree(a.String()) {
 			return a.String()
 		}
 	}
 	return p.chooseFree()
 }
 
-// current returns the address that the load balancer has, or that was associated for it; empty if there is none.
-func (v *view) current() string {
-	serving := func(a cloudstack.Address) bool { return v.holds(a) && v.hasRules(a) }
-	for _, fits := range []func(cloudstack.Address) bool{serving, v.holds, v.hasRules, v.intended} {
-		for _, a := range v.addresses {
-			if v.here(a) && fits(a) && !releasing(a) {
-				return a.IPAddress
-			}
-		}
-	}
-	return ""
-}
-
-// releasing reports whether CloudStack is releasing an address: it refuses to use it, and to release it twice.
-func releasing(a cloudstack.Address) bool { return strings.EqualFold(a.State, "Releasing") }
-
-// hasRules reports whether rules of the owner are at an address.
-func (v *view) hasRules(a cloudstack.Address) bool {
-	return slices.ContainsFunc(v.mine, func(r cloudstack.Rule) bool { return r.Address == a.IPAddress })
-}
-
-func (v *view) isFree(ip string) bool {
-	return slices.ContainsFunc(v.free, func(a cloudstack.Address) bool { return a.IPAddress == ip })
-}
-
 // chooseFree returns a free address, another one for each owner where there are many; empty if none is shown.
 func (p *planner) chooseFree() string {
 	var all []string
-	for _, a := range p.free {
+	for _, a := range p.state.free {
 		taken := func(u plan.Use) bool { return u.Address.String() == a.IPAddress }
 		if ip, err := netip.ParseAddr(a.IPAddress); err == nil && ip.Is4() &&
 			!slices.ContainsFunc(p.want.Reserved, taken) {
@@ -87,15 +49,15 @@ func (p *planner) chooseFree() string {
 
 // checkRequested refuses a requested address that cannot be the load balancer's.
 func (p *planner) checkRequested(ip string) {
-	a, found := p.address(ip)
+	a, found := p.state.address(ip)
 	owner, marked := holder(a)
 	switch {
-	case !found && p.isFree(ip), p.moving(ip):
+	case !found && p.view.isFree(ip), p.moving(ip):
 	case !found:
 		p.refuse(AddressUnusable,
 			"the address %s is neither free nor associated with network %s, or the user may not see "+
-				"it: associate it, or request another one", ip, p.network.Name)
-	case !p.here(a):
+				"it: associate it, or request another one", ip, p.state.network.Name)
+	case !p.state.here(a):
 		p.refuse(AddressUnusable, "the address %s is associated with another network: request another one", ip)
 	case releasing(a):
 		p.refuse(AddressUnusable, "the address %s is being released: request another one, or wait", ip)
@@ -113,24 +75,24 @@ func (p *planner) moving(ip string) bool { return contains(p.moved, ip) }
 // take plans that the load balancer has its address, and the mark on it if that is proved to be for it.
 func (p *planner) take(target string) {
 	mark := mark{owner: p.want.Owner}.tag()
-	a, found := p.address(target)
+	a, found := p.state.address(target)
 	switch {
 	case !found && target == "":
-		p.do(step{verb: associate, tag: mark}, "associate a public address with network %s", p.network.Name)
+		p.do(step{verb: associate, tag: mark}, "associate a public address with network %s", p.state.network.Name)
 	case !found:
 		p.intend(target)
 		requested := contains(p.want.Requested, target)
 		p.do(step{verb: associate, address: target, requested: requested},
-			"associate the public address %s with network %s", target, p.network.Name)
+			"associate the public address %s with network %s", target, p.state.network.Name)
 		if !p.want.Keep {
 			p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 		}
-	case p.holds(a) && p.want.Keep:
+	case p.view.holds(a) && p.want.Keep:
 		p.do(step{verb: untag, address: target, tag: cloudstack.Tag{Key: tagKey}},
 			"leave the address %s to the account",
 			target)
-	case p.holds(a), p.want.Keep:
-	case p.intended(a):
+	case p.view.holds(a), p.want.Keep:
+	case p.view.intended(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 	case p.takesOver(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original associated", target)
@@ -151,22 +113,17 @@ func (p *planner) intend(ip string) {
 // takesOver reports whether the original associated an address: it noted that, or the Service requests none and all
 // rules of the address are those that the original made for it.
 func (p *planner) takesOver(a cloudstack.Address) bool {
-	if _, marked := holder(a); marked || a.IsSourceNAT || !slices.ContainsFunc(p.mine, p.inherited) {
+	if _, marked := holder(a); marked || a.IsSourceNAT || !slices.ContainsFunc(p.view.mine, p.view.inherited) {
 		return false
 	}
-	return p.hasRules(a) && !p.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
-}
-
-// serves reports whether an address serves others, too: CloudStack removes all that with an address.
-func (v *view) serves(a cloudstack.Address) bool {
-	return a.IsSourceNAT || a.IsStaticNAT || v.usedByOthers(a) || slices.Contains(v.shared, a.ID)
+	return p.view.hasRules(a) && !p.view.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
 }
 
 // releaseUnused plans that addresses of the owner are released, but for one.
 func (p *planner) releaseUnused(but string) {
-	for _, a := range p.addresses {
-		ours := p.holds(a) || p.intended(a)
-		if ours && a.IPAddress != but && !p.moving(a.IPAddress) && p.here(a) {
+	for _, a := range p.state.addresses {
+		ours := p.view.holds(a) || p.view.intended(a)
+		if ours && a.IPAddress != but && !p.moving(a.IPAddress) && p.state.here(a) {
 			p.giveUp(a)
 		}
 	}
@@ -180,7 +137,7 @@ func (p *planner) giveUp(a cloudstack.Address) {
 		}
 		return
 	}
-	used := p.serves(a)
+	used := p.view.serves(a)
 	if !used && !p.want.Keep {
 		p.do(step{verb: release, address: a.IPAddress}, "release the address %s", a.IPAddress)
 		return
@@ -189,7 +146,7 @@ func (p *planner) giveUp(a cloudstack.Address) {
 		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, VPN, NAT): "+
 			"it is the account's now", a.IPAddress)
 	}
-	if p.holds(a) {
+	if p.view.holds(a) {
 		p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
 			"leave the address %s to the account", a.IPAddress)
 	}

@@ -22,7 +22,7 @@ type opening struct {
 
 // admit plans which clients reach a port.
 func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
-	switch p.filter() {
+	switch p.state.filter() {
 	case firewalled:
 		p.adjust(port, p.firewallOpenings(target, port, rule), func(list string) {
 			f := cloudstack.Firewall{
@@ -37,11 +37,11 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 		}, p.closeFirewall)
 	case listed:
 		// The list is before the nodes: it sees the port of the load balancer, as its addresses are the router's.
-		p.adjust(port, p.aclOpenings(port), func(list string) {
+		p.adjust(port, p.view.aclOpenings(port), func(list string) {
 			p.do(step{
 				verb: openACL,
 				acl: cloudstack.ACL{
-					ListID:      p.network.ACLID,
+					ListID:      p.state.network.ACLID,
 					Protocol:    protocolOf(port),
 					StartPort:   cloudstack.Number(port.Number),
 					EndPort:     cloudstack.Number(port.Number),
@@ -51,19 +51,72 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 					Reason:      mark{owner: p.want.Owner}.String(),
 				},
 			}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)),
-				p.network.Name,
+				p.state.network.Name,
 				list)
 		}, p.closeACL)
 	default:
 	}
 }
 
-func (p *planner) closeFirewall(id string) {
-	if p.closed == nil {
-		p.closed = map[string]bool{}
+// adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
+// opened. More ranges open without an interruption. What others have in an ACL list is no reason to open less.
+func (p *planner) adjust(port plan.Port, have []opening, open func(list string), shut func(id string)) {
+	desired := p.view.clients()
+	covered := []string(nil)
+	for _, o := range have {
+		excess := without(o.cidrs, func(c string) bool { return slices.Contains(desired, c) })
+		switch {
+		case !o.ours && p.state.filter() == listed:
+			continue
+		case len(excess) > 0 && o.ours:
+			shut(o.id)
+			continue
+		case o.ours && !o.marked:
+			p.mark("tag firewall rule "+o.id, "", cloudstack.Firewall{ID: o.id})
+		}
+		covered = append(covered, o.cidrs...)
 	}
-	p.closed[id] = true
-	p.do(step{verb: closeFirewall, firewalls: []cloudstack.Firewall{{ID: id}}}, "delete firewall rule %s", id)
+	missing := without(desired, func(c string) bool { return slices.Contains(covered, c) })
+	if len(missing) > 0 {
+		open(strings.Join(missing, ","))
+	}
+	p.noticeOthers(port, have)
+}
+
+// clients returns the CIDRs of those that a port is to let in.
+func (v *view) clients() []string {
+	if desired := cidrs(joined(ipv4(v.want.SourceRanges))); len(desired) > 0 {
+		return desired
+	}
+	return []string{"0.0.0.0/0"}
+}
+
+// noticeOthers adds a notice of each rule of others that lets in clients that are not desired.
+func (p *planner) noticeOthers(port plan.Port, have []opening) {
+	desired := p.view.clients()
+	for _, o := range have {
+		lets := o.cidrs
+		if len(lets) == 0 {
+			lets = []string{"0.0.0.0/0"}
+		}
+		excess := without(lets, func(c string) bool { return within(c, desired) })
+		if !o.ours && len(excess) > 0 {
+			p.notice(OpenedByOthers, "the %s %s, which is not the Service's, lets in %s to port %d, too: remove it if "+
+				"the Service alone is to decide", o.kind, o.id, strings.Join(excess, ", "), port.Number)
+		}
+	}
+}
+
+// within reports whether all clients of a CIDR are of IPv6, or among those of one of a list.
+func within(cidr string, list []string) bool {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil || p.Addr().Is6() {
+		return err == nil
+	}
+	return slices.ContainsFunc(list, func(text string) bool {
+		all, err := netip.ParsePrefix(text)
+		return err == nil && all.Bits() <= p.Bits() && all.Contains(p.Addr())
+	})
 }
 
 // mark plans one write that tags firewall rules: by id, or those that steps create at an address. Those that a failure
@@ -75,14 +128,22 @@ func (p *planner) mark(text, target string, firewalls ...cloudstack.Firewall) {
 	}
 }
 
+func (p *planner) closeFirewall(id string) {
+	if p.closed == nil {
+		p.closed = map[string]bool{}
+	}
+	p.closed[id] = true
+	p.do(step{verb: closeFirewall, firewalls: []cloudstack.Firewall{{ID: id}}}, "delete firewall rule %s", id)
+}
+
 func (p *planner) closeACL(id string) {
 	p.do(step{verb: closeACL, acl: cloudstack.ACL{ID: id}}, "delete ACL rule %s", id)
 }
 
 // firewallsAt returns the firewall rules of exactly one port.
 func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewall {
-	a, found := p.address(target)
-	return without(p.firewalls, func(f cloudstack.Firewall) bool {
+	a, found := p.state.address(target)
+	return without(p.state.firewalls, func(f cloudstack.Firewall) bool {
 		return !found || f.AddressID != a.ID || p.closed[f.ID] || !isFor(f, port)
 	})
 }
@@ -90,7 +151,7 @@ func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewa
 // firewallsOfOthers returns the ids of firewall rules without a mark that are there before the rule of a port: only
 // those of an address that is not the owner's alone can be others'.
 func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
-	if a, found := p.address(target); !found || p.holds(a) || p.intended(a) {
+	if a, found := p.state.address(target); !found || p.view.holds(a) || p.view.intended(a) {
 		return nil
 	}
 	var ids []string
@@ -106,9 +167,9 @@ func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
 // the original, are the owner's if they are for this port only and were not there before the load balancer rule.
 func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstack.Rule) []opening {
 	m, _ := parseMark(rule.Description)
-	a, found := p.address(target)
+	a, found := p.state.address(target)
 	var out []opening
-	for _, f := range p.firewalls {
+	for _, f := range p.state.firewalls {
 		if !found || f.AddressID != a.ID || p.closed[f.ID] || !spans(f.Protocol, f.StartPort, f.EndPort, port) {
 			continue
 		}
@@ -123,7 +184,7 @@ func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstac
 // aclOpenings returns the rules of the ACL list that let clients in to a port.
 func (v *view) aclOpenings(port plan.Port) []opening {
 	var out []opening
-	for _, a := range v.acls {
+	for _, a := range v.state.acls {
 		m, marked := parseMark(a.Reason)
 		mine := marked && same(m.owner, v.want.Owner)
 		switch {
@@ -152,123 +213,10 @@ func spans(protocol string, first, last cloudstack.Number, port plan.Port) bool 
 	return first == 0 && last == 0 || int(first) <= port.Number && port.Number <= max(int(first), int(last))
 }
 
-// clients returns the CIDRs of those that a port is to let in.
-func (v *view) clients() []string {
-	if desired := cidrs(joined(ipv4(v.want.SourceRanges))); len(desired) > 0 {
-		return desired
-	}
-	return []string{"0.0.0.0/0"}
-}
-
-// adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
-// opened. More ranges open without an interruption. What others have in an ACL list is no reason to open less.
-func (p *planner) adjust(port plan.Port, have []opening, open func(list string), shut func(id string)) {
-	desired := p.clients()
-	covered := []string(nil)
-	for _, o := range have {
-		excess := without(o.cidrs, func(c string) bool { return slices.Contains(desired, c) })
-		switch {
-		case !o.ours && p.filter() == listed:
-			continue
-		case len(excess) > 0 && o.ours:
-			shut(o.id)
-			continue
-		case o.ours && !o.marked:
-			p.mark("tag firewall rule "+o.id, "", cloudstack.Firewall{ID: o.id})
-		}
-		covered = append(covered, o.cidrs...)
-	}
-	missing := without(desired, func(c string) bool { return slices.Contains(covered, c) })
-	if len(missing) > 0 {
-		open(strings.Join(missing, ","))
-	}
-	p.noticeOthers(port, have)
-}
-
-// noticeOthers adds a notice of each rule of others that lets in clients that are not desired.
-func (p *planner) noticeOthers(port plan.Port, have []opening) {
-	desired := p.clients()
-	for _, o := range have {
-		lets := o.cidrs
-		if len(lets) == 0 {
-			lets = []string{"0.0.0.0/0"}
-		}
-		excess := without(lets, func(c string) bool { return within(c, desired) })
-		if !o.ours && len(excess) > 0 {
-			p.notice(OpenedByOthers, "the %s %s, which is not the Service's, lets in %s to port %d, too: remove it if "+
-				"the Service alone is to decide", o.kind, o.id, strings.Join(excess, ", "), port.Number)
-		}
-	}
-}
-
-// within reports whether all clients of a CIDR are of IPv6, or among those of one of a list.
-func within(cidr string, list []string) bool {
-	p, err := netip.ParsePrefix(cidr)
-	if err != nil || p.Addr().Is6() {
-		return err == nil
-	}
-	return slices.ContainsFunc(list, func(text string) bool {
-		all, err := netip.ParsePrefix(text)
-		return err == nil && all.Bits() <= p.Bits() && all.Contains(p.Addr())
-	})
-}
-
-// removeStale plans the removal of everything of the owner that is not desired.
-func (p *planner) removeStale(target string) {
-	desired := func(r cloudstack.Rule) bool {
-		return r.Address == target && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
-			return int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
-		})
-	}
-	p.removeRules(without(p.mine, desired))
-	p.removeACLs(func(a cloudstack.ACL) bool {
-		return slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
-			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
-		})
-	})
-	a, _ := p.address(target)
-	p.removeFirewalls(func(f cloudstack.Firewall) bool {
-		return f.AddressID == a.ID && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
-			return isFor(f, port)
-		})
-	})
-	p.noticeMissing()
-	p.releaseUnused(target)
-}
-
-// remove plans the removal of everything of the owner.
-func (p *planner) remove() {
-	for _, r := range p.mine {
-		if a, found := p.address(r.Address); found && p.inherited(r) && !p.holds(a) && !p.intended(a) {
-			p.notice(AddressStays, "the address %s is not released: nothing proves that it was associated for this "+
-				"Service; release it if no other needs it", r.Address)
-		}
-	}
-	p.removeRules(p.mine)
-	p.removeACLs(func(cloudstack.ACL) bool { return false })
-	p.removeFirewalls(func(cloudstack.Firewall) bool { return false })
-	p.releaseUnused("")
-}
-
-// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, it is known
-// whose firewall rules without a mark are.
-func (p *planner) removeRules(rules []cloudstack.Rule) {
-	for _, r := range rules {
-		port := plan.Port{Number: int(r.PublicPort), Protocol: plan.Protocol(strings.ToUpper(transport(r.Protocol)))}
-		for _, o := range p.firewallOpenings(r.Address, port, r) {
-			if o.ours {
-				p.closeFirewall(o.id)
-			}
-		}
-		p.do(step{verb: deleteRule, rule: r}, "delete rule %s, %s", r.Name,
-			front(r.Address, int(r.PublicPort), r.Protocol))
-	}
-}
-
 // removeFirewalls plans the removal of firewall rules that carry the owner's mark, but for those that are kept: their
 // load balancer rules may have vanished.
 func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
-	for _, f := range p.firewalls {
+	for _, f := range p.state.firewalls {
 		m, marked := markIn(f.Tags)
 		if marked && same(m.owner, p.want.Owner) && !p.closed[f.ID] && !kept(f) {
 			p.closeFirewall(f.ID)
@@ -278,7 +226,7 @@ func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
 
 // removeACLs plans the removal of the rules of the ACL list that are the owner's, but for those that are kept.
 func (p *planner) removeACLs(kept func(cloudstack.ACL) bool) {
-	for _, a := range p.acls {
+	for _, a := range p.state.acls {
 		if m, marked := parseMark(a.Reason); marked && same(m.owner, p.want.Owner) && !kept(a) {
 			p.closeACL(a.ID)
 		}

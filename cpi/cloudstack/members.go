@@ -44,7 +44,7 @@ func (x index) vmOf(m plan.Member) *cloudstack.VM {
 // setMembers finds the virtual machines of the members that are in the network, with the names of their Nodes, those
 // that are not, and those that are not shown.
 func (v *view) setMembers() {
-	x := newIndex(v.vms)
+	x := newIndex(v.state.vms)
 	seen := map[string]bool{}
 	for _, m := range v.want.Members {
 		vm := x.vmOf(m)
@@ -56,7 +56,7 @@ func (v *view) setMembers() {
 			continue
 		case seen[vm.ID]:
 			continue
-		case !inNetwork(vm, v.network.ID):
+		case !inNetwork(vm, v.state.network.ID):
 			v.elsewhere = append(v.elsewhere, m.Node)
 		default:
 			v.ids = append(v.ids, vm.ID)
@@ -78,23 +78,14 @@ func inNetwork(vm *cloudstack.VM, network string) bool {
 
 // noticeMissing adds a notice for each member that cannot be, or become, a member of the load balancer.
 func (p *planner) noticeMissing() {
-	for _, node := range p.elsewhere {
+	for _, node := range p.view.elsewhere {
 		p.notice(NodeElsewhere, "node %s has no NIC in network %s and is no member of the load balancer", node,
-			p.network.Name)
+			p.state.network.Name)
 	}
-	for _, m := range p.hidden {
+	for _, m := range p.view.hidden {
 		if m.ProviderID != "" {
 			p.notice(MachineNotShown, "the machine of node %s is not shown to the user: the node stays a member of "+
 				"the load balancer if it is one, and becomes none", m.Node)
 		}
 	}
-}
-
-// minus returns the elements of a list that another one has not.
-func minus(all, others []string) []string {
-	drop := make(map[string]bool, len(others))
-	for _, x := range others {
-		drop[x] = true
-	}
-	return without(all, func(x string) bool { return drop[x] })
 }

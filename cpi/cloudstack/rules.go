@@ -4,7 +4,6 @@ package cloudstack
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ func (p *planner) serve(target string, port plan.Port) {
 		return
 	}
 	want := p.ruleOf(port)
-	have := p.standing(target, port)
+	have := p.view.standing(target, port)
 	switch {
 	case have < 0:
 		want.Description = mark{
@@ -28,24 +27,18 @@ func (p *planner) serve(target string, port plan.Port) {
 			stickinessOf(p.want, port) != nil,
 		}.String()
 		p.create(target, port, want)
-	case p.replaces(p.mine[have], want):
-		want.Description = p.described(p.mine[have], port)
-		p.removeRules(p.mine[have : have+1])
+	case p.replaces(p.view.mine[have], want):
+		want.Description = p.view.described(p.view.mine[have], port)
+		p.removeRules(p.view.mine[have : have+1])
 		p.create(target, port, want)
 	default:
-		want.Description = p.described(p.mine[have], port)
-		sticker{p}.end(p.mine[have], port)
-		p.update(p.mine[have], want)
-		p.follow(p.mine[have])
-		sticker{p}.begin(target, p.mine[have], port)
+		want.Description = p.view.described(p.view.mine[have], port)
+		p.endStickiness(p.view.mine[have], port)
+		p.update(p.view.mine[have], want)
+		p.follow(p.view.mine[have])
+		p.beginStickiness(target, p.view.mine[have], port)
 	}
 	p.admit(target, port, want)
-}
-
-// described returns the description of a rule that stands.
-func (v *view) described(r cloudstack.Rule, port plan.Port) string {
-	m, _ := parseMark(r.Description)
-	return mark{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
 }
 
 // taken refuses a port that others have at the address.
@@ -61,8 +54,8 @@ func (p *planner) taken(target string, port plan.Port) bool {
 
 // takenBy returns what of others has a port of an address; empty if nothing has.
 func (p *planner) takenBy(target string, port plan.Port) (kind, name string) {
-	for _, r := range p.rules {
-		if isAt(r, target, port) && !p.owns(r) {
+	for _, r := range p.state.rules {
+		if isAt(r, target, port) && !p.view.owns(r) {
 			return "load balancer rule", r.Name
 		}
 	}
@@ -72,11 +65,6 @@ func (p *planner) takenBy(target string, port plan.Port) (kind, name string) {
 		}
 	}
 	return "", ""
-}
-
-// isAt reports whether a rule is at a port of an address.
-func isAt(r cloudstack.Rule, target string, port plan.Port) bool {
-	return r.Address == target && int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
 }
 
 // covers reports whether a use is of a port.
@@ -94,7 +82,7 @@ func (p *planner) ruleOf(port plan.Port) cloudstack.Rule {
 		Name:        nameOf(p.want.Owner) + "-" + protocol + "-" + strconv.Itoa(port.Number),
 		Protocol:    protocol,
 		Algorithm:   p.extra.Algorithm,
-		NetworkID:   p.network.ID,
+		NetworkID:   p.state.network.ID,
 		PublicPort:  cloudstack.Number(port.Number),
 		PrivatePort: cloudstack.Number(port.NodePort),
 		CIDRs:       p.ruleCIDRs(),
@@ -105,31 +93,15 @@ func (p *planner) ruleOf(port plan.Port) cloudstack.Rule {
 // the source ranges.
 func (p *planner) ruleCIDRs() string {
 	all := p.extra.CIDRs
-	if len(all) == 0 && p.filter() == unfiltered {
+	if len(all) == 0 && p.state.filter() == unfiltered {
 		all = ipv4(p.want.SourceRanges)
 	}
 	return joined(all)
 }
 
-func joined(all []netip.Prefix) string {
-	var out []string
-	for _, c := range all {
-		out = append(out, c.String())
-	}
-	slices.Sort(out)
-	return strings.Join(slices.Compact(out), ",")
-}
-
-// cidrs returns a list of CIDRs in its order.
-func cidrs(list string) []string {
-	out := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // replaces reports whether a rule cannot be changed to what is desired.
 func (p *planner) replaces(have, want cloudstack.Rule) bool {
-	return have.PrivatePort != want.PrivatePort || !p.updatesCIDRs && sameCIDRs(have, want) != nil ||
+	return have.PrivatePort != want.PrivatePort || !p.state.updatesCIDRs && sameCIDRs(have, want) != nil ||
 		want.CIDRs == "" && have.CIDRs != "" && sameCIDRs(have, want) != nil
 }
 
@@ -150,16 +122,22 @@ func sameCIDRs(have, want cloudstack.Rule) []string {
 	return then
 }
 
+// described returns the description of a rule that stands.
+func (v *view) described(r cloudstack.Rule, port plan.Port) string {
+	m, _ := parseMark(r.Description)
+	return mark{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
+}
+
 func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
 	p.do(step{verb: createRule, address: target, rule: want}, "create rule %s, %s to node port %d", want.Name,
 		front(target, port.Number, want.Protocol), port.NodePort)
-	ids := p.ids
-	names := p.names
+	ids := p.view.ids
+	names := p.view.names
 	if len(ids) > 0 {
 		p.do(step{verb: addMembers, address: target, rule: want, vms: ids}, "send %s to %s", want.Name,
 			enumerated(names))
 	}
-	sticker{p}.begin(target, want, port)
+	p.beginStickiness(target, want, port)
 }
 
 // update plans what can be changed of a rule.
@@ -191,11 +169,11 @@ func (p *planner) update(have, want cloudstack.Rule) {
 
 // follow plans the members of a rule that stands.
 func (p *planner) follow(have cloudstack.Rule) {
-	ids := p.ids
-	names := p.names
-	now := p.members[have.ID]
+	ids := p.view.ids
+	names := p.view.names
+	now := p.state.members[have.ID]
 	add := minus(ids, now)
-	drop := minus(minus(now, ids), p.stay)
+	drop := minus(minus(now, ids), p.view.stay)
 	rule := cloudstack.Rule{ID: have.ID, Name: have.Name}
 	if len(add) > 0 {
 		p.do(step{verb: addMembers, rule: rule, vms: add}, "send %s to %s, too", rule.Name,
@@ -203,7 +181,7 @@ func (p *planner) follow(have cloudstack.Rule) {
 	}
 	if len(drop) > 0 {
 		p.do(step{verb: removeMembers, rule: rule, vms: drop}, "send %s no more to %s", rule.Name,
-			enumerated(p.vmNames(drop)))
+			enumerated(p.view.vmNames(drop)))
 	}
 }
 
@@ -231,7 +209,7 @@ func (v *view) vmNames(ids []string) []string {
 	var out []string
 	for _, id := range ids {
 		name := id
-		for _, vm := range v.vms {
+		for _, vm := range v.state.vms {
 			if vm.ID == id {
 				name = vm.Name
 			}
@@ -239,4 +217,19 @@ func (v *view) vmNames(ids []string) []string {
 		out = append(out, name)
 	}
 	return out
+}
+
+// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, it is known
+// whose firewall rules without a mark are.
+func (p *planner) removeRules(rules []cloudstack.Rule) {
+	for _, r := range rules {
+		port := plan.Port{Number: int(r.PublicPort), Protocol: plan.Protocol(strings.ToUpper(transport(r.Protocol)))}
+		for _, o := range p.firewallOpenings(r.Address, port, r) {
+			if o.ours {
+				p.closeFirewall(o.id)
+			}
+		}
+		p.do(step{verb: deleteRule, rule: r}, "delete rule %s, %s", r.Name,
+			front(r.Address, int(r.PublicPort), r.Protocol))
+	}
 }

@@ -194,3 +194,17 @@ const (
 	protoUDP   = "udp"
 	protoProxy = "tcp-proxy"
 )
+
+// ownedBy reports whether a rule is an owner's.
+func ownedBy(r cloudstack.Rule, owner plan.Owner) bool {
+	if m, marked := parseMark(r.Description); marked {
+		return same(m.owner, owner)
+	}
+	return inheritedBy(r, owner)
+}
+
+// inheritedBy reports whether the original, or the provider in Kubernetes before it, made a rule for an owner.
+func inheritedBy(r cloudstack.Rule, owner plan.Owner) bool {
+	_, marked := parseMark(r.Description)
+	return !marked && strings.HasPrefix(r.Name, nameOf(owner)+"-")
+}

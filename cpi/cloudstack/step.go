@@ -84,45 +84,37 @@ func (s step) Uses() []plan.Use {
 	return nil
 }
 
-// writer is what steps call of the client: the writes.
-type writer interface {
-	addressWriter
-	ruleWriter
-	policyWriter
-	filterWriter
-}
-
-type addressWriter interface {
-	Addresses(ctx context.Context, n cloudstack.Network) ([]cloudstack.Address, error)
-	Associate(ctx context.Context, n cloudstack.Network, address string) (cloudstack.Address, error)
-	Disassociate(ctx context.Context, id string) error
-	Tag(ctx context.Context, kind string, ids []string, tag cloudstack.Tag) error
-	Untag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
-}
-
-type ruleWriter interface {
-	CreateRule(ctx context.Context, r cloudstack.Rule) (cloudstack.Rule, error)
-	UpdateRule(ctx context.Context, r cloudstack.Rule) error
-	DeleteRule(ctx context.Context, id string) error
-	AddMembers(ctx context.Context, rule string, vms []string) error
-	RemoveMembers(ctx context.Context, rule string, vms []string) error
-}
-
-type policyWriter interface {
-	CreatePolicy(ctx context.Context, rule string, p cloudstack.Policy) (cloudstack.Policy, error)
-	DeletePolicy(ctx context.Context, id string) error
-}
-
-type filterWriter interface {
-	Tag(ctx context.Context, kind string, ids []string, tag cloudstack.Tag) error
-	CreateFirewall(ctx context.Context, f cloudstack.Firewall) (cloudstack.Firewall, error)
-	DeleteFirewall(ctx context.Context, id string) error
-	CreateACL(ctx context.Context, a cloudstack.ACL) (cloudstack.ACL, error)
-	DeleteACL(ctx context.Context, id string) error
-}
+// Steps call the writes of the client, and one read.
+type (
+	addressWriter interface {
+		Addresses(ctx context.Context, n cloudstack.Network) ([]cloudstack.Address, error)
+		Associate(ctx context.Context, n cloudstack.Network, address string) (cloudstack.Address, error)
+		Disassociate(ctx context.Context, id string) error
+		Tag(ctx context.Context, kind string, ids []string, tag cloudstack.Tag) error
+		Untag(ctx context.Context, kind, id string, tag cloudstack.Tag) error
+	}
+	ruleWriter interface {
+		CreateRule(ctx context.Context, r cloudstack.Rule) (cloudstack.Rule, error)
+		UpdateRule(ctx context.Context, r cloudstack.Rule) error
+		DeleteRule(ctx context.Context, id string) error
+		AddMembers(ctx context.Context, rule string, vms []string) error
+		RemoveMembers(ctx context.Context, rule string, vms []string) error
+	}
+	policyWriter interface {
+		CreatePolicy(ctx context.Context, rule string, p cloudstack.Policy) (cloudstack.Policy, error)
+		DeletePolicy(ctx context.Context, id string) error
+	}
+	filterWriter interface {
+		Tag(ctx context.Context, kind string, ids []string, tag cloudstack.Tag) error
+		CreateFirewall(ctx context.Context, f cloudstack.Firewall) (cloudstack.Firewall, error)
+		DeleteFirewall(ctx context.Context, id string) error
+		CreateACL(ctx context.Context, a cloudstack.ACL) (cloudstack.ACL, error)
+		DeleteACL(ctx context.Context, id string) error
+	}
+)
 
 // run writes, and returns what has changed then. What is done already is not done again.
-func (s step) run(ctx context.Context, to writer, have *state) (change func(*state), err error) {
+func (s step) run(ctx context.Context, to *cloudstack.Client, have *state) (change func(*state), err error) {
 	switch s.verb {
 	case associate, tag, untag, release:
 		return s.runAddress(ctx, to, have)
@@ -211,9 +203,6 @@ func (s step) associateAny(ctx context.Context, to addressWriter, n cloudstack.N
 	a.Tags = append(a.Tags, s.tag)
 	return a, nil
 }
-
-// unanswered reports whether a request may have been carried out though it failed.
-func unanswered(err error) bool { return errors.Is(kindOf(err), plan.ErrUnknown) }
 
 // associated returns the address of an association without an answer: the only one that came meanwhile and nothing has
 // taken. It fails if there is none, or more than one: then nothing proves which it is.
@@ -410,7 +399,14 @@ func (s *state) edit(id string, change func(*cloudstack.Address)) {
 	}
 }
 
-// without returns the elements that are not dropped.
-func without[T any](all []T, drop func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(all), drop)
+func (s step) runPolicy(ctx context.Context, to policyWriter, have *state) (func(*state), error) {
+	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
+	if !found {
+		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
+	}
+	if s.verb == deletePolicy {
+		return func(h *state) { delete(h.policies, r.ID) }, ignoreMissing(to.DeletePolicy(ctx, s.policy.ID))
+	}
+	made, err := to.CreatePolicy(ctx, r.ID, s.policy)
+	return func(h *state) { h.policies[r.ID] = []cloudstack.Policy{made} }, err
 }

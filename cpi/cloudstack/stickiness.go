@@ -3,7 +3,6 @@
 package cloudstack
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,41 +61,26 @@ func needsPolicies(want plan.Desired, r cloudstack.Rule) bool {
 	return m.sticky || e.Stickiness != nil
 }
 
-// A sticker plans the stickiness of rules.
-type sticker struct{ *planner }
-
-// end plans the removal of our policy of a rule that is to have none. One that a person made stays.
-func (p sticker) end(have cloudstack.Rule, port plan.Port) {
+// endStickiness plans the removal of our policy of a rule that is to have none. One that a person made stays.
+func (p *planner) endStickiness(have cloudstack.Rule, port plan.Port) {
 	if stickinessOf(p.want, port) != nil {
 		return
 	}
-	for _, policy := range p.policies[have.ID] {
+	for _, policy := range p.state.policies[have.ID] {
 		if m, marked := parseMark(policy.Description); marked && same(m.owner, p.want.Owner) {
 			p.do(step{verb: deletePolicy, rule: have, policy: policy}, "end the stickiness of %s", have.Name)
 		}
 	}
 }
 
-// begin plans the policy of a rule, instead of any other.
-func (p sticker) begin(target string, rule cloudstack.Rule, port plan.Port) {
+// beginStickiness plans the policy of a rule, instead of any other.
+func (p *planner) beginStickiness(target string, rule cloudstack.Rule, port plan.Port) {
 	want := stickinessOf(p.want, port)
-	if want == nil || slices.ContainsFunc(p.policies[rule.ID], func(have cloudstack.Policy) bool {
+	if want == nil || slices.ContainsFunc(p.state.policies[rule.ID], func(have cloudstack.Policy) bool {
 		return strings.EqualFold(have.Method, want.Method) && maps.Equal(have.Params, want.Params)
 	}) {
 		return
 	}
 	p.do(step{verb: createPolicy, address: target, rule: rule, policy: *want}, "give %s the stickiness %s", rule.Name,
 		want.Method)
-}
-
-func (s step) runPolicy(ctx context.Context, to policyWriter, have *state) (func(*state), error) {
-	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
-	if !found {
-		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
-	}
-	if s.verb == deletePolicy {
-		return func(h *state) { delete(h.policies, r.ID) }, ignoreMissing(to.DeletePolicy(ctx, s.policy.ID))
-	}
-	made, err := to.CreatePolicy(ctx, r.ID, s.policy)
-	return func(h *state) { h.policies[r.ID] = []cloudstack.Policy{made} }, err
 }

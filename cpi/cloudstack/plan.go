@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudstack
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+)
+
+// Reasons of findings.
+const (
+	// NoLoadBalancing means that the network cannot have load balancers, or lets no client in.
+	NoLoadBalancing = "NetworkWithoutLoadBalancers"
+	// AddressUnusable means that the requested address cannot be the load balancer's.
+	AddressUnusable = "AddressUnusable"
+	// AddressTakenOver means that an address that the original associated is released with its Service from now on.
+	AddressTakenOver = "AddressTakenOver"
+	// AddressStays means that an address is not released with its Service.
+	AddressStays = "AddressStays"
+	// PortTaken means that another rule has the port of the address.
+	PortTaken = "PortTaken"
+	// OpenedByOthers means that rules of others let in clients that the Service does not.
+	OpenedByOthers = "OpenedByOthers"
+	// NodeElsewhere means that a node is not in the network of the load balancer.
+	NodeElsewhere = "NodeInOtherNetwork"
+	// MachineNotShown means that the machine of a node is not among those that the user sees.
+	MachineNotShown = "MachineNotShown"
+)
+
+// followFor returns the plan for the members of what stands, whatever else is desired.
+func followFor(s *state, want plan.Desired) plan.Plan {
+	p := newPlanner(s, want)
+	if p.view.setMembers(); p.view.blind() {
+		p.out.Wait = noMachine
+		return p.out
+	}
+	for _, r := range p.view.mine {
+		p.follow(r)
+	}
+	return p.out
+}
+
+// planFor returns the plan for what is desired.
+func planFor(s *state, want plan.Desired, moved []netip.Addr) plan.Plan {
+	p := newPlanner(s, want)
+	p.moved = moved
+	if want.Absent {
+		p.remove()
+	} else {
+		p.build()
+	}
+	p.out.Status.Objects = append(p.out.Status.Objects, p.objects()...)
+	return p.out
+}
+
+// build plans a load balancer.
+func (p *planner) build() {
+	p.view.setMembers()
+	p.validate()
+	target := p.target()
+	if len(p.out.Refusals) > 0 || p.out.Wait != "" {
+		p.status(target)
+		return
+	}
+	if p.take(target); target == "" {
+		return // the address is known then
+	}
+	for _, port := range p.want.Ports {
+		p.serve(target, port)
+	}
+	if len(p.out.Refusals) > 0 {
+		p.out.Steps = nil
+		p.out.Intent = nil
+		return
+	}
+	p.mark("tag the new firewall rules of "+target, target, p.opened...)
+	p.removeStale(target)
+	p.status(target)
+	if p.out.Done() {
+		p.out.Unused = without(p.want.Intent, func(a netip.Addr) bool { return a.String() == target && !p.want.Keep })
+	}
+}
+
+func (p *planner) validate() {
+	if !p.state.network.Has("Lb") {
+		p.refuse(NoLoadBalancing,
+			"network %s has no service Lb: choose another one by network in cloud-config or by the "+
+				"annotation %snetwork-id, or give its offering that service", p.state.network.Name, prefix)
+	}
+	if p.state.filter() == closed {
+		p.refuse(NoLoadBalancing, "the ACL list %s of network %s lets no client in and cannot be changed: give the "+
+			"network a list of its own", p.state.network.ACLName, p.state.network.Name)
+	}
+	for _, r := range p.view.mine {
+		if r.State == "Revoke" || r.State == "Deleting" {
+			p.out.Wait = "rule " + r.Name + " is being removed"
+		}
+	}
+	if p.view.blind() {
+		p.out.Wait = noMachine
+	}
+}
+
+// removeStale plans the removal of everything of the owner that is not desired.
+func (p *planner) removeStale(target string) {
+	desired := func(r cloudstack.Rule) bool {
+		return r.Address == target && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+			return int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
+		})
+	}
+	p.removeRules(without(p.view.mine, desired))
+	p.removeACLs(func(a cloudstack.ACL) bool {
+		return slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
+		})
+	})
+	a, _ := p.state.address(target)
+	p.removeFirewalls(func(f cloudstack.Firewall) bool {
+		return f.AddressID == a.ID && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+			return isFor(f, port)
+		})
+	})
+	p.noticeMissing()
+	p.releaseUnused(target)
+}
+
+// remove plans the removal of everything of the owner.
+func (p *planner) remove() {
+	for _, r := range p.view.mine {
+		if a, found := p.state.address(r.Address); found && p.view.inherited(r) && !p.view.holds(a) && !p.view.intended(a) {
+			p.notice(AddressStays, "the address %s is not released: nothing proves that it was associated for this "+
+				"Service; release it if no other needs it", r.Address)
+		}
+	}
+	p.removeRules(p.view.mine)
+	p.removeACLs(func(cloudstack.ACL) bool { return false })
+	p.removeFirewalls(func(cloudstack.Firewall) bool { return false })
+	p.releaseUnused("")
+}
+
+// objects returns what stands of the owner.
+func (p *planner) objects() []plan.Object {
+	var out []plan.Object
+	for _, r := range p.view.mine {
+		out = append(out, plan.Object{
+			Kind:      "rule",
+			ID:        r.ID,
+			Name:      r.Name,
+			Addresses: parsed(r.Address),
+			Inherited: p.view.inherited(r),
+		})
+	}
+	for _, address := range p.state.addresses {
+		if p.view.holds(address) {
+			out = append(out, plan.Object{
+				Kind:      "address",
+				ID:        address.ID,
+				Name:      address.IPAddress,
+				Addresses: parsed(address.IPAddress),
+			})
+		}
+	}
+	return out
+}
+
+// status sets what clients can use.
+func (p *planner) status(target string) {
+	complete := target != ""
+	for _, port := range p.want.Ports {
+		s := plan.PortStatus{Protocol: port.Protocol, Port: port.Number}
+		if i := p.view.standing(target, port); i < 0 {
+			s.Problem = "NotBuilt"
+			complete = false
+		}
+		p.out.Status.Ports = append(p.out.Status.Ports, s)
+	}
+	if a, err := netip.ParseAddr(target); err == nil && complete {
+		p.out.Status.Addresses = []netip.Addr{a}
+	}
+}
