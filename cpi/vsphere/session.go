@@ -10,13 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/sts"
 	"github.com/vmware/govmomi/vapi/rest"
@@ -25,7 +23,6 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
-	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
@@ -149,11 +146,6 @@ func (s *sessions) use(ctx context.Context, f func(*connection) error) error {
 		}
 		s.drop(c)
 	}
-}
-
-// sessionEnded reports whether an error means that vCenter has forgotten the session, or the view that belongs to it.
-func sessionEnded(err error) bool {
-	return fault.Is(err, &types.NotAuthenticated{}) || fault.Is(err, &types.ManagedObjectNotFound{})
 }
 
 func (s *sessions) drop(c *connection) {
@@ -291,26 +283,6 @@ func (c *connection) token(ctx context.Context, certificate *tls.Certificate) (*
 	return signer, nil
 }
 
-// tokenRefused reports whether the token service has answered that it does not accept a certificate. Its faults have
-// codes of WS-Security and WS-Trust, with any prefix.
-func tokenRefused(err error) bool {
-	if err == nil || !soap.IsSoapFault(err) {
-		return false
-	}
-	code := soap.ToSoapFault(err).Code
-	return slices.Contains([]string{
-		"FailedAuthentication", "FailedCheck", "InvalidSecurity", "InvalidSecurityToken",
-	}, code[strings.LastIndex(code, ":")+1:])
-}
-
-// refusal makes an error of vCenter about credentials one that is known.
-func refusal(err error) error {
-	if err != nil && (fault.Is(err, &types.InvalidLogin{}) || fault.Is(err, &types.NoPermission{})) {
-		return fmt.Errorf("%w: %w", errCredentials, err)
-	}
-	return err
-}
-
 // tagManager returns the client for tags, logged in.
 func (c *connection) tagManager(ctx context.Context) (*tags.Manager, error) {
 	c.mu.Lock()
@@ -382,12 +354,4 @@ func (t observedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, proxy
 	}
 	return response, err
-}
-
-// untrusted reports whether an error means that the certificate of a vCenter is not trusted.
-func untrusted(err error) bool { return soap.IsCertificateUntrusted(err) }
-
-// hasFault reports whether an error is one of those faults of vCenter.
-func hasFault(err error, faults ...types.BaseMethodFault) bool {
-	return slices.ContainsFunc(faults, func(f types.BaseMethodFault) bool { return fault.Is(err, f) })
 }

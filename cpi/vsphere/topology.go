@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -333,17 +332,4 @@ func (t *tagCache) tag(ctx context.Context, manager *tags.Manager, id string) (t
 	}
 	t.known[id] = tag
 	return tag, nil
-}
-
-// hidden reports whether vCenter does not show something to the user.
-func hidden(err error) bool {
-	return restError(err, http.StatusNotFound) || restError(err, http.StatusForbidden)
-}
-
-// restError reports whether an error wraps one of a status of the endpoint of tags.
-func restError(err error, status int) bool {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		return slices.ContainsFunc(several.Unwrap(), func(err error) bool { return restError(err, status) })
-	}
-	return err != nil && (rest.IsStatusError(err, status) || restError(errors.Unwrap(err), status))
 }

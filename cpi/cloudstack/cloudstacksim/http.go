@@ -51,7 +51,7 @@ func missing(name string) error {
 
 // A call is a request of a user.
 type call struct {
-	*Simulator
+	sim *Simulator
 
 	user    user
 	command string
@@ -75,7 +75,7 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		http.Error(to, "<html>away</html>", http.StatusServiceUnavailable)
 		return
 	}
-	c := &call{Simulator: s, command: r.Form.Get("command"), form: url.Values{}}
+	c := &call{sim: s, command: r.Form.Get("command"), form: url.Values{}}
 	for name, values := range r.Form {
 		c.form[strings.ToLower(name)] = values
 	}
@@ -131,7 +131,7 @@ func answer(to http.ResponseWriter, status int, key string, body any) {
 // authenticate verifies the signature of a request, as CloudStack's server does.
 func (c *call) authenticate(form url.Values) error {
 	bad := &failure{codeUnauthorized, 0, "unable to verify user credentials and/or request signature"}
-	u, ok := c.users[c.get("apiKey")]
+	u, ok := c.sim.users[c.get("apiKey")]
 	if !ok {
 		return bad
 	}
@@ -171,12 +171,12 @@ func (c *call) serve() (any, error) {
 	case jobCommand:
 		return c.poll()
 	case "listCapabilities":
-		return Object{"capability": Object{"cloudstackversion": c.opts.Version}}, nil
+		return Object{"capability": Object{"cloudstackversion": c.sim.opts.Version}}, nil
 	case "listManagementServersMetrics":
 		if c.user.admin {
 			return Object{
 				"count":            1,
-				"managementserver": []Object{{"id": "1", "name": "ms", "version": c.opts.Version}},
+				"managementserver": []Object{{"id": "1", "name": "ms", "version": c.sim.opts.Version}},
 			}, nil
 		}
 	case "listLoadBalancerRuleInstances":
@@ -211,13 +211,13 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 	if _, early := err.(*failure); early { //nolint:errorlint // It is never wrapped.
 		return nil, err
 	}
-	j := &job{done: time.Now().Add(c.opts.Latency), status: 1, result: result}
+	j := &job{done: time.Now().Add(c.sim.opts.Latency), status: 1, result: result}
 	if late, ok := err.(*lateError); ok { //nolint:errorlint // It is never wrapped.
 		j.status = 2
 		j.result = Object{"errorcode": late.code, "errortext": late.text}
 	}
-	id := c.id()
-	c.jobs[id] = j
+	id := c.sim.id()
+	c.sim.jobs[id] = j
 	return Object{"jobid": id}, nil
 }
 
@@ -230,7 +230,7 @@ type lateError struct {
 func (f *lateError) Error() string { return f.text }
 
 func (c *call) poll() (any, error) {
-	j, ok := c.jobs[c.get("jobid")]
+	j, ok := c.sim.jobs[c.get("jobid")]
 	switch {
 	case !ok:
 		return nil, missing("jobid")

@@ -25,7 +25,7 @@ var lists = map[string]listing{
 		equal: fields("id", "zoneid", "state"),
 		like:  map[string]string{"name": "name", "keyword": "name"},
 		filter: func(c *call, o Object) bool {
-			return o["state"] != "Expunging" && (o["state"] != "Destroyed" || c.opts.ShowDestroyed)
+			return o["state"] != "Expunging" && (o["state"] != "Destroyed" || c.sim.opts.ShowDestroyed)
 		},
 	},
 	"listNetworks": {
@@ -52,14 +52,14 @@ var lists = map[string]listing{
 		like:  map[string]string{"name": "name", "keyword": "name"},
 		filter: func(c *call, o Object) bool {
 			vm := c.get("virtualmachineid")
-			return vm == "" || slices.Contains(c.members[text(o["id"])], vm)
+			return vm == "" || slices.Contains(c.sim.members[text(o["id"])], vm)
 		},
 	},
 	"listNetworkACLLists": {
 		kind:  ACLLists,
 		equal: fields("id", "vpcid", "name"),
 		filter: func(c *call, o Object) bool {
-			n := c.find(Networks, c.get("networkid"))
+			n := c.sim.find(Networks, c.get("networkid"))
 			return c.get("networkid") == "" || n != nil && n["aclid"] == o["id"]
 		},
 	},
@@ -68,14 +68,14 @@ var lists = map[string]listing{
 		equal: fields("id", "zoneid", "vpcid", "ipaddress", "state", "associatednetworkid"),
 		filter: func(c *call, o Object) bool {
 			free := o["state"] == "Free"
-			return !free || c.get("allocatedonly") == "false" && (!c.opts.HideFree || c.user.admin)
+			return !free || c.get("allocatedonly") == "false" && (!c.sim.opts.HideFree || c.user.admin)
 		},
 	},
 }
 
 // byNetwork chooses the rules of the ACL list of a network.
 func byNetwork(c *call, o Object) bool {
-	n := c.find(Networks, c.get("networkid"))
+	n := c.sim.find(Networks, c.get("networkid"))
 	return c.get("networkid") == "" || n != nil && n["aclid"] == o["aclid"]
 }
 
@@ -89,16 +89,16 @@ func fields(names ...string) map[string]string {
 
 // list serves a page of a list.
 func (c *call) list(l listing) (any, error) {
-	if id := c.get("projectid"); id != "" && id != "-1" && c.find(Projects, id) == nil {
+	if id := c.get("projectid"); id != "" && id != "-1" && c.sim.find(Projects, id) == nil {
 		return nil, missing("projectid")
 	}
-	if id := c.get("id"); id != "" && c.find(l.kind, id) == nil {
+	if id := c.get("id"); id != "" && c.sim.find(l.kind, id) == nil {
 		return nil, missing("id")
 	}
 	var found []Object
-	for _, o := range c.objects[l.kind] {
+	for _, o := range c.sim.objects[l.kind] {
 		if c.scoped(l.kind, o) && c.matches(l, o) {
-			found = append(found, c.shown(l.kind, o, c.user.admin))
+			found = append(found, c.sim.shown(l.kind, o, c.user.admin))
 		}
 	}
 	return c.page(l.kind, found)
@@ -143,7 +143,7 @@ func (s *Simulator) shown(kind string, o Object, admin bool) Object {
 }
 
 func (c *call) page(key string, found []Object) (any, error) {
-	size := c.opts.PageSize
+	size := c.sim.opts.PageSize
 	page := 1
 	if (c.get("pagesize") == "") != (c.get("page") == "") {
 		return nil, invalid("parameters page and pagesize require each other")
@@ -166,13 +166,13 @@ func (c *call) page(key string, found []Object) (any, error) {
 
 func (c *call) listMembers() (any, error) {
 	id := c.get("id")
-	if c.find(Rules, id) == nil {
+	if c.sim.find(Rules, id) == nil {
 		return nil, missing("id")
 	}
 	var found []Object
-	for _, vm := range c.members[id] {
-		if o := c.find(VMs, vm); o != nil {
-			found = append(found, c.shown(VMs, o, c.user.admin))
+	for _, vm := range c.sim.members[id] {
+		if o := c.sim.find(VMs, vm); o != nil {
+			found = append(found, c.sim.shown(VMs, o, c.user.admin))
 		}
 	}
 	return c.page("loadbalancerruleinstance", found)
@@ -180,7 +180,7 @@ func (c *call) listMembers() (any, error) {
 
 // listPolicies lists the stickiness policies of one rule, as the only element.
 func (c *call) listPolicies() (any, error) {
-	rule := c.find(Rules, c.get("lbruleid"))
+	rule := c.sim.find(Rules, c.get("lbruleid"))
 	if c.get("lbruleid") == "" {
 		return nil, invalid("load balancer rule ID and stickiness policy ID can't be null")
 	}
@@ -193,7 +193,7 @@ func (c *call) listPolicies() (any, error) {
 // policiesOf shows the stickiness policies of a rule.
 func (c *call) policiesOf(rule Object) Object {
 	found := []Object{}
-	for _, p := range c.objects[Policies] {
+	for _, p := range c.sim.objects[Policies] {
 		if p["lbruleid"] == rule["id"] {
 			found = append(found, p)
 		}

@@ -31,10 +31,10 @@ var success = Object{"success": true}
 
 // remove deletes an object by its id.
 func (c *call) remove(kind string) (any, error) {
-	if c.find(kind, c.get("id")) == nil {
+	if c.sim.find(kind, c.get("id")) == nil {
 		return nil, missing("id")
 	}
-	c.objects[kind] = slices.DeleteFunc(c.objects[kind], func(o Object) bool { return o["id"] == c.get("id") })
+	c.sim.objects[kind] = slices.DeleteFunc(c.sim.objects[kind], func(o Object) bool { return o["id"] == c.get("id") })
 	return success, nil
 }
 
@@ -53,7 +53,7 @@ func (s *Simulator) allocate(a, network Object) {
 }
 
 func (c *call) associate() (any, error) {
-	network := c.find(Networks, c.get("networkid"))
+	network := c.sim.find(Networks, c.get("networkid"))
 	if vpc := c.get("vpcid"); vpc != "" {
 		network = Object{"vpcid": vpc}
 	}
@@ -61,13 +61,13 @@ func (c *call) associate() (any, error) {
 		return nil, missing("networkid")
 	}
 	wanted := c.get("ipaddress")
-	if c.quarantined[wanted] {
+	if c.sim.quarantined[wanted] {
 		return nil, &failure{codeInternal, 4250, "Failed to allocate public IP address [" + wanted + "] as it is in quarantine."}
 	}
-	for _, a := range c.objects[Addresses] {
-		free := a["state"] == "Free" && !c.quarantined[text(a["ipaddress"])]
+	for _, a := range c.sim.objects[Addresses] {
+		free := a["state"] == "Free" && !c.sim.quarantined[text(a["ipaddress"])]
 		if free && (wanted == "" || a["ipaddress"] == wanted) {
-			c.allocate(a, network)
+			c.sim.allocate(a, network)
 			if project := c.get("projectid"); project != "" {
 				a["projectid"] = project
 			}
@@ -78,7 +78,7 @@ func (c *call) associate() (any, error) {
 }
 
 func (c *call) disassociate() (any, error) {
-	a := c.find(Addresses, c.get("id"))
+	a := c.sim.find(Addresses, c.get("id"))
 	switch {
 	case a == nil || a["state"] == "Free":
 		return nil, missing("id")
@@ -89,26 +89,26 @@ func (c *call) disassociate() (any, error) {
 	of := func(field string) func(Object) bool {
 		return func(o Object) bool { return o[field] == a["id"] }
 	}
-	c.objects[Rules] = slices.DeleteFunc(c.objects[Rules], of("publicipid"))
-	c.objects[Firewalls] = slices.DeleteFunc(c.objects[Firewalls], of("ipaddressid"))
-	c.objects[PortForwards] = slices.DeleteFunc(c.objects[PortForwards], of("ipaddressid"))
-	c.objects[VPNs] = slices.DeleteFunc(c.objects[VPNs], of("publicipid"))
+	c.sim.objects[Rules] = slices.DeleteFunc(c.sim.objects[Rules], of("publicipid"))
+	c.sim.objects[Firewalls] = slices.DeleteFunc(c.sim.objects[Firewalls], of("ipaddressid"))
+	c.sim.objects[PortForwards] = slices.DeleteFunc(c.sim.objects[PortForwards], of("ipaddressid"))
+	c.sim.objects[VPNs] = slices.DeleteFunc(c.sim.objects[VPNs], of("publicipid"))
 	a["state"] = "Free"
 	delete(a, "associatednetworkid")
 	delete(a, "vpcid")
 	delete(a, "projectid")
-	delete(c.tags, tagKind(Addresses)+text(a["id"]))
+	delete(c.sim.tags, tagKind(Addresses)+text(a["id"]))
 	return success, nil
 }
 
 func (c *call) createRule() (any, error) {
-	a := c.find(Addresses, c.get("publicipid"))
+	a := c.sim.find(Addresses, c.get("publicipid"))
 	if a == nil || a["state"] == "Free" {
 		return nil, missing("publicipid")
 	}
-	network := c.find(Networks, c.get("networkid"))
+	network := c.sim.find(Networks, c.get("networkid"))
 	if network == nil {
-		network = c.find(Networks, text(a["associatednetworkid"]))
+		network = c.sim.find(Networks, text(a["associatednetworkid"]))
 	}
 	if network == nil {
 		return nil, missing("networkid")
@@ -121,7 +121,7 @@ func (c *call) createRule() (any, error) {
 	}
 	protocol := c.get("protocol")
 	a["associatednetworkid"] = network["id"]
-	rule := c.put(Rules, Object{
+	rule := c.sim.put(Rules, Object{
 		"name":        c.get("name"),
 		"description": c.get("description"),
 		"publicip":    a["ipaddress"],
@@ -164,7 +164,7 @@ func (c *call) checkPorts(a Object) error {
 		!slices.Contains([]string{"tcp", "udp", "tcp-proxy"}, protocol) {
 		return invalid("Invalid port or protocol")
 	}
-	for _, o := range c.objects[Rules] {
+	for _, o := range c.sim.objects[Rules] {
 		if o["publicipid"] == a["id"] && o["publicport"] == c.get("publicport") &&
 			transport(text(o["protocol"])) == transport(protocol) {
 			return &failure{codeConflict, 4375, "The range specified conflicts with rule " + text(o["id"])}
@@ -192,11 +192,11 @@ func serves(network Object, service string) bool {
 }
 
 func (c *call) updateRule() (any, error) {
-	rule := c.find(Rules, c.get("id"))
+	rule := c.sim.find(Rules, c.get("id"))
 	if rule == nil {
 		return nil, missing("id")
 	}
-	if c.form.Has("cidrlist") && !c.atLeast(4, 22) {
+	if c.form.Has("cidrlist") && !c.sim.atLeast(4, 22) {
 		return nil, invalid("Unrecognized parameter cidrlist")
 	}
 	for _, field := range []string{"name", "description", "algorithm", "protocol", "cidrlist"} {
@@ -216,15 +216,15 @@ func (s *Simulator) atLeast(major, minor int) bool {
 }
 
 func (c *call) deleteRule() (any, error) {
-	delete(c.members, c.get("id"))
-	c.objects[Policies] = slices.DeleteFunc(c.objects[Policies],
+	delete(c.sim.members, c.get("id"))
+	c.sim.objects[Policies] = slices.DeleteFunc(c.sim.objects[Policies],
 		func(o Object) bool { return o["lbruleid"] == c.get("id") })
 	return c.remove(Rules)
 }
 
 // createPolicy creates a stickiness policy which replaces the one that the rule has.
 func (c *call) createPolicy() (any, error) {
-	rule := c.find(Rules, c.get("lbruleid"))
+	rule := c.sim.find(Rules, c.get("lbruleid"))
 	switch {
 	case rule == nil:
 		return nil, missing("lbruleid")
@@ -241,9 +241,9 @@ func (c *call) createPolicy() (any, error) {
 	if params["bad"] != nil {
 		return nil, invalid("Validation failed: bad is no parameter of the method")
 	}
-	c.objects[Policies] = slices.DeleteFunc(c.objects[Policies],
+	c.sim.objects[Policies] = slices.DeleteFunc(c.sim.objects[Policies],
 		func(o Object) bool { return o["lbruleid"] == rule["id"] })
-	c.put(Policies, Object{
+	c.sim.put(Policies, Object{
 		"lbruleid":    rule["id"],
 		"name":        c.get("name"),
 		"description": c.get("description"),
@@ -255,21 +255,21 @@ func (c *call) createPolicy() (any, error) {
 }
 
 func (c *call) addMembers() (any, error) {
-	rule := c.find(Rules, c.get("id"))
+	rule := c.sim.find(Rules, c.get("id"))
 	if rule == nil {
 		return nil, missing("id")
 	}
 	for _, vm := range strings.Split(c.get("virtualmachineids"), ",") {
-		o := c.find(VMs, vm)
+		o := c.sim.find(VMs, vm)
 		switch {
 		case o == nil || o["state"] == "Destroyed":
 			return nil, missing("virtualmachineids")
 		case !inNetwork(o, text(rule["networkid"])):
 			return nil, invalid("VM does not have a NIC in the network of the rule")
-		case slices.Contains(c.members[text(rule["id"])], vm):
+		case slices.Contains(c.sim.members[text(rule["id"])], vm):
 			return nil, invalid("VM is already mapped to the load balancer")
 		}
-		c.members[text(rule["id"])] = append(c.members[text(rule["id"])], vm)
+		c.sim.members[text(rule["id"])] = append(c.sim.members[text(rule["id"])], vm)
 	}
 	return success, nil
 }
@@ -280,11 +280,11 @@ func inNetwork(vm Object, network string) bool {
 }
 
 func (c *call) removeMembers() (any, error) {
-	if c.find(Rules, c.get("id")) == nil {
+	if c.sim.find(Rules, c.get("id")) == nil {
 		return nil, missing("id")
 	}
 	gone := strings.Split(c.get("virtualmachineids"), ",")
-	c.members[c.get("id")] = slices.DeleteFunc(c.members[c.get("id")],
+	c.sim.members[c.get("id")] = slices.DeleteFunc(c.sim.members[c.get("id")],
 		func(vm string) bool { return slices.Contains(gone, vm) })
 	return success, nil
 }
@@ -305,15 +305,15 @@ func (c *call) open(a Object, protocol, start, end, cidrs string) Object {
 	if id := a["projectid"]; id != nil {
 		f["projectid"] = id
 	}
-	return c.put(Firewalls, f)
+	return c.sim.put(Firewalls, f)
 }
 
 func (c *call) createFirewall() (any, error) {
-	a := c.find(Addresses, c.get("ipaddressid"))
+	a := c.sim.find(Addresses, c.get("ipaddressid"))
 	if a == nil || a["state"] == "Free" {
 		return nil, missing("ipaddressid")
 	}
-	if network := c.find(Networks, text(a["associatednetworkid"])); network == nil || !serves(network, "Firewall") {
+	if network := c.sim.find(Networks, text(a["associatednetworkid"])); network == nil || !serves(network, "Firewall") {
 		return nil, invalid("Network does not support service Firewall")
 	}
 	if !slices.Contains([]string{"tcp", "udp", "icmp"}, c.get("protocol")) {
@@ -330,7 +330,7 @@ func (c *call) createFirewall() (any, error) {
 func (c *call) opened(a Object) bool {
 	first, _ := strconv.Atoi(c.get("startport"))
 	last, _ := strconv.Atoi(c.get("endport"))
-	return slices.ContainsFunc(c.objects[Firewalls], func(f Object) bool {
+	return slices.ContainsFunc(c.sim.objects[Firewalls], func(f Object) bool {
 		from, _ := strconv.Atoi(text(f["startport"]))
 		to, _ := strconv.Atoi(text(f["endport"]))
 		return f["ipaddressid"] == a["id"] && f["protocol"] == c.get("protocol") && from <= last && first <= to &&
@@ -345,7 +345,7 @@ func shares(a, b string) bool {
 }
 
 func (c *call) createACL() (any, error) {
-	list := c.find(ACLLists, c.get("aclid"))
+	list := c.sim.find(ACLLists, c.get("aclid"))
 	switch {
 	case list == nil:
 		return nil, missing("aclid")
@@ -364,12 +364,12 @@ func (c *call) createACL() (any, error) {
 		"action":      c.get("action"),
 		"reason":      c.get("reason"),
 		"state":       "Active",
-		"number":      len(c.objects[ACLs]) + 1,
+		"number":      len(c.sim.objects[ACLs]) + 1,
 	}
 	if id := list["projectid"]; id != nil {
 		acl["projectid"] = id
 	}
-	return Object{"networkacl": c.put(ACLs, acl)}, nil
+	return Object{"networkacl": c.sim.put(ACLs, acl)}, nil
 }
 
 // tagsOf returns the tags that a call names.
@@ -387,18 +387,18 @@ func (c *call) createTags() (any, error) {
 	var all []string
 	for _, id := range strings.Split(c.get("resourceids"), ",") {
 		at := strings.ToLower(c.get("resourcetype")) + id
-		if !c.taggable(strings.ToLower(c.get("resourcetype")), id) {
+		if !c.sim.taggable(strings.ToLower(c.get("resourcetype")), id) {
 			return nil, missing("resourceids")
 		}
 		for _, tag := range c.tagsOf() {
-			if slices.ContainsFunc(c.tags[at], func(o Object) bool { return o["key"] == tag["key"] }) {
+			if slices.ContainsFunc(c.sim.tags[at], func(o Object) bool { return o["key"] == tag["key"] }) {
 				return nil, &lateError{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
 			}
 		}
 		all = append(all, at)
 	}
 	for _, at := range all {
-		c.tags[at] = append(c.tags[at], c.tagsOf()...)
+		c.sim.tags[at] = append(c.sim.tags[at], c.tagsOf()...)
 	}
 	return success, nil
 }
@@ -418,13 +418,13 @@ func (c *call) deleteTags() (any, error) {
 	deleted := 0
 	for _, id := range strings.Split(c.get("resourceids"), ",") {
 		at := strings.ToLower(c.get("resourcetype")) + id
-		before := len(c.tags[at])
-		c.tags[at] = slices.DeleteFunc(c.tags[at], func(o Object) bool {
+		before := len(c.sim.tags[at])
+		c.sim.tags[at] = slices.DeleteFunc(c.sim.tags[at], func(o Object) bool {
 			return slices.ContainsFunc(wanted, func(tag Object) bool {
 				return tag["key"] == o["key"] && (tag["value"] == "" || tag["value"] == o["value"])
 			})
 		})
-		deleted += before - len(c.tags[at])
+		deleted += before - len(c.sim.tags[at])
 	}
 	if deleted == 0 {
 		return nil, &lateError{codeInternal, "Failed to delete tags"}
