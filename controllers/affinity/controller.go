@@ -6,17 +6,13 @@ package affinity
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -123,7 +119,7 @@ type scope struct {
 
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster
-	patcher    *patch.Helper
+	patcher    *phases.Patcher
 	state      *state
 
 	members []member       // set by findMembers
@@ -133,28 +129,29 @@ type scope struct {
 }
 
 // Reconcile makes the anti-affinity rules of c in VCD what its spec asks for.
-func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	s, err := r.newScope(ctx, c)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(c))
-	if s.patcher, err = patch.NewHelper(c, r.Client); err != nil {
-		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
+	if s.patcher, err = phases.NewPatcher(r.Client, c); err != nil {
+		return ctrl.Result{}, err
 	}
-	defer func() {
-		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.AntiAffinityReadyCondition}}
-		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, owned)))
-	}()
-	table := []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: keep}}
-	pass, err := phases.Run(ctx, c, s, table, r.Recorder)
-	switch {
-	case err != nil || !pass.Complete:
+	pass, err := phases.Reconciler[*scope]{
+		Object:   c,
+		Patcher:  s.patcher,
+		Recorder: r.Recorder,
+		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: keep}},
+		Finish: func(pass phases.Pass) {
+			if pass.Complete && !affinity.Asked(c.Spec.AntiAffinity) {
+				conditions.Delete(c, infrav1.AntiAffinityReadyCondition)
+				delete(c.Annotations, infrav1.AffinityRulesAnnotation)
+			}
+		},
+	}.Reconcile(ctx, s)
+	if err != nil || !pass.Complete || !affinity.Asked(c.Spec.AntiAffinity) {
 		return pass.Result, err
-	case !affinity.Asked(c.Spec.AntiAffinity):
-		conditions.Delete(c, infrav1.AntiAffinityReadyCondition)
-		delete(c.Annotations, infrav1.AffinityRulesAnnotation)
-		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: phases.Jitter(listEvery, string(c.UID))}, nil
 }
@@ -188,15 +185,6 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 func mayHaveRules(c *infrav1.VCDCluster) bool {
 	return (affinity.Asked(c.Spec.AntiAffinity) || c.Annotations[infrav1.AffinityRulesAnnotation] != "") &&
 		c.Spec.InfraID != "" && ptr.Deref(c.Status.Initialization.Provisioned, false)
-}
-
-// save stores what steps changed in the object, now rather than at the end.
-func (s *scope) save(ctx context.Context) error {
-	helper, err := phases.Store(ctx, s.reconciler.Client, s.vcdCluster, s.patcher)
-	if err == nil {
-		s.patcher = helper
-	}
-	return err
 }
 
 func (r *Reconciler) now() time.Time {

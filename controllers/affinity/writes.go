@@ -131,7 +131,7 @@ func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
 func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Outcome, error) {
 	vdc := p.vdc
 	if step.Kind == affinity.Create && notes.AddURN(s.vcdCluster, infrav1.AffinityRulesAnnotation, vdc.ID) {
-		if err := s.save(ctx); err != nil {
+		if err := s.patcher.Save(ctx); err != nil {
 			return phases.Done, err
 		}
 	}

@@ -5,19 +5,15 @@ package cloudprovider
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -100,7 +96,7 @@ type scope struct {
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster
 	set        *addon.Set
-	patcher    *patch.Helper
+	patcher    *phases.Patcher
 
 	where    whereabouts       // set by findZones
 	shared   session.Shared    // set by credentials
@@ -130,26 +126,28 @@ func managed(c *infrav1.VCDCluster) bool {
 }
 
 // Reconcile installs the cloud controller manager of c in its workload cluster, or removes it.
-func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	s, err := r.newScope(ctx, c)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(c))
-	if s.patcher, err = patch.NewHelper(c, r.Client); err != nil {
-		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
+	if s.patcher, err = phases.NewPatcher(r.Client, c); err != nil {
+		return ctrl.Result{}, err
 	}
-	defer func() {
-		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.CloudProviderReadyCondition}}
-		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, owned)))
-	}()
-	pass, err := phases.Run(ctx, c, s, table(c), r.Recorder)
-	switch {
-	case err != nil || !pass.Complete:
+	pass, err := phases.Reconciler[*scope]{
+		Object:   c,
+		Patcher:  s.patcher,
+		Recorder: r.Recorder,
+		Phases:   table(c),
+		Finish: func(pass phases.Pass) {
+			if pass.Complete && !managed(c) {
+				conditions.Delete(c, infrav1.CloudProviderReadyCondition)
+			}
+		},
+	}.Reconcile(ctx, s)
+	if err != nil || !pass.Complete || !managed(c) {
 		return pass.Result, err
-	case !managed(c):
-		conditions.Delete(c, infrav1.CloudProviderReadyCondition)
-		return ctrl.Result{}, nil
 	}
 	left := max(r.inspections.Of(c.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
 	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil

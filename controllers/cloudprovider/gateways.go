@@ -46,8 +46,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	notes.Set(c, infrav1.LoadBalancerGatewaysAnnotation, strings.Join(noted, ","))
-	s.patcher, err = phases.Store(ctx, s.reconciler.Client, c, s.patcher)
-	return phases.Done, err
+	return phases.Done, s.patcher.Save(ctx)
 }
 
 // allowBalancers records that the cloud controller manager may create load balancers, before it is installed: the
@@ -59,9 +58,7 @@ func (s *scope) allowBalancers(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	notes.Set(c, infrav1.LoadBalancersAllowedAnnotation, "true")
-	var err error
-	s.patcher, err = phases.Store(ctx, s.reconciler.Client, c, s.patcher)
-	return phases.Done, err
+	return phases.Done, s.patcher.Save(ctx)
 }
 
 // findGateway returns the URN of an edge gateway, or says why it has none.

@@ -195,7 +195,7 @@ func (s *scope) record(ctx context.Context, values inherited) error {
 	} else {
 		notes.Set(c, infrav1.CloudProviderInheritedAnnotation, string(note))
 	}
-	if s.patcher, err = phases.Store(ctx, s.reconciler.Client, c, s.patcher); err != nil {
+	if err := s.patcher.Save(ctx); err != nil {
 		return err
 	}
 	if note != nil {

@@ -18,7 +18,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -167,7 +166,7 @@ type scope struct {
 	vcdCluster *infrav1.VCDCluster
 	read       *infrav1.VCDCluster // as the pass found it
 	cluster    *clusterv1.Cluster  // nil: deleted
-	patcher    *patch.Helper
+	patcher    *phases.Patcher
 
 	session        *session.Session // set by open
 	failureDomains failureDomains   // set by findZones
@@ -218,7 +217,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res 
 		s.failureDomains.report(c)
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(c, table)
-		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
+		rerr = errors.Join(rerr, s.patcher.Finish(ctx, phases.Owned(table)...))
 	}()
 	if pass, err = phases.Run(ctx, c, s, table, r.Recorder); pass.Complete {
 		pass.RequeueAfter = s.requeueAfter
@@ -266,11 +265,7 @@ func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
 
 // save stores what phases changed in the object, now rather than at the end.
 func (s *scope) save(ctx context.Context) error {
-	helper, err := phases.Store(ctx, s.reconciler.Client, s.vcdCluster, s.patcher)
-	if err == nil {
-		s.patcher = helper
-	}
-	return err
+	return s.patcher.Save(ctx)
 }
 
 // newScope returns nil while c has no owner yet, which one that is deleted does not need, and if c is managed

@@ -6,7 +6,6 @@ package identity
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -142,20 +141,22 @@ type scope struct {
 	zones []infrav1.VCDDeploymentZone // likewise
 }
 
-func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (_ ctrl.Result, rerr error) {
-	helper, err := phases.Admit(ctx, c, nil, s.obj, infrav1.IdentityFinalizer)
-	if helper == nil || err != nil {
+func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (ctrl.Result, error) {
+	patcher, err := phases.Admit(ctx, c, nil, s.obj, infrav1.IdentityFinalizer)
+	if patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	table, err := s.phases(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	defer func() {
-		phases.SetReady(s.obj, table)
-		rerr = errors.Join(rerr, phases.IgnoreGone(s.obj, helper.Patch(ctx, s.obj, phases.Owned(table))))
-	}()
-	pass, err := phases.Run(ctx, s.obj, s, table, s.recorder)
+	pass, err := phases.Reconciler[*scope]{
+		Object:   s.obj,
+		Patcher:  patcher,
+		Recorder: s.recorder,
+		Phases:   table,
+		Ready:    true,
+	}.Reconcile(ctx, s)
 	if pass.Complete && len(s.users)+len(s.zones) > 0 {
 		pass.RequeueAfter = phases.Jitter(loginAge, string(s.obj.GetUID()))
 	}

@@ -129,8 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 		s.creation.release()
 		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
 		phases.SetReady(m, table)
-		owned := phases.Owned(slices.Concat(table, extra))
-		rerr = errors.Join(rerr, phases.IgnoreGone(m, s.records.patcher.Patch(ctx, m, owned)))
+		rerr = errors.Join(rerr, s.records.patcher.Finish(ctx, phases.Owned(slices.Concat(table, extra))...))
 	}()
 	pass, err = phases.Run(ctx, m, s, table, r.Recorder)
 	if pass.Problem {

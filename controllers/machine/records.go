@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -24,16 +23,12 @@ import (
 type records struct {
 	client  client.Client
 	inputs  *inputs
-	patcher *patch.Helper // of the VCDMachine, since it was stored last; set when the pass is admitted
+	patcher *phases.Patcher // of the VCDMachine; set when the pass is admitted
 }
 
 // save stores what phases changed in the VCDMachine, now rather than at the end.
 func (r *records) save(ctx context.Context) error {
-	helper, err := phases.Store(ctx, r.client, r.inputs.vcdMachine, r.patcher)
-	if err == nil {
-		r.patcher = helper
-	}
-	return err
+	return r.patcher.Save(ctx)
 }
 
 // noteOnce stores an annotation on the VCDMachine now, if there is none.

@@ -5,14 +5,12 @@ package machinetemplate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -86,7 +84,7 @@ type scope struct {
 }
 
 // Reconcile finds out what machines of t will have.
-func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplate) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplate) (ctrl.Result, error) {
 	if !t.DeletionTimestamp.IsZero() || annotations.HasPaused(t) {
 		return ctrl.Result{}, nil
 	}
@@ -98,16 +96,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 	if isPaused || err != nil {
 		return ctrl.Result{RequeueAfter: clusterRetry}, err
 	}
-	helper, err := patch.NewHelper(t, r.Client)
+	patcher, err := phases.NewPatcher(r.Client, t)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	table := []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}}
-	defer func() {
-		phases.SetReady(t, table)
-		rerr = errors.Join(rerr, phases.IgnoreGone(t, helper.Patch(ctx, t, phases.Owned(table))))
-	}()
-	pass, err := phases.Run(ctx, t, s, table, r.Recorder)
+	pass, err := phases.Reconciler[*scope]{
+		Object:   t,
+		Patcher:  patcher,
+		Recorder: r.Recorder,
+		Phases:   []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}},
+		Ready:    true,
+	}.Reconcile(ctx, s)
 	if err == nil && pass.RequeueAfter == 0 {
 		pass.RequeueAfter = max(r.left(t), clusterRetry)
 	}

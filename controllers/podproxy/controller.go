@@ -6,17 +6,13 @@ package podproxy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -103,26 +99,28 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 }
 
 // Reconcile installs the policies of c in its workload cluster, or removes them.
-func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	s, err := r.newScope(ctx, c)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	patcher, err := patch.NewHelper(c, r.Client)
+	patcher, err := phases.NewPatcher(r.Client, c)
 	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
+		return ctrl.Result{}, err
 	}
-	defer func() {
-		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.PodProxyReadyCondition}}
-		rerr = errors.Join(rerr, phases.IgnoreGone(c, patcher.Patch(ctx, c, owned)))
-	}()
-	pass, err := phases.Run(ctx, c, s, table(c), r.Recorder)
-	switch {
-	case err != nil || !pass.Complete:
+	pass, err := phases.Reconciler[*scope]{
+		Object:   c,
+		Patcher:  patcher,
+		Recorder: r.Recorder,
+		Phases:   table(c),
+		Finish: func(pass phases.Pass) {
+			if pass.Complete && !wanted(c) {
+				conditions.Delete(c, infrav1.PodProxyReadyCondition)
+			}
+		},
+	}.Reconcile(ctx, s)
+	if err != nil || !pass.Complete || !wanted(c) {
 		return pass.Result, err
-	case !wanted(c):
-		conditions.Delete(c, infrav1.PodProxyReadyCondition)
-		return ctrl.Result{}, nil
 	}
 	left := max(r.known.Of(c.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
 	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil

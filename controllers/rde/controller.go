@@ -6,17 +6,13 @@ package rde
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -99,7 +95,7 @@ type scope struct {
 
 	vcdCluster *infrav1.VCDCluster
 	cluster    *clusterv1.Cluster // nil: deleted
-	patcher    *patch.Helper
+	patcher    *phases.Patcher
 	state      *state
 
 	session *session.Session // set by open
@@ -124,7 +120,7 @@ func released(c *infrav1.VCDCluster) bool {
 }
 
 // Reconcile makes the entity of c show c.
-func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
 	s, err := r.newScope(ctx, c)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
@@ -134,18 +130,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (_ ct
 			return ctrl.Result{}, err
 		}
 	}
-	if s.patcher, err = patch.NewHelper(c, r.Client); err != nil {
-		return ctrl.Result{}, fmt.Errorf("preparing to patch VCDCluster %s: %w", klog.KObj(c), err)
+	if s.patcher, err = phases.NewPatcher(r.Client, c); err != nil {
+		return ctrl.Result{}, err
 	}
-	defer func() {
-		owned := patch.WithOwnedConditions{Conditions: []string{infrav1.RDEReadyCondition, infrav1.RDEDeletedCondition}}
-		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, owned)))
-	}()
 	if !projected(c) {
 		s.leave()
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, s.patcher.Finish(ctx, infrav1.RDEReadyCondition, infrav1.RDEDeletedCondition)
 	}
-	pass, err := phases.Run(vcd.As(ctx, session.Caller(c)), c, s, table(c), r.Recorder)
+	pass, err := phases.Reconciler[*scope]{
+		Object:   c,
+		Patcher:  s.patcher,
+		Recorder: r.Recorder,
+		Phases:   table(c),
+	}.Reconcile(vcd.As(ctx, session.Caller(c)), s)
 	if err == nil && pass.Complete {
 		pass.Result = ctrl.Result{RequeueAfter: s.again}
 	}

@@ -150,11 +150,7 @@ func (s *scope) find(ctx context.Context) (phases.Outcome, error) {
 		}
 	}
 	notes.Set(c, infrav1.RDEIDAnnotation, s.id)
-	helper, err := phases.Store(ctx, s.reconciler.Client, c, s.patcher)
-	if err == nil {
-		s.patcher = helper
-	}
-	return phases.Done, err
+	return phases.Done, s.patcher.Save(ctx)
 }
 
 // create makes the entity.

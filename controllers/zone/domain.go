@@ -4,7 +4,6 @@ package zone
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,25 +70,26 @@ type domainScope struct {
 }
 
 // Reconcile validates d, or lets it go when no zone refers to it.
-func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureDomain) (_ ctrl.Result, rerr error) {
+func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureDomain) (ctrl.Result, error) {
 	if !session.Watched(d, r.WatchFilterValue) {
 		return ctrl.Result{}, nil
 	}
-	helper, err := phases.Admit(ctx, r.Client, nil, d, infrav1.FailureDomainFinalizer)
-	if helper == nil || err != nil {
+	patcher, err := phases.Admit(ctx, r.Client, nil, d, infrav1.FailureDomainFinalizer)
+	if patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(d))
 	s := &domainScope{reconciler: r, domain: d}
-	table := domainPhasesOf(d)
 	if s.zones, err = r.zonesOf(ctx, d); err != nil {
 		return ctrl.Result{}, err
 	}
-	defer func() {
-		phases.SetReady(d, table)
-		rerr = errors.Join(rerr, phases.IgnoreGone(d, helper.Patch(ctx, d, phases.Owned(table))))
-	}()
-	pass, err := phases.Run(ctx, d, s, table, r.Recorder)
+	pass, err := phases.Reconciler[*domainScope]{
+		Object:   d,
+		Patcher:  patcher,
+		Recorder: r.Recorder,
+		Phases:   domainPhasesOf(d),
+		Ready:    true,
+	}.Reconcile(ctx, s)
 	if err == nil && pass.Complete && d.DeletionTimestamp.IsZero() {
 		pass.RequeueAfter = phases.Jitter(validEvery*9/10, string(d.UID))
 	}

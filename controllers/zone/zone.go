@@ -5,7 +5,6 @@ package zone
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -87,33 +86,39 @@ type scope struct {
 }
 
 // Reconcile validates z, or lets it go when nothing uses it.
-func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone) (ctrl.Result, error) {
 	if !session.Watched(z, r.WatchFilterValue) {
 		return ctrl.Result{}, nil
 	}
-	helper, err := phases.Admit(ctx, r.Client, nil, z, infrav1.DeploymentZoneFinalizer)
-	if helper == nil || err != nil {
+	patcher, err := phases.Admit(ctx, r.Client, nil, z, infrav1.DeploymentZoneFinalizer)
+	if patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(z))
 	s := &scope{reconciler: r, zone: z}
-	table := phasesOf(z)
-	defer func() {
-		phases.SetReady(z, table)
-		rerr = errors.Join(rerr, phases.IgnoreGone(z, helper.Patch(ctx, z, phases.Owned(table))))
-	}()
-	pass, err := phases.Run(ctx, z, s, s.noting(table), r.Recorder)
-	if err != nil || !z.DeletionTimestamp.IsZero() {
-		return pass.Result, err
-	}
-	switch {
-	case pass.Complete:
-		z.Status.Usable = ptr.To(true)
+	pass, err := phases.Reconciler[*scope]{
+		Object:   z,
+		Patcher:  patcher,
+		Recorder: r.Recorder,
+		Phases:   s.noting(phasesOf(z)),
+		Ready:    true,
+		Finish:   s.reportUsable,
+	}.Reconcile(ctx, s)
+	if err == nil && pass.Complete && z.DeletionTimestamp.IsZero() {
 		pass.RequeueAfter = phases.Jitter(validEvery*9/10, string(z.UID))
-	case s.last.Problem && !s.last.Unknown:
-		z.Status.Usable = ptr.To(false)
 	}
-	return pass.Result, nil
+	return pass.Result, err
+}
+
+// reportUsable reports whether machines can be created in the zone. While that is not known, it stays as it was.
+func (s *scope) reportUsable(pass phases.Pass) {
+	switch {
+	case !s.zone.DeletionTimestamp.IsZero():
+	case pass.Complete:
+		s.zone.Status.Usable = ptr.To(true)
+	case s.last.Problem && !s.last.Unknown:
+		s.zone.Status.Usable = ptr.To(false)
+	}
 }
 
 // noting returns phases that keep their outcome in the scope.

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/cluster-api/util/patch"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -192,10 +191,9 @@ func SetReady[S any](obj Object, phases []Phase[S]) {
 	Set(obj, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
 }
 
-// Owned says which conditions the patch helper may overwrite.
-func Owned[S any](phases []Phase[S]) patch.Option {
-	return patch.WithOwnedConditions{Conditions: append(Conditions(phases), clusterv1.ReadyCondition,
-		clusterv1.PausedCondition)}
+// Owned returns the conditions that the reconciler of an object with some phases owns.
+func Owned[S any](phases []Phase[S]) []string {
+	return append(Conditions(phases), clusterv1.ReadyCondition, clusterv1.PausedCondition)
 }
 
 // Conditions returns the conditions of phases, in order.
