@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,57 +36,6 @@ const (
 	noteInterval = afterlife / 4
 )
 
-// balancers are the load balancers of the cluster.
-type balancers struct{ scope *scope }
-
-// deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with
-// the last machine, or a little later if it did not run on one, so the gateways are checked once more after something
-// was removed. The removal runs beside reconciles, which report its progress. It ends when nothing is left, or when a
-// person leaves the rest by annotation; never because it takes long.
-func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
-	c := s.vcdCluster
-	switch {
-	case nothingBalanced(c):
-		return phases.Done, nil
-	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
-		return balancers{s}.leave(ctx)
-	}
-	on, out, err := balancers{s}.reach(ctx)
-	switch {
-	case err != nil:
-		return out, err
-	case out != phases.Done:
-		return orLeave(out), nil
-	case on.name == "":
-		return phases.Done, nil
-	}
-	return balancers{s}.purge().proceed(ctx, s, on), nil
-}
-
-// nothingBalanced reports whether a cluster can have no load balancers: none is created without an id, or without ever
-// having logged in.
-func nothingBalanced(c *infrav1.VCDCluster) bool {
-	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
-		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
-}
-
-// reach logs in and returns the gateways that load balancers of the cluster may be on.
-func (s balancers) reach(ctx context.Context) (gateways, phases.Outcome, error) {
-	if out, err := s.scope.open(ctx); err != nil || out != phases.Done {
-		return gateways{}, out, err
-	}
-	return s.gateways(ctx)
-}
-
-// orLeave adds to a problem how a person ends the waiting.
-func orLeave(out phases.Outcome) phases.Outcome {
-	if out.Problem {
-		out.Message += fmt.Sprintf(". Load balancers of the cluster may be left: to leave them in VCD, annotate the "+
-			"VCDCluster with %s=true", infrav1.KeepLoadBalancersAnnotation)
-	}
-	return out
-}
-
 // A purge is the removal of the load balancers of a cluster that is deleted.
 type purge struct {
 	mu        sync.Mutex
@@ -104,19 +54,6 @@ type purge struct {
 	retry     time.Time
 
 	missing map[string]time.Time // gateways that are not shown, since when; only the running attempt uses it
-}
-
-// purge returns the removal of the cluster's load balancers, which continues that of a former manager.
-func (s balancers) purge() *purge {
-	p := s.scope.reconciler.purges.Of(s.scope.vcdCluster.UID)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.begun {
-		p.begun = true
-		p.removal = notedRemoval(s.scope.vcdCluster, s.scope.now())
-		p.missing = map[string]time.Time{}
-	}
-	return p
 }
 
 // proceed reports the progress of the removal, and starts an attempt if one is due.
@@ -209,6 +146,73 @@ func (p *purge) run(ctx context.Context, s *scope, f func(context.Context)) {
 		defer cancel()
 		f(work)
 	}()
+}
+
+func (p *purge) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// leave ends the removal with an event; where says what may be left.
+func (p *purge) leave(s *scope, where string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	balancersLeft(s.reconciler.Recorder, s.vcdCluster, where)
+}
+
+// list lists what is left beside reconciles, once, and ends the removal.
+func (p *purge) list(ctx context.Context, s *scope, on gateways) phases.Outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.running:
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Listing load balancers of the cluster that are left on %s", on.name)
+	case !p.listed:
+		p.listed = true
+		cluster := s.vcdCluster.Spec.InfraID
+		driver := s.session.Balancers()
+		p.run(ctx, s, func(ctx context.Context) {
+			remains, err := remainsOn(ctx, driver, on, cluster)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.running = false
+			p.remains = remains
+			p.err = err
+		})
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Listing load balancers of the cluster that are left on %s", on.name)
+	}
+	p.over = true
+	if len(p.remains) > 0 || p.err != nil {
+		where := "on " + on.name + ": " + strings.Join(p.remains, ", ")
+		if p.err != nil {
+			where += fmt.Sprintf(" (not all can be listed: %v)", p.err)
+		}
+		balancersLeft(s.reconciler.Recorder, s.vcdCluster, where)
+	}
+	return phases.Done
+}
+
+// A lister lists what a cluster has on a gateway.
+type lister interface {
+	Remains(ctx context.Context, gateway, cluster string) ([]string, error)
+}
+
+// remainsOn lists what a cluster has on some gateways, as far as that is shown.
+func remainsOn(ctx context.Context, driver lister, on gateways, cluster string) ([]string, error) {
+	all := []string{}
+	failed := on.lost
+	for _, id := range on.ids {
+		found, err := driver.Remains(ctx, id, cluster)
+		all = append(all, found...)
+		if failed == nil {
+			failed = err
+		}
+	}
+	return all, failed
 }
 
 // An attempt removes load balancers once, from all gateways.

@@ -68,61 +68,6 @@ func (d *vAppDeletion) run(ctx context.Context) (out phases.Outcome, err error) 
 	return phases.Done, nil
 }
 
-// recorded are the URNs of vApps that VMs of the cluster were in.
-func (d *vAppDeletion) recorded() []string {
-	if d.Zone == "" {
-		return notes.VApps(d.scope.vcdCluster)
-	}
-	return d.inZone().IDs
-}
-
-// inZone returns what is recorded of the zone now.
-func (d *vAppDeletion) inZone() vapp.Home {
-	return vapp.HomeIn(d.scope.vcdCluster, session.ClusterName(d.scope.vcdCluster, d.scope.cluster), d.Zone)
-}
-
-// count is how many vApps VCD was asked to create VMs in, or 1 if it may not have been asked.
-func (d *vAppDeletion) count() int {
-	if d.Zone == "" {
-		return vapp.Number(d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
-	}
-	return d.Count
-}
-
-// lost is the vApp that is not found.
-func (d *vAppDeletion) lost() absence.VApp {
-	return absence.VApp{Name: d.First, VDC: d.vdc, Zone: d.Zone}
-}
-
-// unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
-// with a wrong site, password or VDC can be deleted all the same.
-func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
-	if err != nil {
-		return out, err
-	}
-	asked, err := d.wasAsked(ctx)
-	if err != nil || asked || len(d.recorded()) > 0 {
-		return out, err
-	}
-	d.unused = true
-	return phases.Done, nil
-}
-
-// wasAsked reports whether VCD was asked to create VMs in the vApp.
-func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
-	switch {
-	case d.Zone != "":
-		return d.Count > 0, nil
-	case d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "":
-		return true, nil
-	}
-	now := &infrav1.VCDCluster{} // A machine notes it, and may be gone at once.
-	if err := d.scope.reconciler.Live.Get(ctx, client.ObjectKeyFromObject(d.scope.vcdCluster), now); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("getting VCDCluster %s: %w", d.scope.vcdCluster.Name, err)
-	}
-	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
-}
-
 // settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
 func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 	for _, id := range d.recorded() {
@@ -150,29 +95,6 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 		return phases.Done, nil
 	}
 	return d.running, nil
-}
-
-// key names the task that deletes a vApp in the session.
-func (d *vAppDeletion) key(id string) string { return string(d.scope.vcdCluster.UID) + "/" + id }
-
-// noteGone stores that our task deleted a vApp: VCD shows that once.
-func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
-	c := d.scope.vcdCluster
-	notes.AddURN(c, infrav1.VAppGoneAnnotation, id)
-	if err := d.scope.save(ctx); err != nil {
-		return err
-	}
-	if len(d.recorded()) == 1 {
-		id = d.First
-	}
-	vAppDeleted(d.scope.reconciler.Recorder, c, id)
-	return nil
-}
-
-// owns reports whether a vApp is the cluster's.
-func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
-	marker, ok := vcd.ParseMarker(vApp.Description)
-	return ok && marker.Cluster == d.scope.vcdCluster.Spec.InfraID
 }
 
 // removeNamed takes the next step of deleting the vApps that have the names by which they were created: the cluster
@@ -225,13 +147,6 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, erro
 	return d.proveGone(ctx, lost)
 }
 
-// proved are the vApps that our own tasks deleted.
-func (d *vAppDeletion) proved() []string {
-	known := d.recorded()
-	return slices.DeleteFunc(notes.URNs(d.scope.vcdCluster.Annotations[infrav1.VAppGoneAnnotation]),
-		func(id string) bool { return !slices.Contains(known, id) })
-}
-
 // proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
 // are proved gone: that no vApp is recorded is no proof.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Outcome, error) {
@@ -250,12 +165,6 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 	out, err := lost.Gone(ctx, d.session, d.scope.vcdCluster, d.scope.now())
 	d.gone = err == nil && out == phases.Done && d.allRecorded()
 	return out, err
-}
-
-// allRecorded reports whether every vApp that was ever used is recorded, and none of them stays.
-func (d *vAppDeletion) allRecorded() bool {
-	known := len(d.recorded())
-	return len(d.left) == 0 && known > 0 && known >= d.count()
 }
 
 // removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
@@ -309,34 +218,6 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
-// record records the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
-// a moment ago may have recorded others.
-func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
-	c := d.scope.vcdCluster
-	before := d.scope.vcdCluster.DeepCopy()
-	if slices.Contains(d.recorded(), id) {
-		return phases.Done, nil
-	}
-	if d.Zone == "" {
-		notes.AddURN(c, infrav1.VAppsAnnotation, id)
-	} else {
-		home := d.inZone()
-		home.IDs = append(home.IDs, id)
-		key, value := home.Note()
-		notes.Set(c, key, value)
-	}
-	err := d.scope.reconciler.Client.Patch(ctx, c.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err == nil {
-		return phases.Done, nil
-	}
-	c.Annotations = before.Annotations
-	if apierrors.IsConflict(err) {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
-			"Waiting to record which vApp is deleted, while others write to the VCDCluster"), nil
-	}
-	return phases.Done, fmt.Errorf("recording vApp %s on VCDCluster %s: %w", id, c.Name, err)
-}
-
 // foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker,
 // those that are not shown, those with independent disks, which outlive clusters, and those that run or are suspended.
 // Leftovers of failed creations do neither; a VM that runs without a VCDMachine here was adopted by another management
@@ -366,4 +247,123 @@ func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 // lives reports whether a VM has a guest that runs, or that continues when the VM is resumed.
 func lives(status vcd.Status) bool {
 	return status == vcd.StatusPoweredOn || status == vcd.StatusSuspended || status == vcd.StatusPartiallySuspended
+}
+
+// owns reports whether a vApp is the cluster's.
+func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	return ok && marker.Cluster == d.scope.vcdCluster.Spec.InfraID
+}
+
+// key names the task that deletes a vApp in the session.
+func (d *vAppDeletion) key(id string) string { return string(d.scope.vcdCluster.UID) + "/" + id }
+
+// lost is the vApp that is not found.
+func (d *vAppDeletion) lost() absence.VApp {
+	return absence.VApp{Name: d.First, VDC: d.vdc, Zone: d.Zone}
+}
+
+// unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
+// with a wrong site, password or VDC can be deleted all the same.
+func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
+	if err != nil {
+		return out, err
+	}
+	asked, err := d.wasAsked(ctx)
+	if err != nil || asked || len(d.recorded()) > 0 {
+		return out, err
+	}
+	d.unused = true
+	return phases.Done, nil
+}
+
+// wasAsked reports whether VCD was asked to create VMs in the vApp.
+func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
+	switch {
+	case d.Zone != "":
+		return d.Count > 0, nil
+	case d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "":
+		return true, nil
+	}
+	now := &infrav1.VCDCluster{} // A machine notes it, and may be gone at once.
+	if err := d.scope.reconciler.Live.Get(ctx, client.ObjectKeyFromObject(d.scope.vcdCluster), now); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting VCDCluster %s: %w", d.scope.vcdCluster.Name, err)
+	}
+	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
+}
+
+// recorded are the URNs of vApps that VMs of the cluster were in.
+func (d *vAppDeletion) recorded() []string {
+	if d.Zone == "" {
+		return notes.VApps(d.scope.vcdCluster)
+	}
+	return d.inZone().IDs
+}
+
+// inZone returns what is recorded of the zone now.
+func (d *vAppDeletion) inZone() vapp.Home {
+	return vapp.HomeIn(d.scope.vcdCluster, session.ClusterName(d.scope.vcdCluster, d.scope.cluster), d.Zone)
+}
+
+// count is how many vApps VCD was asked to create VMs in, or 1 if it may not have been asked.
+func (d *vAppDeletion) count() int {
+	if d.Zone == "" {
+		return vapp.Number(d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
+	}
+	return d.Count
+}
+
+// proved are the vApps that our own tasks deleted.
+func (d *vAppDeletion) proved() []string {
+	known := d.recorded()
+	return slices.DeleteFunc(notes.URNs(d.scope.vcdCluster.Annotations[infrav1.VAppGoneAnnotation]),
+		func(id string) bool { return !slices.Contains(known, id) })
+}
+
+// allRecorded reports whether every vApp that was ever used is recorded, and none of them stays.
+func (d *vAppDeletion) allRecorded() bool {
+	known := len(d.recorded())
+	return len(d.left) == 0 && known > 0 && known >= d.count()
+}
+
+// noteGone stores that our task deleted a vApp: VCD shows that once.
+func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
+	c := d.scope.vcdCluster
+	notes.AddURN(c, infrav1.VAppGoneAnnotation, id)
+	if err := d.scope.save(ctx); err != nil {
+		return err
+	}
+	if len(d.recorded()) == 1 {
+		id = d.First
+	}
+	vAppDeleted(d.scope.reconciler.Recorder, c, id)
+	return nil
+}
+
+// record records the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
+// a moment ago may have recorded others.
+func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
+	c := d.scope.vcdCluster
+	before := d.scope.vcdCluster.DeepCopy()
+	if slices.Contains(d.recorded(), id) {
+		return phases.Done, nil
+	}
+	if d.Zone == "" {
+		notes.AddURN(c, infrav1.VAppsAnnotation, id)
+	} else {
+		home := d.inZone()
+		home.IDs = append(home.IDs, id)
+		key, value := home.Note()
+		notes.Set(c, key, value)
+	}
+	err := d.scope.reconciler.Client.Patch(ctx, c.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err == nil {
+		return phases.Done, nil
+	}
+	c.Annotations = before.Annotations
+	if apierrors.IsConflict(err) {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			"Waiting to record which vApp is deleted, while others write to the VCDCluster"), nil
+	}
+	return phases.Done, fmt.Errorf("recording vApp %s on VCDCluster %s: %w", id, c.Name, err)
 }
