@@ -18,6 +18,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
@@ -64,7 +65,7 @@ func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 // is held.
 func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, error) {
 	hosts := []string{v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Host}
-	pools := primary(v.kube(), v.scope.cluster.Name)
+	pools := primary(virtualip.KubeVIP(v.scope.vcdCluster), v.scope.cluster.Name)
 	if hosts[0] == "" {
 		addr, out, err := v.claim(ctx, pools)
 		if err != nil || out != phases.Done {
@@ -74,10 +75,10 @@ func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, erro
 	} else if err := v.keep(ctx, pools, hosts[0]); err != nil {
 		return nil, phases.Done, err
 	}
-	if len(v.kube().SecondaryPoolRefs) == 0 {
+	if len(virtualip.KubeVIP(v.scope.vcdCluster).SecondaryPoolRefs) == 0 {
 		return hosts, phases.Done, nil
 	}
-	pools = secondary(v.kube(), v.scope.cluster.Name)
+	pools = secondary(virtualip.KubeVIP(v.scope.vcdCluster), v.scope.cluster.Name)
 	if stored := v.stored(); len(stored) > 1 && established(v.scope.vcdCluster) {
 		return append(hosts, stored[1]), phases.Done, v.keep(ctx, pools, stored[1])
 	}
@@ -209,7 +210,7 @@ func (s *scope) freeAddresses(ctx context.Context, shared bool) error {
 		return nil
 	}
 	var names []string
-	for _, pools := range []vipPools{primary(virtualIPs{s}.kube(), name), secondary(virtualIPs{s}.kube(), name)} {
+	for _, pools := range []vipPools{primary(virtualip.KubeVIP(s.vcdCluster), name), secondary(virtualip.KubeVIP(s.vcdCluster), name)} {
 		for i := range pools.refs {
 			names = append(names, pools.at(i).Name)
 		}

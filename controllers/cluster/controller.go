@@ -6,7 +6,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +26,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -50,7 +50,7 @@ type Reconciler struct {
 	Drivers          *vapp.Drivers
 	Endpoints        *edgeendpoint.Endpoints
 	Now              func() time.Time // nil: time.Now
-	Lookup           Lookup           // nil: DNS
+	Lookup           virtualip.Lookup // nil: DNS
 
 	wakeUps session.WakeUps
 	homes   local.Store[home]
@@ -58,9 +58,6 @@ type Reconciler struct {
 	// endpoints are the removals of control-plane endpoints.
 	endpoints local.Store[purge]
 }
-
-// A Lookup resolves a name, as [net.Resolver.LookupNetIP] does.
-type Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 // SetupWithManager registers the reconciler.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {

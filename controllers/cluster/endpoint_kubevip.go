@@ -19,20 +19,13 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
 // virtualIPs are the addresses of an endpoint that kube-vip announces from the control planes.
 type virtualIPs struct{ scope *scope }
-
-// kube returns the configuration of kube-vip; the zero value if there is none.
-func (v virtualIPs) kube() infrav1.KubeVIPEndpoint {
-	if kube := v.scope.vcdCluster.Spec.Endpoint.KubeVIP; kube != nil {
-		return *kube
-	}
-	return infrav1.KubeVIPEndpoint{}
-}
 
 // reconcile finds the virtual IPs, checks them, and writes what nodes need to announce them.
 func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
@@ -57,7 +50,9 @@ func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
 
 // checked returns the configuration of kube-vip for hosts that can be the endpoint.
 func (v virtualIPs) checked(ctx context.Context) (kubevip.Config, phases.Outcome, error) {
-	if out, err := v.together(ctx); err != nil || out != phases.Done {
+	s := v.scope
+	if out, err := virtualip.Apart(ctx, s.reconciler.Client, s.vcdCluster, s.cluster.Name, s.network.Ref); err != nil ||
+		out != phases.Done {
 		return kubevip.Config{}, out, err
 	}
 	hosts, out, err := v.hosts(ctx)
@@ -68,6 +63,33 @@ func (v virtualIPs) checked(ctx context.Context) (kubevip.Config, phases.Outcome
 		return kubevip.Config{}, out, err
 	}
 	return v.config(ctx, hosts)
+}
+
+// check reports why hosts cannot be the endpoint.
+func (v virtualIPs) check(ctx context.Context, hosts []string) (phases.Outcome, error) {
+	s := v.scope
+	c := s.vcdCluster
+	addresses := virtualip.Addresses(hosts)
+	if len(addresses) == 0 && !established(c) { // Cluster API reports what does not resolve later.
+		resolved, out := virtualip.Resolve(ctx, s.reconciler.Lookup, hosts[0])
+		if out != phases.Done {
+			return out, nil
+		}
+		addresses = resolved
+	}
+	if out := virtualip.Fit(c, s.network, addresses); out != phases.Done {
+		s.session.ForgetNetwork(s.vdc, s.network.Ref) // The address may be taken out of its pool.
+		s.reconciler.homes.Drop(c.UID)
+		return out, nil
+	}
+	if established(c) {
+		return phases.Done, nil // Its own nodes may have the addresses.
+	}
+	out, err := virtualip.TakenByCluster(ctx, s.reconciler.Client, c, s.network, addresses)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	return virtualip.TakenByHost(ctx, s.session, c, s.network, addresses)
 }
 
 // publish stores the endpoint, and the addresses of it that are known.
@@ -89,7 +111,7 @@ func (v virtualIPs) publish(hosts []string, port int32) {
 // hosts returns the addresses of the endpoint, or its name. The first is the one that is set already, else the one that
 // the spec asks for.
 func (v virtualIPs) hosts(ctx context.Context) ([]string, phases.Outcome, error) {
-	kube := v.kube()
+	kube := virtualip.KubeVIP(v.scope.vcdCluster)
 	set := v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Host
 	switch {
 	case len(kube.Addresses) > 0:
@@ -107,7 +129,7 @@ func (v virtualIPs) hosts(ctx context.Context) ([]string, phases.Outcome, error)
 
 // config is what differs between clusters.
 func (v virtualIPs) config(ctx context.Context, hosts []string) (kubevip.Config, phases.Outcome, error) {
-	kube := v.kube()
+	kube := virtualip.KubeVIP(v.scope.vcdCluster)
 	bgp, out, err := v.bgp(ctx)
 	return kubevip.Config{
 		Mode:       kubevip.Mode(kube.Mode),
@@ -122,7 +144,7 @@ func (v virtualIPs) config(ctx context.Context, hosts []string) (kubevip.Config,
 
 // bgp returns how the addresses are announced to routers; nil: by ARP.
 func (v virtualIPs) bgp(ctx context.Context) (*kubevip.BGP, phases.Outcome, error) {
-	spec := v.kube().BGP
+	spec := virtualip.KubeVIP(v.scope.vcdCluster).BGP
 	if spec == nil {
 		return nil, phases.Done, nil
 	}
