@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -54,9 +55,9 @@ type Reconciler struct {
 
 	wakeUps session.WakeUps
 	homes   local.Store[home]
-	purges  local.Store[purge]
+	purges  local.Store[balancers.Purge]
 	// endpoints are the removals of control-plane endpoints.
-	endpoints local.Store[purge]
+	endpoints local.Store[balancers.Purge]
 }
 
 // SetupWithManager registers the reconciler.

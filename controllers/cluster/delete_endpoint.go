@@ -4,9 +4,9 @@ package cluster
 
 import (
 	"context"
-	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -30,17 +30,24 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case err != nil:
 		return out, err
 	case out != phases.Done:
-		return orLeave(out), nil
-	case on.name == "":
+		return balancers.OrLeave(out), nil
+	case on.Name == "":
 		return phases.Done, nil
 	}
-	return (edgeEndpoint{s}).purge().proceed(ctx, s, on), nil
+	return s.reconciler.endpoints.Of(c.UID).Proceed(ctx, balancers.Request{
+		Client:   s.reconciler.Client,
+		Recorder: s.reconciler.Recorder,
+		Cluster:  c,
+		Endpoint: true,
+		Wake:     s.reconciler.wakeUps.ForObject(c),
+		Now:      s.now,
+	}, on), nil
 }
 
 // reach logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that the spec
 // names, else those that the network is and was on.
-func (s edgeEndpoint) reach(ctx context.Context) (gateways, phases.Outcome, error) {
-	on, out, err := balancers(s).reach(ctx)
+func (s edgeEndpoint) reach(ctx context.Context) (balancers.Gateways, phases.Outcome, error) {
+	on, out, err := s.scope.findGateways(ctx)
 	if err != nil || out != phases.Done {
 		return on, out, err
 	}
@@ -52,25 +59,13 @@ func (s edgeEndpoint) reach(ctx context.Context) (gateways, phases.Outcome, erro
 	id, out, err := s.gateway(ctx)
 	switch {
 	case out.Problem && !established(c):
-		return gateways{}, phases.Done, nil // Nothing was created on a gateway that was never found.
+		return balancers.Gateways{}, phases.Done, nil // Nothing was created on a gateway that was never found.
 	case err != nil || out != phases.Done:
-		return gateways{}, out, err
+		return balancers.Gateways{}, out, err
 	}
-	here := gatewaysOf([]vcd.Ref{{ID: id}})
-	here.vdc = on.vdc
-	here.connected = on.connected
+	here := balancers.On([]vcd.Ref{{ID: id}})
+	here.Session = on.Session
+	here.VDC = on.VDC
+	here.Connected = on.Connected
 	return here, phases.Done, nil
-}
-
-// purge returns the removal of the endpoint.
-func (s edgeEndpoint) purge() *purge {
-	p := s.scope.reconciler.endpoints.Of(s.scope.vcdCluster.UID)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.begun {
-		p.begun = true
-		p.endpoint = true
-		p.missing = map[string]time.Time{}
-	}
-	return p
 }

@@ -3,14 +3,13 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
@@ -18,25 +17,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-// gateways are the edge gateways that load balancers of a cluster may be on.
-type gateways struct {
-	name string // in messages; empty: the cluster cannot have load balancers
-	ids  []string
-	lost error // why further ones are not known
-
-	vdc       vcd.VDC // of the cluster
-	connected string  // the one that the network of the cluster is shown to be on
-}
-
-func gatewaysOf(refs []vcd.Ref) gateways {
-	var ids, names []string
-	for _, g := range refs {
-		ids = append(ids, g.ID)
-		names = append(names, cmp.Or(g.Name, g.ID))
-	}
-	return gateways{name: "edge gateway " + strings.Join(names, ", "), ids: ids}
-}
 
 // recordGateway records the edge gateway of the cluster's network: its load balancers must be found, too, when the
 // network is gone. Former ones stay recorded.
@@ -66,22 +46,26 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	return found
 }
 
-// gateways returns the gateways that load balancers of the cluster may be on: those that its network is and was
-// on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not
-// shown.
-func (s balancers) gateways(ctx context.Context) (gateways, phases.Outcome, error) {
-	network, vdc, out, err := s.scope.findNetwork(ctx)
-	if err != nil || out != phases.Done {
-		return gateways{}, out, err
+// findGateways logs in and returns the gateways that load balancers of the cluster may be on: those that its network is
+// and was on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is
+// not shown.
+func (s *scope) findGateways(ctx context.Context) (balancers.Gateways, phases.Outcome, error) {
+	if out, err := s.open(ctx); err != nil || out != phases.Done {
+		return balancers.Gateways{}, out, err
 	}
-	on := gatewaysWith(s.scope.vcdCluster, network)
-	on.vdc = vdc
-	on.connected = network.EdgeGateway.ID
+	network, vdc, out, err := s.findNetwork(ctx)
+	if err != nil || out != phases.Done {
+		return balancers.Gateways{}, out, err
+	}
+	on := gatewaysWith(s.vcdCluster, network)
+	on.Session = s.session
+	on.VDC = vdc
+	on.Connected = network.EdgeGateway.ID
 	return on, phases.Done, nil
 }
 
 // gatewaysWith returns the recorded gateways of a cluster and that of its network, which is zero if it was not found.
-func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) gateways {
+func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) balancers.Gateways {
 	refs := recordedGateways(c)
 	gateway := network.EdgeGateway
 	i := slices.IndexFunc(refs, func(g vcd.Ref) bool { return g.ID == gateway.ID })
@@ -93,20 +77,20 @@ func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) gateways {
 	case len(knownGateways(c)) == 0 && network.ID == "" && (established(c) || c.Status.OVDCNetwork != nil):
 		return lostGateway(c.Spec.OVDCNetwork, refs)
 	case len(refs) == 0:
-		return gateways{} // A network that is not routed, or was never found, has nothing on it.
+		return balancers.Gateways{} // A network that is not routed, or was never found, has nothing on it.
 	}
-	return gatewaysOf(refs)
+	return balancers.On(refs)
 }
 
 // lostGateway returns the gateways of a cluster whose network does not show its edge gateway any more.
-func lostGateway(network string, others []vcd.Ref) gateways {
-	on := gatewaysOf(others)
+func lostGateway(network string, others []vcd.Ref) balancers.Gateways {
+	on := balancers.On(others)
 	name := "the edge gateway of network " + network
 	if len(others) > 0 {
-		name += " and " + on.name
+		name += " and " + on.Name
 	}
-	on.name = name
-	on.lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown",
+	on.Name = name
+	on.Lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown",
 		lb.ErrRefused, network)
 	return on
 }
