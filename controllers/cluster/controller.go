@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -55,8 +56,8 @@ type Reconciler struct {
 
 	wakeUps session.WakeUps
 	homes   local.Store[home]
-	purges  local.Store[balancers.Purge]
-	// endpoints are the removals of control-plane endpoints.
+	// purges are the removals of the load balancers of Services, endpoints those of control-plane endpoints.
+	purges    local.Store[balancers.Purge]
 	endpoints local.Store[balancers.Purge]
 }
 
@@ -91,39 +92,63 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 }
 
 // Reconcile makes c ready for machines.
-func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (res ctrl.Result, rerr error) {
-	s, err := r.newScope(ctx, c)
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
+	s, err := newScope(ctx, r, c)
 	if s == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	if s.patcher, err = phases.Admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer); s.patcher == nil ||
-		err != nil {
+	s.store.patcher, err = phases.Admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer)
+	if s.store.patcher == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(c))
-	if err := s.acceptAcknowledgement(ctx); err != nil {
+	acknowledged, err := acceptAcknowledgement(ctx, r.Live, s.store, s.now())
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if acknowledged {
+		goneAcknowledged(r.Recorder, c)
 	}
 	reportStop(c)
 	table := phasesOf(c)
-	var pass phases.Pass
-	defer func() {
-		switch err := s.storeSpec(ctx, pass.Complete); {
-		case apierrors.IsConflict(err): // The pass is not of the spec as it is now.
-			res = ctrl.Result{RequeueAfter: session.BusyPoll}
-			return
-		case err != nil:
-			c.Spec = s.read.Spec
-			pass.Complete = false
-			rerr = errors.Join(rerr, err)
-		}
-		s.failureDomains.report(c)
-		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
-		phases.SetReady(c, table)
-		rerr = errors.Join(rerr, phases.IgnoreGone(c, s.patcher.Patch(ctx, c, phases.Owned(table))))
-	}()
-	if pass, err = phases.Run(ctx, c, s, table, r.Recorder); pass.Complete {
+	pass, err := phases.Run(ctx, c, s, table, r.Recorder)
+	if pass.Complete {
 		pass.RequeueAfter = s.requeueAfter
 	}
-	return s.preflight(pass.Result), err
+	result := reportPreflight(s, pass.Result)
+	isOutdated, storeErr := s.finish(ctx, table, pass.Complete)
+	if isOutdated {
+		result = ctrl.Result{RequeueAfter: session.BusyPoll}
+	}
+	return result, errors.Join(err, storeErr)
+}
+
+// finish stores what a pass found, and sums it up. If the pass is complete, the cluster gets the id that marks its objects
+// in VCD, the first of which is made later. If the spec has changed since the pass read it, finish stores nothing and
+// reports that the pass is outdated.
+func (s *scope) finish(ctx context.Context, table []phases.Phase[*scope], complete bool) (isOutdated bool, err error) {
+	c := s.vcdCluster
+	exists := c.DeletionTimestamp.IsZero()
+	if complete && exists {
+		identify(c, s.home)
+	}
+	specErr := s.store.saveSpec(ctx)
+	switch {
+	case apierrors.IsConflict(specErr):
+		return true, nil
+	case specErr != nil:
+		c.Spec = s.read.Spec
+		complete = false
+	}
+	s.failureDomains.report(c)
+	var provisionedErr error
+	if complete && exists && !ptr.Deref(c.Status.Initialization.Provisioned, false) {
+		// That the cluster was complete once is stored before Ready is true: readers of Ready rely on it.
+		c.Status.Initialization.Provisioned = ptr.To(true)
+		phases.ProvisionedAfter(c, s.now())
+		provisionedErr = s.store.save(ctx)
+	}
+	phases.SetReady(c, table)
+	patchErr := phases.IgnoreGone(c, s.store.patcher.Patch(ctx, c, phases.Owned(table)))
+	return false, errors.Join(specErr, provisionedErr, patchErr)
 }

@@ -16,8 +16,12 @@ import (
 // deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
 // A person who leaves the vApp leaves them, too, if VCD does not let them go.
 func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) {
-	access := affinity.Access{Client: s.reconciler.Client, Identities: s.reconciler.Identities, Sessions: s.reconciler.Sessions}
-	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.reconciler.wakeUps.ForObject(s.vcdCluster))
+	access := affinity.Access{
+		Client:     s.reconciler.Client,
+		Identities: s.reconciler.Identities,
+		Sessions:   s.reconciler.Sessions,
+	}
+	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.wake)
 	switch {
 	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
 	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):

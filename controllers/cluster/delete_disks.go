@@ -18,11 +18,11 @@ import (
 // cluster has no VM any more: they stay.
 func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
-	if c.Spec.InfraID == "" || !s.gone {
+	if c.Spec.InfraID == "" || !s.vAppsGone {
 		// Where VMs may be left, their disks may be needed, also those that are detached at the moment.
 		return phases.Done, nil
 	}
-	disks, out, err := s.ownDisks(ctx)
+	disks, out, err := ownDisks(ctx, s.places(), c.Spec.InfraID)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
@@ -33,9 +33,17 @@ func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 		}
 	}
 	for _, disk := range disks {
-		if !disk.Attached {
-			return s.deleteDisk(ctx, key, disk)
+		if disk.Attached {
+			continue
 		}
+		task, out, err := deleteDisk(ctx, disk)
+		if err == nil && out == phases.Done {
+			diskDeleted(s.reconciler.Recorder, c, disk.Ref)
+			disk.session.Follow(key, task, s.wake)
+			out = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+				"Waiting for VCD to delete independent disk %s", disk.Name)
+		}
+		return out, err
 	}
 	return phases.Done, nil
 }
@@ -56,19 +64,18 @@ func settleDisk(in *session.Session, key string) phases.Outcome {
 	return phases.Done
 }
 
-func (s *scope) deleteDisk(ctx context.Context, key string, disk ownDisk) (phases.Outcome, error) {
+// deleteDisk starts to delete a disk and returns the task, or why there is none.
+func deleteDisk(ctx context.Context, disk ownDisk) (vcd.Task, phases.Outcome, error) {
 	ctrl.LoggerFrom(ctx).Info("Deleting independent disk", "disk", disk.ID, "name", disk.Name)
 	task, err := disk.session.DeleteNamedDisk(ctx, disk.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Independent disk %s disappeared meanwhile",
-			disk.Name), nil
+		return task, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
+			"Independent disk %s disappeared meanwhile", disk.Name), nil
 	case err != nil:
-		return session.Refusal(err,
+		out, err := session.Refusal(err,
 			"Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")
+		return task, out, err
 	}
-	diskDeleted(s.reconciler.Recorder, s.vcdCluster, disk.Ref)
-	disk.session.Follow(key, task, s.reconciler.wakeUps.ForObject(s.vcdCluster))
-	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete independent disk %s",
-		disk.Name), nil
+	return task, phases.Done, nil
 }

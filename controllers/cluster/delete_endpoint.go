@@ -8,6 +8,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -17,7 +18,7 @@ import (
 func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
 	switch id, _ := edgeendpoint.Of(c); {
-	case id == "" && nothingBalanced(c):
+	case id == "" && hasNoBalancers(c):
 		return phases.Done, nil
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
 		return phases.Done, nil // The event of the other load balancers lists it, too.
@@ -25,7 +26,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 			"Waiting for what is being created for the endpoint"), nil
 	}
-	on, out, err := (edgeEndpoint{s}).reach(ctx)
+	on, out, err := findEndpointGateways(ctx, s.login, c)
 	switch {
 	case err != nil:
 		return out, err
@@ -39,29 +40,28 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 		Recorder: s.reconciler.Recorder,
 		Cluster:  c,
 		Endpoint: true,
-		Wake:     s.reconciler.wakeUps.ForObject(c),
+		Wake:     s.wake,
 		Now:      s.now,
 	}, on), nil
 }
 
-// reach logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that the spec
-// names, else those that the network is and was on.
-func (s edgeEndpoint) reach(ctx context.Context) (balancers.Gateways, phases.Outcome, error) {
-	on, out, err := s.scope.findGateways(ctx)
+// findEndpointGateways logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that
+// the spec names, else those that the network is and was on.
+func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Outcome,
+	error,
+) {
+	on, out, err := findGateways(ctx, with, c)
 	if err != nil || out != phases.Done {
 		return on, out, err
 	}
-	c := s.scope.vcdCluster
-	recorded, _ := edgeendpoint.Of(c)
-	if spec := c.Spec.Endpoint.EdgeGateway; recorded == "" && (spec == nil || spec.Gateway == "") {
-		return on, phases.Done, nil
-	}
-	id, out, err := s.gateway(ctx)
+	id, out, err := endpointGateway(ctx, on.Session, c)
 	switch {
-	case out.Problem && !established(c):
+	case out.Problem && !ownership.Established(c):
 		return balancers.Gateways{}, phases.Done, nil // Nothing was created on a gateway that was never found.
 	case err != nil || out != phases.Done:
 		return balancers.Gateways{}, out, err
+	case id == "":
+		return on, phases.Done, nil
 	}
 	here := balancers.On([]vcd.Ref{{ID: id}})
 	here.Session = on.Session

@@ -20,16 +20,16 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 		Client:   s.reconciler.Client,
 		Recorder: s.reconciler.Recorder,
 		Cluster:  c,
-		Wake:     s.reconciler.wakeUps.ForObject(c),
+		Wake:     s.wake,
 		Now:      s.now,
 	}
 	switch {
-	case nothingBalanced(c):
+	case hasNoBalancers(c):
 		return phases.Done, nil
 	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
-		return leaveBalancers(ctx, s, purge, request)
+		return leaveBalancers(ctx, s.login, purge, request)
 	}
-	on, out, err := s.findGateways(ctx)
+	on, out, err := findGateways(ctx, s.login, c)
 	switch {
 	case err != nil:
 		return out, err
@@ -43,13 +43,13 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // leaveBalancers ends the removal of load balancers, as a person wishes. An event lists what is left, as far as VCD
 // shows it now; the deletion does not wait for that.
-func leaveBalancers(ctx context.Context, s *scope, purge *balancers.Purge, request balancers.Request) (
+func leaveBalancers(ctx context.Context, with *login, purge *balancers.Purge, request balancers.Request) (
 	phases.Outcome, error,
 ) {
 	if purge.IsOver() {
 		return phases.Done, nil
 	}
-	on, out, err := s.findGateways(ctx)
+	on, out, err := findGateways(ctx, with, request.Cluster)
 	unasked := "on " + balancers.On(recordedGateways(request.Cluster)).Name + ", which cannot be asked: "
 	switch {
 	case ctx.Err() != nil:
@@ -64,11 +64,4 @@ func leaveBalancers(ctx context.Context, s *scope, purge *balancers.Purge, reque
 		return phases.Done, nil
 	}
 	return purge.LeaveListed(ctx, request, on), nil
-}
-
-// nothingBalanced reports whether a cluster can have no load balancers: none is created without an id, or without ever
-// having logged in.
-func nothingBalanced(c *infrav1.VCDCluster) bool {
-	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
-		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
 }

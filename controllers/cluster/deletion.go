@@ -22,14 +22,16 @@ func unlessDuplicated(
 	run func(context.Context, *scope) (phases.Outcome, error), isOwn func(c, other *infrav1.VCDCluster) bool,
 ) func(context.Context, *scope) (phases.Outcome, error) {
 	return func(ctx context.Context, s *scope) (phases.Outcome, error) {
-		if out, err := s.waitForMachines(ctx); err != nil || out != phases.Done {
+		c := s.vcdCluster
+		reader := s.reconciler.Client
+		if out, err := waitForMachines(ctx, reader, c.Namespace, s.clusterName()); err != nil || out != phases.Done {
 			return out, err
 		}
-		all, err := s.duplicates(ctx)
+		all, err := ownership.Duplicates(ctx, reader, c)
 		if err != nil {
 			return phases.Done, err
 		}
-		if slices.ContainsFunc(all, func(other *infrav1.VCDCluster) bool { return !isOwn(s.vcdCluster, other) }) {
+		if slices.ContainsFunc(all, func(other *infrav1.VCDCluster) bool { return !isOwn(c, other) }) {
 			return phases.Done, nil
 		}
 		return run(ctx, s)
@@ -41,27 +43,17 @@ func nothingOwn(_, _ *infrav1.VCDCluster) bool { return false }
 
 // ownVApp reports whether the vApp of c is not that of its duplicate: it has another name, and c was ready here.
 func ownVApp(c, other *infrav1.VCDCluster) bool {
-	return ranHere(c) &&
+	return ownership.RanHere(c) &&
 		vapp.Name(c, session.ClusterName(c, nil)) != vapp.Name(other, session.ClusterName(other, nil))
 }
 
-// ranHere reports whether c was complete in this management cluster, and its status not lost since.
-func ranHere(c *infrav1.VCDCluster) bool { return ownership.RanHere(c) }
-
-// duplicates returns the other VCDClusters that may own what carries the id of this one in VCD.
-func (s *scope) duplicates(ctx context.Context) ([]*infrav1.VCDCluster, error) {
-	return ownership.Duplicates(ctx, s.reconciler.Client, s.vcdCluster)
-}
-
-// waitForMachines waits until no VCDMachine of the cluster remains.
-func (s *scope) waitForMachines(ctx context.Context) (phases.Outcome, error) {
-	name := session.ClusterName(s.vcdCluster, s.cluster)
-	if name == "" {
+// waitForMachines waits until no VCDMachine of the Cluster with a name remains.
+func waitForMachines(ctx context.Context, reader client.Reader, namespace, cluster string) (phases.Outcome, error) {
+	if cluster == "" {
 		return phases.Done, nil
 	}
 	machines := &infrav1.VCDMachineList{}
-	if err := s.reconciler.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
-		session.OfCluster(name)); err != nil {
+	if err := reader.List(ctx, machines, client.InNamespace(namespace), session.OfCluster(cluster)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	if len(machines.Items) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -21,14 +22,14 @@ type ownDisk struct {
 	session *session.Session
 }
 
-// ownDisks lists the disks of the cluster in all VDCs that it has VMs in. It returns those of the others if one cannot
-// be asked.
-func (s *scope) ownDisks(ctx context.Context) ([]ownDisk, phases.Outcome, error) {
+// ownDisks lists the disks with the id of a cluster in all VDCs that it has VMs in. It returns those of the others if
+// one cannot be asked.
+func ownDisks(ctx context.Context, in places, infraID string) ([]ownDisk, phases.Outcome, error) {
 	var found []ownDisk
 	var all first
 	listed := map[string]bool{}
-	for _, home := range homesOf(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster)) {
-		at, out, err := s.openIn(ctx, home)
+	for _, home := range in.homes() {
+		at, out, err := in.open(ctx, home)
 		if err != nil || out != phases.Done {
 			all.add(out, err)
 			continue
@@ -42,7 +43,7 @@ func (s *scope) ownDisks(ctx context.Context) ([]ownDisk, phases.Outcome, error)
 			all.add(session.Unread(err, "Listing independent disks"))
 		}
 		for _, d := range disks {
-			if ownsDisk(s.vcdCluster.Spec.InfraID, d) {
+			if ownsDisk(infraID, d) {
 				found = append(found, ownDisk{d, at.session})
 			}
 		}
@@ -50,19 +51,19 @@ func (s *scope) ownDisks(ctx context.Context) ([]ownDisk, phases.Outcome, error)
 	return found, all.out, all.err
 }
 
-// ownsDisk reports whether a disk is a cluster's.
+// ownsDisk reports whether a disk is that of the cluster with an id.
 func ownsDisk(infraID string, disk vcd.NamedDisk) bool {
 	return infraID != "" && disk.Cluster() == infraID
 }
 
-// remainingDisks lists the known independent disks that outlive the cluster: those that are marked as the cluster's,
-// and those that were detached from its VMs, which may have been deleted since. The deletion does not wait for it.
-func (s *scope) remainingDisks(ctx context.Context) []string {
-	known := notes.DetachedDisks(s.vcdCluster)
-	if s.vcdCluster.Spec.InfraID == "" {
+// remainingDisks lists the known independent disks that outlive a cluster: those that are marked as the cluster's, and
+// those that were detached from its VMs, which may have been deleted since. The deletion does not wait for it.
+func remainingDisks(ctx context.Context, in places, c *infrav1.VCDCluster) []string {
+	known := notes.DetachedDisks(c)
+	if c.Spec.InfraID == "" {
 		return known
 	}
-	marked, out, err := s.ownDisks(ctx)
+	marked, out, err := ownDisks(ctx, in, c.Spec.InfraID)
 	if err != nil || out != phases.Done {
 		ctrl.LoggerFrom(ctx).Info("Cannot list the cluster's independent disks", "reason", out.Message, "error", err)
 	}

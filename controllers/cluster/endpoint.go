@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"context"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -15,22 +17,22 @@ import (
 func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	switch s.vcdCluster.Spec.Endpoint.Type {
 	case infrav1.EndpointKubeVIP, "":
-		return virtualIPs{s}.reconcile(ctx)
+		return reconcileKubeVIP(ctx, s)
 	case infrav1.EndpointExternal:
-		return s.reconcileExternal(), nil
+		return awaitExternal(s.vcdCluster, s.cluster), nil
 	case infrav1.EndpointEdgeGateway:
-		return (edgeEndpoint{s}).reconcile(ctx)
+		return reconcileEdgeGateway(ctx, s)
 	}
 	return phases.Stop(infrav1.NotSupportedReason, "Endpoints of type %s are not supported: correct spec.endpoint.type",
 		s.vcdCluster.Spec.Endpoint.Type), nil
 }
 
-// reconcileExternal waits for an endpoint that is provided externally.
-func (s *scope) reconcileExternal() phases.Outcome {
-	if given := &s.vcdCluster.Spec.ControlPlaneEndpoint; given.Host != "" {
+// awaitExternal waits for an endpoint that is provided externally.
+func awaitExternal(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) phases.Outcome {
+	if given := &c.Spec.ControlPlaneEndpoint; given.Host != "" {
 		given.Port = cmp.Or(given.Port, kubevip.DefaultPort)
 	}
-	if s.vcdCluster.Spec.ControlPlaneEndpoint.IsValid() || s.cluster.Spec.ControlPlaneEndpoint.IsValid() {
+	if c.Spec.ControlPlaneEndpoint.IsValid() || cluster.Spec.ControlPlaneEndpoint.IsValid() {
 		return phases.Done
 	}
 	return phases.Wait(0, infrav1.WaitingForEndpointReason,

@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -17,19 +19,26 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// virtualIPs are the addresses of an endpoint that kube-vip announces from the control planes.
-type virtualIPs struct{ scope *scope }
-
-// reconcile finds the virtual IPs, checks them, and writes what nodes need to announce them.
-func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
-	config, out, err := v.checked(ctx)
+// reconcileKubeVIP finds the virtual IPs that kube-vip announces from the control planes, checks them, and writes what
+// nodes need to announce them.
+func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	hosts, out, err := checkedHosts(ctx, s)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	config, out, err := kubeVIPConfig(ctx, s.reconciler.Live, c, hosts.names)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
@@ -38,113 +47,104 @@ func (v virtualIPs) reconcile(ctx context.Context) (phases.Outcome, error) {
 		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP",
 			err), nil
 	}
-	if out, err := writeKubeVIP(ctx, v.scope, data); err != nil || out != phases.Done {
+	secret := s.nodeSecret(kubeVIPSuffix, "kube-vip's manifest")
+	secret.Creating = func(ctx context.Context) error {
+		return warnOfSpoofGuard(ctx, s.session, s.reconciler.Recorder, c, s.home.network.Ref)
+	}
+	if out, err := secret.Write(ctx, data); err != nil || out != phases.Done {
 		return out, err
 	}
-	if out, err := writeDaemonSet(ctx, v.scope, config); err != nil || out != phases.Done {
-		return out, err
-	}
-	v.publish(config.Addresses, config.Port)
-	return v.scope.unclaimed, nil
-}
-
-// checked returns the configuration of kube-vip for hosts that can be the endpoint.
-func (v virtualIPs) checked(ctx context.Context) (kubevip.Config, phases.Outcome, error) {
-	s := v.scope
-	if out, err := virtualip.Apart(ctx, s.reconciler.Client, s.vcdCluster, s.cluster.Name, s.network.Ref); err != nil ||
-		out != phases.Done {
-		return kubevip.Config{}, out, err
-	}
-	hosts, out, err := v.hosts(ctx)
-	if err != nil || out != phases.Done {
-		return kubevip.Config{}, out, err
-	}
-	if out, err := v.check(ctx, hosts); err != nil || out != phases.Done {
-		return kubevip.Config{}, out, err
-	}
-	return v.config(ctx, hosts)
-}
-
-// check reports why hosts cannot be the endpoint.
-func (v virtualIPs) check(ctx context.Context, hosts []string) (phases.Outcome, error) {
-	s := v.scope
-	c := s.vcdCluster
-	addresses := virtualip.Addresses(hosts)
-	if len(addresses) == 0 && !established(c) { // Cluster API reports what does not resolve later.
-		resolved, out := virtualip.Resolve(ctx, s.reconciler.Lookup, hosts[0])
-		if out != phases.Done {
-			return out, nil
+	if config.Mode == kubevip.DaemonSet {
+		manifests := s.nodeSecret(daemonSetSuffix, "kube-vip's DaemonSet")
+		set := resourceset.Set{
+			Client:      s.reconciler.Client,
+			Owner:       c,
+			Cluster:     s.cluster,
+			Label:       infrav1.KubeVIPLabel,
+			WatchFilter: s.reconciler.WatchFilterValue,
 		}
-		addresses = resolved
+		if out, err := writeDaemonSet(ctx, config, manifests, set); err != nil || out != phases.Done {
+			return out, err
+		}
 	}
-	if out := virtualip.Fit(c, s.network, addresses); out != phases.Done {
-		s.session.ForgetNetwork(s.vdc, s.network.Ref) // The address may be taken out of its pool.
-		s.reconciler.homes.Drop(c.UID)
-		return out, nil
+	publishVirtualIPs(s.reconciler.Recorder, c, config)
+	return hosts.warning, nil
+}
+
+// checkedHosts returns hosts that can be the endpoint.
+func checkedHosts(ctx context.Context, s *scope) (hosts, phases.Outcome, error) {
+	c := s.vcdCluster
+	r := s.reconciler
+	if out, err := virtualip.Apart(ctx, r.Client, c, s.cluster.Name, s.home.network.Ref); err != nil ||
+		out != phases.Done {
+		return hosts{}, out, err
 	}
-	if established(c) {
-		return phases.Done, nil // Its own nodes may have the addresses.
-	}
-	out, err := virtualip.TakenByCluster(ctx, s.reconciler.Client, c, s.network, addresses)
+	found, out, err := findHosts(ctx, s.claims(), c, s.now())
 	if err != nil || out != phases.Done {
-		return out, err
+		return hosts{}, out, err
 	}
-	return virtualip.TakenByHost(ctx, s.session, c, s.network, addresses)
+	addresses := virtualip.Addresses(found.names)
+	if len(addresses) == 0 && !ownership.Established(c) { // Cluster API reports what does not resolve later.
+		if addresses, out = virtualip.Resolve(ctx, r.Lookup, found.names[0]); out != phases.Done {
+			return hosts{}, out, nil
+		}
+	}
+	if out := virtualip.Fit(c, s.home.network, addresses); out != phases.Done {
+		s.forgetNetwork() // The address may be taken out of its pool.
+		return hosts{}, out, nil
+	}
+	if ownership.Established(c) {
+		return found, phases.Done, nil // Its own nodes may have the addresses.
+	}
+	out, err = virtualip.TakenByCluster(ctx, r.Client, c, s.home.network, addresses)
+	if err == nil && out == phases.Done {
+		out, err = virtualip.TakenByHost(ctx, s.session, c, s.home.network, addresses)
+	}
+	return found, out, err
 }
 
-// publish stores the endpoint, and the addresses of it that are known.
-func (v virtualIPs) publish(hosts []string, port int32) {
-	c := v.scope.vcdCluster
-	c.Status.VirtualIPs = nil
-	if _, err := netip.ParseAddr(hosts[0]); err == nil {
-		c.Status.VirtualIPs = hosts
-	}
-	if c.Spec.InfraID != "" {
-		recordVirtualIPs(c)
-	}
-	if !c.Spec.ControlPlaneEndpoint.IsValid() {
-		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: hosts[0], Port: port}
-		endpointKnown(v.scope.reconciler.Recorder, c)
-	}
-}
-
-// hosts returns the addresses of the endpoint, or its name. The first is the one that is set already, else the one that
-// the spec asks for.
-func (v virtualIPs) hosts(ctx context.Context) ([]string, phases.Outcome, error) {
-	kube := virtualip.KubeVIP(v.scope.vcdCluster)
-	set := v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Host
+// findHosts returns the addresses of the endpoint, or its name. The first is the one that is set already, else the one
+// that the spec asks for.
+func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Outcome,
+	error,
+) {
+	kube := virtualip.KubeVIP(c)
+	set := c.Spec.ControlPlaneEndpoint.Host
 	switch {
 	case len(kube.Addresses) > 0:
-		return kube.Addresses, phases.Done, nil
+		return hosts{names: kube.Addresses}, phases.Done, nil
 	case len(kube.PoolRefs) > 0:
-		return v.claimed(ctx)
+		return claimHosts(ctx, claims, c, now)
 	case set != "":
-		return []string{set}, phases.Done, nil
+		return hosts{names: []string{set}}, phases.Done, nil
 	case kube.DNSName != "":
-		return []string{kube.DNSName}, phases.Done, nil
+		return hosts{names: []string{kube.DNSName}}, phases.Done, nil
 	}
-	return nil, phases.Stop(infrav1.EndpointMissingReason,
+	return hosts{}, phases.Stop(infrav1.EndpointMissingReason,
 		"The endpoint is not specified: set addresses, poolRefs or dnsName in spec.endpoint.kubeVIP"), nil
 }
 
-// config is what differs between clusters.
-func (v virtualIPs) config(ctx context.Context, hosts []string) (kubevip.Config, phases.Outcome, error) {
-	kube := virtualip.KubeVIP(v.scope.vcdCluster)
-	bgp, out, err := v.bgp(ctx)
+// kubeVIPConfig returns what differs between clusters.
+func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluster, hosts []string) (kubevip.Config,
+	phases.Outcome, error,
+) {
+	kube := virtualip.KubeVIP(c)
+	bgp, out, err := bgpOf(ctx, live, c.Namespace, kube.BGP)
 	return kubevip.Config{
 		Mode:       kubevip.Mode(kube.Mode),
 		Addresses:  hosts,
 		Interface:  kube.Interface,
 		Image:      kube.Image,
 		BGP:        bgp,
-		Port:       cmp.Or(v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
+		Port:       cmp.Or(c.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
 		DynamicDNS: kube.DNSName == hosts[0],
 	}, out, err
 }
 
-// bgp returns how the addresses are announced to routers; nil: by ARP.
-func (v virtualIPs) bgp(ctx context.Context) (*kubevip.BGP, phases.Outcome, error) {
-	spec := virtualip.KubeVIP(v.scope.vcdCluster).BGP
+// bgpOf returns how the addresses are announced to routers; nil: by ARP.
+func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPBGP) (*kubevip.BGP,
+	phases.Outcome, error,
+) {
 	if spec == nil {
 		return nil, phases.Done, nil
 	}
@@ -154,7 +154,7 @@ func (v virtualIPs) bgp(ctx context.Context) (*kubevip.BGP, phases.Outcome, erro
 		SourceInterface: spec.SourceInterface,
 	}
 	for i := range spec.Peers {
-		peer, out, err := v.peer(ctx, &spec.Peers[i])
+		peer, out, err := peerOf(ctx, live, namespace, &spec.Peers[i])
 		if err != nil || out != phases.Done {
 			return nil, out, err
 		}
@@ -163,8 +163,10 @@ func (v virtualIPs) bgp(ctx context.Context) (*kubevip.BGP, phases.Outcome, erro
 	return bgp, phases.Done, nil
 }
 
-// peer returns a router, with its password from the Secret. An empty value is none.
-func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevip.Peer, phases.Outcome, error) {
+// peerOf returns a router, with its password from the Secret. An empty value is none.
+func peerOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPPeer) (kubevip.Peer,
+	phases.Outcome, error,
+) {
 	address, _ := netip.ParseAddr(spec.Address) // What is none is refused with the manifest.
 	peer := kubevip.Peer{
 		Address:  address,
@@ -176,7 +178,7 @@ func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevi
 		return peer, phases.Done, nil
 	}
 	secret := &corev1.Secret{}
-	err := v.scope.reconciler.Live.Get(ctx, client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: ref.Name}, secret)
+	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret)
 	if client.IgnoreNotFound(err) != nil {
 		return peer, phases.Done, fmt.Errorf("getting Secret %s: %w", ref.Name, err)
 	}
@@ -185,8 +187,7 @@ func (v virtualIPs) peer(ctx context.Context, spec *infrav1.KubeVIPPeer) (kubevi
 	peer.Password = string(password)
 	if apierrors.IsNotFound(err) || !found {
 		return peer, phases.Fail(session.RemedyPoll, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s "+
-			"is "+
-			"not in key %s of Secret %s: create it, or correct spec.endpoint.kubeVIP.bgp.peers", spec.Address, key,
+			"is not in key %s of Secret %s: create it, or correct spec.endpoint.kubeVIP.bgp.peers", spec.Address, key,
 			ref.Name), nil
 	}
 	return peer, phases.Done, nil
@@ -207,30 +208,28 @@ func namesPassword(c *infrav1.VCDCluster, secret string) bool {
 }
 
 const (
-	// kubeVIPSuffix follows the name of the Cluster in the name of the Secret with kube-vip's manifest.
+	// kubeVIPSuffix follows the name of the Cluster in the name of the Secret with kube-vip's manifest, which templates
+	// of control planes name.
 	kubeVIPSuffix = "-kube-vip"
 	// daemonSetSuffix follows it in the names of the Secret with kube-vip's DaemonSet and of its ClusterResourceSet.
 	daemonSetSuffix = kubeVIPSuffix + "-daemonset"
 )
 
-// writeKubeVIP writes the Secret with kube-vip's manifest, which templates of control planes name.
-func writeKubeVIP(ctx context.Context, s *scope, data map[string][]byte) (phases.Outcome, error) {
-	secret := nodeSecret(s, kubeVIPSuffix, "kube-vip's manifest")
-	secret.Creating = func(ctx context.Context) error {
-		spoofGuard, err := s.session.SpoofGuard(ctx, s.network.Ref)
-		if err == nil && spoofGuard != "" {
-			vipMayBeFiltered(s.reconciler.Recorder, s.vcdCluster, s.network.Name, spoofGuard)
-		}
-		return err
+// warnOfSpoofGuard records that the network of a cluster has a SpoofGuard profile, if it has one.
+func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRecorder, c *infrav1.VCDCluster,
+	network vcd.Ref,
+) error {
+	profile, err := in.SpoofGuard(ctx, network)
+	if err == nil && profile != "" {
+		vipMayBeFiltered(r, c, network.Name, profile)
 	}
-	return secret.Write(ctx, data)
+	return err
 }
 
-// writeDaemonSet has Cluster API apply kube-vip's DaemonSet, if that is the mode.
-func writeDaemonSet(ctx context.Context, s *scope, config kubevip.Config) (phases.Outcome, error) {
-	if config.Mode != kubevip.DaemonSet {
-		return phases.Done, nil
-	}
+// writeDaemonSet has Cluster API apply kube-vip's DaemonSet, which a Secret holds for the set.
+func writeDaemonSet(ctx context.Context, config kubevip.Config, secret nodesecret.Secret, set resourceset.Set) (
+	phases.Outcome, error,
+) {
 	objects, err := kubevip.Objects(config)
 	if err != nil {
 		return phases.Done, fmt.Errorf("rendering kube-vip's DaemonSet: %w", err)
@@ -239,22 +238,30 @@ func writeDaemonSet(ctx context.Context, s *scope, config kubevip.Config) (phase
 	if err != nil {
 		return phases.Done, err
 	}
-	secret := nodeSecret(s, daemonSetSuffix, "kube-vip's DaemonSet")
 	secret.Type = addonsv1.ClusterResourceSetSecretType
 	if out, err := secret.Write(ctx, map[string][]byte{resourceset.ManifestsKey: manifests}); err != nil ||
 		out != phases.Done {
 		return out, err
-	}
-	set := resourceset.Set{
-		Client:      s.reconciler.Client,
-		Owner:       s.vcdCluster,
-		Cluster:     s.cluster,
-		Label:       infrav1.KubeVIPLabel,
-		WatchFilter: s.reconciler.WatchFilterValue,
 	}
 	out, err := set.Create(ctx, daemonSetSuffix, addonsv1.ClusterResourceSetStrategyReconcile)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
 	return phases.Done, set.Select(ctx, true)
+}
+
+// publishVirtualIPs stores the endpoint, and the addresses of it that are known.
+func publishVirtualIPs(r events.EventRecorder, c *infrav1.VCDCluster, config kubevip.Config) {
+	hosts := config.Addresses
+	c.Status.VirtualIPs = nil
+	if _, err := netip.ParseAddr(hosts[0]); err == nil {
+		c.Status.VirtualIPs = hosts
+	}
+	if c.Spec.InfraID != "" {
+		recordVirtualIPs(c)
+	}
+	if !c.Spec.ControlPlaneEndpoint.IsValid() {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: hosts[0], Port: config.Port}
+		endpointKnown(r, c)
+	}
 }

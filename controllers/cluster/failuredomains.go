@@ -3,33 +3,22 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
 // reconcileFailureDomains reports whether there are zones that machines can go into.
 func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, error) {
-	c := s.vcdCluster
 	found := &s.failureDomains
-	if err := s.findZones(ctx); err != nil {
+	if err := findFailureDomains(ctx, s.reconciler.Client, s.vcdCluster, found); err != nil {
 		return phases.Done, err
 	}
-	if found.waits(c) {
+	if found.waits(s.vcdCluster) {
 		return phases.Wait(session.TaskPoll, infrav1.NoFailureDomainReason,
 			"Waiting for VCDDeploymentZones to be validated: %s", phases.Few(found.pending)), nil
 	}
@@ -41,113 +30,4 @@ func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, err
 		return out, nil
 	}
 	return phases.Done, nil
-}
-
-// FailureDomains are the zones that a cluster selects.
-type failureDomains struct {
-	usable   []placement.Zone // sorted by name
-	excluded []string         // why others are not, by name
-	pending  []string         // names of those that were not validated yet
-	unseen   bool             // some for control planes are excluded for what VCD showed, or did not
-	found    bool             // by this pass
-}
-
-// findZones finds and publishes, once per pass, the zones that machines can go into. Those that were published stay
-// while none can be used: without any, machines would be created without a failure domain.
-func (s *scope) findZones(ctx context.Context) error {
-	c := s.vcdCluster
-	f := &s.failureDomains
-	if f.found || c.Spec.FailureDomainSelector == nil {
-		return nil
-	}
-	if err := f.find(ctx, s.reconciler.Client, c); err != nil {
-		return err
-	}
-	f.found = true
-	if f.waits(c) || !slices.ContainsFunc(f.usable, placement.Zone.ControlPlane) {
-		return nil
-	}
-	c.Status.FailureDomains = nil
-	for _, z := range f.usable {
-		c.Status.FailureDomains = append(c.Status.FailureDomains, clusterv1.FailureDomain{
-			Name:         z.Name,
-			ControlPlane: ptr.To(z.ControlPlane()),
-			Attributes:   map[string]string{"region": z.Domain.Spec.Region, "zone": z.Domain.Spec.Zone},
-		})
-	}
-	return nil
-}
-
-// waits reports whether the first zones of a cluster are not validated yet: they are published together.
-func (f *failureDomains) waits(c *infrav1.VCDCluster) bool {
-	return len(f.pending) > 0 && len(c.Status.FailureDomains) == 0
-}
-
-// find finds out which of the selected zones can be used.
-func (f *failureDomains) find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster) error {
-	list := &infrav1.VCDDeploymentZoneList{}
-	if err := reader.List(ctx, list, client.InNamespace(c.Namespace)); err != nil {
-		return fmt.Errorf("listing VCDDeploymentZones: %w", err)
-	}
-	selected, err := placement.Select(c, list.Items)
-	if err != nil {
-		return err
-	}
-	for i := range selected {
-		z := &selected[i]
-		domain, out, err := zones.DomainOf(ctx, reader, z)
-		if err != nil {
-			return err
-		}
-		out = cmp.Or(zones.Mismatch(c, z), out)
-		if z.Status.OVDC != nil {
-			out = cmp.Or(out, zones.Replaced(c, z.Name, z.Status.OVDC.ID))
-		}
-		if out != phases.Done {
-			f.excluded = append(f.excluded, out.Message)
-			continue
-		}
-		f.add(placement.Zone{VCDDeploymentZone: z, Domain: domain})
-	}
-	return nil
-}
-
-// add adds a zone that is for the cluster.
-func (f *failureDomains) add(z placement.Zone) {
-	switch {
-	case !z.DeletionTimestamp.IsZero():
-		f.excluded = append(f.excluded, "VCDDeploymentZone "+z.Name+" is being deleted")
-	case z.Status.Usable == nil:
-		f.pending = append(f.pending, z.Name)
-	case !*z.Status.Usable:
-		f.excluded = append(f.excluded, "see VCDDeploymentZone "+z.Name)
-		f.unseen = f.unseen || z.ControlPlane()
-	default:
-		f.usable = append(f.usable, z)
-	}
-}
-
-// problem says why there is no zone for control planes.
-func (f *failureDomains) problem() string {
-	switch {
-	case len(f.usable) > 0:
-		return "No usable zone that spec.failureDomainSelector selects is for control planes: set spec.controlPlane " +
-			"of " +
-			"one to true, or label another"
-	case len(f.excluded) > 0:
-		return "No zone that spec.failureDomainSelector selects can be used: " + strings.Join(f.excluded, "; ")
-	}
-	return "spec.failureDomainSelector selects no VCDDeploymentZone in the namespace: create or label one"
-}
-
-// report adds to the condition of published zones which selected ones are not among them.
-func (f *failureDomains) report(c *infrav1.VCDCluster) {
-	switch {
-	case c.Spec.FailureDomainSelector == nil:
-		c.Status.FailureDomains = nil
-		conditions.Delete(c, infrav1.FailureDomainsReadyCondition)
-	case len(f.excluded) > 0 && conditions.IsTrue(c, infrav1.FailureDomainsReadyCondition):
-		phases.Set(c, infrav1.FailureDomainsReadyCondition, metav1.ConditionTrue, infrav1.FailureDomainsExcludedReason,
-			"No new machines go into other zones: "+strings.Join(f.excluded, "; "))
-	}
 }

@@ -11,21 +11,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// reconcileIdentityReady logs in.
+// reconcileIdentityReady logs in, unless the cluster was never ready and would work under the id of another.
 func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, error) {
-	if out, err := s.duplicateProblem(ctx); err != nil || out != phases.Done {
+	c := s.vcdCluster
+	if out, err := ownership.Refuse(ctx, s.reconciler.Client, c); err != nil || out != phases.Done {
 		return out, err
 	}
-	if out, err := s.open(ctx); err != nil || out != phases.Done {
+	opened, out, err := s.login.open(ctx)
+	if err != nil || out != phases.Done {
 		return out, err
 	}
-	if c := s.vcdCluster; c.Annotations[infrav1.CredentialsAcceptedAnnotation] != s.session.Version {
-		notes.Set(c, infrav1.CredentialsAcceptedAnnotation, s.session.Version)
+	s.session = opened
+	if c.Annotations[infrav1.CredentialsAcceptedAnnotation] != opened.Version {
+		notes.Set(c, infrav1.CredentialsAcceptedAnnotation, opened.Version)
 	}
 	return phases.Done, nil
-}
-
-// duplicateProblem keeps a cluster that was never ready from working under the id of another.
-func (s *scope) duplicateProblem(ctx context.Context) (phases.Outcome, error) {
-	return ownership.Refuse(ctx, s.reconciler.Client, s.vcdCluster)
 }

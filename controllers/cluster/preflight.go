@@ -9,13 +9,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
-// preflight reports what would keep machines from being created in the VDC that was found, and returns when to
+// reportPreflight reports what would keep machines from being created in the VDC that a pass found, and returns when to
 // reconcile again. While it finds something, the VDC is read again.
-func (s *scope) preflight(result ctrl.Result) ctrl.Result {
-	if s.vdc.ID == "" || preflight.Report(s.reconciler.Recorder, s.vcdCluster, s.vdc) {
+func reportPreflight(s *scope, result ctrl.Result) ctrl.Result {
+	vdc := s.home.vdc
+	if vdc.ID == "" || preflight.Report(s.reconciler.Recorder, s.vcdCluster, vdc) {
 		return result
 	}
-	s.session.ForgetVDC(s.vdc.Ref)
+	s.session.ForgetVDC(vdc.Ref)
 	s.reconciler.homes.Drop(s.vcdCluster.UID)
 	if result.RequeueAfter == 0 || result.RequeueAfter > session.RemedyPoll {
 		result.RequeueAfter = session.RemedyPoll

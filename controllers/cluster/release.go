@@ -8,31 +8,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
 // releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
 func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
-	all, err := s.duplicates(ctx)
-	if err == nil {
-		err = s.freeAddresses(ctx, len(all) > 0)
-	}
-	switch {
-	case err != nil:
+	r := s.reconciler
+	all, err := ownership.Duplicates(ctx, r.Client, c)
+	if err != nil {
 		return phases.Done, err
-	case len(all) > 0:
-		leftToDuplicate(s.reconciler.Recorder, c)
-	default:
-		if disks := s.remainingDisks(ctx); len(disks) > 0 {
-			disksLeft(s.reconciler.Recorder, c, disks)
-		}
 	}
-	s.reconciler.Drivers.Forget(s.cluster)
-	s.reconciler.purges.Drop(c.UID)
-	s.reconciler.endpoints.Drop(c.UID)
-	s.reconciler.Endpoints.Forget(c.UID)
-	s.reconciler.homes.Drop(c.UID)
+	claims := s.claims()
+	if len(all) > 0 {
+		claims.ID = "" // The addresses of a copy's original, which has its id, stay.
+	}
+	if err := freeAddresses(ctx, claims, c); err != nil {
+		return phases.Done, err
+	}
+	if len(all) > 0 {
+		leftToDuplicate(r.Recorder, c)
+	} else if disks := remainingDisks(ctx, s.places(), c); len(disks) > 0 {
+		disksLeft(r.Recorder, c, disks)
+	}
+	r.Drivers.Forget(s.cluster)
+	r.purges.Drop(c.UID)
+	r.endpoints.Drop(c.UID)
+	r.Endpoints.Forget(c.UID)
+	r.homes.Drop(c.UID)
 	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
 	return phases.Done, nil
 }
