@@ -6,7 +6,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,82 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Severity is how bad a finding is.
-type Severity string
-
-// Severities.
-const (
-	// Problem is what keeps a cluster from working.
-	Problem Severity = "problem"
-	// Warning is what keeps something from working that not every cluster has, or that will end later.
-	Warning Severity = "warning"
-)
-
-// A Finding is one thing that is wrong, and what helps.
-type Finding struct {
-	Check    string   `json:"check"`
-	Severity Severity `json:"severity"`
-	Message  string   `json:"message"`
-	Remedy   string   `json:"remedy"`
-}
-
-// A Report is the result of all checks.
-type Report struct {
-	Findings []Finding `json:"findings"`
-	Passed   []string  `json:"passed"`  // checks that found nothing
-	Skipped  []string  `json:"skipped"` // checks that need one that found a problem
-	Facts    []string  `json:"facts"`   // what was found out, for people
-}
-
-// Problems returns how many findings are problems.
-func (r Report) Problems() int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Severity == Problem {
-			n++
-		}
-	}
-	return n
-}
-
-// Names of checks whose findings the manager reports, too.
-const (
-	CheckVDC     = "vdc"
-	CheckStorage = "storage"
-)
-
 // Opener logs in.
 type Opener func(context.Context) (*vcd.Session, error)
-
-// A check is a row of the table.
-type check struct {
-	name  string
-	needs []string // checks that must have found no problem
-	run   func(context.Context, *survey)
-	once  bool // for the site, not for each VDC
-}
-
-// checks are all of them, in the order of the report.
-func checks() []check {
-	const access, rights, vdc, network, template = "access", "rights", CheckVDC, "network", "template"
-	return []check{
-		{name: access, run: checkAccess, once: true},
-		{name: rights, needs: []string{access}, run: checkRights, once: true},
-		{name: "identities", run: checkIdentities, once: true},
-		{name: "lease", needs: []string{access}, run: checkLease, once: true},
-		{name: vdc, needs: []string{access}, run: checkVDC},
-		{name: CheckStorage, needs: []string{vdc}, run: checkStorage},
-		{name: "policy", needs: []string{vdc}, run: checkPolicies},
-		{name: network, needs: []string{vdc}, run: checkNetworks},
-		{name: template, needs: []string{access}, run: checkTemplates},
-		{name: "disk", needs: []string{vdc, template}, run: checkDisks},
-		{name: "capacity", needs: []string{vdc, template}, run: checkCapacity},
-		{name: "endpoint", needs: []string{network}, run: checkEndpoint},
-		{name: "name", needs: []string{vdc}, run: checkName},
-		{name: "gateway", needs: []string{vdc}, run: checkGateways},
-		{name: "entity", needs: []string{access}, run: checkEntity, once: true},
-	}
-}
 
 // Run checks whether what is planned can work.
 func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
@@ -153,67 +78,5 @@ func (s *survey) sumUp() {
 		case !slices.ContainsFunc(s.report.Findings, func(f Finding) bool { return f.Check == c.name }):
 			s.report.Passed = append(s.report.Passed, c.name)
 		}
-	}
-}
-
-// A survey is one run: what is planned, and what was read.
-type survey struct {
-	open    Opener
-	plan    Plan
-	session *vcd.Session
-	check   string // that runs
-	report  Report
-	lost    error // VCD stopped answering
-	failed  bool  // the check that runs found a problem, or cannot be made
-	skipped map[string]bool
-
-	held      map[string]bool // rights; nil: unknown
-	missing   bool            // some right that is needed
-	vdc       vcd.VDC
-	capacity  vcd.Capacity
-	networks  map[string]vcd.Network  // by the name in the plan
-	templates map[string]vcd.Template // by catalog and name in the plan
-	policies  map[string]vcd.Policy   // sizing, by the name in the plan
-	gateways  []vcd.Ref
-}
-
-func (s *survey) add(severity Severity, remedy, format string, args ...any) {
-	s.failed = s.failed || severity == Problem
-	found := Finding{Check: s.check, Severity: severity, Message: fmt.Sprintf(format, args...), Remedy: remedy}
-	if !slices.Contains(s.report.Findings, found) { // Zones have much in common.
-		s.report.Findings = append(s.report.Findings, found)
-	}
-}
-
-func (s *survey) problem(remedy, format string, args ...any) { s.add(Problem, remedy, format, args...) }
-
-func (s *survey) warn(remedy, format string, args ...any) { s.add(Warning, remedy, format, args...) }
-
-func (s *survey) fact(format string, args ...any) {
-	if text := s.check + ": " + fmt.Sprintf(format, args...); !slices.Contains(s.report.Facts, text) {
-		s.report.Facts = append(s.report.Facts, text)
-	}
-}
-
-// lost reports whether VCD ended the survey by an error that says nothing of what was asked for.
-func lost(err error) bool {
-	return slices.ContainsFunc([]error{
-		vcd.ErrUnavailable, vcd.ErrThrottled, vcd.ErrLater, vcd.ErrBusy, vcd.ErrUnauthorized, context.DeadlineExceeded,
-		context.Canceled,
-	}, func(end error) bool { return errors.Is(err, end) })
-}
-
-// unread reports that something could not be read. A right that is missing was reported already.
-func (s *survey) unread(err error, what, remedy string) {
-	switch {
-	case errors.Is(err, vcd.ErrForbidden) && s.missing:
-	case lost(err):
-		s.lost = fmt.Errorf("%s: %w", what, err)
-	default:
-		if found, ok := errors.AsType[*vcd.LookupError](err); ok {
-			s.problem(remedy, "%s", found)
-			return
-		}
-		s.problem(remedy, "%s: %v", what, err)
 	}
 }

@@ -138,31 +138,3 @@ func (m *manifest) forgetClassTemplates() {
 		}
 	}
 }
-
-// addCoreCluster reads the Cluster of Cluster API, and its topology if it has one.
-func (m *manifest) addCoreCluster(object *unstructured.Unstructured) error {
-	m.plan.Name = object.GetName()
-	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "topology"); !found {
-		return nil
-	}
-	if m.topology != nil {
-		return errors.New("the manifest has several Clusters with a topology: check them one by one")
-	}
-	m.topology = &clusterv1.Cluster{}
-	return convertCore(object, m.topology)
-}
-
-func (m *manifest) addClass(object *unstructured.Unstructured) error {
-	class := &clusterv1.ClusterClass{}
-	m.classes[object.GetName()] = class
-	return convertCore(object, class)
-}
-
-// convertCore reads an object of Cluster API.
-func convertCore(object *unstructured.Unstructured, into any) error {
-	if version := object.GroupVersionKind().Version; version != clusterv1.GroupVersion.Version {
-		return fmt.Errorf("%s %s is of version %s: convert it to %s", object.GetKind(), object.GetName(), version,
-			clusterv1.GroupVersion.Version)
-	}
-	return convert(object, into)
-}

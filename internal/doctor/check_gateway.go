@@ -12,22 +12,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// createsBalancers reports whether the provider installs a cloud controller manager that creates load balancers for c.
-func createsBalancers(c *infrav1.VCDCluster) bool {
-	return managesCCM(c) && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
-}
-
-// A use is what an edge gateway is for: Services, or the endpoint of the control plane.
-type use struct {
-	gateway  vcd.Ref
-	severity Severity // of what keeps load balancers from being made
-	field    string   // of the VCDCluster, with the settings below
-
-	engineGroup string
-	ipSpace     string
-	addresses   []string // that the endpoint is to have; none: any
-}
-
 // checkGateways checks the edge gateways that load balancers are made on.
 func checkGateways(ctx context.Context, s *survey) {
 	uses := s.usesOfServices(ctx)
@@ -42,6 +26,17 @@ func checkGateways(ctx context.Context, s *survey) {
 		}
 		s.checkGateway(ctx, gateway, u)
 	}
+}
+
+// A use is what an edge gateway is for: Services, or the endpoint of the control plane.
+type use struct {
+	gateway  vcd.Ref
+	severity Severity // of what keeps load balancers from being made
+	field    string   // of the VCDCluster, with the settings below
+
+	engineGroup string
+	ipSpace     string
+	addresses   []string // that the endpoint is to have; none: any
 }
 
 // usesOfServices returns the edge gateways of Services: those of the networks, and further ones. Without a cluster there

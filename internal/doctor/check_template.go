@@ -8,24 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-const (
-	mebibyte = 1 << 20
-	// oldestHardware is the oldest version of virtual hardware with all that nodes use: VMware Tools of it show
-	// guestinfo as current Linux distributions read it.
-	oldestHardware = 14
-)
-
-// wishedDisk is the size of the disk that machines ask for, in MiB; 0: as the template.
-func wishedDisk(m Machines) int64 {
-	if m.Spec.DiskSize == nil {
-		return 0
-	}
-	return (m.Spec.DiskSize.Value() + mebibyte - 1) / mebibyte
-}
 
 // checkTemplates finds the templates of the machines.
 func checkTemplates(ctx context.Context, s *survey) {
@@ -46,20 +30,6 @@ func checkTemplates(ctx context.Context, s *survey) {
 		s.judge(found)
 		s.judgeKubernetes(m, found)
 	}
-}
-
-// judgeKubernetes compares the version of Kubernetes in a template with that of the machines.
-func (s *survey) judgeKubernetes(m Machines, t vcd.Template) {
-	if t.Kubernetes == "" || m.version == "" || vcd.SameKubernetes(t.Kubernetes, m.version) {
-		return
-	}
-	severity := Warning // Kubelets of workers may be older than the API server.
-	if m.controlPlane {
-		severity = Problem
-	}
-	s.add(severity, "choose an image with that version in spec.template of the VCDMachineTemplate, or change the version",
-		"template %s has Kubernetes %s, and machines of VCDMachineTemplate %s are to have %s", t.Name, t.Kubernetes, m.Name,
-		m.version)
 }
 
 // judge reports why a template makes no node.
@@ -101,26 +71,16 @@ func hardwareVersion(text string) (int, bool) {
 	return n, err == nil
 }
 
-// checkDisks compares the disks that machines ask for with those of their templates.
-func checkDisks(_ context.Context, s *survey) {
-	seen := map[string]bool{}
-	for _, m := range s.plan.Machines {
-		wished := wishedDisk(m)
-		has := s.templates[m.image()].DiskMiB
-		again := seen[m.Name]
-		seen[m.Name] = true
-		switch {
-		case again || has == 0 || wished == 0:
-		case wished < has:
-			s.problem("set spec.diskSize of the VCDMachineTemplate to at least that, or leave it out",
-				"VCDMachineTemplate %s asks for a disk of %s, and that of template %s has %d MiB: disks do not shrink",
-				m.Name, m.Spec.DiskSize, m.Spec.Template, has)
-		case wished > has && s.vdc.FastProvisioning && !s.holds(rights.Consolidate):
-			s.problem("leave out spec.diskSize of the VCDMachineTemplate, or add the right to the role of the user "+
-				"and to a rights bundle that is published to the organization",
-				"VCDMachineTemplate %s asks for a larger disk than that of template %s, VDC %s has fast provisioning, "+
-					"and right %q is missing: disks of linked clones do not grow", m.Name, m.Spec.Template, s.vdc.Name,
-				rights.Consolidate)
-		}
+// judgeKubernetes compares the version of Kubernetes in a template with that of the machines.
+func (s *survey) judgeKubernetes(m Machines, t vcd.Template) {
+	if t.Kubernetes == "" || m.version == "" || vcd.SameKubernetes(t.Kubernetes, m.version) {
+		return
 	}
+	severity := Warning // Kubelets of workers may be older than the API server.
+	if m.controlPlane {
+		severity = Problem
+	}
+	s.add(severity, "choose an image with that version in spec.template of the VCDMachineTemplate, or change the version",
+		"template %s has Kubernetes %s, and machines of VCDMachineTemplate %s are to have %s", t.Name, t.Kubernetes, m.Name,
+		m.version)
 }

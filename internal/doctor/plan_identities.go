@@ -3,9 +3,8 @@
 package doctor
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -65,25 +64,8 @@ func (m *manifest) addOther(user string, ref infrav1.IdentityReference, site, or
 	m.plan.Others = append(m.plan.Others, other)
 }
 
-// managesCCM reports whether the provider installs a cloud controller manager for c.
-func managesCCM(c *infrav1.VCDCluster) bool {
-	mode := c.Spec.CloudProvider.Mode
-	return mode != infrav1.CloudProviderNone && mode != infrav1.CloudProviderExternal
-}
-
-// checkIdentities logs in with the identities beside that of the cluster.
-func checkIdentities(ctx context.Context, s *survey) {
-	for _, login := range s.plan.Logins {
-		name := fmt.Sprintf("%s %s", login.Ref.Kind, login.Ref.Name)
-		_, err := login.Open(ctx)
-		switch {
-		case errors.Is(err, ErrUnknown):
-			s.fact("%s, for %s: %v", name, login.User, err)
-		case err != nil:
-			s.problem("correct the Secret of the identity, or name another identity",
-				"%s, which %s logs in with, cannot be used: %v", name, login.User, err)
-		default:
-			s.fact("%s logs in, for %s", name, login.User)
-		}
-	}
+// sameLogin reports whether the identity of the cluster is that of a zone, too.
+func (m *manifest) sameLogin(zone *infrav1.VCDDeploymentZone) bool {
+	c := m.plan.Cluster.Spec
+	return strings.EqualFold(zone.Spec.Site, c.Site) && zone.Spec.Org == c.Org && zone.Spec.IdentityRef == c.IdentityRef
 }
