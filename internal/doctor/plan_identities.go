@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,36 +37,45 @@ type Login struct {
 // the manager may use its credentials. It is no problem of the cluster.
 var ErrUnknown = errors.New("it was not checked")
 
-// addOthers finds the identities beside that of the cluster, and reports a cloud controller manager without one.
-func (m *manifest) addOthers() {
-	c := m.plan.Cluster
+// othersOf returns the identities of a manifest beside that of the cluster, and reports a cloud controller manager without
+// one. own is the identity of the cluster; nil: the manifest does not have it.
+func othersOf(m *manifest, own *infrav1.VCDIdentity) (others []Other, problems []string) {
+	c := m.cluster
 	if managesCCM(c) {
 		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
-			m.addOther("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org)
-		} else if own := m.plan.Identity; own != nil && !ptr.Deref(own.Spec.ShareWithClusters, false) {
-			m.problem("spec.cloudProvider of the VCDCluster: mode Managed needs identityRef, because VCDIdentity %s is not "+
-				"shared with clusters (shareWithClusters)", own.Name)
+			others = append(others, m.other("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org))
+		} else if own != nil && !ptr.Deref(own.Spec.ShareWithClusters, false) {
+			problems = append(problems, fmt.Sprintf("spec.cloudProvider of the VCDCluster: mode Managed needs identityRef, "+
+				"because VCDIdentity %s is not shared with clusters (shareWithClusters)", own.Name))
 		}
 	}
 	for i := range m.zones {
 		zone := &m.zones[i]
-		if !m.sameLogin(zone) {
-			m.addOther("VCDDeploymentZone "+zone.Name, zone.Spec.IdentityRef, zone.Spec.Site, zone.Spec.Org)
+		if !sharesLogin(c, zone) {
+			others = append(others, m.other("VCDDeploymentZone "+zone.Name, zone.Spec.IdentityRef, zone.Spec.Site,
+				zone.Spec.Org))
 		}
 	}
+	return others, problems
 }
 
-func (m *manifest) addOther(user string, ref infrav1.IdentityReference, site, org string) {
-	other := Other{User: user, Ref: ref, Site: site, Org: org}
+// other returns an identity with what the manifest has of it.
+func (m *manifest) other(user string, ref infrav1.IdentityReference, site, org string) Other {
+	other := Other{
+		User: user,
+		Ref:  ref,
+		Site: site,
+		Org:  org,
+	}
 	if identity := m.identities[ref.Name]; identity != nil && ref.Kind != infrav1.ClusterIdentity {
 		other.Identity = identity
 		other.Secret = m.secrets[identity.Spec.SecretRef.Name]
 	}
-	m.plan.Others = append(m.plan.Others, other)
+	return other
 }
 
-// sameLogin reports whether the identity of the cluster is that of a zone, too.
-func (m *manifest) sameLogin(zone *infrav1.VCDDeploymentZone) bool {
-	c := m.plan.Cluster.Spec
-	return strings.EqualFold(zone.Spec.Site, c.Site) && zone.Spec.Org == c.Org && zone.Spec.IdentityRef == c.IdentityRef
+// sharesLogin reports whether the identity of a cluster is that of a zone, too.
+func sharesLogin(c *infrav1.VCDCluster, zone *infrav1.VCDDeploymentZone) bool {
+	return strings.EqualFold(zone.Spec.Site, c.Spec.Site) && zone.Spec.Org == c.Spec.Org &&
+		zone.Spec.IdentityRef == c.Spec.IdentityRef
 }

@@ -12,9 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
@@ -29,42 +26,79 @@ type Sources struct {
 // ReadPlan reads the plan from manifests with a VCDCluster, VCDMachineTemplates and what makes machines from them, or
 // with a Cluster that has a topology. What contradicts itself is reported by [Run].
 func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
-	m := manifest{
-		lookUp:     from.Lookup,
-		classes:    map[string]*clusterv1.ClusterClass{},
-		templates:  map[string]infrav1.VCDMachineSpec{},
-		identities: map[string]*infrav1.VCDIdentity{},
-		secrets:    map[string]*corev1.Secret{},
-		domains:    map[string]*infrav1.VCDFailureDomain{},
-	}
-	for _, manifest := range from.Manifests {
-		if err := m.read(manifest); err != nil {
+	m := newManifest()
+	for _, reader := range from.Manifests {
+		if err := m.read(reader); err != nil {
 			return Plan{}, err
 		}
 	}
-	m.forgetClassTemplates()
-	if m.plan.Cluster == nil && m.topology != nil {
-		if err := m.addTopology(ctx); err != nil {
+	forgetClassTemplates(m.classes, m.makers, m.templates)
+	var external []string
+	if m.cluster == nil && m.topology != nil {
+		resolved, err := resolveTopology(ctx, m.topology, classSource{
+			classes: m.classes,
+			objects: m.objects,
+			lookUp:  from.Lookup,
+		})
+		if err != nil {
 			return Plan{}, err
 		}
+		external = resolved.External
+		m.clusterName = m.topology.Name
+		for _, object := range resolved.Objects {
+			if err := m.add(object); err != nil {
+				return Plan{}, err
+			}
+		}
 	}
-	if m.plan.Cluster == nil {
+	if m.cluster == nil {
 		return Plan{}, errors.New("the manifest has no VCDCluster")
 	}
-	return m.plan, m.resolve()
+	plan, err := planOf(m)
+	plan.external = external
+	return plan, err
 }
 
-// resolve finds the template of each maker, and the zones of the cluster.
-func (m *manifest) resolve() error {
+// planOf makes a plan of what a manifest holds.
+func planOf(m *manifest) (Plan, error) {
+	plan := Plan{
+		Cluster: m.cluster,
+		Name:    cmp.Or(m.clusterName, m.cluster.Name),
+		VDC:     strings.TrimSpace(m.cluster.Spec.OVDC),
+	}
+	if identity := m.identities[m.cluster.Spec.IdentityRef.Name]; identity != nil {
+		plan.Identity = identity
+		plan.Secret = m.secrets[identity.Spec.SecretRef.Name]
+	}
+	machines, unmade := machinesOf(m.makers, m.templates)
+	others, unshared := othersOf(m, plan.Identity)
+	selected, err := selectZones(m.cluster, m.zones, m.domains)
+	if err != nil {
+		return Plan{}, err
+	}
+	plan.Machines = machines
+	plan.Others = others
+	plan.zones = selected.usable
+	plan.apart = selected.apart
+	plan.planes = selected.planes
+	plan.problems = slices.Concat(m.problems, unmade, controlPlaneProblems(m.makers), unshared, selected.problems,
+		domainProblems(machines, selected.names))
+	return plan, nil
+}
+
+// machinesOf returns the machines that makers make of templates, and those of templates that none uses, with what keeps
+// further ones from being made.
+func machinesOf(makers []maker, templates map[string]infrav1.VCDMachineSpec) (all []Machines, problems []string) {
 	used := map[string]bool{}
-	for _, maker := range m.makers {
-		spec, ok := m.templates[maker.template]
+	for _, maker := range makers {
+		spec, ok := templates[maker.template]
 		if !ok {
-			m.problem("%s is made from VCDMachineTemplate %q, which the manifest has not", maker.name, maker.template)
+			problems = append(problems, fmt.Sprintf("%s is made from VCDMachineTemplate %q, which the manifest has not",
+				maker.name, maker.template))
 			continue
 		}
 		used[maker.template] = true
-		m.plan.Machines = append(m.plan.Machines, Machines{
+		all = append(all, Machines{
 			Name:          maker.template,
 			Count:         maker.count,
 			Spec:          spec,
@@ -73,39 +107,43 @@ func (m *manifest) resolve() error {
 			version:       maker.version,
 		})
 	}
-	m.checkControlPlanes()
-	for _, name := range slices.Sorted(maps.Keys(m.templates)) {
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
 		if !used[name] {
-			m.plan.Machines = append(m.plan.Machines, Machines{Name: name, Spec: m.templates[name]})
+			all = append(all, Machines{Name: name, Spec: templates[name]})
 		}
 	}
-	m.plan.Name = cmp.Or(m.plan.Name, m.plan.Cluster.Name)
-	if identity := m.identities[m.plan.Cluster.Spec.IdentityRef.Name]; identity != nil {
-		m.plan.Identity = identity
-		m.plan.Secret = m.secrets[identity.Spec.SecretRef.Name]
-	}
-	m.plan.VDC = strings.TrimSpace(m.plan.Cluster.Spec.OVDC)
-	m.addOthers()
-	return m.selectZones()
+	return all, problems
 }
 
-// checkControlPlanes reports control planes that Cluster API or etcd refuse.
-func (m *manifest) checkControlPlanes() {
+// controlPlaneProblems reports control planes that Cluster API or etcd refuse.
+func controlPlaneProblems(makers []maker) []string {
 	var names []string
-	for _, maker := range m.makers {
+	var problems []string
+	for _, maker := range makers {
 		if !maker.controlPlane {
 			continue
 		}
 		names = append(names, maker.name)
 		if maker.count%2 == 0 && maker.count > 0 {
-			m.problem("%s has %d replicas: etcd on control planes needs an odd number", maker.name, maker.count)
+			problems = append(problems, fmt.Sprintf("%s has %d replicas: etcd on control planes needs an odd number",
+				maker.name, maker.count))
 		}
 	}
 	if len(names) > 1 {
-		m.problem("a cluster has one control plane, and the manifest has %s", strings.Join(names, " and "))
+		problems = append(problems, "a cluster has one control plane, and the manifest has "+strings.Join(names, " and "))
 	}
+	return problems
 }
 
-func (m *manifest) problem(format string, args ...any) {
-	m.plan.problems = append(m.plan.problems, fmt.Sprintf(format, args...))
+// domainProblems reports machines in failure domains that are none of the zones of the cluster, given by name. A cluster
+// without any has its zones elsewhere.
+func domainProblems(all []Machines, zones []string) []string {
+	var problems []string
+	for _, machines := range all {
+		if at := machines.failureDomain; at != "" && len(zones) > 0 && !slices.Contains(zones, at) {
+			problems = append(problems, fmt.Sprintf("machines of VCDMachineTemplate %s have failure domain %q, which is "+
+				"no zone that the VCDCluster selects", machines.Name, at))
+		}
+	}
+	return problems
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/topology"
 )
 
@@ -28,48 +29,48 @@ type Key struct {
 // otherFile is what helps if a manifest lacks a class or its templates.
 const otherFile = "pass its file with another -f, such as templates/clusterclass-quick-start.yaml"
 
-// addTopology adds the objects that Cluster API makes of the topology of the Cluster.
-func (m *manifest) addTopology(ctx context.Context) error {
-	class, err := m.class(ctx)
+// A classSource is where the classes of Clusters, and their templates, are read from.
+type classSource struct {
+	classes map[string]*clusterv1.ClusterClass // of the manifest, by name
+	objects []*unstructured.Unstructured       // all of the manifest
+	lookUp  Lookup                             // nil: there is no management cluster
+}
+
+// resolveTopology returns the objects that Cluster API makes of the topology of a Cluster.
+func resolveTopology(ctx context.Context, cluster *clusterv1.Cluster, from classSource) (topology.Result, error) {
+	class, err := from.class(ctx, cluster)
 	if err != nil {
-		return err
+		return topology.Result{}, err
 	}
-	templates, err := m.classTemplates(ctx, class)
+	templates, err := from.templates(ctx, class)
 	if err != nil {
-		return err
+		return topology.Result{}, err
 	}
 	resolved, err := topology.Resolve(topology.Input{
-		Cluster:   m.topology,
+		Cluster:   cluster,
 		Class:     class,
 		Templates: templates,
 	})
 	if err != nil {
-		return fmt.Errorf("resolving the topology: %w", err)
+		return topology.Result{}, fmt.Errorf("resolving the topology: %w", err)
 	}
-	m.plan.Name = m.topology.Name
-	m.plan.external = resolved.External
-	for _, object := range resolved.Objects {
-		if err := m.add(object); err != nil {
-			return err
-		}
-	}
-	return nil
+	return resolved, nil
 }
 
-// class returns the class of the Cluster: that of the manifest, else that of the management cluster.
-func (m *manifest) class(ctx context.Context) (*clusterv1.ClusterClass, error) {
-	key := m.topology.GetClassKey()
-	if class, ok := m.classes[key.Name]; ok {
+// class returns the class of a Cluster: that of the manifest, else that of the management cluster.
+func (s classSource) class(ctx context.Context, cluster *clusterv1.Cluster) (*clusterv1.ClusterClass, error) {
+	key := cluster.GetClassKey()
+	if class, ok := s.classes[key.Name]; ok {
 		return class, nil
 	}
-	found, err := m.lookedUp(ctx, Key{
+	found, err := s.lookedUp(ctx, Key{
 		Kind:      clusterv1.GroupVersion.WithKind("ClusterClass"),
 		Namespace: key.Namespace,
 		Name:      key.Name,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the manifest has no VCDCluster: Cluster %s is made from ClusterClass %s, %w: %s",
-			m.topology.Name, key.Name, err, otherFile)
+			cluster.Name, key.Name, err, otherFile)
 	}
 	class := &clusterv1.ClusterClass{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, class); err != nil {
@@ -78,11 +79,11 @@ func (m *manifest) class(ctx context.Context) (*clusterv1.ClusterClass, error) {
 	return class, nil
 }
 
-// classTemplates returns the templates of a class: those of the manifest, else those of the management cluster.
-func (m *manifest) classTemplates(ctx context.Context, class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
+// templates returns the templates of a class: those of the manifest, else those of the management cluster.
+func (s classSource) templates(ctx context.Context, class *clusterv1.ClusterClass) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, ref := range topology.Templates(class) {
-		template, err := m.classTemplate(ctx, Key{
+		template, err := s.template(ctx, Key{
 			Kind:      schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind),
 			Namespace: class.Namespace,
 			Name:      ref.Name,
@@ -95,29 +96,22 @@ func (m *manifest) classTemplates(ctx context.Context, class *clusterv1.ClusterC
 	return all, nil
 }
 
-func (m *manifest) classTemplate(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
-	if template := m.object(key.Kind.GroupKind(), key.Name); template != nil {
-		return template, nil
-	}
-	return m.lookedUp(ctx, key)
-}
-
-// object returns an object of the manifest, nil if there is none.
-func (m *manifest) object(kind schema.GroupKind, name string) *unstructured.Unstructured {
-	for _, object := range m.objects {
-		if object.GroupVersionKind().GroupKind() == kind && object.GetName() == name {
-			return object
+func (s classSource) template(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
+	kind := key.Kind.GroupKind()
+	for _, object := range s.objects {
+		if object.GroupVersionKind().GroupKind() == kind && object.GetName() == key.Name {
+			return object, nil
 		}
 	}
-	return nil
+	return s.lookedUp(ctx, key)
 }
 
 // lookedUp returns an object of the management cluster, if there is one.
-func (m *manifest) lookedUp(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
-	if m.lookUp == nil {
+func (s classSource) lookedUp(ctx context.Context, key Key) (*unstructured.Unstructured, error) {
+	if s.lookUp == nil {
 		return nil, errors.New("which is not in the manifest")
 	}
-	found, err := m.lookUp(ctx, key)
+	found, err := s.lookUp(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("which is neither in the manifest nor in the management cluster (%w)", err)
 	}
@@ -125,15 +119,17 @@ func (m *manifest) lookedUp(ctx context.Context, key Key) (*unstructured.Unstruc
 }
 
 // forgetClassTemplates drops the templates of classes that makers do not use: what they have is replaced by patches.
-func (m *manifest) forgetClassTemplates() {
+func forgetClassTemplates(classes map[string]*clusterv1.ClusterClass, makers []maker,
+	templates map[string]infrav1.VCDMachineSpec,
+) {
 	used := map[string]bool{}
-	for _, maker := range m.makers {
+	for _, maker := range makers {
 		used[maker.template] = true
 	}
-	for _, class := range m.classes {
+	for _, class := range classes {
 		for _, ref := range topology.Templates(class) {
 			if ref.Kind == machineTemplateKind && !used[ref.Name] {
-				delete(m.templates, ref.Name)
+				delete(templates, ref.Name)
 			}
 		}
 	}

@@ -3,48 +3,48 @@
 package doctor
 
 import (
-	"slices"
+	"fmt"
 
 	"k8s.io/utils/ptr"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// selectZones finds the zones of the cluster.
-func (m *manifest) selectZones() error {
-	selected, err := placement.Select(m.plan.Cluster, m.zones)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for i := range selected {
-		zone := &selected[i]
-		names = append(names, zone.Name)
-		if ptr.Deref(zone.Spec.ControlPlane, true) {
-			m.plan.planes++
-		}
-		domain, ok := m.domains[zone.Spec.FailureDomain]
-		switch {
-		case !ok:
-			m.problem("VCDDeploymentZone %s is of VCDFailureDomain %q, which the manifest has not", zone.Name,
-				zone.Spec.FailureDomain)
-		case !m.sameLogin(zone):
-			m.plan.apart = append(m.plan.apart, zone.Name)
-		default:
-			m.plan.zones = append(m.plan.zones, placement.Zone{VCDDeploymentZone: zone, Domain: domain})
-		}
-	}
-	m.checkDomains(names)
-	return nil
+// A selection is the zones of a manifest that its cluster selects.
+type selection struct {
+	names    []string         // of all of them
+	usable   []placement.Zone // with the identity of the cluster
+	apart    []string         // names of those with another identity
+	planes   int64            // those that take control planes
+	problems []string
 }
 
-// checkDomains reports machines in failure domains that are none of the cluster's zones, given by name. A cluster
-// without any has its zones elsewhere.
-func (m *manifest) checkDomains(names []string) {
-	for _, machines := range m.plan.Machines {
-		if at := machines.failureDomain; at != "" && len(names) > 0 && !slices.Contains(names, at) {
-			m.problem("machines of VCDMachineTemplate %s have failure domain %q, which is no zone that the VCDCluster "+
-				"selects", machines.Name, at)
+// selectZones finds the zones of a cluster. The failure domains are by name.
+func selectZones(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone, domains map[string]*infrav1.VCDFailureDomain) (
+	selection, error,
+) {
+	var s selection
+	selected, err := placement.Select(c, zones)
+	if err != nil {
+		return s, err
+	}
+	for i := range selected {
+		zone := &selected[i]
+		s.names = append(s.names, zone.Name)
+		if ptr.Deref(zone.Spec.ControlPlane, true) {
+			s.planes++
+		}
+		domain, ok := domains[zone.Spec.FailureDomain]
+		switch {
+		case !ok:
+			s.problems = append(s.problems, fmt.Sprintf("VCDDeploymentZone %s is of VCDFailureDomain %q, which the manifest "+
+				"has not", zone.Name, zone.Spec.FailureDomain))
+		case !sharesLogin(c, zone):
+			s.apart = append(s.apart, zone.Name)
+		default:
+			s.usable = append(s.usable, placement.Zone{VCDDeploymentZone: zone, Domain: domain})
 		}
 	}
+	return s, nil
 }

@@ -23,18 +23,31 @@ import (
 
 // A manifest is what was read of it.
 type manifest struct {
-	plan      Plan
-	lookUp    Lookup             // nil: there is no management cluster
-	topology  *clusterv1.Cluster // nil: the Cluster has none
-	classes   map[string]*clusterv1.ClusterClass
-	objects   []*unstructured.Unstructured // all of them
-	templates map[string]infrav1.VCDMachineSpec
-	makers    []maker
+	cluster     *infrav1.VCDCluster          // nil: there is none yet
+	clusterName string                       // of the Cluster; empty: there is none
+	topology    *clusterv1.Cluster           // nil: the Cluster has none
+	objects     []*unstructured.Unstructured // all of them, as they were read
+	problems    []string                     // what the manager refuses
 
+	// By name.
+	classes    map[string]*clusterv1.ClusterClass
+	templates  map[string]infrav1.VCDMachineSpec
 	identities map[string]*infrav1.VCDIdentity
 	secrets    map[string]*corev1.Secret
 	domains    map[string]*infrav1.VCDFailureDomain
-	zones      []infrav1.VCDDeploymentZone
+
+	makers []maker
+	zones  []infrav1.VCDDeploymentZone
+}
+
+func newManifest() *manifest {
+	return &manifest{
+		classes:    map[string]*clusterv1.ClusterClass{},
+		templates:  map[string]infrav1.VCDMachineSpec{},
+		identities: map[string]*infrav1.VCDIdentity{},
+		secrets:    map[string]*corev1.Secret{},
+		domains:    map[string]*infrav1.VCDFailureDomain{},
+	}
 }
 
 // A maker makes machines from a template.
@@ -101,12 +114,16 @@ func (m *manifest) validate(object *unstructured.Unstructured) {
 	name := object.GetKind() + " " + object.GetName()
 	invalid := apierrors.APIStatus(nil)
 	if !errors.As(err, &invalid) || invalid.Status().Details == nil {
-		m.problem("%s: %v", name, err)
+		m.refuse("%s: %v", name, err)
 		return
 	}
 	for _, cause := range invalid.Status().Details.Causes {
-		m.problem("%s: %s: %s", name, cause.Field, cause.Message)
+		m.refuse("%s: %s: %s", name, cause.Field, cause.Message)
 	}
+}
+
+func (m *manifest) refuse(format string, args ...any) {
+	m.problems = append(m.problems, fmt.Sprintf(format, args...))
 }
 
 // Kinds of which more than their reader is to be known.
@@ -137,11 +154,11 @@ func (m *manifest) addCluster(object *unstructured.Unstructured) error {
 		return fmt.Errorf("VCDCluster %s is of version %s: convert it to %s", object.GetName(), version,
 			infrav1.GroupVersion.Version)
 	}
-	if m.plan.Cluster != nil {
+	if m.cluster != nil {
 		return errors.New("the manifest has several VCDClusters: check them one by one")
 	}
-	m.plan.Cluster = &infrav1.VCDCluster{}
-	return convert(object, m.plan.Cluster)
+	m.cluster = &infrav1.VCDCluster{}
+	return convert(object, m.cluster)
 }
 
 func (m *manifest) addIdentity(object *unstructured.Unstructured) error {
@@ -184,7 +201,7 @@ func (m *manifest) addZone(object *unstructured.Unstructured) error {
 
 // addCoreCluster reads the Cluster of Cluster API, and its topology if it has one.
 func (m *manifest) addCoreCluster(object *unstructured.Unstructured) error {
-	m.plan.Name = object.GetName()
+	m.clusterName = object.GetName()
 	if _, found, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "topology"); !found {
 		return nil
 	}
