@@ -19,6 +19,7 @@ func createsBalancers(c *infrav1.VCDCluster) bool {
 	return managesCCM(c) && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
 }
 
+// usesNAT reports whether load balancers of c are behind DNAT rules.
 func usesNAT(c *infrav1.VCDCluster) bool {
 	edge := c.Spec.Endpoint.EdgeGateway
 	return edge != nil && edge.OneArm != nil || c.Spec.LoadBalancer.OneArm != nil ||
@@ -33,6 +34,7 @@ func separates(spec infrav1.AntiAffinitySpec) bool {
 		slices.ContainsFunc(spec.Overrides, func(o infrav1.AntiAffinityOverride) bool { return wants(o.Policy) })
 }
 
+// addressesOf returns the addresses of the endpoint of c, or its name.
 func addressesOf(c *infrav1.VCDCluster) []string {
 	if kube := c.Spec.Endpoint.KubeVIP; kube != nil && len(kube.Addresses) > 0 {
 		return kube.Addresses
@@ -43,10 +45,8 @@ func addressesOf(c *infrav1.VCDCluster) []string {
 	return nil
 }
 
-// wishedDisk is the size of the disk that machines ask for, in MiB; 0: as the template.
-func wishedDisk(m Machines) int64 {
-	if m.Spec.DiskSize == nil {
-		return 0
-	}
-	return (m.Spec.DiskSize.Value() + mebibyte - 1) / mebibyte
+// announcesByBGP reports whether kube-vip announces the virtual IPs of c to routers.
+func announcesByBGP(c *infrav1.VCDCluster) bool {
+	kube := c.Spec.Endpoint.KubeVIP
+	return kube != nil && kube.BGP != nil
 }

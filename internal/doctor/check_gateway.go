@@ -12,20 +12,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// checkGateways checks the edge gateways that load balancers are made on.
-func checkGateways(ctx context.Context, s *survey) {
-	uses := s.usesOfServices(ctx)
-	if endpoint, ok := s.useOfEndpoint(ctx); ok {
+// checkGateways checks the edge gateways that load balancers of a cluster are made on. Without a cluster, there may be
+// Services.
+func checkGateways(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, on networks) findings {
+	uses, f := usesOfServices(ctx, in.Gateways, c, on.gateways)
+	endpoint, found, ofEndpoint := useOfEndpoint(ctx, in.Gateways, c, on.byName)
+	f.join(ofEndpoint)
+	if found {
 		uses = append(uses, endpoint)
 	}
 	for _, u := range uses {
-		gateway, err := s.session.Gateways.Gateway(ctx, u.gateway.ID)
+		gateway, err := in.Gateways.Gateway(ctx, u.gateway.ID)
 		if err != nil {
-			s.unread(err, "reading edge gateway "+u.gateway.Name, "give the user the right to view edge gateways")
+			f.unread(err, "reading edge gateway "+u.gateway.Name, "give the user the right to view edge gateways")
 			continue
 		}
-		s.checkGateway(ctx, gateway, u)
+		f.join(checkGateway(ctx, in, gateway, u))
 	}
+	return f
 }
 
 // A use is what an edge gateway is for: Services, or the endpoint of the control plane.
@@ -37,14 +41,14 @@ type use struct {
 	engineGroup string
 	ipSpace     string
 	addresses   []string // that the endpoint is to have; none: any
+	mayHave     bool     // the endpoint may have them already
 }
 
-// usesOfServices returns the edge gateways of Services: those of the networks, and further ones. Without a cluster there
-// may be Services.
-func (s *survey) usesOfServices(ctx context.Context) []use {
-	c := s.plan.Cluster
+// usesOfServices returns the edge gateways of Services: those of the networks, and further ones.
+func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, ofNetworks []vcd.Ref) ([]use, findings) {
+	var f findings
 	if c != nil && !createsBalancers(c) {
-		return nil
+		return nil, f
 	}
 	of := use{severity: Warning, field: "spec.loadBalancer"}
 	if c != nil {
@@ -52,94 +56,106 @@ func (s *survey) usesOfServices(ctx context.Context) []use {
 		of.ipSpace = c.Spec.LoadBalancer.IPSpace
 	}
 	var uses []use
-	for _, ref := range s.gateways {
+	for _, ref := range ofNetworks {
 		of.gateway = ref
 		uses = append(uses, of)
 	}
 	if c == nil {
-		return uses
+		return uses, f
 	}
 	for _, further := range c.Spec.LoadBalancer.Gateways {
 		if further.EdgeGateway == "" {
 			continue
 		}
-		found, ok := s.findGateway(ctx, further.EdgeGateway, "spec.loadBalancer.gateways")
-		if ok {
-			of.gateway = found
-			of.ipSpace = further.IPSpace
-			uses = append(uses, of)
+		found, err := in.FindGateway(ctx, further.EdgeGateway)
+		if err != nil {
+			f.unreadGateway(err, further.EdgeGateway, "spec.loadBalancer.gateways")
+			continue
 		}
+		of.gateway = found
+		of.ipSpace = further.IPSpace
+		uses = append(uses, of)
 	}
-	return uses
+	return uses, f
 }
 
-// useOfEndpoint returns the edge gateway of the endpoint: its own, or that of the network of the cluster.
-func (s *survey) useOfEndpoint(ctx context.Context) (use, bool) {
-	c := s.plan.Cluster
+// useOfEndpoint returns the edge gateway of the endpoint, if it is on one that is found: its own, or that of the network
+// of the cluster.
+func useOfEndpoint(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, networks map[string]vcd.Network) (
+	of use, found bool, f findings,
+) {
 	if c == nil || c.Spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
-		return use{}, false
+		return use{}, false, f
 	}
-	of := use{
-		gateway:  s.networks[c.Spec.OVDCNetwork].EdgeGateway,
+	of = use{
+		gateway:  networks[c.Spec.OVDCNetwork].EdgeGateway,
 		severity: Problem,
 		field:    "spec.endpoint.edgeGateway",
+		mayHave:  c.Spec.InfraID != "",
 	}
 	if edge := c.Spec.Endpoint.EdgeGateway; edge != nil {
 		of.engineGroup = edge.ServiceEngineGroup
 		of.ipSpace = edge.IPSpace
 		of.addresses = edge.Addresses
 		if edge.Gateway != "" {
-			found, ok := s.findGateway(ctx, edge.Gateway, of.field+".gateway")
-			of.gateway = found
-			return of, ok
+			var err error
+			if of.gateway, err = in.FindGateway(ctx, edge.Gateway); err != nil {
+				f.unreadGateway(err, edge.Gateway, of.field+".gateway")
+			}
+			return of, err == nil, f
 		}
 	}
 	if of.gateway.ID == "" {
-		s.problem("set spec.endpoint.edgeGateway.gateway of the VCDCluster, or connect the network to an edge gateway",
+		f.problem("set spec.endpoint.edgeGateway.gateway of the VCDCluster, or connect the network to an edge gateway",
 			"network %s is not connected to an edge gateway, which the endpoint needs", c.Spec.OVDCNetwork)
-		return of, false
+		return of, false, f
 	}
-	return of, true
+	return of, true, f
 }
 
-func (s *survey) findGateway(ctx context.Context, name, field string) (vcd.Ref, bool) {
-	found, err := s.session.Gateways.FindGateway(ctx, name)
-	if err != nil {
-		s.unread(err, "looking up edge gateway "+name, "correct "+field+" of the VCDCluster")
-	}
-	return found, err == nil
+// unreadGateway adds that an edge gateway that a field names could not be read.
+func (f *findings) unreadGateway(err error, name, field string) {
+	f.unread(err, "looking up edge gateway "+name, "correct "+field+" of the VCDCluster")
 }
 
-func (s *survey) checkGateway(ctx context.Context, g vcd.Gateway, u use) {
+// checkGateway checks that a gateway can have load balancers for a use.
+func checkGateway(ctx context.Context, in *vcd.Session, g vcd.Gateway, u use) findings {
+	var f findings
 	if g.Status == vcd.RealizationFailed {
-		s.problem("let the provider repair it", "VCD could not create edge gateway %s as it is configured", g.Name)
-		return
+		f.problem("let the provider repair it", "VCD could not create edge gateway %s as it is configured", g.Name)
+		return f
 	}
-	settings, err := s.session.Balancers.Settings(ctx, g.ID)
+	settings, err := in.Balancers.Settings(ctx, g.ID)
 	switch {
 	case err != nil:
-		s.unread(err, "reading the load balancer of edge gateway "+g.Name, "give the user the right to view it")
-		return
+		f.unread(err, "reading the load balancer of edge gateway "+g.Name, "give the user the right to view it")
+		return f
 	case !settings.Enabled && u.severity == Problem:
-		s.problem("let the provider enable NSX Advanced Load Balancer on it, or choose another spec.endpoint.type",
+		f.problem("let the provider enable NSX Advanced Load Balancer on it, or choose another spec.endpoint.type",
 			"edge gateway %s has no load balancer, which the endpoint needs", g.Name)
-		return
+		return f
 	case !settings.Enabled:
-		s.warn("let the provider enable NSX Advanced Load Balancer on it, or set "+
+		f.warn("let the provider enable NSX Advanced Load Balancer on it, or set "+
 			"spec.loadBalancer.mode of the VCDCluster to Disabled",
 			"edge gateway %s has no load balancer: Services of type LoadBalancer get no address", g.Name)
-		return
+		return f
 	}
-	s.checkEngines(ctx, g, u)
-	s.checkOutside(ctx, g, u)
+	f.join(checkEngines(ctx, in.Balancers, g, u))
+	if g.UsesIPSpaces {
+		f.join(checkSpaces(ctx, in.IPSpaces, g, u))
+	} else {
+		f.join(checkAddresses(ctx, in.Gateways, g, u))
+	}
+	return f
 }
 
 // checkEngines checks that a service engine group has room.
-func (s *survey) checkEngines(ctx context.Context, g vcd.Gateway, u use) {
-	groups, err := s.session.Balancers.EngineGroups(ctx, g.ID)
+func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) findings {
+	var f findings
+	groups, err := in.EngineGroups(ctx, g.ID)
 	if err != nil {
-		s.unread(err, "listing service engine groups of edge gateway "+g.Name, "give the user the right to view them")
-		return
+		f.unread(err, "listing service engine groups of edge gateway "+g.Name, "give the user the right to view them")
+		return f
 	}
 	wished := u.engineGroup
 	if wished != "" {
@@ -147,27 +163,25 @@ func (s *survey) checkEngines(ctx context.Context, g vcd.Gateway, u use) {
 	}
 	switch {
 	case len(groups) == 0 && wished != "":
-		s.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or let the provider "+
+		f.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or let the provider "+
 			"assign the group", "service engine group %q is not assigned to edge gateway %s", wished, g.Name)
 	case len(groups) == 0:
-		s.add(u.severity, "let the provider assign one", "edge gateway %s has no service engine group", g.Name)
+		f.add(u.severity, "let the provider assign one", "edge gateway %s has no service engine group", g.Name)
 	case !slices.ContainsFunc(groups, func(x vcd.EngineGroup) bool { return x.Max == 0 || x.Deployed < x.Max }):
-		s.add(u.severity, "delete virtual services, or let the provider raise the limit or assign another group",
+		f.add(u.severity, "delete virtual services, or let the provider raise the limit or assign another group",
 			"service engine group %s of edge gateway %s has all of its %d virtual services", groups[0].Name, g.Name,
 			groups[0].Max)
 	}
+	return f
 }
 
-// checkOutside checks that there is an address for a load balancer, or that those that it is to have can be used.
-func (s *survey) checkOutside(ctx context.Context, g vcd.Gateway, u use) {
-	if g.UsesIPSpaces {
-		s.checkSpaces(ctx, g, u)
-		return
-	}
-	used, err := s.session.Gateways.UsedAddresses(ctx, g.ID)
+// checkAddresses checks that a gateway has an address for a load balancer, or that those that it is to have can be used.
+func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use) findings {
+	var f findings
+	used, err := in.UsedAddresses(ctx, g.ID)
 	if err != nil {
-		s.unread(err, "reading the used addresses of edge gateway "+g.Name, "give the user the right to view it")
-		return
+		f.unread(err, "reading the used addresses of edge gateway "+g.Name, "give the user the right to view it")
+		return f
 	}
 	taken := map[netip.Addr]bool{}
 	for _, x := range used {
@@ -180,37 +194,37 @@ func (s *survey) checkOutside(ctx context.Context, g vcd.Gateway, u use) {
 		}
 	}
 	if len(u.addresses) > 0 {
-		s.checkRequested(g, u, ranges, taken)
-		return
+		return judgeRequested(g.Name, u, ranges, taken)
 	}
 	total, free := count(ranges, taken)
 	if free == 0 {
-		s.add(u.severity, "release addresses, or let the provider give the gateway more",
+		f.add(u.severity, "release addresses, or let the provider give the gateway more",
 			"edge gateway %s has no free address to outside of %d", g.Name, total)
-		return
+		return f
 	}
-	s.fact("%s has %d free addresses to outside", g.Name, free)
+	f.fact("%s has %d free addresses to outside", g.Name, free)
+	return f
 }
 
-// checkRequested checks the addresses that the endpoint is to have. Those that are none were reported with the manifest.
-func (s *survey) checkRequested(g vcd.Gateway, u use, ranges []vcd.AddressRange, taken map[netip.Addr]bool) {
+// judgeRequested checks the addresses that the endpoint is to have. Those that are none were reported with the manifest.
+func judgeRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[netip.Addr]bool) findings {
+	var f findings
 	for _, text := range u.addresses {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
 			continue
 		}
-		within := slices.ContainsFunc(ranges, func(r vcd.AddressRange) bool {
-			return r.From.Compare(address) <= 0 && address.Compare(r.To) <= 0
-		})
+		within := slices.ContainsFunc(ranges, func(r vcd.AddressRange) bool { return r.Contains(address) })
 		switch {
 		case !within:
-			s.add(u.severity, "correct "+u.field+".addresses of the VCDCluster, or let the provider give the gateway the "+
-				"address", "address %s of the endpoint is none of edge gateway %s", address, g.Name)
-		case taken[address] && s.plan.Cluster.Spec.InfraID == "":
-			s.add(u.severity, "choose another in "+u.field+".addresses of the VCDCluster, or release it",
-				"address %s of the endpoint is in use on edge gateway %s", address, g.Name)
+			f.add(u.severity, "correct "+u.field+".addresses of the VCDCluster, or let the provider give the gateway the "+
+				"address", "address %s of the endpoint is none of edge gateway %s", address, gateway)
+		case taken[address] && !u.mayHave:
+			f.add(u.severity, "choose another in "+u.field+".addresses of the VCDCluster, or release it",
+				"address %s of the endpoint is in use on edge gateway %s", address, gateway)
 		}
 	}
+	return f
 }
 
 // manyAddresses is enough to be sure that there is one.
@@ -230,11 +244,12 @@ func count(ranges []vcd.AddressRange, taken map[netip.Addr]bool) (total, free in
 }
 
 // checkSpaces checks the IP Spaces that a gateway has addresses from.
-func (s *survey) checkSpaces(ctx context.Context, g vcd.Gateway, u use) {
-	spaces, err := s.session.IPSpaces.Suggestions(ctx, g.ID)
+func checkSpaces(ctx context.Context, in *vcd.IPSpaces, g vcd.Gateway, u use) findings {
+	var f findings
+	spaces, err := in.Suggestions(ctx, g.ID)
 	if err != nil {
-		s.unread(err, "listing IP Spaces of edge gateway "+g.Name, "give the user the rights on IP Spaces")
-		return
+		f.unread(err, "listing IP Spaces of edge gateway "+g.Name, "give the user the rights on IP Spaces")
+		return f
 	}
 	wished := u.ipSpace
 	if wished != "" {
@@ -244,36 +259,38 @@ func (s *survey) checkSpaces(ctx context.Context, g vcd.Gateway, u use) {
 	}
 	if len(spaces) == 0 {
 		if wished != "" {
-			s.add(u.severity, "correct "+u.field+".ipSpace of the VCDCluster, or let the provider connect it",
+			f.add(u.severity, "correct "+u.field+".ipSpace of the VCDCluster, or let the provider connect it",
 				"IP Space %q gives no addresses to edge gateway %s", wished, g.Name)
-			return
+			return f
 		}
-		s.add(u.severity, "let the provider connect one", "edge gateway %s has no IP Space", g.Name)
-		return
+		f.add(u.severity, "let the provider connect one", "edge gateway %s has no IP Space", g.Name)
+		return f
 	}
-	if s.anyLeft(ctx, spaces) || s.lost != nil {
-		return
+	left, f := anyLeft(ctx, in, spaces)
+	if !left {
+		f.add(u.severity, "release floating IPs, or let the provider raise the quota or add ranges",
+			"no IP Space of edge gateway %s has a floating IP left for the organization", g.Name)
 	}
-	s.add(u.severity, "release floating IPs, or let the provider raise the quota or add ranges",
-		"no IP Space of edge gateway %s has a floating IP left for the organization", g.Name)
+	return f
 }
 
-// anyLeft reports whether some IP Space has an address left, or may not be read.
-func (s *survey) anyLeft(ctx context.Context, spaces []vcd.Suggestion) bool {
+// anyLeft reports whether some IP Space has an address left, or cannot be read.
+func anyLeft(ctx context.Context, in *vcd.IPSpaces, spaces []vcd.Suggestion) (bool, findings) {
+	var f findings
 	for _, x := range spaces {
 		if len(x.Unused) > 0 {
-			return true
+			return true, f
 		}
-		room, err := s.session.IPSpaces.Room(ctx, x.Space.ID)
+		room, err := in.Room(ctx, x.Space.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden):
-			return true
+			return true, f
 		case err != nil:
-			s.unread(err, "reading IP Space "+x.Space.Name, "give the user the rights on IP Spaces")
-			return true
+			f.unread(err, "reading IP Space "+x.Space.Name, "give the user the rights on IP Spaces")
+			return true, f
 		case room > 0:
-			return true
+			return true, f
 		}
 	}
-	return false
+	return false, f
 }

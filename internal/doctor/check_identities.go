@@ -9,18 +9,20 @@ import (
 )
 
 // checkIdentities logs in with the identities beside that of the cluster.
-func checkIdentities(ctx context.Context, s *survey) {
-	for _, login := range s.plan.Logins {
+func checkIdentities(ctx context.Context, logins []Login) findings {
+	var f findings
+	for _, login := range logins {
 		name := fmt.Sprintf("%s %s", login.Ref.Kind, login.Ref.Name)
 		_, err := login.Open(ctx)
 		switch {
 		case errors.Is(err, ErrUnknown):
-			s.fact("%s, for %s: %v", name, login.User, err)
+			f.fact("%s, for %s: %v", name, login.User, err)
 		case err != nil:
-			s.problem("correct the Secret of the identity, or name another identity",
+			f.problem("correct the Secret of the identity, or name another identity",
 				"%s, which %s logs in with, cannot be used: %v", name, login.User, err)
 		default:
-			s.fact("%s logs in, for %s", name, login.User)
+			f.fact("%s logs in, for %s", name, login.User)
 		}
 	}
+	return f
 }

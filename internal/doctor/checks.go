@@ -12,7 +12,7 @@ import (
 type check struct {
 	name  string
 	needs []string // checks that must have found no problem
-	run   func(context.Context, *survey)
+	run   func(*survey, context.Context) findings
 	once  bool // for the site, not for each VDC
 }
 
@@ -20,41 +20,101 @@ type check struct {
 func checks() []check {
 	const access, rights, vdc, network, template = "access", "rights", CheckVDC, "network", "template"
 	return []check{
-		{name: access, run: checkAccess, once: true},
-		{name: rights, needs: []string{access}, run: checkRights, once: true},
-		{name: "identities", run: checkIdentities, once: true},
-		{name: "lease", needs: []string{access}, run: checkLease, once: true},
-		{name: vdc, needs: []string{access}, run: checkVDC},
-		{name: CheckStorage, needs: []string{vdc}, run: checkStorage},
-		{name: "policy", needs: []string{vdc}, run: checkPolicies},
-		{name: network, needs: []string{vdc}, run: checkNetworks},
-		{name: template, needs: []string{access}, run: checkTemplates},
-		{name: "disk", needs: []string{vdc, template}, run: checkDisks},
-		{name: "capacity", needs: []string{vdc, template}, run: checkCapacity},
-		{name: "endpoint", needs: []string{network}, run: checkEndpoint},
-		{name: "name", needs: []string{vdc}, run: checkName},
-		{name: "gateway", needs: []string{vdc}, run: checkGateways},
-		{name: "entity", needs: []string{access}, run: checkEntity, once: true},
+		{name: access, run: (*survey).access, once: true},
+		{name: rights, needs: []string{access}, run: (*survey).checkRights, once: true},
+		{name: "identities", run: (*survey).identities, once: true},
+		{name: "lease", needs: []string{access}, run: (*survey).lease, once: true},
+		{name: vdc, needs: []string{access}, run: (*survey).findVDC},
+		{name: CheckStorage, needs: []string{vdc}, run: (*survey).storage},
+		{name: "policy", needs: []string{vdc}, run: (*survey).findPolicies},
+		{name: network, needs: []string{vdc}, run: (*survey).findNetworks},
+		{name: template, needs: []string{access}, run: (*survey).findTemplates},
+		{name: "disk", needs: []string{vdc, template}, run: (*survey).disks},
+		{name: "capacity", needs: []string{vdc, template}, run: (*survey).capacity},
+		{name: "endpoint", needs: []string{network}, run: (*survey).endpoint},
+		{name: "name", needs: []string{vdc}, run: (*survey).name},
+		{name: "gateway", needs: []string{vdc}, run: (*survey).edgeGateways},
+		{name: "entity", needs: []string{access}, run: (*survey).entity, once: true},
 	}
 }
 
-// A survey is one run: what is planned, and what was read.
+// A survey is what is planned, and what checks found out that later ones need. Its methods are the rows of the table:
+// each passes on what its check reads, and stores what that returns.
 type survey struct {
-	open    Opener
-	plan    Plan
-	session *vcd.Session
-	check   string // that runs
-	report  Report
-	lost    error // VCD stopped answering
-	failed  bool  // the check that runs found a problem, or cannot be made
-	skipped map[string]bool
+	open Opener
+	plan Plan
 
-	held      map[string]bool // rights; nil: unknown
-	missing   bool            // some right that is needed
-	vdc       vcd.VDC
-	capacity  vcd.Capacity
-	networks  map[string]vcd.Network  // by the name in the plan
-	templates map[string]vcd.Template // by catalog and name in the plan
-	policies  map[string]vcd.Policy   // sizing, by the name in the plan
-	gateways  []vcd.Ref
+	session   *vcd.Session            // set by access
+	rights    heldRights              // set by checkRights
+	at        place                   // set by findVDC
+	policies  map[string]vcd.Policy   // sizing, by the name in the plan; set by findPolicies
+	networks  networks                // set by findNetworks
+	templates map[string]vcd.Template // by catalog and name in the plan; set by findTemplates
+}
+
+func (s *survey) access(ctx context.Context) (f findings) {
+	s.session, f = logIn(ctx, s.open)
+	return f
+}
+
+func (s *survey) checkRights(ctx context.Context) (f findings) {
+	s.rights, f = checkRights(ctx, s.session, s.plan.Cluster)
+	return f
+}
+
+func (s *survey) identities(ctx context.Context) findings { return checkIdentities(ctx, s.plan.Logins) }
+
+func (s *survey) lease(ctx context.Context) findings { return checkLease(ctx, s.session) }
+
+func (s *survey) findVDC(ctx context.Context) (f findings) {
+	s.at, f = findVDC(ctx, s.session.VDCs, s.plan)
+	return f
+}
+
+func (s *survey) storage(ctx context.Context) findings {
+	return checkStorage(ctx, s.session.VDCs, s.at.vdc, s.plan.Machines)
+}
+
+func (s *survey) findPolicies(ctx context.Context) (f findings) {
+	s.policies, f = findPolicies(ctx, s.session.VDCs, s.at.vdc, s.plan.Machines)
+	return f
+}
+
+func (s *survey) findNetworks(ctx context.Context) (f findings) {
+	s.networks, f = findNetworks(ctx, s.session.Networks, s.at.vdc, s.plan)
+	return f
+}
+
+func (s *survey) findTemplates(ctx context.Context) (f findings) {
+	s.templates, f = findTemplates(ctx, s.session.Templates, s.at, s.plan.Machines)
+	return f
+}
+
+func (s *survey) disks(context.Context) findings {
+	return checkDisks(s.plan.Machines, s.templates, s.at.vdc, s.rights)
+}
+
+func (s *survey) capacity(ctx context.Context) findings {
+	want := loads{
+		machines:  s.plan.Machines,
+		templates: s.templates,
+		policies:  s.policies,
+	}
+	return checkCapacity(s.at, want.sum(ctx, s.session.VDCs, s.at), len(want.machines) > 0)
+}
+
+func (s *survey) endpoint(ctx context.Context) findings {
+	return checkEndpoint(ctx, s.session, s.plan, s.networks.byName)
+}
+
+func (s *survey) name(ctx context.Context) findings {
+	return checkName(ctx, s.session.VApps, s.at.vdc, s.plan)
+}
+
+func (s *survey) edgeGateways(ctx context.Context) findings {
+	return checkGateways(ctx, s.session, s.plan.Cluster, s.networks)
+}
+
+func (s *survey) entity(ctx context.Context) findings {
+	return checkEntity(ctx, s.session, s.plan.Cluster, s.rights)
 }

@@ -51,6 +51,16 @@ type Machines struct {
 // image is the key of the template of machines.
 func (m Machines) image() string { return m.Spec.Catalog + "/" + m.Spec.Template }
 
+const mebibyte = 1 << 20
+
+// diskMiB is the size of the disk that machines ask for; 0: as the template.
+func (m Machines) diskMiB() int64 {
+	if m.Spec.DiskSize == nil {
+		return 0
+	}
+	return (m.Spec.DiskSize.Value() + mebibyte - 1) / mebibyte
+}
+
 // nics returns the NICs of the machines, with the network of each.
 func (p Plan) nics(m Machines) []infrav1.NetworkSpec {
 	wished := m.Spec.Networks
@@ -130,16 +140,3 @@ func (p Plan) InVDC(name string) Plan {
 	p.apart = nil
 	return p
 }
-
-// byBGP reports whether kube-vip announces the virtual IP to routers.
-func (p Plan) byBGP() bool {
-	kube := p.Cluster.Spec.Endpoint.KubeVIP
-	return kube != nil && kube.BGP != nil
-}
-
-const (
-	mebibyte = 1 << 20
-	// oldestHardware is the oldest version of virtual hardware with all that nodes use: VMware Tools of it show
-	// guestinfo as current Linux distributions read it.
-	oldestHardware = 14
-)

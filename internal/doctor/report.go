@@ -30,6 +30,12 @@ type Finding struct {
 	Remedy   string   `json:"remedy"`
 }
 
+// Names of checks whose findings the manager reports, too.
+const (
+	CheckVDC     = "vdc"
+	CheckStorage = "storage"
+)
+
 // A Report is the result of all checks.
 type Report struct {
 	Findings []Finding `json:"findings"`
@@ -49,47 +55,93 @@ func (r Report) Problems() int {
 	return n
 }
 
-// Names of checks whose findings the manager reports, too.
-const (
-	CheckVDC     = "vdc"
-	CheckStorage = "storage"
-)
-
-func (s *survey) add(severity Severity, remedy, format string, args ...any) {
-	s.failed = s.failed || severity == Problem
-	found := Finding{Check: s.check, Severity: severity, Message: fmt.Sprintf(format, args...), Remedy: remedy}
-	if !slices.Contains(s.report.Findings, found) { // Zones have much in common.
-		s.report.Findings = append(s.report.Findings, found)
-	}
-}
-
-func (s *survey) problem(remedy, format string, args ...any) { s.add(Problem, remedy, format, args...) }
-
-func (s *survey) warn(remedy, format string, args ...any) { s.add(Warning, remedy, format, args...) }
-
-func (s *survey) fact(format string, args ...any) {
-	if text := s.check + ": " + fmt.Sprintf(format, args...); !slices.Contains(s.report.Facts, text) {
-		s.report.Facts = append(s.report.Facts, text)
-	}
-}
-
-// unread reports that something could not be read. A right that is missing was reported already.
-func (s *survey) unread(err error, what, remedy string) {
-	switch {
-	case errors.Is(err, vcd.ErrForbidden) && s.missing:
-	case lost(err):
-		s.lost = fmt.Errorf("%s: %w", what, err)
-	default:
-		if found, ok := errors.AsType[*vcd.LookupError](err); ok {
-			s.problem(remedy, "%s", found)
-			return
+// add adds what a check found, each once: zones have much in common. It reports whether that is a problem. If the user
+// lacks rights, what these hide is not reported again.
+func (r *Report) add(check string, f findings, lacksRights bool) (hasProblem bool) {
+	hasProblem = f.stops
+	for _, x := range f.list {
+		if x.hidden && lacksRights {
+			continue
 		}
-		s.problem(remedy, "%s: %v", what, err)
+		hasProblem = hasProblem || x.Severity == Problem
+		x.Check = check
+		if !slices.Contains(r.Findings, x.Finding) {
+			r.Findings = append(r.Findings, x.Finding)
+		}
+	}
+	for _, text := range f.facts {
+		if fact := check + ": " + text; !slices.Contains(r.Facts, fact) {
+			r.Facts = append(r.Facts, fact)
+		}
+	}
+	return hasProblem
+}
+
+// findings are what one check found.
+type findings struct {
+	list  []found
+	facts []string // for people
+	stops bool     // checks that need this one cannot be made, although it is no problem
+	lost  error    // VCD stopped answering
+}
+
+// A found is a finding, still without the name of its check.
+type found struct {
+	Finding
+
+	hidden bool // it is that the user may not read something
+}
+
+func (f *findings) add(severity Severity, remedy, format string, args ...any) {
+	f.list = append(f.list, found{Finding: Finding{
+		Severity: severity,
+		Message:  fmt.Sprintf(format, args...),
+		Remedy:   remedy,
+	}})
+}
+
+func (f *findings) problem(remedy, format string, args ...any) {
+	f.add(Problem, remedy, format, args...)
+}
+
+func (f *findings) warn(remedy, format string, args ...any) { f.add(Warning, remedy, format, args...) }
+
+func (f *findings) fact(format string, args ...any) {
+	f.facts = append(f.facts, fmt.Sprintf(format, args...))
+}
+
+// unread adds that something could not be read, or that VCD stopped answering.
+func (f *findings) unread(err error, what, remedy string) {
+	if isLost(err) {
+		f.lost = fmt.Errorf("%s: %w", what, err)
+		return
+	}
+	message := fmt.Sprintf("%s: %v", what, err)
+	if lookup, ok := errors.AsType[*vcd.LookupError](err); ok {
+		message = lookup.Error()
+	}
+	f.list = append(f.list, found{
+		Finding: Finding{
+			Severity: Problem,
+			Message:  message,
+			Remedy:   remedy,
+		},
+		hidden: errors.Is(err, vcd.ErrForbidden),
+	})
+}
+
+// join adds what a part of the check found.
+func (f *findings) join(other findings) {
+	f.list = append(f.list, other.list...)
+	f.facts = append(f.facts, other.facts...)
+	f.stops = f.stops || other.stops
+	if other.lost != nil {
+		f.lost = other.lost
 	}
 }
 
-// lost reports whether VCD ended the survey by an error that says nothing of what was asked for.
-func lost(err error) bool {
+// isLost reports whether VCD ended the survey by an error that shows nothing of what was asked for.
+func isLost(err error) bool {
 	return slices.ContainsFunc([]error{
 		vcd.ErrUnavailable, vcd.ErrThrottled, vcd.ErrLater, vcd.ErrBusy, vcd.ErrUnauthorized, context.DeadlineExceeded,
 		context.Canceled,
