@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster makes VCDClusters ready for machines.
+// Package cluster makes VCDClusters ready for machines, and removes what they have in VCD when they are deleted.
+//
+// Its files depend one way: controller.go runs the table of phases.go. Each phase is a function of the scope in a file of
+// its own, and passes to its steps what these read. What several phases share takes named inputs, too.
 package cluster
 
 import (
