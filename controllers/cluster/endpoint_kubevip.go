@@ -34,11 +34,11 @@ import (
 // nodes need to announce them.
 func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
-	hosts, out, err := checkedHosts(ctx, s)
+	found, out, err := checkedHosts(ctx, s)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	config, out, err := kubeVIPConfig(ctx, s.reconciler.Live, c, hosts.names)
+	config, out, err := kubeVIPConfig(ctx, s.reconciler.Live, c, found.names)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
@@ -68,7 +68,7 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Outcome, error) {
 		}
 	}
 	publishVirtualIPs(s.reconciler.Recorder, c, config)
-	return hosts.warning, nil
+	return found.warning, nil
 }
 
 // checkedHosts returns hosts that can be the endpoint.
