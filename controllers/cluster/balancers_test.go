@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/cluster"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
@@ -153,14 +153,14 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 	w.Expect(w.Owners(id)).To(BeEmpty())
 
 	w.Balance(id, "web", nil)
-	w.Later(cluster.Afterlife)
+	w.Later(balancers.Afterlife)
 	w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
 		"5ms").Should(BeEmpty())
 	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
 	w.Expect(conditions.GetReason(w.VCDCluster(),
 		infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastCheckReason))
 
-	w.Later(3 * cluster.Afterlife)
+	w.Later(3 * balancers.Afterlife)
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Owners(id)).To(BeEmpty())
 }
@@ -202,12 +202,12 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 			w.Expect(w.IsClusterGone()).To(BeFalse())
 			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastCheckReason)
 			w.Balance(id, "web", nil) // The cloud controller manager still works.
-			w.Later(2 * cluster.Afterlife)
+			w.Later(2 * balancers.Afterlife)
 
 			w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
 				"5ms").Should(BeEmpty())
 			w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
-			w.Later(4 * cluster.Afterlife)
+			w.Later(4 * balancers.Afterlife)
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 		})
 	}

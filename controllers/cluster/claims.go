@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,37 +18,90 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
+
+// claimHosts returns the virtual IPs of a cluster from pools. One that was stored stays, whatever happens to its claim:
+// its IPAddress is held.
+func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Outcome,
+	error,
+) {
+	kube := virtualip.KubeVIP(c)
+	vip := vipClaim{
+		claims:      claims,
+		pools:       primary(kube, claims.Cluster),
+		established: ownership.Established(c),
+		now:         now,
+	}
+	found := hosts{names: []string{c.Spec.ControlPlaneEndpoint.Host}}
+	if found.names[0] == "" {
+		addr, out, err := vip.claim(ctx)
+		if err != nil || out != phases.Done {
+			return hosts{}, out, err
+		}
+		found.names[0] = addr.String()
+	} else if err := found.keep(ctx, vip, found.names[0]); err != nil {
+		return hosts{}, phases.Done, err
+	}
+	if len(kube.SecondaryPoolRefs) == 0 {
+		return found, phases.Done, nil
+	}
+	vip.pools = secondary(kube, claims.Cluster)
+	if stored := storedVIPs(c); len(stored) > 1 && vip.established {
+		err := found.keep(ctx, vip, stored[1])
+		found.names = append(found.names, stored[1])
+		return found, phases.Done, err
+	}
+	addr, out, err := vip.claim(ctx)
+	found.names = append(found.names, addr.String())
+	return found, out, err
+}
+
+// storedVIPs returns the virtual IPs that were published. A move and a restore drop the status, but not the annotation.
+func storedVIPs(c *infrav1.VCDCluster) []string {
+	if stored := c.Status.VirtualIPs; len(stored) > 0 {
+		return stored
+	}
+	return placement.EndpointAddresses(c)
+}
+
+// freeAddresses gives the addresses that a cluster claimed back.
+func freeAddresses(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster) error {
+	if claims.Cluster == "" {
+		return nil
+	}
+	kube := virtualip.KubeVIP(c)
+	var names []string
+	for _, pools := range []vipPools{primary(kube, claims.Cluster), secondary(kube, claims.Cluster)} {
+		for i := range pools.refs {
+			names = append(names, pools.at(i).Name)
+		}
+	}
+	return claims.Release(ctx, names...)
+}
+
+// hosts are the addresses of an endpoint, or its name.
+type hosts struct {
+	names   []string
+	warning phases.Outcome // of a virtual IP that no pool keeps
+}
+
+// keep keeps a virtual IP that is known, with a warning if no pool does.
+func (h *hosts) keep(ctx context.Context, of vipClaim, vip string) error {
+	warning, err := of.keep(ctx, vip)
+	h.warning = cmp.Or(h.warning, warning)
+	return err
+}
 
 // A vipPools are the pools of one virtual IP, in order.
 type vipPools struct {
 	refs  []infrav1.IPPoolReference
 	field string // that lists them
 	claim string // name of the claim of the first; those of the others have a number behind it
-}
-
-// at returns the claim of the pool with an index.
-func (p vipPools) at(i int) ipam.Claim {
-	claim := ipam.Claim{Name: p.claim, Pool: p.refs[i], Field: fmt.Sprintf("%s[%d]", p.field, i)}
-	if i > 0 {
-		claim.Name += "-" + strconv.Itoa(i+1)
-	}
-	return claim
-}
-
-// claims returns the addresses that a VCDCluster claims. Its id is its UID until it is complete.
-func (s *scope) claims(cluster string) ipam.Claims {
-	c := s.vcdCluster
-	return ipam.Claims{
-		Client:  s.reconciler.Client,
-		Live:    s.reconciler.Live,
-		Owner:   c,
-		ID:      cmp.Or(c.Spec.InfraID, string(c.UID)),
-		Cluster: cluster,
-	}
 }
 
 // primary returns the pools of the endpoint's host.
@@ -60,58 +114,42 @@ func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
 	return vipPools{kube.SecondaryPoolRefs, "spec.endpoint.kubeVIP.secondaryPoolRefs", cluster + "-vip-second"}
 }
 
-// claimed returns the virtual IPs from pools. One that was stored stays, whatever happens to its claim: its IPAddress
-// is held.
-func (v virtualIPs) claimed(ctx context.Context) ([]string, phases.Outcome, error) {
-	hosts := []string{v.scope.vcdCluster.Spec.ControlPlaneEndpoint.Host}
-	pools := primary(v.kube(), v.scope.cluster.Name)
-	if hosts[0] == "" {
-		addr, out, err := v.claim(ctx, pools)
-		if err != nil || out != phases.Done {
-			return nil, out, err
-		}
-		hosts[0] = addr.String()
-	} else if err := v.keep(ctx, pools, hosts[0]); err != nil {
-		return nil, phases.Done, err
+// at returns the claim of the pool with an index.
+func (p vipPools) at(i int) ipam.Claim {
+	claim := ipam.Claim{Name: p.claim, Pool: p.refs[i], Field: fmt.Sprintf("%s[%d]", p.field, i)}
+	if i > 0 {
+		claim.Name += "-" + strconv.Itoa(i+1)
 	}
-	if len(v.kube().SecondaryPoolRefs) == 0 {
-		return hosts, phases.Done, nil
-	}
-	pools = secondary(v.kube(), v.scope.cluster.Name)
-	if stored := v.stored(); len(stored) > 1 && established(v.scope.vcdCluster) {
-		return append(hosts, stored[1]), phases.Done, v.keep(ctx, pools, stored[1])
-	}
-	addr, out, err := v.claim(ctx, pools)
-	return append(hosts, addr.String()), out, err
+	return claim
 }
 
-// stored returns the virtual IPs that were published. A move and a restore drop the status, but not the annotation.
-func (v virtualIPs) stored() []string {
-	if stored := v.scope.vcdCluster.Status.VirtualIPs; len(stored) > 0 {
-		return stored
-	}
-	return placement.EndpointAddresses(v.scope.vcdCluster)
+// A vipClaim claims one virtual IP.
+type vipClaim struct {
+	claims      ipam.Claims // of the cluster
+	pools       vipPools
+	established bool // the address is in use
+	now         time.Time
 }
 
-// claim returns the address from the first of some pools that gives one. An address that was given stays. Pools that
+// claim returns the address from the first of the pools that gives one. An address that was given stays. Pools that
 // gave none keep their claims until another one has.
-func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phases.Outcome, error) {
-	order := make([]int, len(pools.refs))
+func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Outcome, error) {
+	order := make([]int, len(v.pools.refs))
 	for i := range order {
 		order[i] = i
 	}
-	if given := slices.IndexFunc(order, func(i int) bool { return v.wasGiven(ctx, pools.at(i).Name) }); given >= 0 {
+	given := slices.IndexFunc(order, func(i int) bool { return v.wasGiven(ctx, v.pools.at(i).Name) })
+	if given >= 0 {
 		order = []int{given}
 	}
 	var problem phases.Outcome
-	claims := v.scope.claims(v.scope.cluster.Name)
 	for _, i := range order {
-		claim := pools.at(i)
-		claim.InUse = established(v.scope.vcdCluster)
-		address, out, err := claims.Ensure(ctx, claim)
+		claim := v.pools.at(i)
+		claim.InUse = v.established
+		address, out, err := v.claims.Ensure(ctx, claim)
 		if err == nil && out == phases.Done {
-			if err = claims.Hold(ctx, address); err == nil {
-				err = v.dropOthers(ctx, pools, i)
+			if err = v.claims.Hold(ctx, address); err == nil {
+				err = v.dropOthers(ctx, i)
 			}
 		}
 		if err != nil || out == phases.Done {
@@ -125,98 +163,77 @@ func (v virtualIPs) claim(ctx context.Context, pools vipPools) (netip.Addr, phas
 	return netip.Addr{}, problem, nil
 }
 
-// keep makes the claim of a virtual IP that is known the cluster's again after a restore, and holds its address. It notes
-// a warning if no pool has a claim of it any more.
-func (v virtualIPs) keep(ctx context.Context, pools vipPools, vip string) error {
-	claims := v.scope.claims(v.scope.cluster.Name)
+// keep makes the claim of a virtual IP that is known the cluster's again after a restore, and holds its address. It
+// returns a warning if no pool has a claim of it any more.
+func (v vipClaim) keep(ctx context.Context, vip string) (phases.Outcome, error) {
 	var all []ipam.Claim
 	found := false
-	for i := range pools.refs {
-		claim := pools.at(i)
+	for i := range v.pools.refs {
+		claim := v.pools.at(i)
 		all = append(all, claim)
-		key := client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: claim.Name}
-		err := v.scope.reconciler.Client.Get(ctx, key, &ipamv1.IPAddressClaim{})
+		err := v.get(ctx, claim.Name, &ipamv1.IPAddressClaim{})
 		if apierrors.IsNotFound(err) {
 			continue // Without it, the address may still be held.
 		}
 		if err != nil {
-			return fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
+			return phases.Done, fmt.Errorf("getting IPAddressClaim %s: %w", claim.Name, err)
 		}
 		found = true
 		claim.InUse = true
-		address, out, err := claims.Ensure(ctx, claim)
+		address, out, err := v.claims.Ensure(ctx, claim)
 		if err == nil && out == phases.Done {
-			err = claims.Hold(ctx, address)
+			err = v.claims.Hold(ctx, address)
 		}
 		if err != nil {
-			return err
+			return phases.Done, err
 		}
 	}
 	if found {
-		return nil
+		return phases.Done, nil
 	}
-	warning, err := claims.Unclaimed(ctx, vip, all)
-	v.scope.unclaimed = cmp.Or(v.scope.unclaimed, warning)
-	return err
+	return v.claims.Unclaimed(ctx, vip, all)
 }
 
 // wasGiven reports whether a claim of the cluster has an address.
-func (v virtualIPs) wasGiven(ctx context.Context, name string) bool {
+func (v vipClaim) wasGiven(ctx context.Context, name string) bool {
 	claim := &ipamv1.IPAddressClaim{}
-	err := v.scope.reconciler.Client.Get(ctx, client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: name}, claim)
-	return err == nil && metav1.IsControlledBy(claim, v.scope.vcdCluster) && claim.Status.AddressRef.Name != ""
+	err := v.get(ctx, name, claim)
+	return err == nil && metav1.IsControlledBy(claim, v.claims.Owner) && claim.Status.AddressRef.Name != ""
 }
 
-// poolPatience is how long a pool is waited for whose provider says nothing.
+// poolPatience is how long a pool is waited for whose provider does not answer.
 const poolPatience = session.RemedyPoll
 
 // passOver reports whether the next pool is asked, too: this one has no address, does not exist, or its provider has
 // not answered for a while.
-func (v virtualIPs) passOver(ctx context.Context, name string, out phases.Outcome) bool {
+func (v vipClaim) passOver(ctx context.Context, name string, out phases.Outcome) bool {
 	if out.Problem {
 		return true
 	}
 	claim := &ipamv1.IPAddressClaim{}
-	err := v.scope.reconciler.Client.Get(ctx, client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: name}, claim)
-	return err == nil && !claim.CreationTimestamp.IsZero() &&
-		v.scope.now().Sub(claim.CreationTimestamp.Time) > poolPatience
+	err := v.get(ctx, name, claim)
+	return err == nil && !claim.CreationTimestamp.IsZero() && v.now.Sub(claim.CreationTimestamp.Time) > poolPatience
 }
 
 // dropOthers frees the claims of the other pools of a virtual IP. Nothing uses their addresses.
-func (v virtualIPs) dropOthers(ctx context.Context, pools vipPools, used int) error {
-	claims := v.scope.claims(v.scope.cluster.Name)
-	for i := range pools.refs {
+func (v vipClaim) dropOthers(ctx context.Context, used int) error {
+	for i := range v.pools.refs {
 		if i == used {
 			continue
 		}
+		name := v.pools.at(i).Name
 		claim := &ipamv1.IPAddressClaim{}
-		key := client.ObjectKey{Namespace: v.scope.vcdCluster.Namespace, Name: pools.at(i).Name}
-		err := v.scope.reconciler.Client.Get(ctx, key, claim)
-		if err == nil && metav1.IsControlledBy(claim, v.scope.vcdCluster) {
-			err = claims.Free(ctx, claim)
+		err := v.get(ctx, name, claim)
+		if err == nil && metav1.IsControlledBy(claim, v.claims.Owner) {
+			err = v.claims.Free(ctx, claim)
 		}
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("freeing IPAddressClaim %s: %w", key.Name, err)
+			return fmt.Errorf("freeing IPAddressClaim %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// freeAddresses gives the claimed addresses back. Those of a copy's original, which has its id, stay.
-func (s *scope) freeAddresses(ctx context.Context, shared bool) error {
-	name := session.ClusterName(s.vcdCluster, s.cluster)
-	if name == "" {
-		return nil
-	}
-	var names []string
-	for _, pools := range []vipPools{primary(virtualIPs{s}.kube(), name), secondary(virtualIPs{s}.kube(), name)} {
-		for i := range pools.refs {
-			names = append(names, pools.at(i).Name)
-		}
-	}
-	claims := s.claims(name)
-	if shared {
-		claims.ID = ""
-	}
-	return claims.Release(ctx, names...)
+func (v vipClaim) get(ctx context.Context, name string, claim *ipamv1.IPAddressClaim) error {
+	return v.claims.Client.Get(ctx, client.ObjectKey{Namespace: v.claims.Owner.GetNamespace(), Name: name}, claim)
 }

@@ -25,18 +25,6 @@ func vipMayBeFiltered(r events.EventRecorder, c *infrav1.VCDCluster, network, pr
 			"default profile"))
 }
 
-// balancersDeleted records what of the load balancers of c was removed.
-func balancersDeleted(r events.EventRecorder, c *infrav1.VCDCluster, where string, what []string) {
-	phases.Happened(r, c, "LoadBalancersDeleted", "Removed from "+where+": "+phases.Few(what))
-}
-
-// balancersLeft records that load balancers of c may be left.
-func balancersLeft(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
-	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersRemainReason, infrav1.LoadBalancersRemainReason,
-		"%s",
-		phases.Shorten("Load balancers of the cluster may be left in VCD, marked with its id "+c.Spec.InfraID+": "+why))
-}
-
 // gatewayChanged records that the network of c is on another edge gateway than before.
 func gatewayChanged(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Ref) {
 	phases.Happened(r, c, "EdgeGatewayChanged",

@@ -3,15 +3,18 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -19,32 +22,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// gateways are the edge gateways that load balancers of a cluster may be on.
-type gateways struct {
-	name string // in messages; empty: the cluster cannot have load balancers
-	ids  []string
-	lost error // why further ones are not known
-
-	vdc       vcd.VDC // of the cluster
-	connected string  // the one that the network of the cluster is shown to be on
-}
-
-func gatewaysOf(refs []vcd.Ref) gateways {
-	var ids, names []string
-	for _, g := range refs {
-		ids = append(ids, g.ID)
-		names = append(names, cmp.Or(g.Name, g.ID))
-	}
-	return gateways{name: "edge gateway " + strings.Join(names, ", "), ids: ids}
-}
-
-// recordGateway records the edge gateway of the cluster's network: its load balancers must be found, too, when the
+// recordGateway records the edge gateway of the network of a cluster: its load balancers must be found, too, when the
 // network is gone. Former ones stay recorded.
-func (s *scope) recordGateway(gateway vcd.Ref) {
-	c := s.vcdCluster
+func recordGateway(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Ref) {
 	known := knownGateways(c)
 	if gateway.ID != "" && notes.AddURN(c, infrav1.EdgeGatewaysAnnotation, gateway.ID) && len(known) > 0 {
-		gatewayChanged(s.reconciler.Recorder, c, gateway)
+		gatewayChanged(r, c, gateway)
 	}
 }
 
@@ -66,63 +49,97 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	return found
 }
 
-// gateways returns the gateways that load balancers of the cluster may be on: those that its network is and was
-// on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is not
-// shown.
-func (s balancers) gateways(ctx context.Context) (gateways, phases.Outcome, error) {
-	network, vdc, out, err := s.scope.findNetwork(ctx)
-	if err != nil || out != phases.Done {
-		return gateways{}, out, err
+// endpointGateway returns the URN of the gateway of a cluster's endpoint: the recorded one, else the one that the spec
+// names; nothing if it is that of the network.
+func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDCluster) (string, phases.Outcome, error) {
+	if recorded, _ := edgeendpoint.Of(c); recorded != "" {
+		return recorded, phases.Done, nil
 	}
-	on := gatewaysWith(s.scope.vcdCluster, network)
-	on.vdc = vdc
-	on.connected = network.EdgeGateway.ID
+	spec := c.Spec.Endpoint.EdgeGateway
+	if spec == nil || spec.Gateway == "" {
+		return "", phases.Done, nil
+	}
+	found, err := in.FindGateway(ctx, spec.Gateway)
+	if err != nil {
+		out, err := session.LookupProblem(err, infrav1.GatewayNotFoundReason,
+			"correct spec.endpoint.edgeGateway.gateway, or give the user of the identity access to it")
+		return "", out.NoAccess(), err
+	}
+	return found.ID, phases.Done, nil
+}
+
+// hasNoBalancers reports whether a cluster can have no load balancers: none is created without an id, or without ever
+// having logged in.
+func hasNoBalancers(c *infrav1.VCDCluster) bool {
+	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
+		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
+}
+
+// findGateways logs in and returns the gateways that load balancers of the cluster may be on: those that its network is
+// and was on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is
+// not shown.
+func findGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Outcome, error) {
+	in, out, err := with.open(ctx)
+	if err != nil || out != phases.Done {
+		return balancers.Gateways{}, out, err
+	}
+	network, vdc, out, err := findNetwork(ctx, in, c)
+	if err != nil || out != phases.Done {
+		return balancers.Gateways{}, out, err
+	}
+	on := gatewaysWith(c, network)
+	on.Session = in
+	on.VDC = vdc
+	on.Connected = network.EdgeGateway.ID
 	return on, phases.Done, nil
 }
 
 // gatewaysWith returns the recorded gateways of a cluster and that of its network, which is zero if it was not found.
-func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) gateways {
+func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) balancers.Gateways {
 	refs := recordedGateways(c)
 	gateway := network.EdgeGateway
 	i := slices.IndexFunc(refs, func(g vcd.Ref) bool { return g.ID == gateway.ID })
+	found := ownership.Established(c) || c.Status.OVDCNetwork != nil
 	switch {
 	case i >= 0:
 		refs[i] = gateway
 	case gateway.ID != "":
 		refs = append(refs, gateway)
-	case len(knownGateways(c)) == 0 && network.ID == "" && (established(c) || c.Status.OVDCNetwork != nil):
+	case len(knownGateways(c)) == 0 && network.ID == "" && found:
 		return lostGateway(c.Spec.OVDCNetwork, refs)
 	case len(refs) == 0:
-		return gateways{} // A network that is not routed, or was never found, has nothing on it.
+		return balancers.Gateways{} // A network that is not routed, or was never found, has nothing on it.
 	}
-	return gatewaysOf(refs)
+	return balancers.On(refs)
 }
 
 // lostGateway returns the gateways of a cluster whose network does not show its edge gateway any more.
-func lostGateway(network string, others []vcd.Ref) gateways {
-	on := gatewaysOf(others)
+func lostGateway(network string, others []vcd.Ref) balancers.Gateways {
+	on := balancers.On(others)
 	name := "the edge gateway of network " + network
 	if len(others) > 0 {
-		name += " and " + on.name
+		name += " and " + on.Name
 	}
-	on.name = name
-	on.lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown",
+	on.Name = name
+	on.Lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown",
 		lb.ErrRefused, network)
 	return on
 }
 
-// findNetwork returns the cluster's network, a zero one if it is not found, and the VDC of the cluster, if that was
+// findNetwork returns the network of a cluster, a zero one if it is not found, and the VDC of the cluster, if that was
 // ever found.
-func (s *scope) findNetwork(ctx context.Context) (network vcd.Network, vdc vcd.VDC, out phases.Outcome, err error) {
-	name := placement.NetworkName(s.vcdCluster)
-	vdc, out, err = session.VDCOf(ctx, s.session, s.vcdCluster)
+func findNetwork(ctx context.Context, in *session.Session, c *infrav1.VCDCluster) (network vcd.Network, vdc vcd.VDC,
+	out phases.Outcome, err error,
+) {
+	name := placement.NetworkName(c)
+	vdc, out, err = session.VDCOf(ctx, in, c)
 	if err != nil || out != phases.Done {
 		if out.Reason == infrav1.VDCNotFoundReason { // of one that was found before, the URN is recorded
 			out = phases.Done
 		}
 		return vcd.Network{}, vcd.VDC{}, out, err
 	}
-	network, err = s.session.FindNetwork(ctx, vdc, name)
+	network, err = in.FindNetwork(ctx, vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound), name == "":
 		return vcd.Network{}, vdc, phases.Done, nil

@@ -140,3 +140,18 @@ func TestOneVDCOfAClusterWithZonesCanBeChosen(t *testing.T) {
 	s.Expect(report.Findings).To(BeEmpty())
 	s.Expect(report.Facts).To(ContainElement(HavePrefix("vdc: acme-vdc-c ")))
 }
+
+func TestWhatAVDCSupportsIsNotTakenForThatOfAnother(t *testing.T) {
+	s := startFlavor(t, "-zones", nil, fault{
+		model: func(m *vcdsim.Model) { imageOf(m).HardwareVersion = "vmx-99" },
+		text:  []string{`ovdc: "acme-vdc-b"`, `ovdc: "acme-vdc-x"`},
+	})
+
+	report := s.run(t)
+
+	s.Expect(report.Findings).To(ConsistOf(
+		HaveField("Message", ContainSubstring("acme-vdc-x")),
+		HaveField("Message", HaveSuffix("which VDC acme-vdc does not support")),
+		HaveField("Message", HaveSuffix("which VDC acme-vdc-c does not support")),
+	))
+}

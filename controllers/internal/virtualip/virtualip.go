@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualip finds the virtual IPs of clusters, which VCD does not know: kube-vip announces them.
+// Package virtualip finds the virtual IPs of clusters, which VCD does not know: kube-vip announces them. It also checks
+// whether addresses can be virtual IPs of a cluster.
 package virtualip
 
 import (
@@ -41,4 +42,25 @@ func Shares(c, other *infrav1.VCDCluster, network string) bool {
 		id = other.Status.OVDCNetwork.ID
 	}
 	return id == network && session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site)
+}
+
+// KubeVIP returns how kube-vip announces the virtual IPs of a cluster; the zero value if its spec does not say.
+func KubeVIP(c *infrav1.VCDCluster) infrav1.KubeVIPEndpoint {
+	if kube := c.Spec.Endpoint.KubeVIP; kube != nil {
+		return *kube
+	}
+	return infrav1.KubeVIPEndpoint{}
+}
+
+// remedy returns how a person gives a cluster another virtual IP.
+func remedy(c *infrav1.VCDCluster) string {
+	switch kube := KubeVIP(c); {
+	case c.Spec.ControlPlaneEndpoint.Host != "":
+		return "choose another in spec.controlPlaneEndpoint"
+	case len(kube.PoolRefs) > 0:
+		return "take it out of the pools of spec.endpoint.kubeVIP and delete the IPAddressClaims of the VCDCluster"
+	case kube.DNSName != "":
+		return "correct the record of " + kube.DNSName
+	}
+	return "choose another in spec.endpoint.kubeVIP.addresses"
 }

@@ -4,7 +4,10 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
@@ -13,50 +16,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// duplicates returns the other VCDClusters that may own what carries the id of this one in VCD.
-func (s *scope) duplicates(ctx context.Context) ([]*infrav1.VCDCluster, error) {
-	return ownership.Duplicates(ctx, s.reconciler.Client, s.vcdCluster)
-}
-
-// identify gives the cluster the id that its objects in VCD carry, and records where it is. What was recorded without
-// an id is of the cluster that this one was copied from.
-func (s *scope) identify() {
-	c := s.vcdCluster
-	if c.Spec.InfraID == "" {
-		for _, key := range []string{
-			infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.EndpointGatewayAnnotation,
-			infrav1.EndpointAddressesAnnotation,
-		} {
-			delete(c.Annotations, key)
-		}
-		c.Spec.InfraID = string(c.UID)
-		recordVirtualIPs(c)
-	}
-	recordHome(c, s.home)
-}
-
-// ranHere reports whether c was complete in this management cluster, and its status not lost since.
-func ranHere(c *infrav1.VCDCluster) bool { return ownership.RanHere(c) }
-
-// duplicateProblem keeps a cluster that was never ready from working under the id of another.
-func (s *scope) duplicateProblem(ctx context.Context) (phases.Outcome, error) {
-	return ownership.Refuse(ctx, s.reconciler.Client, s.vcdCluster)
-}
-
 // unlessDuplicated runs a phase of the deletion when no machine is left. It skips the phase while another cluster has
 // the same id, unless isOwn reports that what the phase removes is not the other's.
 func unlessDuplicated(
 	run func(context.Context, *scope) (phases.Outcome, error), isOwn func(c, other *infrav1.VCDCluster) bool,
 ) func(context.Context, *scope) (phases.Outcome, error) {
 	return func(ctx context.Context, s *scope) (phases.Outcome, error) {
-		if out, err := s.waitForMachines(ctx); err != nil || out != phases.Done {
+		c := s.vcdCluster
+		reader := s.reconciler.Client
+		if out, err := waitForMachines(ctx, reader, c.Namespace, s.clusterName()); err != nil || out != phases.Done {
 			return out, err
 		}
-		all, err := s.duplicates(ctx)
+		all, err := ownership.Duplicates(ctx, reader, c)
 		if err != nil {
 			return phases.Done, err
 		}
-		if slices.ContainsFunc(all, func(other *infrav1.VCDCluster) bool { return !isOwn(s.vcdCluster, other) }) {
+		if slices.ContainsFunc(all, func(other *infrav1.VCDCluster) bool { return !isOwn(c, other) }) {
 			return phases.Done, nil
 		}
 		return run(ctx, s)
@@ -68,6 +43,27 @@ func nothingOwn(_, _ *infrav1.VCDCluster) bool { return false }
 
 // ownVApp reports whether the vApp of c is not that of its duplicate: it has another name, and c was ready here.
 func ownVApp(c, other *infrav1.VCDCluster) bool {
-	return ranHere(c) &&
+	return ownership.RanHere(c) &&
 		vapp.Name(c, session.ClusterName(c, nil)) != vapp.Name(other, session.ClusterName(other, nil))
+}
+
+// waitForMachines waits until no VCDMachine of the Cluster with a name remains.
+func waitForMachines(ctx context.Context, reader client.Reader, namespace, cluster string) (phases.Outcome, error) {
+	if cluster == "" {
+		return phases.Done, nil
+	}
+	machines := &infrav1.VCDMachineList{}
+	if err := reader.List(ctx, machines, client.InNamespace(namespace), session.OfCluster(cluster)); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	if len(machines.Items) == 0 {
+		return phases.Done, nil
+	}
+	names := make([]string, 0, len(machines.Items))
+	for _, m := range machines.Items {
+		names = append(names, m.Name)
+	}
+	slices.Sort(names)
+	return phases.Wait(session.TaskPoll, infrav1.MachinesRemainReason, "Waiting for VCDMachines to be deleted: %s",
+		phases.Few(names)), nil
 }

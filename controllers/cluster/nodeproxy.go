@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -31,35 +32,39 @@ func hasNodeProxy(c *infrav1.VCDCluster) bool {
 // without the proxy needs network and endpoint.
 func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
 	c := s.vcdCluster
+	usable := s.failureDomains.usable
 	notes.Set(c, infrav1.NodeProxyAnnotation, "true")
-	ofZones, out, err := networksOfZones(ctx, s)
+	networks, out, err := networksOfZones(ctx, s.login, usable)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	secret := nodeSecret(s, nodeproxy.SecretSuffix, "the proxy settings of nodes")
-	kept, err := networksOfLostZones(ctx, s, secret)
+	secret := s.nodeSecret(nodeproxy.SecretSuffix, "the proxy settings of nodes")
+	lost, err := networksOfLostZones(ctx, s.reconciler.Client, c, usable, secret)
 	if err != nil {
 		return phases.Done, err
 	}
-	ofZones = append(ofZones, kept...)
+	networks = append(networks, lost...)
+	for _, subnet := range s.home.network.Subnets {
+		networks = append(networks, subnet.Prefix)
+	}
 	spec := c.Spec.Proxy
 	settings := nodeproxy.Settings{
 		HTTP:    spec.HTTPProxy,
 		HTTPS:   spec.HTTPSProxy,
-		Direct:  direct(s, ofZones),
+		Direct:  direct(c, s.cluster, networks),
 		Version: nodeproxy.Version(spec.HTTPProxy, spec.HTTPSProxy, spec.NoProxy),
 	}
 	return secret.Write(ctx, settings.Files())
 }
 
 // networksOfZones returns the subnets of the networks that nodes have in usable zones.
-func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outcome, error) {
+func networksOfZones(ctx context.Context, with *login, usable []placement.Zone) ([]netip.Prefix, phases.Outcome, error) {
 	var subnets []netip.Prefix
-	for _, zone := range s.failureDomains.usable {
+	for _, zone := range usable {
 		if zone.Status.OVDC == nil || len(zone.Status.Networks) == 0 {
 			continue
 		}
-		opened, out, err := s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, zone.VCDDeploymentZone)
+		opened, out, err := with.openZone(ctx, zone.VCDDeploymentZone)
 		if err != nil || out != phases.Done {
 			return nil, out, err
 		}
@@ -67,9 +72,9 @@ func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outc
 		for _, ref := range zone.Status.Networks {
 			network, err := opened.FindNetwork(ctx, vdc, ref.ID)
 			if err != nil {
-				out, err := hidden(session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-					"connect the network to the VDC, or see VCDDeploymentZone "+zone.Name))
-				return nil, out, err
+				out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+					"connect the network to the VDC, or see VCDDeploymentZone "+zone.Name)
+				return nil, out.NoAccess(), err
 			}
 			for _, subnet := range network.Subnets {
 				subnets = append(subnets, subnet.Prefix)
@@ -81,42 +86,39 @@ func networksOfZones(ctx context.Context, s *scope) ([]netip.Prefix, phases.Outc
 
 // networksOfLostZones returns the networks that the Secret has, if there are machines in zones that cannot be used now:
 // which are those of such a zone is not known, and its nodes run on.
-func networksOfLostZones(ctx context.Context, s *scope, secret nodesecret.Secret) ([]netip.Prefix, error) {
+func networksOfLostZones(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, usable []placement.Zone,
+	secret nodesecret.Secret,
+) ([]netip.Prefix, error) {
 	machines := &infrav1.VCDMachineList{}
-	if err := s.reconciler.Client.List(ctx, machines, client.InNamespace(s.vcdCluster.Namespace),
-		session.OfCluster(s.cluster.Name), client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, machines, client.InNamespace(c.Namespace), session.OfCluster(secret.Cluster),
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	isLost := func(m infrav1.VCDMachine) bool {
 		name := m.Annotations[infrav1.DeploymentZoneAnnotation]
-		return name != "" && !slices.ContainsFunc(s.failureDomains.usable, func(z placement.Zone) bool {
-			return z.Name == name
-		})
+		return name != "" && !slices.ContainsFunc(usable, func(z placement.Zone) bool { return z.Name == name })
 	}
 	if !slices.ContainsFunc(machines.Items, isLost) {
 		return nil, nil
 	}
 	data, err := secret.Read(ctx)
-	return nodeproxy.NetworksOf(data, s.vcdCluster.Spec.Proxy.NoProxy), err
+	return nodeproxy.NetworksOf(data, c.Spec.Proxy.NoProxy), err
 }
 
-// direct returns what nodes reach without the proxy.
-func direct(s *scope, networks []netip.Prefix) []string {
-	for _, subnet := range s.network.Subnets {
-		networks = append(networks, subnet.Prefix)
-	}
-	site := s.vcdCluster.Spec.Site
-	if s.vcdCluster.Spec.Proxy.Site == infrav1.SiteByProxy {
+// direct returns what nodes in some networks reach without the proxy.
+func direct(c *infrav1.VCDCluster, cluster *clusterv1.Cluster, networks []netip.Prefix) []string {
+	site := c.Spec.Site
+	if c.Spec.Proxy.Site == infrav1.SiteByProxy {
 		site = ""
 	}
-	network := s.cluster.Spec.ClusterNetwork
+	network := cluster.Spec.ClusterNetwork
 	return nodeproxy.Cluster{
 		Services:      network.Services.CIDRBlocks,
 		Pods:          network.Pods.CIDRBlocks,
 		ServiceDomain: network.ServiceDomain,
-		Endpoint:      cmp.Or(s.vcdCluster.Spec.ControlPlaneEndpoint.Host, s.cluster.Spec.ControlPlaneEndpoint.Host),
+		Endpoint:      cmp.Or(c.Spec.ControlPlaneEndpoint.Host, cluster.Spec.ControlPlaneEndpoint.Host),
 		Site:          site,
 		Networks:      networks,
-		More:          slices.Concat(s.vcdCluster.Status.VirtualIPs, s.vcdCluster.Spec.Proxy.NoProxy),
+		More:          slices.Concat(c.Status.VirtualIPs, c.Spec.Proxy.NoProxy),
 	}.Direct()
 }

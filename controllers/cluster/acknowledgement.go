@@ -17,37 +17,36 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// acceptAcknowledgement replaces the acknowledgement of a user with the time when they gave it, and clears the recorded
-// stop. It does so in the first pass that sees it, whether VMs are missing or not: an acknowledgement that stayed would
-// apply to the next outage.
-func (s *scope) acceptAcknowledgement(ctx context.Context) error {
-	c := s.vcdCluster
+// acceptAcknowledgement replaces the acknowledgement of a user with the time when they gave it, clears the recorded
+// stop, and reports whether there was one. It does so in the first pass that sees it, whether VMs are missing or not: an
+// acknowledgement that stayed would apply to the next outage.
+func acceptAcknowledgement(ctx context.Context, live client.Reader, to *store, now time.Time) (bool, error) {
+	c := to.vcdCluster
 	if c.Annotations[infrav1.GoneAcknowledgedAnnotation] != "true" {
-		return nil
+		return false, nil
 	}
-	at, err := s.acknowledgedAt(ctx)
+	at, err := acknowledgedAt(ctx, live, c, now)
 	if err != nil {
-		return err
+		return false, err
 	}
 	notes.Set(c, infrav1.GoneAcknowledgedAnnotation, at.UTC().Format(time.RFC3339))
 	delete(c.Annotations, infrav1.GoneStoppedAnnotation)
-	if err := s.save(ctx); err != nil {
-		return fmt.Errorf("storing when missing VMs were acknowledged: %w", err)
+	if err := to.save(ctx); err != nil {
+		return false, fmt.Errorf("storing when missing VMs were acknowledged: %w", err)
 	}
-	goneAcknowledged(s.reconciler.Recorder, c)
-	return nil
+	return true, nil
 }
 
 // acknowledgedAt returns when the annotation was written, which may be long ago if the cluster was paused or no manager
 // ran: VMs that went missing since are not covered. The API server keeps the time in managedFields, which the cache
 // drops.
-func (s *scope) acknowledgedAt(ctx context.Context) (time.Time, error) {
+func acknowledgedAt(ctx context.Context, from client.Reader, c *infrav1.VCDCluster, now time.Time) (time.Time, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(infrav1.GroupVersion.WithKind("VCDCluster"))
-	if err := s.reconciler.Live.Get(ctx, client.ObjectKeyFromObject(s.vcdCluster), live); err != nil {
+	if err := from.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
 		return time.Time{}, fmt.Errorf("reading when missing VMs were acknowledged: %w", err)
 	}
-	return writtenAt(live.ManagedFields, infrav1.GoneAcknowledgedAnnotation, s.now()), nil
+	return writtenAt(live.ManagedFields, infrav1.GoneAcknowledgedAnnotation, now), nil
 }
 
 // writtenAt returns when an annotation was written, and now if that is not recorded.

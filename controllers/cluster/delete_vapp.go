@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -28,70 +30,65 @@ func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 		// Nothing is created before the id is stored, and machines take vApps of their own with them.
 		return phases.Done, nil
 	}
-	homes := homesOf(s.vcdCluster, session.ClusterName(s.vcdCluster, s.cluster))
-	s.gone = len(homes) > 0
+	places := s.places()
+	homes := places.homes()
+	s.vAppsGone = len(homes) > 0
 	var all first
 	for _, home := range homes {
-		d := &vAppDeletion{scope: s, where: where{Home: home}}
-		out, err := d.run(ctx)
+		d := &vAppDeletion{
+			client:     s.reconciler.Client,
+			live:       s.reconciler.Live,
+			recorder:   s.reconciler.Recorder,
+			vcdCluster: c,
+			save:       s.store.save,
+			wake:       s.wake,
+			now:        s.now(),
+			records: vAppRecords{
+				vcdCluster:  c,
+				clusterName: places.clusterName,
+				zone:        home.Zone,
+			},
+		}
+		out, err := d.run(ctx, places, home)
 		all.add(vapp.OrKeep(ctx, s.reconciler.Recorder, c, "VCDCluster", home.First, out, err))
-		s.gone = s.gone && (d.gone || d.unused && len(homes) > 1)
+		s.vAppsGone = s.vAppsGone && (d.gone || d.unused && len(homes) > 1)
 	}
 	return all.out, all.err
 }
 
 // A vAppDeletion deletes the vApps of a cluster in one VDC.
 type vAppDeletion struct {
-	scope *scope
-	where
+	client     client.Client
+	live       client.Reader
+	recorder   events.EventRecorder
+	vcdCluster *infrav1.VCDCluster
+	save       func(context.Context) error // stores the annotations of the VCDCluster
+	wake       func()                      // starts another reconcile
+	now        time.Time
+	records    vAppRecords // of the VDC
 
-	foreign []string       // names of vApps that are another owner's
-	left    []string       // URNs of vApps that stay
-	running phases.Outcome // a deletion that has not ended
-	gone    bool           // all are proved gone
-	unused  bool           // VCD was never asked to create one
+	at      place          // set by run
+	running phases.Outcome // a deletion that has not ended; set by settle
+	foreign []string       // names of vApps that are another owner's; set by removeNamed
+	left    []string       // URNs of vApps that stay; set by removeNamed and removeRecorded
+	gone    bool           // all are proved gone; set by proveGone
+	unused  bool           // VCD was never asked to create one; set by unlessNeverAsked and proveGone
 }
 
-func (d *vAppDeletion) run(ctx context.Context) (out phases.Outcome, err error) {
-	d.where, out, err = d.scope.openIn(ctx, d.Home)
+// run takes the next step of deleting the vApps in a home.
+func (d *vAppDeletion) run(ctx context.Context, in places, home vapp.Home) (phases.Outcome, error) {
+	at, out, err := in.open(ctx, home)
+	d.at = at
 	if err != nil || out != phases.Done {
 		return d.unlessNeverAsked(ctx, out, err)
 	}
-	for _, step := range []func(context.Context) (phases.Outcome, error){d.settle, d.removeNamed, d.removeRecorded} {
-		if out, err := step(ctx); err != nil || out != phases.Done {
-			return out, err
-		}
+	if out, err := phases.Sequence(ctx, d.settle, d.removeNamed, d.removeRecorded); err != nil || out != phases.Done {
+		return out, err
 	}
 	for _, name := range d.foreign {
-		vapp.Left(d.scope.reconciler.Recorder, d.scope.vcdCluster, name)
+		vapp.Left(d.recorder, d.vcdCluster, name)
 	}
 	return phases.Done, nil
-}
-
-// recorded are the URNs of vApps that VMs of the cluster were in.
-func (d *vAppDeletion) recorded() []string {
-	if d.Zone == "" {
-		return notes.VApps(d.scope.vcdCluster)
-	}
-	return d.inZone().IDs
-}
-
-// inZone returns what is recorded of the zone now.
-func (d *vAppDeletion) inZone() vapp.Home {
-	return vapp.HomeIn(d.scope.vcdCluster, session.ClusterName(d.scope.vcdCluster, d.scope.cluster), d.Zone)
-}
-
-// count is how many vApps VCD was asked to create VMs in, or 1 if it may not have been asked.
-func (d *vAppDeletion) count() int {
-	if d.Zone == "" {
-		return vapp.Number(d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation])
-	}
-	return d.Count
-}
-
-// lost is the vApp that is not found.
-func (d *vAppDeletion) lost() absence.VApp {
-	return absence.VApp{Name: d.First, VDC: d.vdc, Zone: d.Zone}
 }
 
 // unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
@@ -101,7 +98,7 @@ func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome,
 		return out, err
 	}
 	asked, err := d.wasAsked(ctx)
-	if err != nil || asked || len(d.recorded()) > 0 {
+	if err != nil || asked || len(d.records.ids()) > 0 {
 		return out, err
 	}
 	d.unused = true
@@ -110,27 +107,25 @@ func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome,
 
 // wasAsked reports whether VCD was asked to create VMs in the vApp.
 func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
-	switch {
-	case d.Zone != "":
-		return d.Count > 0, nil
-	case d.scope.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "":
-		return true, nil
+	if d.records.zone != "" || d.records.created() {
+		return d.records.created(), nil
 	}
 	now := &infrav1.VCDCluster{} // A machine notes it, and may be gone at once.
-	if err := d.scope.reconciler.Live.Get(ctx, client.ObjectKeyFromObject(d.scope.vcdCluster), now); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("getting VCDCluster %s: %w", d.scope.vcdCluster.Name, err)
+	err := d.live.Get(ctx, client.ObjectKeyFromObject(d.vcdCluster), now)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("getting VCDCluster %s: %w", d.vcdCluster.Name, err)
 	}
 	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
 }
 
 // settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
 func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
-	for _, id := range d.recorded() {
-		t, ok := d.session.Task(d.key(id))
+	for _, id := range d.records.ids() {
+		t, ok := d.at.session.Task(d.taskKey(id))
 		switch {
 		case !ok:
 			continue
-		case vapp.Hangs(d.scope.vcdCluster, d.scope.now(), t):
+		case vapp.Hangs(d.vcdCluster, d.now, t):
 			continue
 		case t.State == vcd.TaskRunning:
 			d.running = phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
@@ -141,46 +136,39 @@ func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
 				return phases.Done, err
 			}
 		}
-		d.session.Forget(d.key(id))
+		d.at.session.Forget(d.taskKey(id))
 		if t.State == vcd.TaskFailed {
 			return session.TaskFailure(t, "Deleting vApp "+id), nil
 		}
 	}
-	if vapp.IsKept(d.scope.vcdCluster) {
+	if vapp.IsKept(d.vcdCluster) {
 		return phases.Done, nil
 	}
 	return d.running, nil
 }
 
-// key names the task that deletes a vApp in the session.
-func (d *vAppDeletion) key(id string) string { return string(d.scope.vcdCluster.UID) + "/" + id }
+// taskKey names the task that deletes a vApp in the session.
+func (d *vAppDeletion) taskKey(id string) string { return string(d.vcdCluster.UID) + "/" + id }
 
 // noteGone stores that our task deleted a vApp: VCD shows that once.
 func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
-	c := d.scope.vcdCluster
-	notes.AddURN(c, infrav1.VAppGoneAnnotation, id)
-	if err := d.scope.save(ctx); err != nil {
+	notes.AddURN(d.vcdCluster, infrav1.VAppGoneAnnotation, id)
+	if err := d.save(ctx); err != nil {
 		return err
 	}
-	if len(d.recorded()) == 1 {
-		id = d.First
+	if len(d.records.ids()) == 1 {
+		id = d.at.First
 	}
-	vAppDeleted(d.scope.reconciler.Recorder, c, id)
+	vAppDeleted(d.recorder, d.vcdCluster, id)
 	return nil
-}
-
-// owns reports whether a vApp is the cluster's.
-func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
-	marker, ok := vcd.ParseMarker(vApp.Description)
-	return ok && marker.Cluster == d.scope.vcdCluster.Spec.InfraID
 }
 
 // removeNamed takes the next step of deleting the vApps that have the names by which they were created: the cluster
 // goes on in another one when one is full.
 func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) {
-	for i := range d.count() {
-		name := vapp.Numbered(d.First, i+1)
-		vApp, err := d.session.FindVApp(ctx, d.vdc, name)
+	for i := range d.records.count() {
+		name := vapp.Numbered(d.at.First, i+1)
+		vApp, err := d.at.session.FindVApp(ctx, d.at.vdc, name)
 		switch {
 		case errors.Is(err, vcd.ErrNotFound):
 			continue
@@ -191,7 +179,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) 
 			d.foreign = append(d.foreign, name)
 			continue
 		}
-		d.lost().Forget(d.scope.vcdCluster)
+		d.lost().Forget(d.vcdCluster)
 		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
 			return out, err
 		}
@@ -203,11 +191,11 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) 
 // those that VCD does not show it decides whether they are gone.
 func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, error) {
 	lost := d.lost()
-	for _, id := range d.recorded() {
-		if slices.Contains(d.left, id) || slices.Contains(d.proved(), id) {
+	for _, id := range d.records.ids() {
+		if slices.Contains(d.left, id) || slices.Contains(d.records.gone(), id) {
 			continue
 		}
-		vApp, err := d.session.VApp(ctx, id)
+		vApp, err := d.at.session.VApp(ctx, id)
 		switch {
 		case absence.Invisible(err):
 			lost.IDs = append(lost.IDs, id)
@@ -225,11 +213,15 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, erro
 	return d.proveGone(ctx, lost)
 }
 
-// proved are the vApps that our own tasks deleted.
-func (d *vAppDeletion) proved() []string {
-	known := d.recorded()
-	return slices.DeleteFunc(notes.URNs(d.scope.vcdCluster.Annotations[infrav1.VAppGoneAnnotation]),
-		func(id string) bool { return !slices.Contains(known, id) })
+// owns reports whether a vApp is the cluster's.
+func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
+	marker, ok := vcd.ParseMarker(vApp.Description)
+	return ok && marker.Cluster == d.vcdCluster.Spec.InfraID
+}
+
+// lost is the vApp that is not found.
+func (d *vAppDeletion) lost() absence.VApp {
+	return absence.VApp{Name: d.at.First, VDC: d.at.vdc, Zone: d.at.Zone}
 }
 
 // proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
@@ -238,29 +230,24 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 	if d.running != phases.Done {
 		return d.running, nil
 	}
-	if len(lost.IDs) == 0 && len(d.proved()) == 0 && len(d.left) == 0 {
+	all := len(d.left) == 0 && d.records.areComplete()
+	if len(lost.IDs) == 0 && len(d.records.gone()) == 0 && len(d.left) == 0 {
 		if asked, err := d.wasAsked(ctx); err != nil || !asked {
 			d.unused = err == nil
 			return phases.Done, err
 		}
 	} else if len(lost.IDs) == 0 {
-		d.gone = d.allRecorded()
+		d.gone = all
 		return phases.Done, nil
 	}
-	out, err := lost.Gone(ctx, d.session, d.scope.vcdCluster, d.scope.now())
-	d.gone = err == nil && out == phases.Done && d.allRecorded()
+	out, err := lost.Gone(ctx, d.at.session, d.vcdCluster, d.now)
+	d.gone = err == nil && out == phases.Done && all
 	return out, err
-}
-
-// allRecorded reports whether every vApp that was ever used is recorded, and none of them stays.
-func (d *vAppDeletion) allRecorded() bool {
-	known := len(d.recorded())
-	return len(d.left) == 0 && known > 0 && known >= d.count()
 }
 
 // removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
 func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
-	c := d.scope.vcdCluster
+	c := d.vcdCluster
 	if !vapp.IsKept(c) {
 		return d.removeVApp(ctx, vApp)
 	}
@@ -269,7 +256,7 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 	if len(vApp.VMs) == 0 {
 		out, err = d.removeVApp(ctx, vApp)
 	}
-	out, err = vapp.OrKeep(ctx, d.scope.reconciler.Recorder, c, "VCDCluster", vApp.Name, out, err)
+	out, err = vapp.OrKeep(ctx, d.recorder, c, "VCDCluster", vApp.Name, out, err)
 	if out == phases.Done && err == nil {
 		d.left = append(d.left, vApp.ID)
 	}
@@ -279,13 +266,13 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 // removeVApp takes the next step of deleting a vApp of ours.
 func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
 	switch {
-	case vapp.Hangs(d.scope.vcdCluster, d.scope.now(), vApp.Tasks...):
+	case vapp.Hangs(d.vcdCluster, d.now, vApp.Tasks...):
 		return vapp.StillHeld(vApp.Name), nil
 	case len(vApp.Tasks) > 0:
 		return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on vApp %s",
 			vApp.Name), nil
 	}
-	foreign, out, err := d.foreignVMs(ctx, vApp)
+	foreign, out, err := foreignVMs(ctx, d.at.session, vApp, d.vcdCluster.Spec.InfraID)
 	switch {
 	case err != nil || out != phases.Done:
 		return out, err
@@ -297,7 +284,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	if out, err := d.record(ctx, vApp.ID); err != nil || out != phases.Done {
 		return out, err
 	}
-	task, err := d.session.DeleteVApp(ctx, vApp.ID)
+	task, err := d.at.session.DeleteVApp(ctx, vApp.ID)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Wait(session.BusyPoll, infrav1.VAppUnverifiedReason,
@@ -305,27 +292,21 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 	case err != nil:
 		return session.Refusal(err, "Deleting vApp "+vApp.Name)
 	}
-	d.session.Follow(d.key(vApp.ID), task, d.scope.reconciler.wakeUps.ForObject(d.scope.vcdCluster))
+	d.at.session.Follow(d.taskKey(vApp.ID), task, d.wake)
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Waiting for VCD to delete vApp %s", vApp.Name), nil
 }
 
-// record records the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
+// record stores the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
 // a moment ago may have recorded others.
 func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
-	c := d.scope.vcdCluster
-	before := d.scope.vcdCluster.DeepCopy()
-	if slices.Contains(d.recorded(), id) {
+	c := d.vcdCluster
+	if slices.Contains(d.records.ids(), id) {
 		return phases.Done, nil
 	}
-	if d.Zone == "" {
-		notes.AddURN(c, infrav1.VAppsAnnotation, id)
-	} else {
-		home := d.inZone()
-		home.IDs = append(home.IDs, id)
-		key, value := home.Note()
-		notes.Set(c, key, value)
-	}
-	err := d.scope.reconciler.Client.Patch(ctx, c.DeepCopy(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	before := c.DeepCopy()
+	d.records.add(id)
+	change := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := d.client.Patch(ctx, c.DeepCopy(), change)
 	if err == nil {
 		return phases.Done, nil
 	}
@@ -337,14 +318,16 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, e
 	return phases.Done, fmt.Errorf("recording vApp %s on VCDCluster %s: %w", id, c.Name, err)
 }
 
-// foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without this cluster's marker,
-// those that are not shown, those with independent disks, which outlive clusters, and those that run or are suspended.
-// Leftovers of failed creations do neither; a VM that runs without a VCDMachine here was adopted by another management
-// cluster.
-func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string, phases.Outcome, error) {
+// foreignVMs returns the names of the VMs for which a vApp must not be deleted: those without the marker of the cluster
+// with an id, those that are not shown, those with independent disks, which outlive clusters, and those that run or are
+// suspended. Leftovers of failed creations do neither; a VM that runs without a VCDMachine here was adopted by another
+// management cluster.
+func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID string) ([]string, phases.Outcome,
+	error,
+) {
 	var foreign []string
 	for _, ref := range vApp.VMs {
-		vm, err := d.session.VM(ctx, ref.ID)
+		vm, err := in.VM(ctx, ref.ID)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden):
 		case errors.Is(err, vcd.ErrNotFound):
@@ -355,7 +338,7 @@ func (d *vAppDeletion) foreignVMs(ctx context.Context, vApp vcd.VApp) ([]string,
 			return nil, out, err
 		}
 		marker, ok := vcd.ParseMarker(vm.Description)
-		if !ok || marker.Cluster != d.scope.vcdCluster.Spec.InfraID || len(vm.IndependentDisks()) > 0 || lives(vm.Status) {
+		if !ok || marker.Cluster != infraID || len(vm.IndependentDisks()) > 0 || lives(vm.Status) {
 			foreign = append(foreign, ref.Name)
 		}
 	}

@@ -3,98 +3,14 @@
 package doctor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
-
-func (m *manifest) addDomain(object *unstructured.Unstructured) error {
-	m.domains[object.GetName()] = &infrav1.VCDFailureDomain{}
-	return convert(object, m.domains[object.GetName()])
-}
-
-func (m *manifest) addZone(object *unstructured.Unstructured) error {
-	zone := infrav1.VCDDeploymentZone{}
-	err := convert(object, &zone)
-	m.zones = append(m.zones, zone)
-	return err
-}
-
-// selectZones finds the zones of the cluster.
-func (m *manifest) selectZones() error {
-	selected, err := placement.Select(m.plan.Cluster, m.zones)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for i := range selected {
-		zone := &selected[i]
-		names = append(names, zone.Name)
-		if ptr.Deref(zone.Spec.ControlPlane, true) {
-			m.plan.planes++
-		}
-		domain, ok := m.domains[zone.Spec.FailureDomain]
-		switch {
-		case !ok:
-			m.problem("VCDDeploymentZone %s is of VCDFailureDomain %q, which the manifest has not", zone.Name,
-				zone.Spec.FailureDomain)
-		case !m.sameLogin(zone):
-			m.plan.apart = append(m.plan.apart, zone.Name)
-		default:
-			m.plan.zones = append(m.plan.zones, placement.Zone{VCDDeploymentZone: zone, Domain: domain})
-		}
-	}
-	m.checkDomains(names)
-	return nil
-}
-
-// checkDomains reports machines in failure domains that are none of the cluster's zones, given by name. A cluster
-// without any has its zones elsewhere.
-func (m *manifest) checkDomains(names []string) {
-	for _, machines := range m.plan.Machines {
-		if at := machines.failureDomain; at != "" && len(names) > 0 && !slices.Contains(names, at) {
-			m.problem("machines of VCDMachineTemplate %s have failure domain %q, which is no zone that the VCDCluster "+
-				"selects", machines.Name, at)
-		}
-	}
-}
-
-// sameLogin reports whether the identity of the cluster is that of a zone, too.
-func (m *manifest) sameLogin(zone *infrav1.VCDDeploymentZone) bool {
-	c := m.plan.Cluster.Spec
-	return strings.EqualFold(zone.Spec.Site, c.Site) && zone.Spec.Org == c.Org && zone.Spec.IdentityRef == c.IdentityRef
-}
-
-// spread reports whether the cluster of the plan has zones, and no VDC was chosen.
-func (p Plan) spread() bool {
-	return p.VDC == "" && p.Cluster != nil && p.Cluster.Spec.FailureDomainSelector != nil
-}
-
-// InVDC returns the plan for one VDC: of the zones in it, if there are such.
-func (p Plan) InVDC(name string) Plan {
-	var zones []placement.Zone
-	for _, z := range p.zones {
-		if z.Domain.Spec.OVDC == name {
-			zones = append(zones, z)
-		}
-	}
-	p.VDC = name
-	if len(zones) > 0 {
-		p.VDC = ""
-	}
-	p.zones = zones
-	p.apart = nil
-	return p
-}
 
 // parts returns the plan for each VDC that it takes: that of each zone, and the cluster's own.
 func (p Plan) parts() []Plan {
@@ -194,21 +110,4 @@ func oneLine(err error) string {
 		return found.Error()
 	}
 	return err.Error()
-}
-
-// vdcField names what says which VDC is meant.
-func (p Plan) vdcField() string {
-	if p.zone != nil {
-		return "spec.ovdc of VCDFailureDomain " + p.zone.Domain.Name
-	}
-	return "spec.ovdc of the VCDCluster"
-}
-
-// vAppName returns the name of the first vApp in the VDC of the plan.
-func (p Plan) vAppName() string {
-	name := cmp.Or(p.Cluster.Spec.VApp.Name, p.Name)
-	if p.zone != nil && p.Cluster.Spec.VApp.Layout != infrav1.VAppPerCluster {
-		return name + "-" + p.zone.Name
-	}
-	return name
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
+// A person who leaves the vApp leaves them, too, if VCD does not let them go.
+func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) {
+	access := affinity.Access{
+		Client:     s.reconciler.Client,
+		Identities: s.reconciler.Identities,
+		Sessions:   s.reconciler.Sessions,
+	}
+	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.wake)
+	switch {
+	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
+	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):
+		return phases.Done, nil //nolint:nilerr // a person who leaves the vApp leaves the rules, too
+	case out.Problem:
+		out.Message += ". To leave rules in VCD, annotate the VCDCluster with " + infrav1.KeepVAppAnnotation + "=true"
+	}
+	return out, err
+}

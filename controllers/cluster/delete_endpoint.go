@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// deleteEndpoint removes the endpoint from its edge gateway, when no machine is left that could need it.
+func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	switch id, _ := edgeendpoint.Of(c); {
+	case id == "" && hasNoBalancers(c):
+		return phases.Done, nil
+	case c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true":
+		return phases.Done, nil // The event of the other load balancers lists it, too.
+	case !s.reconciler.Endpoints.Idle(c.UID):
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Waiting for what is being created for the endpoint"), nil
+	}
+	on, out, err := findEndpointGateways(ctx, s.login, c)
+	switch {
+	case err != nil:
+		return out, err
+	case out != phases.Done:
+		return balancers.OrLeave(out), nil
+	case on.Name == "":
+		return phases.Done, nil
+	}
+	return s.reconciler.endpoints.Of(c.UID).Proceed(ctx, balancers.Request{
+		Client:   s.reconciler.Client,
+		Recorder: s.reconciler.Recorder,
+		Cluster:  c,
+		Endpoint: true,
+		Wake:     s.wake,
+		Now:      s.now,
+	}, on), nil
+}
+
+// findEndpointGateways logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that
+// the spec names, else those that the network is and was on.
+func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Outcome,
+	error,
+) {
+	on, out, err := findGateways(ctx, with, c)
+	if err != nil || out != phases.Done {
+		return on, out, err
+	}
+	id, out, err := endpointGateway(ctx, on.Session, c)
+	switch {
+	case out.Problem && !ownership.Established(c):
+		return balancers.Gateways{}, phases.Done, nil // Nothing was created on a gateway that was never found.
+	case err != nil || out != phases.Done:
+		return balancers.Gateways{}, out, err
+	case id == "":
+		return on, phases.Done, nil
+	}
+	here := balancers.On([]vcd.Ref{{ID: id}})
+	here.Session = on.Session
+	here.VDC = on.VDC
+	here.Connected = on.Connected
+	return here, phases.Done, nil
+}

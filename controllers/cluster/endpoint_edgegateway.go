@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"strings"
+
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileEdgeGateway makes sure that the endpoint stands on an edge gateway, with the control planes as members.
+func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	gateway, out, err := endpointGateway(ctx, s.session, c)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	if gateway == "" {
+		gateway = s.home.network.EdgeGateway.ID
+	}
+	if gateway == "" {
+		s.forgetNetwork() // It may be connected to one.
+		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "Network %s is not connected to an "+
+			"edge gateway: connect it, or name the gateway in spec.endpoint.edgeGateway.gateway", s.home.network.Name), nil
+	}
+	now := s.now()
+	recorded, _ := edgeendpoint.Of(s.read)
+	plan, out, err := s.reconciler.Endpoints.Ensure(ctx, edgeendpoint.Request{
+		Client:  s.reconciler.Client,
+		Session: s.session,
+		Cluster: c,
+		Owner:   s.cluster,
+		Gateway: gateway,
+		Family:  familyOf(s.home.network),
+		Wake:    s.wake,
+		Now:     now,
+	}, recorded == gateway && s.read.Spec.InfraID != "")
+	if err != nil {
+		return out, err
+	}
+	if len(plan.Status.Objects) > 0 || len(plan.Steps) > 0 && len(plan.Refusals) == 0 {
+		identify(c, s.home)
+		recordEndpoint(c, gateway, plan.Intent)
+	}
+	if out != phases.Done {
+		return out, nil
+	}
+	publishEndpoint(s.reconciler.Recorder, c, plan)
+	s.requeueAfter = edgeendpoint.UntilCheck(now, gateway, c.UID)
+	return phases.Done, nil
+}
+
+// familyOf returns the family of a network's first subnet.
+func familyOf(network vcd.Network) lb.Family {
+	if len(network.Subnets) == 0 {
+		return lb.IPv4
+	}
+	return lb.FamilyOf(network.Subnets[0].Prefix.Addr())
+}
+
+// recordEndpoint stores, before anything is created, the gateway that the endpoint is on, and the addresses that it
+// takes. What was lost is stored again.
+func recordEndpoint(c *infrav1.VCDCluster, gateway string, addresses []netip.Addr) {
+	notes.Set(c, infrav1.EndpointGatewayAnnotation, gateway)
+	if len(addresses) == 0 {
+		return
+	}
+	texts := make([]string, len(addresses))
+	for i, a := range addresses {
+		texts[i] = a.String()
+	}
+	notes.Set(c, infrav1.EndpointAddressesAnnotation, strings.Join(texts, ","))
+}
+
+// publishEndpoint makes the address of a complete endpoint that of the cluster.
+func publishEndpoint(r events.EventRecorder, c *infrav1.VCDCluster, plan lb.Plan) {
+	if len(plan.Unused) > 0 {
+		delete(c.Annotations, infrav1.EndpointAddressesAnnotation)
+	}
+	spec := &c.Spec.ControlPlaneEndpoint
+	if spec.IsValid() || len(plan.Status.Addresses) == 0 {
+		return
+	}
+	*spec = clusterv1.APIEndpoint{
+		Host: cmp.Or(spec.Host, plan.Status.Addresses[0].String()),
+		Port: edgeendpoint.Port(c),
+	}
+	endpointKnown(r, c)
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileKubeVIP finds the virtual IPs that kube-vip announces from the control planes, checks them, and writes what
+// nodes need to announce them.
+func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	found, out, err := checkedHosts(ctx, s)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	config, out, err := kubeVIPConfig(ctx, s.reconciler.Live, c, found.names)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	data, err := kubevip.Render(config)
+	if err != nil {
+		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP",
+			err), nil
+	}
+	secret := s.nodeSecret(kubeVIPSuffix, "kube-vip's manifest")
+	secret.Creating = func(ctx context.Context) error {
+		return warnOfSpoofGuard(ctx, s.session, s.reconciler.Recorder, c, s.home.network.Ref)
+	}
+	if out, err := secret.Write(ctx, data); err != nil || out != phases.Done {
+		return out, err
+	}
+	if config.Mode == kubevip.DaemonSet {
+		manifests := s.nodeSecret(daemonSetSuffix, "kube-vip's DaemonSet")
+		set := resourceset.Set{
+			Client:      s.reconciler.Client,
+			Owner:       c,
+			Cluster:     s.cluster,
+			Label:       infrav1.KubeVIPLabel,
+			WatchFilter: s.reconciler.WatchFilterValue,
+		}
+		if out, err := writeDaemonSet(ctx, config, manifests, set); err != nil || out != phases.Done {
+			return out, err
+		}
+	}
+	publishVirtualIPs(s.reconciler.Recorder, c, config)
+	return found.warning, nil
+}
+
+// checkedHosts returns hosts that can be the endpoint.
+func checkedHosts(ctx context.Context, s *scope) (hosts, phases.Outcome, error) {
+	c := s.vcdCluster
+	r := s.reconciler
+	if out, err := virtualip.Apart(ctx, r.Client, c, s.cluster.Name, s.home.network.Ref); err != nil ||
+		out != phases.Done {
+		return hosts{}, out, err
+	}
+	found, out, err := findHosts(ctx, s.claims(), c, s.now())
+	if err != nil || out != phases.Done {
+		return hosts{}, out, err
+	}
+	addresses := virtualip.Addresses(found.names)
+	if len(addresses) == 0 && !ownership.Established(c) { // Cluster API reports what does not resolve later.
+		if addresses, out = virtualip.Resolve(ctx, r.Lookup, found.names[0]); out != phases.Done {
+			return hosts{}, out, nil
+		}
+	}
+	if out := virtualip.Fit(c, s.home.network, addresses); out != phases.Done {
+		s.forgetNetwork() // The address may be taken out of its pool.
+		return hosts{}, out, nil
+	}
+	if ownership.Established(c) {
+		return found, phases.Done, nil // Its own nodes may have the addresses.
+	}
+	out, err = virtualip.TakenByCluster(ctx, r.Client, c, s.home.network, addresses)
+	if err == nil && out == phases.Done {
+		out, err = virtualip.TakenByHost(ctx, s.session, c, s.home.network, addresses)
+	}
+	return found, out, err
+}
+
+// findHosts returns the addresses of the endpoint, or its name. The first is the one that is set already, else the one
+// that the spec asks for.
+func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Outcome,
+	error,
+) {
+	kube := virtualip.KubeVIP(c)
+	set := c.Spec.ControlPlaneEndpoint.Host
+	switch {
+	case len(kube.Addresses) > 0:
+		return hosts{names: kube.Addresses}, phases.Done, nil
+	case len(kube.PoolRefs) > 0:
+		return claimHosts(ctx, claims, c, now)
+	case set != "":
+		return hosts{names: []string{set}}, phases.Done, nil
+	case kube.DNSName != "":
+		return hosts{names: []string{kube.DNSName}}, phases.Done, nil
+	}
+	return hosts{}, phases.Stop(infrav1.EndpointMissingReason,
+		"The endpoint is not specified: set addresses, poolRefs or dnsName in spec.endpoint.kubeVIP"), nil
+}
+
+// kubeVIPConfig returns what differs between clusters.
+func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluster, hosts []string) (kubevip.Config,
+	phases.Outcome, error,
+) {
+	kube := virtualip.KubeVIP(c)
+	bgp, out, err := bgpOf(ctx, live, c.Namespace, kube.BGP)
+	return kubevip.Config{
+		Mode:       kubevip.Mode(kube.Mode),
+		Addresses:  hosts,
+		Interface:  kube.Interface,
+		Image:      kube.Image,
+		BGP:        bgp,
+		Port:       cmp.Or(c.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
+		DynamicDNS: kube.DNSName == hosts[0],
+	}, out, err
+}
+
+// bgpOf returns how the addresses are announced to routers; nil: by ARP.
+func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPBGP) (*kubevip.BGP,
+	phases.Outcome, error,
+) {
+	if spec == nil {
+		return nil, phases.Done, nil
+	}
+	bgp := &kubevip.BGP{
+		AS:              uint32(spec.ASNumber), //nolint:gosec // at most 32 bits, by the schema
+		RouterInterface: spec.RouterInterface,
+		SourceInterface: spec.SourceInterface,
+	}
+	for i := range spec.Peers {
+		peer, out, err := peerOf(ctx, live, namespace, &spec.Peers[i])
+		if err != nil || out != phases.Done {
+			return nil, out, err
+		}
+		bgp.Peers = append(bgp.Peers, peer)
+	}
+	return bgp, phases.Done, nil
+}
+
+// peerOf returns a router, with its password from the Secret. An empty value is none.
+func peerOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPPeer) (kubevip.Peer,
+	phases.Outcome, error,
+) {
+	address, _ := netip.ParseAddr(spec.Address) // What is none is refused with the manifest.
+	peer := kubevip.Peer{
+		Address:  address,
+		AS:       uint32(spec.ASNumber), //nolint:gosec // at most 32 bits, by the schema
+		MultiHop: ptr.Deref(spec.MultiHop, false),
+	}
+	ref := spec.PasswordSecretRef
+	if ref == nil {
+		return peer, phases.Done, nil
+	}
+	secret := &corev1.Secret{}
+	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, secret)
+	if client.IgnoreNotFound(err) != nil {
+		return peer, phases.Done, fmt.Errorf("getting Secret %s: %w", ref.Name, err)
+	}
+	key := cmp.Or(ref.Key, infrav1.SecretPassword)
+	password, found := secret.Data[key]
+	peer.Password = string(password)
+	if apierrors.IsNotFound(err) || !found {
+		return peer, phases.Fail(session.RemedyPoll, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s "+
+			"is not in key %s of Secret %s: create it, or correct spec.endpoint.kubeVIP.bgp.peers", spec.Address, key,
+			ref.Name), nil
+	}
+	return peer, phases.Done, nil
+}
+
+// namesPassword reports whether a cluster has the password of a BGP peer in a Secret.
+func namesPassword(c *infrav1.VCDCluster, secret string) bool {
+	kube := c.Spec.Endpoint.KubeVIP
+	if kube == nil || kube.BGP == nil {
+		return false
+	}
+	for _, peer := range kube.BGP.Peers {
+		if peer.PasswordSecretRef != nil && peer.PasswordSecretRef.Name == secret {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// kubeVIPSuffix follows the name of the Cluster in the name of the Secret with kube-vip's manifest, which templates
+	// of control planes name.
+	kubeVIPSuffix = "-kube-vip"
+	// daemonSetSuffix follows it in the names of the Secret with kube-vip's DaemonSet and of its ClusterResourceSet.
+	daemonSetSuffix = kubeVIPSuffix + "-daemonset"
+)
+
+// warnOfSpoofGuard records that the network of a cluster has a SpoofGuard profile, if it has one.
+func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRecorder, c *infrav1.VCDCluster,
+	network vcd.Ref,
+) error {
+	profile, err := in.SpoofGuard(ctx, network)
+	if err == nil && profile != "" {
+		vipMayBeFiltered(r, c, network.Name, profile)
+	}
+	return err
+}
+
+// writeDaemonSet has Cluster API apply kube-vip's DaemonSet, which a Secret holds for the set.
+func writeDaemonSet(ctx context.Context, config kubevip.Config, secret nodesecret.Secret, set resourceset.Set) (
+	phases.Outcome, error,
+) {
+	objects, err := kubevip.Objects(config)
+	if err != nil {
+		return phases.Done, fmt.Errorf("rendering kube-vip's DaemonSet: %w", err)
+	}
+	manifests, err := addons.Marshal(objects)
+	if err != nil {
+		return phases.Done, err
+	}
+	secret.Type = addonsv1.ClusterResourceSetSecretType
+	if out, err := secret.Write(ctx, map[string][]byte{resourceset.ManifestsKey: manifests}); err != nil ||
+		out != phases.Done {
+		return out, err
+	}
+	out, err := set.Create(ctx, daemonSetSuffix, addonsv1.ClusterResourceSetStrategyReconcile)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	return phases.Done, set.Select(ctx, true)
+}
+
+// publishVirtualIPs stores the endpoint, and the addresses of it that are known.
+func publishVirtualIPs(r events.EventRecorder, c *infrav1.VCDCluster, config kubevip.Config) {
+	hosts := config.Addresses
+	c.Status.VirtualIPs = nil
+	if _, err := netip.ParseAddr(hosts[0]); err == nil {
+		c.Status.VirtualIPs = hosts
+	}
+	if c.Spec.InfraID != "" {
+		recordVirtualIPs(c)
+	}
+	if !c.Spec.ControlPlaneEndpoint.IsValid() {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: hosts[0], Port: config.Port}
+		endpointKnown(r, c)
+	}
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+)
+
+// reconcileFailureDomains reports whether there are zones that machines can go into.
+func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, error) {
+	found := &s.failureDomains
+	if err := findFailureDomains(ctx, s.reconciler.Client, s.vcdCluster, found); err != nil {
+		return phases.Done, err
+	}
+	if found.waits(s.vcdCluster) {
+		return phases.Wait(session.TaskPoll, infrav1.NoFailureDomainReason,
+			"Waiting for VCDDeploymentZones to be validated: %s", phases.Few(found.pending)), nil
+	}
+	if !slices.ContainsFunc(found.usable, placement.Zone.ControlPlane) {
+		out := phases.Fail(session.RemedyPoll, infrav1.NoFailureDomainReason, "%s", found.problem())
+		if found.unseen {
+			out = out.NoAccess() // What VCD does not show may be there.
+		}
+		return out, nil
+	}
+	return phases.Done, nil
+}

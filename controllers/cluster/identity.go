@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// reconcileIdentityReady logs in, unless the cluster was never ready and would work under the id of another.
+func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	if out, err := ownership.Refuse(ctx, s.reconciler.Client, c); err != nil || out != phases.Done {
+		return out, err
+	}
+	opened, out, err := s.login.open(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.session = opened
+	if c.Annotations[infrav1.CredentialsAcceptedAnnotation] != opened.Version {
+		notes.Set(c, infrav1.CredentialsAcceptedAnnotation, opened.Version)
+	}
+	return phases.Done, nil
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"time"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// homeAge is how long the home of a cluster that is ready is cached, give or take a tenth. Its machines show
+// sooner if something is wrong.
+const homeAge = time.Hour
+
+// reconcileNetwork finds the VDC and the network.
+func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	r := s.reconciler
+	if err := findFailureDomains(ctx, r.Client, c, &s.failureDomains); err != nil {
+		return phases.Done, err
+	}
+	if cached := *r.homes.Of(c.UID); cached.isCurrent(c, s.session.Machines, s.now()) {
+		s.home = cached
+		recordGateway(r.Recorder, c, cached.network.EdgeGateway)
+		return phases.Done, nil
+	}
+	vdc, network, out, err := findHome(ctx, s.session, candidates(c, s.failureDomains.usable))
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	s.home = home{
+		vdc:        vdc,
+		network:    network,
+		by:         s.session.Machines,
+		generation: c.Generation,
+		until:      s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID))),
+	}
+	recordGateway(r.Recorder, c, network.EdgeGateway)
+	if recorded := placement.RecordedVDC(c); recorded == "" || recorded == vdc.ID || c.Status.OVDC == nil {
+		c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
+		c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: network.Name, ID: network.ID}
+	}
+	*r.homes.Of(c.UID) = s.home
+	if ownership.Established(c) {
+		recordHome(c, s.home)
+	}
+	return phases.Done, nil
+}
+
+// A candidate is a VDC and a network in which load balancers of the cluster may be.
+type candidate struct{ vdc, network string }
+
+// candidates are that which a cluster names, or was recorded for it, and those of its usable zones: the ones for control
+// planes first.
+func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
+	var found []candidate
+	if vdc, network := placement.VDCName(c), placement.NetworkName(c); vdc != "" && network != "" {
+		found = append(found, candidate{vdc, network})
+	}
+	for _, forControlPlanes := range []bool{true, false} {
+		for _, z := range usable {
+			network := c.Spec.OVDCNetwork
+			if network == "" && len(z.Status.Networks) > 0 {
+				network = z.Status.Networks[0].ID
+			}
+			if z.ControlPlane() == forControlPlanes && z.Status.OVDC != nil && network != "" {
+				found = append(found, candidate{z.Status.OVDC.ID, network})
+			}
+		}
+	}
+	return found
+}
+
+// findHome finds the VDC and network of a cluster. One that is in zones has that of the first; when that is lost, the
+// checks of its endpoint go on with another.
+func findHome(ctx context.Context, in *session.Session, all []candidate) (vdc vcd.VDC, network vcd.Network,
+	first phases.Outcome, err error,
+) {
+	if len(all) == 0 {
+		return vdc, network, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
+			"Neither the VCDCluster nor a zone for control planes names a network: set spec.ovdcNetwork, or "+
+				"spec.placementConstraint.networks of the VCDDeploymentZones"), nil
+	}
+	for _, at := range all {
+		var out phases.Outcome
+		if vdc, network, out, err = at.find(ctx, in); err != nil || out == phases.Done {
+			return vdc, network, phases.Done, err
+		}
+		if first == phases.Done {
+			first = out
+		}
+	}
+	return vdc, network, first, nil
+}
+
+// find finds both. What VCD does not show may be there, and hidden from the user.
+func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd.Network, phases.Outcome, error) {
+	vdc, err := in.FindVDC(ctx, at.vdc)
+	if err != nil {
+		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
+			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
+				"now, remove annotation "+infrav1.OVDCIDAnnotation)
+		return vdc, vcd.Network{}, out.NoAccess(), err
+	}
+	network, err := in.FindNetwork(ctx, vdc, at.network)
+	if err != nil {
+		out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
+			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
+				"name now, remove annotation "+infrav1.OVDCNetworkIDAnnotation)
+		return vdc, network, out.NoAccess(), err
+	}
+	return vdc, network, phases.Done, nil
+}

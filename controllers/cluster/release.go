@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
+func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
+	c := s.vcdCluster
+	r := s.reconciler
+	all, err := ownership.Duplicates(ctx, r.Client, c)
+	if err != nil {
+		return phases.Done, err
+	}
+	claims := s.claims()
+	if len(all) > 0 {
+		claims.ID = "" // The addresses of a copy's original, which has its id, stay.
+	}
+	if err := freeAddresses(ctx, claims, c); err != nil {
+		return phases.Done, err
+	}
+	if len(all) > 0 {
+		leftToDuplicate(r.Recorder, c)
+	} else if disks := remainingDisks(ctx, s.places(), c); len(disks) > 0 {
+		disksLeft(r.Recorder, c, disks)
+	}
+	r.Drivers.Forget(s.cluster)
+	r.purges.Drop(c.UID)
+	r.endpoints.Drop(c.UID)
+	r.Endpoints.Forget(c.UID)
+	r.homes.Drop(c.UID)
+	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
+	return phases.Done, nil
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// A scope holds the inputs of one reconcile of a VCDCluster, and the facts that its phases find. Only phases have it:
+// they pass what it holds to their steps, and store what these return.
+type scope struct {
+	reconciler *Reconciler
+	vcdCluster *infrav1.VCDCluster
+	read       *infrav1.VCDCluster // as the pass found it
+	cluster    *clusterv1.Cluster  // nil: deleted
+	store      *store
+	login      *login
+	wake       func() // starts another reconcile
+	now        func() time.Time
+
+	session        *session.Session // set by reconcileIdentityReady
+	failureDomains failureDomains   // set by reconcileFailureDomains or reconcileNetwork, whichever is first
+	home           home             // set by reconcileNetwork
+	requeueAfter   time.Duration    // although all is complete; zero: not needed; set by reconcileEndpoint
+	vAppsGone      bool             // all vApps are proved gone; set by deleteVApp
+}
+
+// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if c is managed
+// externally.
+func newScope(ctx context.Context, r *Reconciler, c *infrav1.VCDCluster) (*scope, error) {
+	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
+		return nil, nil // Not ours.
+	}
+	if !c.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(c, infrav1.ClusterFinalizer) {
+		return nil, nil // Released: its runtime defined entity is deleted last.
+	}
+	cluster, err := session.OwnerCluster(ctx, r.Client, c)
+	if err != nil {
+		return nil, err
+	}
+	if cluster == nil && c.DeletionTimestamp.IsZero() {
+		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.
+	}
+	s := &scope{
+		reconciler: r,
+		vcdCluster: c,
+		read:       c.DeepCopy(),
+		cluster:    cluster,
+		login: &login{
+			identities: r.Identities,
+			sessions:   r.Sessions,
+			vcdCluster: c,
+		},
+		wake: r.wakeUps.ForObject(c),
+		now:  r.Now,
+	}
+	s.store = &store{
+		client:     r.Client,
+		vcdCluster: c,
+		read:       s.read,
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	return s, nil
+}
+
+// Established reports whether the cluster was complete once. Machines and load balancers of such a cluster work on
+// while VCD cannot be asked.
+func (s *scope) Established() bool {
+	return s.vcdCluster.DeletionTimestamp.IsZero() && ownership.Established(s.vcdCluster)
+}
+
+// clusterName returns the name of the Cluster, also after it is gone.
+func (s *scope) clusterName() string { return session.ClusterName(s.vcdCluster, s.cluster) }
+
+// forgetNetwork has the next pass read the network again: what keeps it from being used may be corrected in VCD.
+func (s *scope) forgetNetwork() {
+	s.session.ForgetNetwork(s.home.vdc, s.home.network.Ref)
+	s.reconciler.homes.Drop(s.vcdCluster.UID)
+}
+
+// claims returns the addresses that the VCDCluster claims. Its id is its UID until it is complete.
+func (s *scope) claims() ipam.Claims {
+	return ipam.Claims{
+		Client:  s.reconciler.Client,
+		Live:    s.reconciler.Live,
+		Owner:   s.vcdCluster,
+		ID:      cmp.Or(s.vcdCluster.Spec.InfraID, string(s.vcdCluster.UID)),
+		Cluster: s.clusterName(),
+	}
+}
+
+// nodeSecret returns the Secret of the cluster whose name ends with suffix.
+func (s *scope) nodeSecret(suffix, holds string) nodesecret.Secret {
+	return nodesecret.Secret{
+		Client:  s.reconciler.Client,
+		Live:    s.reconciler.Live,
+		Owner:   s.vcdCluster,
+		Cluster: s.cluster.Name,
+		Suffix:  suffix,
+		Holds:   holds,
+	}
+}
+
+// places returns where the cluster has, or may have, vApps.
+func (s *scope) places() places {
+	return places{
+		reader:      s.reconciler.Client,
+		login:       s.login,
+		vcdCluster:  s.vcdCluster,
+		clusterName: s.clusterName(),
+	}
+}
+
+// A login logs in with the identity of a cluster, once per pass.
+type login struct {
+	identities session.Identities
+	sessions   session.Opener
+	vcdCluster *infrav1.VCDCluster
+
+	opened *session.Session // set by open
+}
+
+// open logs in, or says why that is not possible.
+func (l *login) open(ctx context.Context) (*session.Session, phases.Outcome, error) {
+	if l.opened != nil {
+		return l.opened, phases.Done, nil
+	}
+	opened, out, err := l.identities.Open(ctx, l.sessions, l.vcdCluster)
+	l.opened = opened
+	return opened, out, err
+}
+
+// openZone logs in with the identity of a zone, or says why that is not possible.
+func (l *login) openZone(ctx context.Context, z *infrav1.VCDDeploymentZone) (*session.Session, phases.Outcome, error) {
+	return l.identities.OpenZone(ctx, l.sessions, z)
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package balancers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// An attempt removes load balancers once, from all gateways.
+type attempt struct {
+	purge    *Purge
+	on       Gateways
+	driver   *edge.Driver
+	options  edge.PurgeOptions
+	endpoint bool
+	now      func() time.Time
+	note     func(context.Context, time.Time) error // records a removal on the VCDCluster
+}
+
+func newAttempt(p *Purge, r Request, on Gateways) *attempt {
+	a := &attempt{
+		purge:    p,
+		on:       on,
+		driver:   on.Session.Balancers(),
+		endpoint: r.Endpoint,
+		now:      r.Now,
+		note:     removalNote(r.Client, r.Cluster),
+	}
+	a.options = edge.PurgeOptions{
+		Cluster: r.Cluster.Spec.InfraID,
+		NAT:     usesNAT(r.Cluster),
+		Only:    func(o lb.Owner) bool { return o.IsEndpoint() == r.Endpoint },
+		Before:  a.before,
+	}
+	return a
+}
+
+// run clears the gateways: one that fails does not keep the others from being cleared. A refusal counts only if nothing
+// else failed.
+func (a *attempt) run(ctx context.Context) {
+	refused := a.on.Lost
+	failed := error(nil)
+	for _, id := range a.on.IDs {
+		if err := a.clear(ctx, id); errors.Is(err, lb.ErrRefused) {
+			refused = errors.Join(refused, err)
+		} else {
+			failed = errors.Join(failed, err)
+		}
+	}
+	a.purge.mu.Lock()
+	defer a.purge.mu.Unlock()
+	a.purge.running = false
+	a.purge.err = cmp.Or(failed, refused)
+	a.purge.retry = a.now().Add(retryAfter(a.purge.err))
+}
+
+// clear removes what is on a gateway. If that is proved gone, it removes what is not on it.
+func (a *attempt) clear(ctx context.Context, id string) error {
+	options := a.options
+	err := a.driver.Purge(ctx, id, options)
+	if !errors.Is(err, lb.ErrRefused) || a.on.VDC.ID == "" || id == a.on.Connected {
+		return err
+	}
+	seen, lookErr := a.on.Session.LostGateway(ctx, a.on.VDC, id)
+	if lookErr != nil {
+		return fmt.Errorf("%w: %w", lb.ErrUnknown, lookErr)
+	}
+	now := a.now()
+	verdict := gone.Decide(now, gone.Subject{
+		Missing:  gone.Missing{Since: a.purge.missing[id]},
+		Evidence: gone.Evidence(seen),
+	}, nil)
+	switch {
+	case !verdict.Counts:
+		delete(a.purge.missing, id)
+		return err
+	case a.purge.missing[id].IsZero():
+		a.purge.missing[id] = now
+	}
+	if verdict.State != gone.Gone {
+		return fmt.Errorf("%w: edge gateway %s is not shown: %s", lb.ErrRefused, id, verdict.Reason)
+	}
+	options.Gone = true
+	return a.driver.Purge(ctx, id, options)
+}
+
+// before records that a step is about to run: first on the VCDCluster, so that another manager knows that something was
+// removed.
+func (a *attempt) before(ctx context.Context, owner lb.Owner, step lb.Step) error {
+	ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service",
+		owner.String())
+	p := a.purge
+	at := a.now()
+	if !a.endpoint && at.Sub(p.noted) >= noteInterval { // only the running attempt uses it
+		if err := a.note(ctx, at); err != nil {
+			return err
+		}
+		p.noted = at
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step = step.String()
+	p.removal = at
+	p.removed = append(p.removed, string(step.Kind)+" "+step.Name)
+	return nil
+}
+
+// usesNAT reports whether load balancers of a cluster may be behind DNAT rules.
+func usesNAT(c *infrav1.VCDCluster) bool {
+	spec := c.Spec.LoadBalancer
+	var inherited struct{ OneArm string }
+	note := c.Annotations[infrav1.CloudProviderInheritedAnnotation]
+	unreadable := note != "" && json.Unmarshal([]byte(note), &inherited) != nil
+	endpoint := c.Spec.Endpoint.EdgeGateway
+	return endpoint != nil && endpoint.OneArm != nil || spec.OneArm != nil || inherited.OneArm != "" || unreadable ||
+		slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
+}

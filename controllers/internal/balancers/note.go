@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package balancers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+)
+
+// noteInterval is how often the VCDCluster records a removal: the last one may be that much later than it says.
+const noteInterval = Afterlife / 4
+
+// notedRemoval returns when a manager last removed a load balancer of a cluster, at the latest; zero: none did. An
+// annotation that cannot be read, or whose time is still to come, may be from just now.
+func notedRemoval(c *infrav1.VCDCluster, now time.Time) time.Time {
+	text := c.Annotations[infrav1.LoadBalancersRemovedAnnotation]
+	if text == "" {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if latest := at.Add(noteInterval); err == nil && latest.Before(now) {
+		return latest
+	}
+	return now
+}
+
+// removalNote returns a function that records on the VCDCluster when a load balancer is removed. It runs beside
+// reconciles, so it shares no object with them.
+func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, time.Time) error {
+	uid := c.UID
+	namespace := c.Namespace
+	name := c.Name
+	return func(ctx context.Context, at time.Time) error {
+		note, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": uid,
+			"annotations": map[string]any{infrav1.LoadBalancersRemovedAnnotation: at.UTC().Format(
+				time.RFC3339Nano)},
+		}})
+		if err != nil {
+			return fmt.Errorf("%w: noting a removal: %w", lb.ErrUnknown, err)
+		}
+		noted := &infrav1.VCDCluster{}
+		noted.Namespace = namespace
+		noted.Name = name
+		if err := to.Patch(ctx, noted, client.RawPatch(types.MergePatchType, note)); err != nil {
+			return fmt.Errorf("%w: noting on VCDCluster %s that load balancers are removed: %w", lb.ErrUnknown, name,
+				err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package balancers removes the load balancers of a VCDCluster that is deleted from edge gateways. The removal runs
+// beside reconciles, which report its progress. It ends when nothing is left, or when a person leaves the rest; never
+// because it takes long.
+package balancers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+const (
+	// attemptTimeout bounds one attempt to remove the load balancers of a cluster. The next one finds what is left.
+	attemptTimeout = 10 * time.Minute
+	// Afterlife is how long a cloud controller manager may still work when the API server of its cluster is gone: it
+	// ends when it could not renew its lease for ten seconds, and no other can acquire it. The API server goes with the
+	// control plane, so before the VCDCluster.
+	Afterlife = 20 * time.Second
+)
+
+// A Request says what is removed for which cluster. All requests to one [Purge] are for the same.
+type Request struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	Cluster  *infrav1.VCDCluster
+	// Endpoint selects the load balancer of the control-plane endpoint, which no cloud controller manager writes. If it
+	// is not set, those of Services are removed.
+	Endpoint bool
+	// Wake starts another reconcile.
+	Wake func()
+	Now  func() time.Time
+}
+
+// A Purge is the removal of load balancers of one cluster. The zero value is one that has not begun. It is safe for
+// concurrent use.
+type Purge struct {
+	mu        sync.Mutex
+	begun     bool
+	attempted time.Time // the last attempt
+	removal   time.Time // when something was last removed, by any manager; zero: never
+	noted     time.Time // the last removal that this process recorded on the VCDCluster; zero: none
+	running   bool
+	listed    bool     // what a person leaves
+	over      bool     // nothing is left, or a person leaves it
+	step      string   // the last one
+	removed   []string // by all attempts
+	remains   []string // that a person leaves
+	err       error    // of the last attempt
+	retry     time.Time
+
+	missing map[string]time.Time // gateways that are not shown, since when; only the running attempt uses it
+}
+
+// begin continues the removal of a former manager.
+func (p *Purge) begin(r Request) {
+	if p.begun {
+		return
+	}
+	p.begun = true
+	p.missing = map[string]time.Time{}
+	if !r.Endpoint {
+		p.removal = notedRemoval(r.Cluster, r.Now())
+	}
+}
+
+// Proceed reports the progress of the removal, and starts an attempt if one is due.
+func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin(r)
+	now := r.Now()
+	switch {
+	case p.over:
+		return phases.Done
+	case p.running:
+		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+			"Removing load balancers of the cluster from %s: %s", on.Name, p.step)
+	case p.retry.IsZero():
+	case p.isComplete(r):
+		p.over = true
+		if len(p.removed) > 0 {
+			deleted(r.Recorder, r.Cluster, on.Name, p.removed)
+		}
+		return phases.Done
+	case errors.Is(p.err, lb.ErrRefused) && p.mayBeLeft(r):
+		p.over = true
+		left(r.Recorder, r.Cluster, fmt.Sprintf("%s may not be read: %v", on.Name, p.err))
+		return phases.Done
+	case now.Before(p.retry):
+		return problem(p.err, on, p.retry.Sub(now))
+	}
+	p.attempted = now
+	p.step = "listing them"
+	p.running = true
+	a := newAttempt(p, r, on)
+	beside(ctx, r.Wake, a.run)
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Listing load balancers of the cluster on %s",
+		on.Name)
+}
+
+// isComplete reports whether the last attempt found nothing, at a time when nothing could be created any more.
+func (p *Purge) isComplete(r Request) bool {
+	return p.err == nil && (r.Endpoint || p.removal.IsZero() || p.attempted.Sub(p.removal) >= Afterlife)
+}
+
+// mayBeLeft reports whether a refusal ends the removal. With mode None, or if the provider never installed a cloud
+// controller manager that creates load balancers, the user needs no right to see gateways. Once a load balancer was
+// found and its removal began, the rest is waited for.
+func (p *Purge) mayBeLeft(r Request) bool {
+	switch {
+	case r.Endpoint:
+		return false
+	case r.Cluster.Spec.CloudProvider.Mode == infrav1.CloudProviderNone:
+		return true
+	}
+	return p.removal.IsZero() && !areAllowed(r.Cluster)
+}
+
+// areAllowed reports whether the cloud controller manager of a cluster creates load balancers, or ever did.
+func areAllowed(c *infrav1.VCDCluster) bool {
+	managed := c.Spec.CloudProvider.Mode == infrav1.CloudProviderManaged || c.Spec.CloudProvider.Mode == ""
+	return c.Annotations[infrav1.LoadBalancersAllowedAnnotation] != "" ||
+		managed && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
+}
+
+// beside runs something beside reconciles. Its end wakes the cluster.
+func beside(ctx context.Context, wake func(), run func(context.Context)) {
+	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+	go func() {
+		defer wake()
+		defer cancel()
+		run(work)
+	}()
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package balancers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// IsOver reports whether nothing is left, or a person leaves what is.
+func (p *Purge) IsOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// Leave ends the removal, as a person wishes, with an event; where says what may be left.
+func (p *Purge) Leave(r Request, where string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin(r)
+	p.over = true
+	left(r.Recorder, r.Cluster, where)
+}
+
+// LeaveListed ends the removal, as a person wishes, with an event that lists what is left. It lists once, beside
+// reconciles.
+func (p *Purge) LeaveListed(ctx context.Context, r Request, on Gateways) phases.Outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin(r)
+	switch {
+	case p.running:
+		return listing(on)
+	case !p.listed:
+		p.listed = true
+		p.running = true
+		cluster := r.Cluster.Spec.InfraID
+		driver := on.Session.Balancers()
+		beside(ctx, r.Wake, func(ctx context.Context) {
+			remains, err := remainsOn(ctx, driver, on, cluster)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.running = false
+			p.remains = remains
+			p.err = err
+		})
+		return listing(on)
+	}
+	p.over = true
+	if len(p.remains) > 0 || p.err != nil {
+		where := "on " + on.Name + ": " + strings.Join(p.remains, ", ")
+		if p.err != nil {
+			where += fmt.Sprintf(" (not all can be listed: %v)", p.err)
+		}
+		left(r.Recorder, r.Cluster, where)
+	}
+	return phases.Done
+}
+
+func listing(on Gateways) phases.Outcome {
+	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
+		"Listing load balancers of the cluster that are left on %s", on.Name)
+}
+
+// A lister lists what a cluster has on a gateway.
+type lister interface {
+	Remains(ctx context.Context, gateway, cluster string) ([]string, error)
+}
+
+// remainsOn lists what a cluster has on some gateways, as far as that is shown.
+func remainsOn(ctx context.Context, driver lister, on Gateways, cluster string) ([]string, error) {
+	all := []string{}
+	failed := on.Lost
+	for _, id := range on.IDs {
+		found, err := driver.Remains(ctx, id, cluster)
+		all = append(all, found...)
+		if failed == nil {
+			failed = err
+		}
+	}
+	return all, failed
+}

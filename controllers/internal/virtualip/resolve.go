@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualip
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// A Lookup resolves a name, as [net.Resolver.LookupNetIP] does.
+type Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
+// lookupTimeout is how long an answer of DNS is waited for.
+const lookupTimeout = 3 * time.Second
+
+// Resolve returns the IPv4 addresses of the name of an endpoint, or why there are none. kube-vip 0.9 does not start
+// while a name does not resolve, and Cluster API reaches the cluster by the name, too. Without a lookup it asks DNS.
+func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, phases.Outcome) {
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	found, err := lookup(ctx, "ip4", name)
+	var failed *net.DNSError
+	switch {
+	case err == nil && len(found) > 0:
+		for i := range found {
+			found[i] = found[i].Unmap()
+		}
+		return found, phases.Done
+	case err == nil, errors.As(err, &failed) && failed.IsNotFound:
+		return nil, phases.Fail(session.RemedyPoll, infrav1.NameUnresolvedReason, "DNS has no IPv4 address for %s: "+
+			"create the record with the address that the control plane gets; kube-vip and Cluster API need it from "+
+			"the start", name)
+	}
+	return nil, phases.Fail(session.RemedyPoll, infrav1.NameUnresolvedReason, "The manager cannot resolve %s: %v: "+
+		"check its DNS servers", name, lookupProblem(err))
+}
+
+// lookupProblem returns what is wrong with DNS, without the address of the server, which may change each time.
+func lookupProblem(err error) string {
+	var failed *net.DNSError
+	switch {
+	case errors.As(err, &failed) && failed.IsTimeout, errors.Is(err, context.DeadlineExceeded):
+		return "no answer"
+	case errors.As(err, &failed):
+		return failed.Err
+	}
+	return err.Error()
+}

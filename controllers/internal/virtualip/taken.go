@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package virtualip
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// TakenByCluster reports another cluster of this management cluster that has one of the addresses in the same network.
+// Of two that are new, the older one gets it.
+func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, network vcd.Network,
+	addresses []netip.Addr,
+) (phases.Outcome, error) {
+	list := &infrav1.VCDClusterList{}
+	if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID == c.UID || !Shares(c, other, network.ID) || !yields(c, other) {
+			continue
+		}
+		taken := Of(other)
+		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the virtual IP of %s in the same "+
+				"network: %s", addresses[at], session.NameFor(c, other), remedy(c)), nil
+		}
+	}
+	return phases.Done, nil
+}
+
+// yields reports whether a cluster, which is new, leaves an address to another.
+func yields(c, other *infrav1.VCDCluster) bool {
+	if ownership.Established(other) || other.CreationTimestamp.Before(&c.CreationTimestamp) {
+		return true
+	}
+	return other.CreationTimestamp.Equal(&c.CreationTimestamp) && other.UID < c.UID
+}
+
+// A hostLister lists what has an address in a network.
+type hostLister interface {
+	RecentHostsOn(ctx context.Context, network vcd.Ref) ([]vcd.HostAddress, error)
+}
+
+// TakenByHost reports something in VCD that has one of the addresses in the network. For a user who may not see what is
+// there, nothing has.
+func TakenByHost(ctx context.Context, in hostLister, c *infrav1.VCDCluster, network vcd.Network,
+	addresses []netip.Addr,
+) (phases.Outcome, error) {
+	hosts, err := in.RecentHostsOn(ctx, network.Ref)
+	if err != nil {
+		return phases.Done, err
+	}
+	for _, host := range hosts {
+		if slices.Contains(addresses, host.Address) {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the address of %s in network %s: %s",
+				host.Address, host.Host, network.Name, remedy(c)), nil
+		}
+	}
+	return phases.Done, nil
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// loads are machines, and what their sizes depend on.
+type loads struct {
+	machines  []Machines
+	templates map[string]vcd.Template
+	policies  map[string]vcd.Policy
+}
+
+// A load is what planned machines take of a VDC.
+type load struct {
+	vms, mhz, memoryMiB int64
+	diskMiB             map[string]int64 // by URN of the storage profile
+}
+
+// sum adds the machines up. One that has no size is as its template.
+func (l loads) sum(ctx context.Context, in *vcd.VDCs, at place) load {
+	sum := load{diskMiB: map[string]int64{}}
+	for _, m := range l.machines {
+		image := l.templates[m.image()]
+		policy := l.policies[m.Spec.SizingPolicy]
+		sum.vms += m.Count
+		sum.mhz += m.Count * or(policy.CPUs, image.CPUs) * at.capacity.VCPUMHz
+		sum.memoryMiB += m.Count * or(policy.MemoryMiB, image.MemoryMiB)
+		if profile, err := in.FindStorageProfile(ctx, at.vdc, m.Spec.StorageProfile); err == nil {
+			sum.diskMiB[profile.ID] += m.Count * max(image.DiskMiB, m.diskMiB())
+		}
+	}
+	return sum
+}
+
+func or(a, b int64) int64 {
+	if a > 0 {
+		return a
+	}
+	return b
+}
+
+// checkCapacity compares what planned machines take with what is left; without machines, whether anything is.
+func checkCapacity(at place, want load, hasMachines bool) findings {
+	var f findings
+	has := at.capacity
+	f.compare(has.VMs, want.vms, "delete VMs, or let the provider raise the VM quota of the VDC",
+		"VDC "+at.vdc.Name+" has room for %d VMs of %d, and %d are planned")
+	const smaller = "choose smaller sizing policies, or let the provider raise the "
+	f.compare(has.MemoryMiB, want.memoryMiB, smaller+"memory of the VDC",
+		"VDC "+at.vdc.Name+" has %d MiB of memory left of %d, and %d are planned")
+	f.compare(has.CPUMHz, want.mhz, smaller+"CPU of the VDC",
+		"VDC "+at.vdc.Name+" has %d MHz of CPU left of %d, and %d are planned")
+	for _, profile := range at.vdc.StorageProfiles {
+		wanted, planned := want.diskMiB[profile.ID]
+		if planned || profile.Default && !hasMachines {
+			f.compare(has.Storage[profile.ID], wanted, "use another storage profile, or let the provider raise its "+
+				"limit", "storage profile "+profile.Name+" has %d MiB left of %d, and %d are planned")
+		}
+	}
+	return f
+}
+
+// compare adds that less is left than is planned, or nothing at all.
+func (f *findings) compare(has vcd.Amount, want int64, remedy, format string) {
+	if free, limited := has.Free(); limited && free < max(want, 1) {
+		f.problem(remedy, format, free, has.Limit, want)
+	}
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// checkName looks for a foreign vApp with the name that the first vApp of the cluster gets.
+func checkName(ctx context.Context, in *vcd.VApps, vdc vcd.VDC, plan Plan) findings {
+	var f findings
+	c := plan.Cluster
+	if c == nil || c.Spec.VApp.Layout == infrav1.VAppPerMachine {
+		return f
+	}
+	name := plan.vAppName()
+	vApp, err := in.FindVApp(ctx, vdc, name)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return f
+	case err != nil:
+		f.unread(err, "looking up vApp "+name, "check again later")
+		return f
+	}
+	marker, marked := vcd.ParseMarker(vApp.Description)
+	if marked && c.Spec.InfraID != "" && marker.Cluster == c.Spec.InfraID {
+		return f
+	}
+	f.problem("set another name in spec.vApp.name of the VCDCluster, or rename the vApp",
+		"VDC %s has a vApp %s that is not the cluster's: it is never adopted", vdc.Name, name)
+	return f
+}
+
+// checkEntity checks that the type of the runtime defined entity of a cluster exists, and that the user may use it.
+func checkEntity(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, held heldRights) findings {
+	var f findings
+	if c == nil || c.Spec.RDE.Mode != infrav1.RDEProject {
+		return f
+	}
+	versions, err := in.Entities.TypeVersions(ctx, "vmware", "capvcdCluster")
+	switch {
+	case err != nil:
+		f.unread(err, "listing types of entities", "check again later")
+	case len(versions) == 0:
+		f.problem("let the provider register it and publish its rights, or set spec.rde.mode of the VCDCluster to None",
+			"the site has no type vmware:capvcdCluster, or hides it")
+	default:
+		for _, row := range rights.Table() {
+			if row.Need == rights.Entity && !held.has(row.Rights[0]) {
+				f.lacks(Problem, in.Org(), row, row.Rights[0])
+			}
+		}
+	}
+	return f
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// checkGateways checks the edge gateways that load balancers of a cluster are made on. Without a cluster, there may be
+// Services.
+func checkGateways(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, on networks) findings {
+	uses, f := usesOfServices(ctx, in.Gateways, c, on.gateways)
+	endpoint, found, ofEndpoint := useOfEndpoint(ctx, in.Gateways, c, on.byName)
+	f.join(ofEndpoint)
+	if found {
+		uses = append(uses, endpoint)
+	}
+	for _, u := range uses {
+		gateway, err := in.Gateways.Gateway(ctx, u.gateway.ID)
+		if err != nil {
+			f.unread(err, "reading edge gateway "+u.gateway.Name, "give the user the right to view edge gateways")
+			continue
+		}
+		f.join(checkGateway(ctx, in, gateway, u))
+	}
+	return f
+}
+
+// A use is what an edge gateway is for: Services, or the endpoint of the control plane.
+type use struct {
+	gateway  vcd.Ref
+	severity Severity // of what keeps load balancers from being made
+	field    string   // of the VCDCluster, with the settings below
+
+	engineGroup string
+	ipSpace     string
+	addresses   []string // that the endpoint is to have; none: any
+	mayHave     bool     // the endpoint may have them already
+}
+
+// usesOfServices returns the edge gateways of Services: those of the networks, and further ones.
+func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, ofNetworks []vcd.Ref) ([]use, findings) {
+	var f findings
+	if c != nil && !createsBalancers(c) {
+		return nil, f
+	}
+	of := use{severity: Warning, field: "spec.loadBalancer"}
+	if c != nil {
+		of.engineGroup = c.Spec.LoadBalancer.ServiceEngineGroup
+		of.ipSpace = c.Spec.LoadBalancer.IPSpace
+	}
+	var uses []use
+	for _, ref := range ofNetworks {
+		of.gateway = ref
+		uses = append(uses, of)
+	}
+	if c == nil {
+		return uses, f
+	}
+	for _, further := range c.Spec.LoadBalancer.Gateways {
+		if further.EdgeGateway == "" {
+			continue
+		}
+		found, err := in.FindGateway(ctx, further.EdgeGateway)
+		if err != nil {
+			f.unreadGateway(err, further.EdgeGateway, "spec.loadBalancer.gateways")
+			continue
+		}
+		of.gateway = found
+		of.ipSpace = further.IPSpace
+		uses = append(uses, of)
+	}
+	return uses, f
+}
+
+// useOfEndpoint returns the edge gateway of the endpoint, if it is on one that is found: its own, or that of the network
+// of the cluster.
+func useOfEndpoint(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, networks map[string]vcd.Network) (
+	of use, found bool, f findings,
+) {
+	if c == nil || c.Spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
+		return use{}, false, f
+	}
+	of = use{
+		gateway:  networks[c.Spec.OVDCNetwork].EdgeGateway,
+		severity: Problem,
+		field:    "spec.endpoint.edgeGateway",
+		mayHave:  c.Spec.InfraID != "",
+	}
+	if edge := c.Spec.Endpoint.EdgeGateway; edge != nil {
+		of.engineGroup = edge.ServiceEngineGroup
+		of.ipSpace = edge.IPSpace
+		of.addresses = edge.Addresses
+		if edge.Gateway != "" {
+			var err error
+			if of.gateway, err = in.FindGateway(ctx, edge.Gateway); err != nil {
+				f.unreadGateway(err, edge.Gateway, of.field+".gateway")
+			}
+			return of, err == nil, f
+		}
+	}
+	if of.gateway.ID == "" {
+		f.problem("set spec.endpoint.edgeGateway.gateway of the VCDCluster, or connect the network to an edge gateway",
+			"network %s is not connected to an edge gateway, which the endpoint needs", c.Spec.OVDCNetwork)
+		return of, false, f
+	}
+	return of, true, f
+}
+
+// unreadGateway adds that an edge gateway that a field names could not be read.
+func (f *findings) unreadGateway(err error, name, field string) {
+	f.unread(err, "looking up edge gateway "+name, "correct "+field+" of the VCDCluster")
+}
+
+// checkGateway checks that a gateway can have load balancers for a use.
+func checkGateway(ctx context.Context, in *vcd.Session, g vcd.Gateway, u use) findings {
+	var f findings
+	if g.Status == vcd.RealizationFailed {
+		f.problem("let the provider repair it", "VCD could not create edge gateway %s as it is configured", g.Name)
+		return f
+	}
+	settings, err := in.Balancers.Settings(ctx, g.ID)
+	switch {
+	case err != nil:
+		f.unread(err, "reading the load balancer of edge gateway "+g.Name, "give the user the right to view it")
+		return f
+	case !settings.Enabled && u.severity == Problem:
+		f.problem("let the provider enable NSX Advanced Load Balancer on it, or choose another spec.endpoint.type",
+			"edge gateway %s has no load balancer, which the endpoint needs", g.Name)
+		return f
+	case !settings.Enabled:
+		f.warn("let the provider enable NSX Advanced Load Balancer on it, or set "+
+			"spec.loadBalancer.mode of the VCDCluster to Disabled",
+			"edge gateway %s has no load balancer: Services of type LoadBalancer get no address", g.Name)
+		return f
+	}
+	f.join(checkEngines(ctx, in.Balancers, g, u))
+	if g.UsesIPSpaces {
+		f.join(checkSpaces(ctx, in.IPSpaces, g, u))
+	} else {
+		f.join(checkAddresses(ctx, in.Gateways, g, u))
+	}
+	return f
+}
+
+// checkEngines checks that a service engine group has room.
+func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) findings {
+	var f findings
+	groups, err := in.EngineGroups(ctx, g.ID)
+	if err != nil {
+		f.unread(err, "listing service engine groups of edge gateway "+g.Name, "give the user the right to view them")
+		return f
+	}
+	wished := u.engineGroup
+	if wished != "" {
+		groups = slices.DeleteFunc(groups, func(x vcd.EngineGroup) bool { return x.Name != wished && x.ID != wished })
+	}
+	switch {
+	case len(groups) == 0 && wished != "":
+		f.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or let the provider "+
+			"assign the group", "service engine group %q is not assigned to edge gateway %s", wished, g.Name)
+	case len(groups) == 0:
+		f.add(u.severity, "let the provider assign one", "edge gateway %s has no service engine group", g.Name)
+	case !slices.ContainsFunc(groups, func(x vcd.EngineGroup) bool { return x.Max == 0 || x.Deployed < x.Max }):
+		f.add(u.severity, "delete virtual services, or let the provider raise the limit or assign another group",
+			"service engine group %s of edge gateway %s has all of its %d virtual services", groups[0].Name, g.Name,
+			groups[0].Max)
+	}
+	return f
+}
+
+// checkAddresses checks that a gateway has an address for a load balancer, or that those that it is to have can be used.
+func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use) findings {
+	var f findings
+	used, err := in.UsedAddresses(ctx, g.ID)
+	if err != nil {
+		f.unread(err, "reading the used addresses of edge gateway "+g.Name, "give the user the right to view it")
+		return f
+	}
+	taken := map[netip.Addr]bool{}
+	for _, x := range used {
+		taken[x.Address] = true
+	}
+	var ranges []vcd.AddressRange
+	for _, uplink := range g.Uplinks {
+		for _, subnet := range uplink.Subnets {
+			ranges = append(ranges, subnet.Ranges...)
+		}
+	}
+	if len(u.addresses) > 0 {
+		return judgeRequested(g.Name, u, ranges, taken)
+	}
+	total, free := count(ranges, taken)
+	if free == 0 {
+		f.add(u.severity, "release addresses, or let the provider give the gateway more",
+			"edge gateway %s has no free address to outside of %d", g.Name, total)
+		return f
+	}
+	f.fact("%s has %d free addresses to outside", g.Name, free)
+	return f
+}
+
+// judgeRequested checks the addresses that the endpoint is to have. Those that are none were reported with the manifest.
+func judgeRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[netip.Addr]bool) findings {
+	var f findings
+	for _, text := range u.addresses {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		within := slices.ContainsFunc(ranges, func(r vcd.AddressRange) bool { return r.Contains(address) })
+		switch {
+		case !within:
+			f.add(u.severity, "correct "+u.field+".addresses of the VCDCluster, or let the provider give the gateway the "+
+				"address", "address %s of the endpoint is none of edge gateway %s", address, gateway)
+		case taken[address] && !u.mayHave:
+			f.add(u.severity, "choose another in "+u.field+".addresses of the VCDCluster, or release it",
+				"address %s of the endpoint is in use on edge gateway %s", address, gateway)
+		}
+	}
+	return f
+}
+
+// manyAddresses is enough to be sure that there is one.
+const manyAddresses = 1 << 12
+
+// count returns how many addresses are in ranges, and how many of them are not taken, up to a bound.
+func count(ranges []vcd.AddressRange, taken map[netip.Addr]bool) (total, free int) {
+	for _, r := range ranges {
+		for a := r.From; a.IsValid() && a.Compare(r.To) <= 0 && total < manyAddresses; a = a.Next() {
+			total++
+			if !taken[a] {
+				free++
+			}
+		}
+	}
+	return total, free
+}
+
+// checkSpaces checks the IP Spaces that a gateway has addresses from.
+func checkSpaces(ctx context.Context, in *vcd.IPSpaces, g vcd.Gateway, u use) findings {
+	var f findings
+	spaces, err := in.Suggestions(ctx, g.ID)
+	if err != nil {
+		f.unread(err, "listing IP Spaces of edge gateway "+g.Name, "give the user the rights on IP Spaces")
+		return f
+	}
+	wished := u.ipSpace
+	if wished != "" {
+		spaces = slices.DeleteFunc(spaces, func(x vcd.Suggestion) bool {
+			return x.Space.Name != wished && x.Space.ID != wished
+		})
+	}
+	if len(spaces) == 0 {
+		if wished != "" {
+			f.add(u.severity, "correct "+u.field+".ipSpace of the VCDCluster, or let the provider connect it",
+				"IP Space %q gives no addresses to edge gateway %s", wished, g.Name)
+			return f
+		}
+		f.add(u.severity, "let the provider connect one", "edge gateway %s has no IP Space", g.Name)
+		return f
+	}
+	left, f := anyLeft(ctx, in, spaces)
+	if !left {
+		f.add(u.severity, "release floating IPs, or let the provider raise the quota or add ranges",
+			"no IP Space of edge gateway %s has a floating IP left for the organization", g.Name)
+	}
+	return f
+}
+
+// anyLeft reports whether some IP Space has an address left, or cannot be read.
+func anyLeft(ctx context.Context, in *vcd.IPSpaces, spaces []vcd.Suggestion) (bool, findings) {
+	var f findings
+	for _, x := range spaces {
+		if len(x.Unused) > 0 {
+			return true, f
+		}
+		room, err := in.Room(ctx, x.Space.ID)
+		switch {
+		case errors.Is(err, vcd.ErrForbidden):
+			return true, f
+		case err != nil:
+			f.unread(err, "reading IP Space "+x.Space.Name, "give the user the rights on IP Spaces")
+			return true, f
+		case room > 0:
+			return true, f
+		}
+	}
+	return false, f
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+// checkManifest reports what contradicts itself in the manifest of a plan, and what cannot be checked of it.
+func checkManifest(plan Plan) findings {
+	var f findings
+	for _, problem := range append(plan.problems, plan.misplaced()...) {
+		f.problem("correct the manifest", "%s", problem)
+	}
+	for _, zone := range plan.apart {
+		f.warn("check its VDC by --vdc, as that identity",
+			"VCDDeploymentZone %s has another site, organization or identity than the VCDCluster", zone)
+	}
+	for _, patch := range plan.external {
+		f.warn("check manually what it changes",
+			"patch %s of the ClusterClass needs a runtime extension: doctor does not apply it", patch)
+	}
+	return f
+}

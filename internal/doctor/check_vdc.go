@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A place is a VDC, and how much it has room for.
+type place struct {
+	vdc      vcd.VDC
+	capacity vcd.Capacity
+}
+
+// findVDC finds the VDC of a plan.
+func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
+	var at place
+	var f findings
+	remedy := "correct " + plan.vdcField() + ", or share the VDC with the user"
+	if plan.spread() {
+		f.stops = true
+		if len(plan.apart) == 0 {
+			f.warn("add the VCDDeploymentZones and VCDFailureDomains to the manifest, or name each VDC: --vdc",
+				"the manifest has none of the zones that failureDomainSelector of the VCDCluster selects")
+		}
+		return at, f
+	}
+	name := plan.VDC
+	if name == "" {
+		all, err := in.List(ctx)
+		switch {
+		case err != nil:
+			f.unread(err, "listing VDCs", remedy)
+			return at, f
+		case len(all) == 0:
+			f.problem("share a VDC with the user", "the user is shown no VDC")
+			return at, f
+		case len(all) > 1:
+			f.problem("name one: --vdc, or -f with a manifest", "the user is shown several VDCs: %s",
+				strings.Join(names(all), ", "))
+			return at, f
+		}
+		name = all[0].ID
+	}
+	var err error
+	if at.vdc, err = in.FindVDC(ctx, name); err == nil {
+		at.capacity, err = in.Capacity(ctx, at.vdc)
+	}
+	switch {
+	case err != nil:
+		f.unread(err, "reading VDC "+name, remedy)
+	case !at.capacity.Enabled:
+		f.problem("let the provider enable it", "VDC %s is disabled: nothing is created in it", at.vdc.Name)
+	default:
+		f.fact("%s has %d VMs, fast provisioning: %t", at.vdc.Name, at.capacity.VMs.Used, at.vdc.FastProvisioning)
+	}
+	return at, f
+}
+
+func names(refs []vcd.Ref) []string {
+	all := make([]string, 0, len(refs))
+	for _, ref := range refs {
+		all = append(all, ref.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// checkStorage finds the storage profiles of machines. Without machines, it is the default one.
+func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Machines) findings {
+	var f findings
+	for _, name := range profiles(machines) {
+		if _, err := in.FindStorageProfile(ctx, vdc, name); err != nil {
+			remedy := "correct spec.storageProfile of the VCDMachineTemplate, or give the VDC the profile, enabled"
+			if name == "" {
+				remedy = "set spec.storageProfile of the VCDMachineTemplate, or give the VDC a default one, enabled"
+			}
+			f.unread(err, "looking up storage profile "+name, remedy)
+		}
+	}
+	return f
+}
+
+// profiles are the names of the storage profiles of machines; an empty one is the default.
+func profiles(machines []Machines) []string {
+	if len(machines) == 0 {
+		return []string{""}
+	}
+	var all []string
+	for _, m := range machines {
+		if !slices.Contains(all, m.Spec.StorageProfile) {
+			all = append(all, m.Spec.StorageProfile)
+		}
+	}
+	return all
+}
+
+// findPolicies finds the sizing policies of machines, by name, and the placement policies.
+func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Machines) (map[string]vcd.Policy, findings) {
+	var f findings
+	sizing := map[string]vcd.Policy{}
+	seen := map[string]bool{"": true}
+	for _, m := range machines {
+		if name := m.Spec.SizingPolicy; !seen[name] {
+			seen[name] = true
+			found, err := in.FindSizingPolicy(ctx, vdc, name)
+			if err != nil {
+				f.unread(err, "looking up sizing policy "+name,
+					"correct spec.sizingPolicy of the VCDMachineTemplate, or assign the policy to the VDC")
+			}
+			sizing[name] = found
+		}
+	}
+	seen = map[string]bool{"": true}
+	for _, m := range machines {
+		name := m.Spec.PlacementPolicy
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if _, err := in.FindPlacementPolicy(ctx, vdc, name); err != nil {
+			f.unread(err, "looking up placement policy "+name,
+				"correct spec.placementPolicy of the VCDMachineTemplate, or assign the policy to the VDC")
+		}
+	}
+	return sizing, f
+}

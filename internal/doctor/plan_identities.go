@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// An Other is an identity that a manifest uses beside that of the cluster.
+type Other struct {
+	// User is what logs in with it, as messages name it.
+	User string
+	Ref  infrav1.IdentityReference
+	Site string
+	Org  string
+
+	// Identity and Secret are those of the manifest; nil: it has none.
+	Identity *infrav1.VCDIdentity
+	Secret   *corev1.Secret
+}
+
+// A Login is how to log in as another identity.
+type Login struct {
+	Other
+
+	Open Opener
+}
+
+// ErrUnknown means that an identity is neither in the manifest nor in a management cluster that can be asked, or that only
+// the manager may use its credentials. It is no problem of the cluster.
+var ErrUnknown = errors.New("it was not checked")
+
+// othersOf returns the identities of a manifest beside that of the cluster, and reports a cloud controller manager without
+// one. own is the identity of the cluster; nil: the manifest does not have it.
+func othersOf(m *manifest, own *infrav1.VCDIdentity) (others []Other, problems []string) {
+	c := m.cluster
+	if managesCCM(c) {
+		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
+			others = append(others, m.other("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org))
+		} else if own != nil && !ptr.Deref(own.Spec.ShareWithClusters, false) {
+			problems = append(problems, fmt.Sprintf("spec.cloudProvider of the VCDCluster: mode Managed needs identityRef, "+
+				"because VCDIdentity %s is not shared with clusters (shareWithClusters)", own.Name))
+		}
+	}
+	for i := range m.zones {
+		zone := &m.zones[i]
+		if !sharesLogin(c, zone) {
+			others = append(others, m.other("VCDDeploymentZone "+zone.Name, zone.Spec.IdentityRef, zone.Spec.Site,
+				zone.Spec.Org))
+		}
+	}
+	return others, problems
+}
+
+// other returns an identity with what the manifest has of it.
+func (m *manifest) other(user string, ref infrav1.IdentityReference, site, org string) Other {
+	other := Other{
+		User: user,
+		Ref:  ref,
+		Site: site,
+		Org:  org,
+	}
+	if identity := m.identities[ref.Name]; identity != nil && ref.Kind != infrav1.ClusterIdentity {
+		other.Identity = identity
+		other.Secret = m.secrets[identity.Spec.SecretRef.Name]
+	}
+	return other
+}
+
+// sharesLogin reports whether the identity of a cluster is that of a zone, too.
+func sharesLogin(c *infrav1.VCDCluster, zone *infrav1.VCDDeploymentZone) bool {
+	return strings.EqualFold(zone.Spec.Site, c.Spec.Site) && zone.Spec.Org == c.Spec.Org &&
+		zone.Spec.IdentityRef == c.Spec.IdentityRef
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+)
+
+// A selection is the zones of a manifest that its cluster selects.
+type selection struct {
+	names    []string         // of all of them
+	usable   []placement.Zone // with the identity of the cluster
+	apart    []string         // names of those with another identity
+	planes   int64            // those that take control planes
+	problems []string
+}
+
+// selectZones finds the zones of a cluster. The failure domains are by name.
+func selectZones(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone, domains map[string]*infrav1.VCDFailureDomain) (
+	selection, error,
+) {
+	var s selection
+	selected, err := placement.Select(c, zones)
+	if err != nil {
+		return s, err
+	}
+	for i := range selected {
+		zone := &selected[i]
+		s.names = append(s.names, zone.Name)
+		if ptr.Deref(zone.Spec.ControlPlane, true) {
+			s.planes++
+		}
+		domain, ok := domains[zone.Spec.FailureDomain]
+		switch {
+		case !ok:
+			s.problems = append(s.problems, fmt.Sprintf("VCDDeploymentZone %s is of VCDFailureDomain %q, which the manifest "+
+				"has not", zone.Name, zone.Spec.FailureDomain))
+		case !sharesLogin(c, zone):
+			s.apart = append(s.apart, zone.Name)
+		default:
+			s.usable = append(s.usable, placement.Zone{VCDDeploymentZone: zone, Domain: domain})
+		}
+	}
+	return s, nil
+}
