@@ -22,7 +22,7 @@ type Opener func(context.Context) (*vcd.Session, error)
 // Run checks whether what is planned can work.
 func Run(ctx context.Context, open Opener, plan Plan) (Report, error) {
 	r := run{skipped: map[string]bool{}}
-	r.report.add("manifest", checkManifest(plan), false)
+	r.add("manifest", checkManifest(plan), false)
 	site := survey{open: open, plan: plan}
 	failed := map[string]bool{}
 	if err := r.checks(ctx, &site, true, failed); err != nil {
@@ -57,7 +57,7 @@ func (r *run) checks(ctx context.Context, s *survey, once bool, failed map[strin
 			continue
 		}
 		f := c.run(s, ctx)
-		hasProblem := r.report.add(c.name, f, s.rights.missing)
+		hasProblem := r.add(c.name, f, s.rights.missing)
 		if f.lost != nil {
 			return fmt.Errorf("checking %s: %w", c.name, f.lost)
 		}
@@ -65,6 +65,28 @@ func (r *run) checks(ctx context.Context, s *survey, once bool, failed map[strin
 		failed[c.name] = hasProblem && c.name != "rights"
 	}
 	return nil
+}
+
+// add adds to the report what a check found, each once: zones have much in common. It reports whether that is a problem.
+// If the user lacks rights, what these hide is not reported again.
+func (r *run) add(check string, f findings, lacksRights bool) (hasProblem bool) {
+	hasProblem = f.stops
+	for _, x := range f.list {
+		if x.hidden && lacksRights {
+			continue
+		}
+		hasProblem = hasProblem || x.Severity == Problem
+		x.Check = check
+		if !slices.Contains(r.report.Findings, x.Finding) {
+			r.report.Findings = append(r.report.Findings, x.Finding)
+		}
+	}
+	for _, text := range f.facts {
+		if fact := check + ": " + text; !slices.Contains(r.report.Facts, fact) {
+			r.report.Facts = append(r.report.Facts, fact)
+		}
+	}
+	return hasProblem
 }
 
 // sumUp lists the checks that found nothing, and those that were skipped.

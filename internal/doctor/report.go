@@ -55,28 +55,6 @@ func (r Report) Problems() int {
 	return n
 }
 
-// add adds what a check found, each once: zones have much in common. It reports whether that is a problem. If the user
-// lacks rights, what these hide is not reported again.
-func (r *Report) add(check string, f findings, lacksRights bool) (hasProblem bool) {
-	hasProblem = f.stops
-	for _, x := range f.list {
-		if x.hidden && lacksRights {
-			continue
-		}
-		hasProblem = hasProblem || x.Severity == Problem
-		x.Check = check
-		if !slices.Contains(r.Findings, x.Finding) {
-			r.Findings = append(r.Findings, x.Finding)
-		}
-	}
-	for _, text := range f.facts {
-		if fact := check + ": " + text; !slices.Contains(r.Facts, fact) {
-			r.Facts = append(r.Facts, fact)
-		}
-	}
-	return hasProblem
-}
-
 // findings are what one check found.
 type findings struct {
 	list  []found
