@@ -188,7 +188,7 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 		if err != nil {
 			return wrapped(err, "reading VDC", vdc)
 		}
-		within = append(within, term{"vdc", found.ID})
+		within = append(within, is("vdc", found.ID))
 	}
 	a.SeesAll, err = s.readsAnother(ctx, lost.VApp, within)
 	return wrapped(err, "listing vApps in", lost.VDCs[0])

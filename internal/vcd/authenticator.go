@@ -313,7 +313,7 @@ func (a *authenticator) replace(ctx context.Context, t token, logins int) (token
 // forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
 // are not refused. Cells that restart one after the other do so.
 func (a *authenticator) forgotten(t token) error {
-	err := &connectionError{ErrUnavailable, a.site.base + " forgets sessions that it has just begun"}
+	err := unavailable(a.site.base + " forgets sessions that it has just begun")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current.value == t.value {

@@ -31,7 +31,7 @@ const (
 )
 
 // errSlow ends the waiting for another caller's call.
-var errSlow = &connectionError{ErrUnavailable, "VCD takes longer than " + maxWait.String() + " to answer another call"}
+var errSlow = unavailable("VCD takes longer than " + maxWait.String() + " to answer another call")
 
 // A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free
 // for other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site
@@ -74,7 +74,7 @@ func (b *breaker) openLocked(now time.Time) error {
 	case now.Before(b.until):
 		return b.err
 	case b.calls >= several && silent >= maxWait, b.calls > 0 && silent >= maxSilence:
-		return &connectionError{ErrUnavailable, fmt.Sprintf("%s does not answer calls", b.site)}
+		return unavailable(fmt.Sprintf("%s does not answer calls", b.site))
 	}
 	return nil
 }
@@ -138,5 +138,5 @@ func (b *breaker) leave(err error) {
 // deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
 func (s *site) deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d,
-		&connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s", s.base, d)})
+		unavailable(fmt.Sprintf("%s did not answer within %s", s.base, d)))
 }

@@ -54,7 +54,7 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 		}
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", allOf(term{"id", vdc.ID}), 1, "", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdc", allOf(is("id", vdc.ID)), 1, "", &found); err != nil {
 		return Capacity{}, fmt.Errorf("counting VMs of VDC %s: %w", vdc.Name, err)
 	}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
@@ -74,7 +74,7 @@ func amountOf(share *types.CapacityWithUsage) Amount {
 
 func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amount) error {
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", allOf(term{"vdc", vdc.ID}), 1, "name", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", allOf(is("vdc", vdc.ID)), 1, "name", &found); err != nil {
 		return fmt.Errorf("reading storage of VDC %s: %w", vdc.Name, err)
 	}
 	for _, r := range found.OrgVdcStorageProfileRecord {
@@ -92,7 +92,7 @@ func storageOf(used, limit uint64) Amount {
 
 // List returns the VDCs of the organization that the user is shown, sorted by name.
 func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.client.config.Org}), "name",
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.config.Org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord

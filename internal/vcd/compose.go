@@ -165,7 +165,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	created := vAppFrom(&doc)
 	if created.ID == "" {
 		return VApp{}, Task{},
-			&connectionError{ErrUnavailable, "the answer to composing vApp " + spec.Name + " is none of VCD"}
+			unavailable("the answer to composing vApp " + spec.Name + " is none of VCD")
 	}
 	v.client.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil

@@ -22,7 +22,7 @@ type Disks struct{ client *client }
 
 // NamedDisks lists the independent disks of a VDC that the user is shown.
 func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
-	records, err := queryAll(ctx, d.client, "disk", "disks", allOf(term{"vdc", vdc.ID}), "name",
+	records, err := queryAll(ctx, d.client, "disk", "disks", allOf(is("vdc", vdc.ID)), "name",
 		func(r *types.DiskRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.DiskRecordType) {
 			return found.DiskRecord, found.AdminDiskRecord

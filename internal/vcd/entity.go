@@ -109,7 +109,7 @@ func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error)
 			found, err := listAll[wireEntityType](ctx, e.client, listing{
 				path:  entityTypesPath,
 				what:  "types of entities",
-				terms: []term{{"vendor", kind.Vendor}, {"nss", kind.NSS}},
+				terms: []term{is("vendor", kind.Vendor), is("nss", kind.NSS)},
 			})
 			var versions []string
 			for _, t := range found {
@@ -137,7 +137,7 @@ func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID s
 	found, err := listAll[wireEntity](ctx, e.client, listing{
 		path:  path,
 		what:  "entities",
-		terms: []term{{"name", name}},
+		terms: []term{is("name", name)},
 		sort:  "name",
 	})
 	var hits []Ref

@@ -174,6 +174,12 @@ func (e *connectionError) Error() string { return e.reason }
 // Unwrap lets [errors.Is] match the sentinels.
 func (e *connectionError) Unwrap() error { return e.kind }
 
+// unavailable says why VCD gave no answer, or none of its own. It wraps [ErrUnavailable].
+func unavailable(reason string) error { return &connectionError{ErrUnavailable, reason} }
+
+// invalid says why a call is not made. It wraps [ErrInvalid].
+func invalid(reason string) error { return &connectionError{ErrInvalid, reason} }
+
 // newConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
 func newConnectionError(req *http.Request, site string, err error, timeout time.Duration) error {
 	if ctx := req.Context(); ctx.Err() != nil {
@@ -184,16 +190,16 @@ func newConnectionError(req *http.Request, site string, err error, timeout time.
 		return fmt.Errorf("calling %s: %w", site, cause)
 	}
 	if proxy, ok := siteproxy.Explain(req, err); ok {
-		return &connectionError{ErrUnavailable, fmt.Sprintf("%s cannot be reached: %s", site, proxy)}
+		return unavailable(fmt.Sprintf("%s cannot be reached: %s", site, proxy))
 	}
 	via := siteproxy.Via(req)
 	if reason, ok := distrust(err); ok {
 		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-		return &connectionError{ErrUnavailable, fmt.Sprintf("%s did not answer within %s%s", site, timeout, via)}
+		return unavailable(fmt.Sprintf("%s did not answer within %s%s", site, timeout, via))
 	}
-	return &connectionError{ErrUnavailable, fmt.Sprintf("%s cannot be reached%s: %s", site, via, rootCause(err))}
+	return unavailable(fmt.Sprintf("%s cannot be reached%s: %s", site, via, rootCause(err)))
 }
 
 func isTimeout(err error) bool {

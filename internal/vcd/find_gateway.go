@@ -14,9 +14,9 @@ func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, erro
 		if err := checkName("edge gateway", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
-		by := term{"name", nameOrURN}
+		by := is("name", nameOrURN)
 		if isURN(nameOrURN) {
-			by = term{"id", nameOrURN}
+			by = is("id", nameOrURN)
 		}
 		var page struct {
 			Values []wireGateway `json:"values"`

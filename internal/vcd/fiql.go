@@ -33,6 +33,9 @@ func checkName(kind, name, in string) error {
 // text, and its public address may differ from the one that requests go to.
 type term struct{ field, value string }
 
+// is compares a field with a value.
+func is(field, value string) term { return term{field, value} }
+
 func (t term) String() string { return t.field + "==" + escapeValue(t.value) }
 
 // escapeValue encodes a value for the query string, where VCD wants the operators of the filter bare.
@@ -60,7 +63,7 @@ func anyOfChunks(field string, values []string, limit int) [][]term {
 	var chunk []term
 	length := 0
 	for _, value := range values {
-		t := term{field, value}
+		t := is(field, value)
 		if len(chunk) > 0 && length+len(t.String()) > limit {
 			chunks = append(chunks, chunk)
 			chunk = nil

@@ -86,7 +86,7 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 	}
 	raw, ok := all["userDefinedRules"]
 	if !ok {
-		return nil, &connectionError{ErrUnavailable, "the answer has no rules of users"}
+		return nil, unavailable("the answer has no rules of users")
 	}
 	var lines []wireRule
 	return lines, decodeJSON(raw, &lines)

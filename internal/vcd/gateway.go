@@ -233,7 +233,7 @@ func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineG
 		path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
 		what:  "service engine groups",
 		of:    " of edge gateway " + gateway,
-		terms: []term{{"gatewayRef.id", gateway}},
+		terms: []term{is("gatewayRef.id", gateway)},
 	})
 	var groups []EngineGroup
 	for _, line := range lines {

@@ -14,7 +14,7 @@ import (
 // History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them
 // and VCD has not dropped them yet. Why a task failed is not among it.
 func (ts *Tasks) History(ctx context.Context, id string) ([]Task, error) {
-	return ts.logged(ctx, allOf(term{"object", id}))
+	return ts.logged(ctx, allOf(is("object", id)))
 }
 
 func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {

@@ -81,9 +81,9 @@ func TestOperation(t *testing.T) {
 func TestFilters(t *testing.T) {
 	g := NewWithT(t)
 
-	g.Expect(allOf(term{"name", "my vApp+1&x"},
-		term{"isVAppTemplate", "false"})).To(Equal("name==my%20vApp%2B1%26x;isVAppTemplate==false"))
-	g.Expect(anyOf(term{"id", "a"}, term{"id", "b"})).To(Equal("(id==a,id==b)"))
+	g.Expect(allOf(is("name", "my vApp+1&x"),
+		is("isVAppTemplate", "false"))).To(Equal("name==my%20vApp%2B1%26x;isVAppTemplate==false"))
+	g.Expect(anyOf(is("id", "a"), is("id", "b"))).To(Equal("(id==a,id==b)"))
 	for _, name := range []string{"a;b", "a,b", "a(b", "a*", "a=b", "a!b", "a<b", `a"b`, ""} {
 		g.Expect(checkName("vApp", name, "")).To(MatchError(ErrInvalid), name)
 	}

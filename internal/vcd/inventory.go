@@ -166,7 +166,7 @@ func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) s
 }
 
 func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
-	in := allOf(term{"vdc", vdc.ID}, term{"isVAppTemplate", "false"})
+	in := allOf(is("vdc", vdc.ID), is("isVAppTemplate", "false"))
 	for _, chunk := range anyOfChunks("containerName", names, maxFilter) {
 		records, err := i.queryVMs(ctx, in+";"+anyOf(chunk...))
 		if err != nil {
@@ -188,7 +188,7 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 // QueryVM searches for a VM by its URN in the whole organization. Together with a failed [VMs.VM] it is part of the
 // proof that a VM is gone; it fails with [ErrNotFound] if no row has that id.
 func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
-	records, err := i.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))
+	records, err := i.queryVMs(ctx, allOf(is("id", id), is("isVAppTemplate", "false")))
 	if err != nil {
 		return VMRecord{}, err
 	}

@@ -55,12 +55,12 @@ func (w *wireIPSet) set() IPSet {
 // IPSets lists the IP sets of a gateway or VDC group, or all that the user is shown, without their addresses. It takes
 // the right "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
-	terms := []term{{"typeValue", typeIPSet}}
+	terms := []term{is("typeValue", typeIPSet)}
 	switch {
 	case isVDCGroup(owner):
-		terms = append(terms, term{"ownerRef.id", owner})
+		terms = append(terms, is("ownerRef.id", owner))
 	case owner != "":
-		terms = append(terms, term{"_context", owner})
+		terms = append(terms, is("_context", owner))
 	}
 	lines, err := listAll[wireIPSet](ctx, f.client, listing{
 		path:  groupsPath + "/summaries",

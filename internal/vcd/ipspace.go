@@ -72,7 +72,7 @@ func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestio
 		what:  "IP Spaces",
 		of:    " of edge gateway " + gateway,
 		sort:  "ipSpaceRef.name",
-		terms: []term{{"gatewayId", gateway}},
+		terms: []term{is("gatewayId", gateway)},
 	}, (*wireSuggestion).suggestion)
 }
 
@@ -131,7 +131,7 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 		what:  "floating IPs",
 		of:    " of IP Space " + space,
 		sort:  "value",
-		terms: []term{{"type", floatingIP}},
+		terms: []term{is("type", floatingIP)},
 	})
 	var allocated []FloatingIP
 	for j := range lines {

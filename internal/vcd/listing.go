@@ -48,7 +48,7 @@ func listAll[T item](ctx context.Context, c *client, l listing) ([]T, error) {
 			return nil, 0, err
 		}
 		if found.ResultTotal == nil {
-			return nil, 0, &connectionError{ErrUnavailable, "the list of " + l.what + " does not say how long it is"}
+			return nil, 0, unavailable("the list of " + l.what + " does not say how long it is")
 		}
 		return found.Values, *found.ResultTotal, nil
 	})
@@ -76,7 +76,7 @@ func listUnordered[T interface {
 		}
 		before = now
 	}
-	return nil, &connectionError{ErrUnavailable, "the list of " + l.what + l.of + " has no order that lasts"}
+	return nil, unavailable("the list of " + l.what + l.of + " has no order that lasts")
 }
 
 // listAs is listAll with a conversion.
@@ -131,7 +131,7 @@ func twice[T any](what string, read func() (items []T, complete bool, err error)
 			return items, err
 		}
 	}
-	return nil, &connectionError{ErrUnavailable, "the list of " + what + " changed while it was read"}
+	return nil, unavailable("the list of " + what + " changed while it was read")
 }
 
 // unseen records items and reports whether none was there before.

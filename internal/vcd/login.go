@@ -102,7 +102,7 @@ func loginByPassword(ctx context.Context, via *transport, config Config, version
 	}
 	value := got.header.Get(tokenHeader)
 	if value == "" {
-		return token{}, &connectionError{ErrUnavailable, "the answer to the login has no token"}
+		return token{}, unavailable("the answer to the login has no token")
 	}
 	return token{value: value, expires: jwtExpiry(value)}, nil
 }
@@ -136,7 +136,7 @@ func tradeToken(ctx context.Context, via *transport, config Config, version stri
 		ExpiresIn    int64  `json:"expires_in"`
 	}
 	if json.Unmarshal(got.body, &grant) != nil || grant.AccessToken == "" {
-		return token{}, "", &connectionError{ErrUnavailable, "the answer to the login has no token"}
+		return token{}, "", unavailable("the answer to the login has no token")
 	}
 	t := token{value: grant.AccessToken}
 	if grant.ExpiresIn > 0 {

@@ -38,12 +38,12 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	if err := checkName("VDC", nameOrURN, in); err != nil {
 		return VDC{}, err
 	}
-	by := term{"name", nameOrURN}
+	by := is("name", nameOrURN)
 	if isURN(nameOrURN) {
-		by = term{"id", nameOrURN}
+		by = is("id", nameOrURN)
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", allOf(term{"orgName", v.client.config.Org}, by), 1, "", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdc", allOf(is("orgName", v.client.config.Org), by), 1, "", &found); err != nil {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
@@ -70,7 +70,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 
 // ListVDCs returns the VDCs of the session's organization without their storage profiles, sorted by name.
 func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.client.config.Org}), "name",
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.config.Org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord
@@ -92,7 +92,7 @@ func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
 
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
 	var found types.QueryResultRecordsType
-	filter := allOf(term{"vdc", vdc.ID})
+	filter := allOf(is("vdc", vdc.ID))
 	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
 		return nil, fmt.Errorf("listing storage profiles of VDC %s: %w", vdc.Name, err)
 	}

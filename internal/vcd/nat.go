@@ -161,7 +161,7 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 		path:  profilesPath,
 		what:  "application port profiles",
 		sort:  "name",
-		terms: []term{{"scope", "TENANT"}},
+		terms: []term{is("scope", "TENANT")},
 	}
 	return listAs(ctx, n.client, l, (*wireProfile).profile)
 }

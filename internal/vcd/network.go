@@ -42,11 +42,11 @@ func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	if err := checkName("network", nameOrURN, in); err != nil {
 		return Network{}, err
 	}
-	by := term{"name", nameOrURN}
+	by := is("name", nameOrURN)
 	if isURN(nameOrURN) {
-		by = term{"id", nameOrURN}
+		by = is("id", nameOrURN)
 	}
-	found, err := n.networks(ctx, nameOrURN, term{"ownerRef.id", vdc.ID}, term{"_context", "includeAccessible"}, by)
+	found, err := n.networks(ctx, nameOrURN, is("ownerRef.id", vdc.ID), is("_context", "includeAccessible"), by)
 	if err == nil && len(found) == 0 {
 		found, err = n.groupNetworks(ctx, vdc, nameOrURN, by)
 	}

@@ -43,6 +43,6 @@ func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
 		of:    " of VDC " + vdc.Name,
 		sort:  "name",
 		size:  networksPage,
-		terms: []term{{"ownerRef.id", vdc.ID}, {"_context", "includeAccessible"}},
+		terms: []term{is("ownerRef.id", vdc.ID), is("_context", "includeAccessible")},
 	}, func(w *wireUsage) Ref { return refOf(&w.wireRef) })
 }

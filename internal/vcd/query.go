@@ -39,11 +39,11 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 	})
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return &connectionError{ErrUnavailable, "what answers has no query service of VCD: " + err.Error()}
+		return unavailable("what answers has no query service of VCD: " + err.Error())
 	case err != nil:
 		return err
 	case rootOf(got.body) != "QueryResultRecords":
-		return &connectionError{ErrUnavailable, "the answer is no list of VCD"}
+		return unavailable("the answer is no list of VCD")
 	}
 	return decodeXML(got.body, into)
 }

@@ -71,7 +71,7 @@ func loginFailure(err error) error {
 		}
 	case status.Code == "" && status.Message == "":
 		// VCD gives a reason. A load balancer without a working cell does not.
-		return &connectionError{ErrUnavailable, status.Error()}
+		return unavailable(status.Error())
 	}
 	return &loginError{status}
 }

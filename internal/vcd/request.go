@@ -58,7 +58,7 @@ func (c call) accept(version string) string {
 func (s *site) newRequest(ctx context.Context, method, path, accept string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, &connectionError{ErrInvalid, "building a request: " + rootCause(err)}
+		return nil, invalid("building a request: " + rootCause(err))
 	}
 	req.Header.Set("Accept", accept)
 	return req, nil
@@ -113,10 +113,10 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 func (c *client) orgID(ctx context.Context) (string, error) {
 	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
 		if err := checkName("organization", c.config.Org, ""); err != nil {
-			return "", &connectionError{ErrInvalid, err.Error()}
+			return "", invalid(err.Error())
 		}
 		var found types.QueryResultRecordsType
-		err := c.queryPage(ctx, "organization", allOf(term{"name", c.config.Org}), 1, "", &found)
+		err := c.queryPage(ctx, "organization", allOf(is("name", c.config.Org)), 1, "", &found)
 		if err != nil && !errors.Is(err, ErrForbidden) {
 			return "", fmt.Errorf("looking up organization %s: %w", c.config.Org, err)
 		}
@@ -125,10 +125,7 @@ func (c *client) orgID(ctx context.Context) (string, error) {
 				return urnOf(kindOrg, record.HREF), nil
 			}
 		}
-		return "", &connectionError{
-			ErrInvalid,
-			"organization " + c.config.Org + " does not exist or may not be seen by this user",
-		}
+		return "", invalid("organization " + c.config.Org + " does not exist or may not be seen by this user")
 	})
 }
 
@@ -229,10 +226,10 @@ func decodeJSON(body []byte, into any) error {
 
 // The answer has another format than VCD's: something in front of it answered.
 var (
-	errNotXML  = &connectionError{ErrUnavailable, "the answer is not XML of VCD"}
-	errNotJSON = &connectionError{ErrUnavailable, "the answer is not JSON of VCD"}
+	errNotXML  = unavailable("the answer is not XML of VCD")
+	errNotJSON = unavailable("the answer is not JSON of VCD")
 	// errNoTask says nothing of what was asked for: it may have been started.
-	errNoTask = &connectionError{ErrUnavailable, "the answer names no task of VCD"}
+	errNoTask = unavailable("the answer names no task of VCD")
 )
 
 // params writes a query string in the given order: names and values alternate, values are written as they are.

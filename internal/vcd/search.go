@@ -53,7 +53,7 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 	}
 	var within []term
 	for _, vdc := range vdcs {
-		within = append(within, term{"vdc", vdc.ID})
+		within = append(within, is("vdc", vdc.ID))
 	}
 	for _, name := range slices.Concat(search.VApps, search.Names) {
 		if err := checkName("VM or vApp", name, ""); err != nil {
@@ -65,13 +65,13 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 		if err := checkName("vApp", search.Prefix, ""); err != nil {
 			return nil, err
 		}
-		terms = append(terms, term{"containerName", search.Prefix}.String()+"*") // the star is VCD's wildcard
+		terms = append(terms, is("containerName", search.Prefix).String()+"*") // the star is VCD's wildcard
 	}
 	for _, name := range search.VApps {
-		terms = append(terms, term{"containerName", name}.String())
+		terms = append(terms, is("containerName", name).String())
 	}
 	for _, name := range search.Names {
-		terms = append(terms, term{"name", name}.String())
+		terms = append(terms, is("name", name).String())
 	}
 	var filters []string
 	for chunk := range chunksOf(terms, maxFilter) {
@@ -100,7 +100,7 @@ func chunksOf(terms []string, limit int) func(func([]string) bool) {
 
 func (i *Inventory) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
 	for _, filter := range filters {
-		records, err := i.queryVMs(ctx, filter+";"+allOf(term{"isVAppTemplate", "false"}))
+		records, err := i.queryVMs(ctx, filter+";"+allOf(is("isVAppTemplate", "false")))
 		i.client.site.metrics.inventoryQueried(err)
 		if err != nil {
 			return err

@@ -105,7 +105,7 @@ func (t *transport) negotiate(ctx context.Context) (string, error) {
 	got, err := t.send(req)
 	if status, ok := errors.AsType[*StatusError](err); ok && !errors.Is(err, ErrThrottled) {
 		// Whatever answers, it is no VCD at work.
-		err = &connectionError{ErrUnavailable, s.base + " answers: " + status.Error()}
+		err = unavailable(s.base + " answers: " + status.Error())
 	}
 	if err != nil {
 		return "", fmt.Errorf("asking for API versions: %w", err)

@@ -66,7 +66,7 @@ func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	}
 	found := VAppDetails{VApp: vAppFrom(&doc), Created: parseTime(doc.DateCreated)}
 	if found.ID == "" {
-		return VAppDetails{}, &connectionError{ErrUnavailable, "the answer is no vApp of VCD"}
+		return VAppDetails{}, unavailable("the answer is no vApp of VCD")
 	}
 	if doc.Children != nil {
 		for _, vm := range doc.Children.VM {
@@ -78,7 +78,7 @@ func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 
 // AtAddress finds the VMs that the user is shown whose primary address is one.
 func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMRecord, error) {
-	records, err := i.queryVMs(ctx, allOf(term{"ipAddress", address.String()}, term{"isVAppTemplate", "false"}))
+	records, err := i.queryVMs(ctx, allOf(is("ipAddress", address.String()), is("isVAppTemplate", "false")))
 	var found []VMRecord
 	for _, record := range records {
 		found = append(found, vmRecord(record))
@@ -114,7 +114,7 @@ func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) (
 	lines, err := listAll[wireTypeVersion](ctx, e.client, listing{
 		path:  "/cloudapi/1.0.0/entityTypes",
 		what:  "entity types",
-		terms: []term{{"vendor", vendor}, {"nss", namespace}},
+		terms: []term{is("vendor", vendor), is("nss", namespace)},
 	})
 	var found []TypeVersion
 	for _, w := range lines {

@@ -25,7 +25,7 @@ func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, err
 func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
 	terms := make([]term, len(ids))
 	for i, id := range ids {
-		terms[i] = term{"id", id}
+		terms[i] = is("id", id)
 	}
 	var found types.QueryResultRecordsType
 	if err := ts.client.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {

@@ -63,13 +63,13 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 	if err := checkName("template", template, in); err != nil {
 		return "", err
 	}
-	by := term{"catalogName", catalog}
+	by := is("catalogName", catalog)
 	if isURN(catalog) {
-		by = term{"catalog", catalog}
+		by = is("catalog", catalog)
 	} else if err := checkName("catalog", catalog, ""); err != nil {
 		return "", err
 	}
-	return allOf(term{"name", template}, by), nil
+	return allOf(is("name", template), by), nil
 }
 
 // FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
@@ -80,9 +80,9 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 		if err := checkName("catalog", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
-		by := term{"name", nameOrURN}
+		by := is("name", nameOrURN)
 		if isURN(nameOrURN) {
-			by = term{"id", nameOrURN}
+			by = is("id", nameOrURN)
 		}
 		var found types.QueryResultRecordsType
 		if err := t.client.queryPage(ctx, "catalog", allOf(by), 1, "", &found); err != nil {

@@ -85,7 +85,7 @@ func (t *transport) close() {
 func (t *transport) send(req *http.Request) (answer, error) {
 	op := operation(req.Method, req.URL)
 	if "https://"+req.URL.Host != t.site.base {
-		return answer{}, &connectionError{ErrInvalid, "refusing to call another host than " + t.site.base}
+		return answer{}, invalid("refusing to call another host than " + t.site.base)
 	}
 	if err := t.admit(); err != nil {
 		return answer{}, err

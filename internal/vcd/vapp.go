@@ -57,7 +57,7 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 		return Ref{}, err
 	}
 	var found types.QueryResultRecordsType
-	filter := allOf(term{"name", name}, term{"vdc", vdc.ID})
+	filter := allOf(is("name", name), is("vdc", vdc.ID))
 	if err := v.client.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
 		return Ref{}, fmt.Errorf("looking up vApp %s: %w", name, err)
 	}
@@ -76,7 +76,7 @@ func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	}
 	found := vAppFrom(&doc)
 	if found.ID == "" {
-		return VApp{}, &connectionError{ErrUnavailable, "the answer is no vApp of VCD"}
+		return VApp{}, unavailable("the answer is no vApp of VCD")
 	}
 	return found, nil
 }

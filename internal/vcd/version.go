@@ -123,7 +123,7 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 		} `xml:"VersionInfo"`
 	}
 	if err := xml.Unmarshal(document, &offered); err != nil {
-		return nil, &connectionError{ErrUnavailable, "the list of API versions is not an answer of VCD"}
+		return nil, unavailable("the list of API versions is not an answer of VCD")
 	}
 	var usable []apiVersion
 	var names []string

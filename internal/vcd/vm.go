@@ -36,7 +36,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 	}
 	vm := vmFrom(&doc)
 	if vm.ID == "" {
-		return VM{}, &connectionError{ErrUnavailable, "the answer is no VM of VCD"}
+		return VM{}, unavailable("the answer is no VM of VCD")
 	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
 		v.documents.put(id, got.body, read)
