@@ -283,19 +283,3 @@ func (s *Session) observeSiblings(ctx context.Context, lost Lost, a *Absence) er
 	}
 	return nil
 }
-
-// shown reports whether a read succeeded; its error is only of those that say nothing about the object.
-func shown(err error) (bool, error) {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// wrapped wraps an error, if there is one.
-func wrapped(err error, doing, id string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", doing, id, err)
-}

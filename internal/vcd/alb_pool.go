@@ -108,9 +108,6 @@ func (w *wirePool) pool() ServerPool {
 	return p
 }
 
-// Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
-type Balancers struct{ client *client }
-
 // Pools lists the load balancer pools of a gateway, of all owners. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) Pools(ctx context.Context, gateway string) ([]ServerPool, error) {

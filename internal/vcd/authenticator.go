@@ -332,3 +332,14 @@ func (a *authenticator) answered(status int) {
 	defer a.mu.Unlock()
 	a.lost = backoff{}
 }
+
+func (a *authenticator) measure(state *siteState, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current.value != "" {
+		state.sessions++
+	}
+	if a.refused[a.version].at(now) != nil {
+		state.refused++
+	}
+}

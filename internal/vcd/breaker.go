@@ -135,8 +135,11 @@ func (b *breaker) leave(err error) {
 	}
 }
 
-// deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
-func (s *site) deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d,
-		unavailable(fmt.Sprintf("%s did not answer within %s", s.base, d)))
+func (g *breaker) measure(s *siteState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.inFlight += g.calls
+	if g.failures > 1 || g.openLocked(g.clock.Now()) != nil {
+		s.down++
+	}
 }

@@ -95,3 +95,12 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 		return none, ctx.Err()
 	}
 }
+
+// key names a look-up in the cache. Names cannot contain the separator.
+func key(parts ...string) string {
+	joined := ""
+	for _, part := range parts {
+		joined += "\x00" + part
+	}
+	return joined
+}

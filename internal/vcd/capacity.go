@@ -89,17 +89,3 @@ func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amou
 func storageOf(used, limit uint64) Amount {
 	return Amount{Used: int64(used), Limit: int64(limit)} //nolint:gosec // Mebibytes of a VDC.
 }
-
-// List returns the VDCs of the organization that the user is shown, sorted by name.
-func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.config.Org)), "name",
-		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
-		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
-			return found.OrgVdcRecord, found.OrgVdcAdminRecord
-		})
-	refs := make([]Ref, 0, len(records))
-	for _, r := range records {
-		refs = append(refs, Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name})
-	}
-	return refs, wrapped(err, "listing VDCs of organization", v.client.config.Org)
-}

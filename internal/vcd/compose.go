@@ -13,6 +13,26 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
+// A VAppSpec is what a new vApp looks like. Leases are set to never expire.
+type VAppSpec struct {
+	Name        string
+	Description string
+	Networks    []Ref    // organization networks to connect, bridged
+	VMs         []VMSpec // created in the same request
+}
+
+// A VMSpec is what a new VM looks like.
+type VMSpec struct {
+	Name            string
+	Description     string
+	Template        Template
+	NICs            []NIC // Index, Network, Mode, Address (MANUAL), Primary, Adapter
+	SizingPolicy    *Policy
+	PlacementPolicy *Policy
+	StorageProfile  *StorageProfile
+	ComputerName    string
+}
+
 // Namespaces of what is sent. The SDK's types do not write them as the schema wants, nor more than one VM per request.
 const (
 	namespaceVCloud = "http://www.vmware.com/vcloud/v1.5"

@@ -5,6 +5,7 @@ package vcd
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -15,6 +16,20 @@ type NamedDisk struct {
 
 	Description string // carries the ownership marker
 	Attached    bool   // to some VM
+}
+
+// Cluster returns the id of the cluster that a disk is of, as its description says: by our marker, or by nothing but
+// the id, which is what VMware's CSI driver writes when it is given that. An id that a person chose could be any word,
+// so that one must have a UUID in it. Empty if it is of none.
+func (d NamedDisk) Cluster() string {
+	if marker, ok := ParseMarker(d.Description); ok {
+		return marker.Cluster
+	}
+	text := strings.TrimSpace(d.Description)
+	if uuidPattern.MatchString(text) && !strings.ContainsAny(text, " \t\n") {
+		return text
+	}
+	return ""
 }
 
 // Disks are the independent disks of VDCs.

@@ -155,6 +155,26 @@ type wireEntity struct {
 	ExternalID string `json:"externalId"`
 }
 
+type wireListedEntity struct {
+	wireRef
+
+	Type    string          `json:"entityType"`
+	State   string          `json:"state"`
+	Content json.RawMessage `json:"entity"`
+}
+
+// OfType lists the entities of a type that the user is shown, of all versions that begin with one.
+func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string) ([]Entity, error) {
+	return listAs(ctx, e.client, listing{
+		path: entitiesPath + "types/" + url.PathEscape(vendor) + "/" + url.PathEscape(namespace) + "/" +
+			url.PathEscape(version),
+		what: "entities",
+		of:   " of type " + vendor + ":" + namespace,
+	}, func(w *wireListedEntity) Entity {
+		return Entity{Ref: refOf(&w.wireRef), Type: w.Type, State: w.State, Content: w.Content}
+	})
+}
+
 func (w wireEntity) id() string { return w.ID }
 
 // An EntitySpec is a new entity.
@@ -212,6 +232,39 @@ func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err 
 // Delete removes an entity that was resolved, whatever came of that, at once. It takes the right of full access to its
 // type.
 func (e *Entities) Delete(ctx context.Context, id string) error {
+	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
+	return wrapped(err, "deleting entity", id)
+}
+
+// A TypeVersion is a version of a type of runtime defined entities.
+type TypeVersion struct{ ID, Vendor, Namespace, Version string }
+
+type wireTypeVersion struct {
+	wireRef
+
+	Vendor  string `json:"vendor"`
+	NSS     string `json:"nss"`
+	Version string `json:"version"`
+}
+
+// TypeVersions lists the versions of a type of entities that the site has and the user is shown.
+func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) ([]TypeVersion, error) {
+	lines, err := listAll[wireTypeVersion](ctx, e.client, listing{
+		path:  "/cloudapi/1.0.0/entityTypes",
+		what:  "entity types",
+		terms: []term{is("vendor", vendor), is("nss", namespace)},
+	})
+	var found []TypeVersion
+	for _, w := range lines {
+		if strings.EqualFold(w.Vendor, vendor) && strings.EqualFold(w.NSS, namespace) {
+			found = append(found, TypeVersion{w.ID, w.Vendor, w.NSS, w.Version})
+		}
+	}
+	return found, readable(err)
+}
+
+// Remove deletes an entity, at once.
+func (e *Entities) Remove(ctx context.Context, id string) error {
 	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
 	return wrapped(err, "deleting entity", id)
 }

@@ -250,3 +250,11 @@ func rootCause(err error) string {
 		err = inner
 	}
 }
+
+// wrapped wraps an error, if there is one.
+func wrapped(err error, doing, id string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", doing, id, err)
+}

@@ -4,6 +4,7 @@ package vcd
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -70,14 +71,6 @@ type UsedAddress struct {
 	Category string // PRIMARY_IP, DNAT, SNAT, Load_Balancer …
 }
 
-// An EngineGroup is a service engine group that a gateway may put virtual services on.
-type EngineGroup struct {
-	Ref // of the group, not of its assignment
-
-	Max      int // virtual services that the gateway may have on it; 0 is unknown
-	Deployed int // virtual services that the gateway has on it
-}
-
 type wireGateway struct {
 	wireObject
 
@@ -125,6 +118,38 @@ type Gateways struct{ client *client }
 // is shown since VCD 10.4.1.
 func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 	return read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
+}
+
+// FindGateway finds an edge gateway by name or URN, among those that the user is shown.
+func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
+	return lookup(ctx, g.client.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + g.client.config.Org
+		if err := checkName("edge gateway", nameOrURN, in); err != nil {
+			return Ref{}, err
+		}
+		by := is("name", nameOrURN)
+		if isURN(nameOrURN) {
+			by = is("id", nameOrURN)
+		}
+		var page struct {
+			Values []wireGateway `json:"values"`
+		}
+		if err := g.client.getJSON(ctx, gatewaysPage,
+			params("page", "1", "pageSize", "32", "filter", jsonFilter(by)), &page); err != nil {
+			return Ref{}, fmt.Errorf("looking up edge gateway %s: %w", nameOrURN, err)
+		}
+		var hits []Ref
+		for _, doc := range page.Values {
+			hits = append(hits, Ref{ID: doc.ID, Name: doc.Name})
+		}
+		return only("edge gateway", nameOrURN, in, hits)
+	})
+}
+
+// Visible lists the edge gateways that the user is shown, sorted by name.
+func (g *Gateways) Visible(ctx context.Context) ([]Gateway, error) {
+	return listAs(ctx, g.client, listing{path: gatewaysPage, what: "edge gateways", sort: "name"},
+		(*wireGateway).gateway)
 }
 
 func (w *wireGateway) gateway() Gateway {
@@ -176,26 +201,6 @@ func (w *wireUplinkSubnet) subnet() (UplinkSubnet, bool) {
 	return subnet, true
 }
 
-// parseAddr reads an address; the zero one if there is none.
-func parseAddr(text string) netip.Addr {
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return addr.Unmap()
-}
-
-// parseAddrs reads addresses, without what is none.
-func parseAddrs(texts []string) []netip.Addr {
-	var addresses []netip.Addr
-	for _, text := range texts {
-		if addr := parseAddr(text); addr.IsValid() {
-			addresses = append(addresses, addr)
-		}
-	}
-	return addresses
-}
-
 type wireUsed struct {
 	Address  string `json:"ipAddress"`
 	Category string `json:"category"`
@@ -215,68 +220,4 @@ func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAdd
 		}
 	}
 	return used, err
-}
-
-type wireAssignment struct {
-	wireRef
-
-	Group    *wireRef `json:"serviceEngineGroupRef"`
-	Gateway  *wireRef `json:"gatewayRef"`
-	Max      int      `json:"maxVirtualServices"`
-	Deployed int      `json:"numDeployedVirtualServices"`
-}
-
-// EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of
-// gateways.
-func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
-	lines, err := listAll[wireAssignment](ctx, b.client, listing{
-		path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
-		what:  "service engine groups",
-		of:    " of edge gateway " + gateway,
-		terms: []term{is("gatewayRef.id", gateway)},
-	})
-	var groups []EngineGroup
-	for _, line := range lines {
-		if refOf(line.Gateway).ID == gateway {
-			groups = append(groups, EngineGroup{Ref: refOf(line.Group), Max: line.Max, Deployed: line.Deployed})
-		}
-	}
-	return groups, err
-}
-
-// BalancerSettings are how the load balancer of a gateway is set up.
-type BalancerSettings struct {
-	// Known is set if the settings were read: the zero value shows nothing.
-	Known   bool
-	Enabled bool
-	// Premium is true if the feature set is the larger one, which L4TLS takes.
-	Premium bool
-	// Transparent is true if virtual services may keep the address of the client (VCD 10.4.1).
-	Transparent bool
-	// LacksIPv4 and LacksIPv6 are true if the service network is shown to be of the other family only. Without any, VCD
-	// takes a default one, of IPv4.
-	LacksIPv4, LacksIPv6 bool
-}
-
-// Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
-// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is shown since 10.4).
-func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSettings, error) {
-	type settings struct {
-		Enabled     bool   `json:"enabled"`
-		FeatureSet  string `json:"supportedFeatureSet"`
-		Transparent bool   `json:"transparentModeEnabled"`
-		Network     string `json:"serviceNetworkDefinition"`
-		IPv6Network string `json:"ipv6ServiceNetworkDefinition"`
-	}
-	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
-	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
-		return BalancerSettings{
-			Known:       true,
-			Enabled:     s.Enabled,
-			Premium:     s.FeatureSet != "STANDARD",
-			Transparent: s.Transparent,
-			LacksIPv4:   s.IPv6Network != "" && s.Network == "",
-			LacksIPv6:   s.Network != "" && s.IPv6Network == "",
-		}
-	})
 }

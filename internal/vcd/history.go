@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -15,6 +16,12 @@ import (
 // and VCD has not dropped them yet. Why a task failed is not among it.
 func (ts *Tasks) History(ctx context.Context, id string) ([]Task, error) {
 	return ts.logged(ctx, allOf(is("object", id)))
+}
+
+// Since lists the tasks of all users that VCD began after a time, as far as the user may see them.
+func (ts *Tasks) Since(ctx context.Context, after time.Time) ([]Task, error) {
+	filter := "startDate=gt=" + escapeValue(after.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return ts.logged(ctx, filter)
 }
 
 func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {

@@ -86,11 +86,3 @@ func urnOf(kind, ref string) string {
 // pathOf returns the path of an object in the XML API. URLs are always built from ids: what a server writes into an
 // href decides nothing.
 func pathOf(kind, urn string) string { return pathByKind[kind] + uuidOf(urn) }
-
-// href returns the address of an object as VCD writes it in references and filters.
-func (c *client) href(kind, urn string) string { return c.site.base + pathOf(kind, urn) }
-
-// policyHRef returns the address of a compute policy, which only exists in the JSON API.
-func (c *client) policyHRef(urn string) string {
-	return c.site.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
-}

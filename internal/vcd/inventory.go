@@ -5,12 +5,37 @@ package vcd
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
+
+// A VMRecord is what one row of the inventory query says about a VM.
+type VMRecord struct {
+	Ref
+
+	VApp           Ref
+	VDC            Ref
+	Status         Status
+	Busy           bool // a task holds it
+	PrimaryAddress string
+	// LeaseEnd is when VCD stops the VM; zero if never.
+	LeaseEnd time.Time
+	// StorageEnd is when VCD deletes the VM with its vApp, which is stopped; zero if never.
+	StorageEnd time.Time
+
+	// What follows is as VCD last counted it; empty or 0 where it does not say.
+	CPUs              int64
+	MemoryMiB         int64
+	StorageMiB        string // of all disks, in VCD's words: only good to see that it changed
+	StorageProfile    string // name
+	SizingPolicyID    string
+	PlacementPolicyID string
+	PrimaryNetwork    string // name
+}
 
 // forgetVApp is how long a vApp stays in the inventory after it was last asked for.
 const forgetVApp = 30 * time.Minute
@@ -200,6 +225,25 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.config.Org, Err: ErrNotFound}
 }
 
+// AtAddress finds the VMs that the user is shown whose primary address is one.
+func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMRecord, error) {
+	records, err := i.queryVMs(ctx, allOf(is("ipAddress", address.String()), is("isVAppTemplate", "false")))
+	var found []VMRecord
+	for _, record := range records {
+		found = append(found, vmRecord(record))
+	}
+	return found, err
+}
+
+// queryVMs asks for all VM records that a filter matches.
+func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
+	return queryAll(ctx, i.client, "vm", "VMs", filter, "name",
+		func(r *types.QueryResultVMRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultVMRecordType) {
+			return found.VMRecord, found.AdminVMRecord
+		})
+}
+
 func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 	return VMRecord{
 		Ref:            Ref{ID: urnOf(kindVM, r.HREF), Name: r.Name},
@@ -219,18 +263,4 @@ func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 		PlacementPolicyID: urnOf(kindComputePolicy, r.VmPlacementPolicyId),
 		PrimaryNetwork:    r.NetworkName,
 	}
-}
-
-func compareRefs(a, b Ref) int {
-	switch {
-	case a.Name < b.Name:
-		return -1
-	case a.Name > b.Name:
-		return 1
-	case a.ID < b.ID:
-		return -1
-	case a.ID > b.ID:
-		return 1
-	}
-	return 0
 }

@@ -98,14 +98,6 @@ func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
 	})
 }
 
-func addressTexts(addresses []netip.Addr) []string {
-	texts := make([]string, len(addresses))
-	for i, a := range addresses {
-		texts[i] = a.String()
-	}
-	return texts
-}
-
 // UpdateIPSet reads an IP set, changes it and starts writing it back; what the change does not name stays as VCD wrote
 // it. If nothing but the order changes, nothing is written, and the task has succeeded.
 func (f *Firewall) UpdateIPSet(ctx context.Context, id string, change IPSetChange) (Task, error) {

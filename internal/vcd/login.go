@@ -6,12 +6,31 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 )
+
+// Credentials are what a session logs in with: a user with a password, or an API token. The token wins.
+// Username may be written as "org/user" to log in to another organization than the one worked in
+// ("System/administrator").
+type Credentials struct {
+	Username string
+	Password string
+	APIToken string
+}
+
+// String keeps credentials out of everything that prints a value.
+func (Credentials) String() string { return redacted }
+
+// GoString keeps credentials out of everything that prints a value in detail.
+func (Credentials) GoString() string { return redacted }
+
+// MarshalText keeps credentials out of everything that writes JSON, such as logs.
+func (Credentials) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // systemOrg is the organization of the provider; it logs in elsewhere.
 const systemOrg = "system"
@@ -181,4 +200,33 @@ func authorize(h http.Header, t token) {
 	h.Set(tokenHeader, t.value)
 	h.Set("X-Vmware-Vcloud-Token-Type", "Bearer")
 	h.Set("Authorization", "Bearer "+t.value)
+}
+
+// A loginError is VCD's reason, other than wrong credentials, to refuse a login.
+type loginError struct{ cause *StatusError }
+
+// Error implements error.
+func (e *loginError) Error() string { return e.cause.Error() }
+
+// Unwrap lets [errors.Is] match the sentinels.
+func (e *loginError) Unwrap() error { return ErrUnauthorized }
+
+// loginFailure classifies the failure of a login. A login that ends in "not found" or "forbidden" must never look as if
+// the object of the call that needed the login were gone.
+func loginFailure(err error) error {
+	status, ok := errors.AsType[*StatusError](err)
+	switch {
+	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
+		return err
+	case status.refusesCredentials():
+		return &StatusError{
+			Status:    http.StatusUnauthorized,
+			Operation: status.Operation,
+			Message:   "the credentials were refused",
+		}
+	case status.Code == "" && status.Message == "":
+		// VCD gives a reason. A load balancer without a working cell does not.
+		return unavailable(status.Error())
+	}
+	return &loginError{status}
 }

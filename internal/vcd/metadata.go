@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
 const (
@@ -70,4 +72,14 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 		}
 	}
 	return values, nil
+}
+
+// MetadataValue reads a value of a vApp's metadata; empty if there is none.
+func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
+	var doc types.MetadataValue
+	err := v.client.getXML(ctx, pathOf(kindVApp, id)+"/metadata/"+url.PathEscape(key), &doc)
+	if err = readable(err); err != nil || doc.TypedValue == nil {
+		return "", wrapped(err, "reading metadata of vApp", id)
+	}
+	return doc.TypedValue.Value, nil
 }

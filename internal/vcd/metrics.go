@@ -5,8 +5,6 @@ package vcd
 import (
 	"context"
 	"errors"
-	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -180,17 +178,6 @@ func (m siteMetrics) inventoryQueried(err error) {
 	m.metrics.inventories.WithLabelValues(m.site, result).Inc()
 }
 
-func taskResult(s TaskState) string {
-	switch s {
-	case TaskSucceeded:
-		return "success"
-	case TaskFailed:
-		return "failure"
-	case TaskRunning, TaskUnknown:
-	}
-	return "unknown"
-}
-
 // callStatuses are what a call can end in.
 var callStatuses = []struct {
 	kind error
@@ -219,33 +206,4 @@ func callStatus(err error) string {
 		}
 	}
 	return otherLabel
-}
-
-var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)
-
-// operation names a call by method and path template: ids and the organization's name are taken out, so that there
-// are as many names as kinds of calls.
-func operation(method string, u *url.URL) string {
-	path := urnSegment.ReplaceAllString(u.Path, "{id}")
-	path = uuidPattern.ReplaceAllString(path, "{id}")
-	path = strings.TrimSuffix(path, "/")
-	if rest, ok := strings.CutPrefix(path, "/oauth/tenant/"); ok {
-		if _, endpoint, found := strings.Cut(rest, "/"); found {
-			path = "/oauth/tenant/{org}/" + endpoint
-		}
-	}
-	if path == queryPath {
-		path += "?type=" + queryType(u.RawQuery)
-	}
-	return method + " " + path
-}
-
-// queryType finds the type of a query. [url.URL.Query] would drop parameters that contain a semicolon.
-func queryType(rawQuery string) string {
-	for part := range strings.SplitSeq(rawQuery, "&") {
-		if value, ok := strings.CutPrefix(part, "type="); ok {
-			return value
-		}
-	}
-	return ""
 }

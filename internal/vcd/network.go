@@ -3,7 +3,6 @@
 package vcd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,25 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
+
+// A Network is an org VDC network.
+type Network struct {
+	Ref
+
+	Subnets []Subnet
+	// EdgeGateway is the gateway that a routed network is connected to, in its VDC or VDC group; zero if there is none.
+	EdgeGateway Ref
+}
+
+// A Subnet is one subnet of a network.
+type Subnet struct {
+	Prefix     netip.Prefix // network address and length
+	Gateway    netip.Addr
+	DNS        []netip.Addr
+	DNSSuffix  string
+	StaticPool []AddressRange // addresses VCD hands out for NICs of mode POOL
+	DHCPPool   []AddressRange // addresses VCD's DHCP server hands out
+}
 
 const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
@@ -204,15 +222,42 @@ func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 	return found
 }
 
-// appendRange adds a range of which VCD wrote both ends, or only the first.
-func appendRange(ranges []AddressRange, from, to string) []AddressRange {
-	first, err := netip.ParseAddr(from)
-	if err != nil {
-		return ranges
-	}
-	last, err := netip.ParseAddr(cmp.Or(to, from))
-	if err != nil {
-		return ranges
-	}
-	return append(ranges, AddressRange{From: first, To: last})
+// A NetworkUsage is how much of the static pools of a network is used.
+type NetworkUsage struct {
+	Ref
+
+	Status    Realization
+	Addresses Amount // of the static pools; a limit of 0 is none
+}
+
+type wireUsage struct {
+	wireRef
+
+	Status Realization `json:"status"`
+	Total  *int        `json:"totalIpCount"`
+	Used   *int        `json:"usedIpCount"`
+}
+
+// Usage reads how much of the static pools of a network is used.
+func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error) {
+	return read(ctx, n.client, "network", network.Name, networksPath+"/"+url.PathEscape(network.ID),
+		func(w *wireUsage) NetworkUsage {
+			return NetworkUsage{
+				Ref:       refOf(&w.wireRef),
+				Status:    w.Status,
+				Addresses: Amount{Used: number(w.Used), Limit: number(w.Total)},
+			}
+		})
+}
+
+// List returns the networks that VMs of a VDC can be connected to, sorted by name, without those of its VDC group.
+func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
+	return listAs(ctx, n.client, listing{
+		path:  networksPath,
+		what:  "networks",
+		of:    " of VDC " + vdc.Name,
+		sort:  "name",
+		size:  networksPage,
+		terms: []term{is("ownerRef.id", vdc.ID), is("_context", "includeAccessible")},
+	}, func(w *wireUsage) Ref { return refOf(&w.wireRef) })
 }

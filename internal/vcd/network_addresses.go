@@ -6,11 +6,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
+
+// A Use is what a network does with an address.
+type Use string
+
+// Uses of addresses.
+const (
+	UseOutside    Use = "outside"     // it is in no subnet
+	UseOfNetwork  Use = "network"     // it is that of the gateway, or of the network itself
+	UseStaticPool Use = "static pool" // VCD gives it to VMs
+	UseDHCP       Use = "DHCP range"  // VCD leases it
+	UseNone       Use = ""
+)
+
+// UseOf returns what the network does with an address, and the range that it is in, if any.
+func (n Network) UseOf(addr netip.Addr) (Use, AddressRange) {
+	for _, subnet := range n.Subnets {
+		if !subnet.Prefix.Contains(addr) {
+			continue
+		}
+		if addr == subnet.Gateway || addr == subnet.Prefix.Masked().Addr() {
+			return UseOfNetwork, AddressRange{}
+		}
+		for use, ranges := range map[Use][]AddressRange{UseStaticPool: subnet.StaticPool, UseDHCP: subnet.DHCPPool} {
+			for _, r := range ranges {
+				if r.Contains(addr) {
+					return use, r
+				}
+			}
+		}
+		return UseNone, AddressRange{}
+	}
+	return UseOutside, AddressRange{}
+}
 
 // networksPage is the longest page of networks, and of what is on one, that VCD gives.
 const networksPage = 32

@@ -7,6 +7,12 @@ import (
 	"strconv"
 )
 
+// A NewDisk is a disk that a VM gets, empty.
+type NewDisk struct {
+	SizeMiB        int64
+	StorageProfile *StorageProfile // nil: that of the VM
+}
+
 const (
 	// paravirtualSCSI is the adapter of a new disk of a VM that has none yet.
 	paravirtualSCSI = "5"

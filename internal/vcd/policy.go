@@ -12,6 +12,14 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
+// A Policy is a VM sizing or placement policy.
+type Policy struct {
+	Ref
+
+	CPUs      int64 // 0 when the policy does not fix it
+	MemoryMiB int64 // 0 when the policy does not fix it
+}
+
 // A computePolicy is a VM policy of a VDC of either kind.
 type computePolicy struct {
 	Policy

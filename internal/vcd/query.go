@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -104,15 +103,6 @@ func queryAll[T any](ctx context.Context, c *client, kind, what, filter, sortBy 
 	})
 }
 
-// queryVMs asks for all VM records that a filter matches.
-func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
-	return queryAll(ctx, i.client, "vm", "VMs", filter, "name",
-		func(r *types.QueryResultVMRecordType) string { return r.HREF },
-		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultVMRecordType) {
-			return found.VMRecord, found.AdminVMRecord
-		})
-}
-
 // parseTime reads a time as VCD writes it; the zero time if there is none.
 func parseTime(value string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999Z0700"} {
@@ -121,46 +111,4 @@ func parseTime(value string) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// statusByName holds the states as the query service writes them.
-var statusByName = map[string]Status{
-	"FAILED_CREATION":     StatusFailedCreation,
-	"UNRESOLVED":          StatusUnresolved,
-	"RESOLVED":            StatusResolved,
-	"DEPLOYED":            StatusResolved,
-	"SUSPENDED":           StatusSuspended,
-	"POWERED_ON":          StatusPoweredOn,
-	"WAITING_FOR_INPUT":   StatusWaitingForInput,
-	"UNKNOWN":             StatusUnknown,
-	"UNRECOGNIZED":        StatusUnrecognized,
-	"POWERED_OFF":         StatusPoweredOff,
-	"INCONSISTENT_STATE":  StatusInconsistent,
-	"MIXED":               StatusMixed,
-	"PARTIALLY_SUSPENDED": StatusPartiallySuspended,
-}
-
-func parseStatus(name string) Status {
-	if status, ok := statusByName[name]; ok {
-		return status
-	}
-	if number, err := strconv.Atoi(name); err == nil {
-		return Status(number)
-	}
-	return StatusUnknown
-}
-
-// String returns the state as VCD writes it.
-func (s Status) String() string {
-	switch s {
-	case StatusResolved:
-		return "RESOLVED"
-	default:
-		for name, status := range statusByName {
-			if status == s {
-				return name
-			}
-		}
-	}
-	return fmt.Sprintf("status %d", int(s))
 }

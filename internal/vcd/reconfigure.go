@@ -12,6 +12,21 @@ import (
 	"strconv"
 )
 
+// A VMChange is one reconfiguration of a VM: nil and zero fields stay as they are. Extra configuration that
+// is not named stays.
+type VMChange struct {
+	ExtraConfig map[string]string
+	DiskMiB     int64     // grows the first disk
+	NewDisks    []NewDisk // behind those that the VM has, in this order
+	CPUs        int64
+	MemoryMiB   int64
+	// HardwareVersion is one not below the VM's, such as vmx-19.
+	HardwareVersion string
+}
+
+// hardware reports whether the change is about CPUs, memory or the version of the hardware.
+func (c VMChange) hardware() bool { return c.CPUs > 0 || c.MemoryMiB > 0 || c.HardwareVersion != "" }
+
 const (
 	namespaceVMW = "http://www.vmware.com/schema/ovf"
 	// mebibyte is what VCD counts disks in.

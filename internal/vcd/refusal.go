@@ -56,26 +56,6 @@ func refusesVersion(err error) bool {
 	return ok && status.Status == http.StatusNotAcceptable
 }
 
-// loginFailure classifies the failure of a login. A login that ends in "not found" or "forbidden" must never look as if
-// the object of the call that needed the login were gone.
-func loginFailure(err error) error {
-	status, ok := errors.AsType[*StatusError](err)
-	switch {
-	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
-		return err
-	case status.refusesCredentials():
-		return &StatusError{
-			Status:    http.StatusUnauthorized,
-			Operation: status.Operation,
-			Message:   "the credentials were refused",
-		}
-	case status.Code == "" && status.Message == "":
-		// VCD gives a reason. A load balancer without a working cell does not.
-		return unavailable(status.Error())
-	}
-	return &loginError{status}
-}
-
 // refusesCredentials reports whether a login failed because of the credentials. To a wrong API token, the OAuth
 // endpoint answers 400 (RFC 6749, 5.2).
 func (e *StatusError) refusesCredentials() bool {
@@ -83,12 +63,3 @@ func (e *StatusError) refusesCredentials() bool {
 		e.Status == http.StatusBadRequest &&
 			(strings.HasPrefix(e.Message, "invalid_grant") || strings.HasPrefix(e.Message, "invalid_client"))
 }
-
-// A loginError is VCD's reason, other than wrong credentials, to refuse a login.
-type loginError struct{ cause *StatusError }
-
-// Error implements error.
-func (e *loginError) Error() string { return e.cause.Error() }
-
-// Unwrap lets [errors.Is] match the sentinels.
-func (e *loginError) Unwrap() error { return ErrUnauthorized }

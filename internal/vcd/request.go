@@ -54,16 +54,6 @@ func (c call) accept(version string) string {
 	return "application/*+xml;version=" + version
 }
 
-// newRequest builds a request to the site.
-func (s *site) newRequest(ctx context.Context, method, path, accept string, body []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, invalid("building a request: " + rootCause(err))
-	}
-	req.Header.Set("Accept", accept)
-	return req, nil
-}
-
 // A client makes the requests of a session.
 type client struct {
 	auth     *authenticator
@@ -145,6 +135,14 @@ func (c *client) getJSON(ctx context.Context, path, query string, into any) erro
 		return err
 	}
 	return decodeJSON(got.body, into)
+}
+
+// href returns the address of an object as VCD writes it in references and filters.
+func (c *client) href(kind, urn string) string { return c.site.base + pathOf(kind, urn) }
+
+// policyHRef returns the address of a compute policy, which only exists in the JSON API.
+func (c *client) policyHRef(urn string) string {
+	return c.site.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
 }
 
 // start makes a call of the XML API that starts a task.

@@ -107,6 +107,14 @@ func readable(err error) error {
 	return err
 }
 
+// shown reports whether a read succeeded; its error is only of those that say nothing about the object.
+func shown(err error) (bool, error) {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // User returns the name of the session's user.
 func (s *Session) User(ctx context.Context) (string, error) {
 	current, err := s.client.whoami(ctx)

@@ -80,3 +80,13 @@ func (s *Session) close(ctx context.Context) error {
 	s.Tasks.stop()
 	return s.client.auth.close(ctx)
 }
+
+func (s *Session) measure(state *siteState) {
+	now := s.client.opts.Clock.Now()
+	s.client.auth.measure(state, now)
+	state.tasks += s.Tasks.running()
+	if age, ok := s.Inventory.age(now); ok {
+		state.inventoried = true
+		state.inventoryAge = max(state.inventoryAge, age)
+	}
+}

@@ -3,6 +3,7 @@
 package vcd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -115,4 +116,20 @@ func (t *transport) negotiate(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("agreeing on an API version with %s: %w", s.base, err)
 	}
 	return version, nil
+}
+
+// deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
+func (s *site) deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d,
+		unavailable(fmt.Sprintf("%s did not answer within %s", s.base, d)))
+}
+
+// newRequest builds a request to the site.
+func (s *site) newRequest(ctx context.Context, method, path, accept string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, invalid("building a request: " + rootCause(err))
+	}
+	req.Header.Set("Accept", accept)
+	return req, nil
 }

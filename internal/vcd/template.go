@@ -12,6 +12,23 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
+// A Template is a vApp template whose first VM is the image of a machine.
+type Template struct {
+	Ref
+
+	VM         Ref   // first VM of the template
+	CPUs       int64 // of that VM
+	MemoryMiB  int64
+	DiskMiB    int64 // of its first disk
+	Disks      int   // how many it has
+	OS         string
+	Hardware   string // version of its virtual hardware, such as vmx-19, if known
+	NICs       int
+	StorageID  string // storage profile of the template's VM, if known
+	CatalogRef Ref
+	Kubernetes string // version of Kubernetes in the image, such as v1.36.3; empty if nothing says it
+}
+
 // Templates are the vApp templates of catalogs.
 type Templates struct{ client *client }
 
@@ -187,4 +204,12 @@ func SameKubernetes(a, b string) bool {
 		return version
 	}
 	return trim(a) == trim(b)
+}
+
+// missing turns VCD's refusal to show an object given by URN into a look-up error.
+func missing(kind, nameOrURN, in string, err error) error {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
+		return &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}
+	}
+	return fmt.Errorf("looking up %s %s: %w", kind, nameOrURN, err)
 }

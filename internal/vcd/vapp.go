@@ -13,6 +13,21 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
+// A VApp is a vApp with the names of its VMs.
+type VApp struct {
+	Ref
+
+	Description  string // carries the ownership marker
+	Status       Status
+	Deployed     bool
+	Networks     []string // names of the organization networks it is connected to
+	VMs          []Ref
+	Tasks        []Task // unfinished tasks that hold it
+	RuntimeLease time.Duration
+	StorageLease time.Duration
+	LeaseEnd     time.Time // zero if never
+}
+
 // MIME types of what is sent.
 const (
 	mimeCompose       = "application/vnd.vmware.vcloud.composeVAppParams+xml"
@@ -77,6 +92,60 @@ func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	found := vAppFrom(&doc)
 	if found.ID == "" {
 		return VApp{}, unavailable("the answer is no vApp of VCD")
+	}
+	return found, nil
+}
+
+// A VAppRecord is what one row of the query of vApps says.
+type VAppRecord struct {
+	Ref
+
+	VDC     Ref
+	Status  Status
+	Created time.Time
+}
+
+// List returns the vApps of the organization that the user is shown, in all VDCs, sorted by name.
+func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
+	records, err := queryAll(ctx, v.client, "vApp", "vApps", "", "name",
+		func(r *types.QueryResultVAppRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultVAppRecordType) {
+			return found.VAppRecord, found.AdminVAppRecord
+		})
+	found := make([]VAppRecord, 0, len(records))
+	for _, r := range records {
+		found = append(found, VAppRecord{
+			Ref:     Ref{ID: urnOf(kindVApp, r.HREF), Name: r.Name},
+			VDC:     Ref{ID: urnOf(kindVDC, r.VdcHREF), Name: r.VdcName},
+			Status:  parseStatus(r.Status),
+			Created: parseTime(r.CreationDate),
+		})
+	}
+	return found, wrapped(err, "listing vApps of organization", v.client.config.Org)
+}
+
+// A VAppDetails is a vApp with its VMs in full.
+type VAppDetails struct {
+	VApp
+
+	Created  time.Time
+	Children []VM
+}
+
+// Details reads a vApp with all VMs in it, by one call.
+func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
+	var doc types.VApp
+	if err := v.client.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
+		return VAppDetails{}, err
+	}
+	found := VAppDetails{VApp: vAppFrom(&doc), Created: parseTime(doc.DateCreated)}
+	if found.ID == "" {
+		return VAppDetails{}, unavailable("the answer is no vApp of VCD")
+	}
+	if doc.Children != nil {
+		for _, vm := range doc.Children.VM {
+			found.Children = append(found.Children, vmFrom(vm))
+		}
 	}
 	return found, nil
 }

@@ -10,6 +10,72 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
+// A VM is a virtual machine in full.
+type VM struct {
+	Ref
+
+	Description string // carries the ownership marker
+	VApp        Ref
+	Status      Status
+	Deployed    bool
+	Tasks       []Task // unfinished tasks that hold it
+	NICs        []NIC
+	Disks       []Disk
+	ExtraConfig map[string]string
+	CPUs        int64
+	MemoryMiB   int64
+
+	HardwareVersion string // such as vmx-19; empty if VCD does not say
+
+	SizingPolicyID    string
+	PlacementPolicyID string
+	StorageProfile    Ref
+}
+
+// IndependentDisks returns the disks that outlive the VM.
+func (v VM) IndependentDisks() []Ref {
+	var disks []Ref
+	for _, d := range v.Disks {
+		if d.Independent != nil {
+			disks = append(disks, *d.Independent)
+		}
+	}
+	return disks
+}
+
+// AddressMode is how a NIC gets its address, in VCD's words.
+type AddressMode string
+
+// Address modes.
+const (
+	ModePool   AddressMode = "POOL"
+	ModeDHCP   AddressMode = "DHCP"
+	ModeManual AddressMode = "MANUAL"
+	ModeNone   AddressMode = "NONE"
+)
+
+// A NIC is a network connection of a VM.
+type NIC struct {
+	Index   int
+	Network string // name of the vApp network
+	MAC     string
+	Mode    AddressMode
+	Address string // what VCD assigned or saw; empty while unknown
+	// Secondary is the address of the other family, where a NIC has one; empty otherwise.
+	Secondary string
+	// SecondaryMode is how a new NIC of mode POOL gets an address of the other family: POOL, or empty without one.
+	SecondaryMode AddressMode
+	Primary       bool
+	Adapter       string // VMXNET3 …
+}
+
+// A Disk is a disk of a VM. Independent ("named") disks outlive the VM and are never deleted with it.
+type Disk struct {
+	ID          string // disk id within the VM
+	SizeMiB     int64
+	Independent *Ref // set if the disk is an independent one
+}
+
 // Resource types of OVF hardware items.
 const (
 	resourceCPU    = 3

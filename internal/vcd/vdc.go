@@ -4,12 +4,30 @@ package vcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
+
+// A VDC is an organization virtual data center with what a plan needs to know about it.
+type VDC struct {
+	Ref
+
+	StorageProfiles []StorageProfile
+	// FastProvisioning is true if VMs are linked clones of their templates until they are consolidated.
+	FastProvisioning bool
+	// Disabled is true if VCD creates and powers on nothing in the VDC.
+	Disabled bool
+}
+
+// A StorageProfile is a storage profile of a VDC.
+type StorageProfile struct {
+	Ref
+
+	Default bool
+	Enabled bool
+}
 
 // VDCs are the organization VDCs, with their storage profiles and VM policies.
 type VDCs struct{ client *client }
@@ -146,42 +164,16 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 	return StorageProfile{}, &LookupError{Kind: "storage profile", Name: nameOrURN, In: in, Err: ErrNotFound}
 }
 
-// only returns the one hit whose name or URN is exactly the one looked for: filters of VCD ignore case.
-func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
-	var exact []Ref
-	for _, hit := range hits {
-		if hit.Name == nameOrURN || hit.ID == nameOrURN {
-			exact = append(exact, hit)
-		}
+// List returns the VDCs of the organization that the user is shown, sorted by name.
+func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.config.Org)), "name",
+		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
+			return found.OrgVdcRecord, found.OrgVdcAdminRecord
+		})
+	refs := make([]Ref, 0, len(records))
+	for _, r := range records {
+		refs = append(refs, Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name})
 	}
-	switch len(exact) {
-	case 0:
-		return Ref{}, &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}
-	case 1:
-		return exact[0], nil
-	}
-	return Ref{}, &LookupError{
-		Kind:   kind,
-		Name:   nameOrURN,
-		In:     in,
-		Err:    ErrAmbiguous,
-		Reason: fmt.Sprintf("exists %d times", len(exact)),
-	}
-}
-
-// missing turns VCD's refusal to show an object given by URN into a look-up error.
-func missing(kind, nameOrURN, in string, err error) error {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
-		return &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}
-	}
-	return fmt.Errorf("looking up %s %s: %w", kind, nameOrURN, err)
-}
-
-// key names a look-up in the cache. Names cannot contain the separator.
-func key(parts ...string) string {
-	joined := ""
-	for _, part := range parts {
-		joined += "\x00" + part
-	}
-	return joined
+	return refs, wrapped(err, "listing VDCs of organization", v.client.config.Org)
 }

@@ -7,9 +7,37 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
+
+// TaskState is the state of a task.
+type TaskState string
+
+// Task states. Every state but Running is final.
+const (
+	TaskRunning   TaskState = "running" // queued and preRunning too
+	TaskSucceeded TaskState = "success"
+	TaskFailed    TaskState = "error" // aborted and canceled too
+	TaskUnknown   TaskState = "unknown"
+)
+
+// A Task is an asynchronous operation of VCD.
+type Task struct {
+	ID        string // URN
+	Operation string // vappUpdateVm …
+	Owner     string // URN of the entity it works on
+	State     TaskState
+	Progress  int
+	Err       error  // why it failed; wraps a sentinel
+	Result    string // what VCD says came of it, for those created by the JSON API: a JSON document, mostly empty
+	Started   time.Time
+	Ended     time.Time
+
+	// asks is true if its starter wants to know what it worked on: the JSON API only returns the address of the task.
+	asks bool
+}
 
 // readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, what
 // is known stays.
@@ -149,4 +177,15 @@ func taskState(status string) TaskState {
 	default:
 		return TaskRunning
 	}
+}
+
+func taskResult(s TaskState) string {
+	switch s {
+	case TaskSucceeded:
+		return "success"
+	case TaskFailed:
+		return "failure"
+	case TaskRunning, TaskUnknown:
+	}
+	return "unknown"
 }

@@ -239,3 +239,22 @@ func (p *Pool) Close(ctx context.Context) error {
 	}
 	return errors.Join(all...)
 }
+
+// measure adds what the pool holds to what was found, by site.
+func (p *Pool) measure(found map[string]*siteState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, where := range p.sites {
+		s, ok := found[where.metrics.site]
+		if !ok {
+			s = &siteState{}
+			found[where.metrics.site] = s
+		}
+		where.breaker.measure(s)
+	}
+	for _, session := range p.sessions {
+		if s, ok := found[session.client.site.metrics.site]; ok {
+			session.measure(s)
+		}
+	}
+}

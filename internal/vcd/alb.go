@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd
+
+import (
+	"context"
+	"net/url"
+)
+
+// Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
+type Balancers struct{ client *client }
+
+// An EngineGroup is a service engine group that a gateway may put virtual services on.
+type EngineGroup struct {
+	Ref // of the group, not of its assignment
+
+	Max      int // virtual services that the gateway may have on it; 0 is unknown
+	Deployed int // virtual services that the gateway has on it
+}
+
+type wireAssignment struct {
+	wireRef
+
+	Group    *wireRef `json:"serviceEngineGroupRef"`
+	Gateway  *wireRef `json:"gatewayRef"`
+	Max      int      `json:"maxVirtualServices"`
+	Deployed int      `json:"numDeployedVirtualServices"`
+}
+
+// EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of
+// gateways.
+func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
+	lines, err := listAll[wireAssignment](ctx, b.client, listing{
+		path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
+		what:  "service engine groups",
+		of:    " of edge gateway " + gateway,
+		terms: []term{is("gatewayRef.id", gateway)},
+	})
+	var groups []EngineGroup
+	for _, line := range lines {
+		if refOf(line.Gateway).ID == gateway {
+			groups = append(groups, EngineGroup{Ref: refOf(line.Group), Max: line.Max, Deployed: line.Deployed})
+		}
+	}
+	return groups, err
+}
+
+// BalancerSettings are how the load balancer of a gateway is set up.
+type BalancerSettings struct {
+	// Known is set if the settings were read: the zero value shows nothing.
+	Known   bool
+	Enabled bool
+	// Premium is true if the feature set is the larger one, which L4TLS takes.
+	Premium bool
+	// Transparent is true if virtual services may keep the address of the client (VCD 10.4.1).
+	Transparent bool
+	// LacksIPv4 and LacksIPv6 are true if the service network is shown to be of the other family only. Without any, VCD
+	// takes a default one, of IPv4.
+	LacksIPv4, LacksIPv6 bool
+}
+
+// Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
+// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is shown since 10.4).
+func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSettings, error) {
+	type settings struct {
+		Enabled     bool   `json:"enabled"`
+		FeatureSet  string `json:"supportedFeatureSet"`
+		Transparent bool   `json:"transparentModeEnabled"`
+		Network     string `json:"serviceNetworkDefinition"`
+		IPv6Network string `json:"ipv6ServiceNetworkDefinition"`
+	}
+	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
+	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
+		return BalancerSettings{
+			Known:       true,
+			Enabled:     s.Enabled,
+			Premium:     s.FeatureSet != "STANDARD",
+			Transparent: s.Transparent,
+			LacksIPv4:   s.IPv6Network != "" && s.Network == "",
+			LacksIPv6:   s.Network != "" && s.IPv6Network == "",
+		}
+	})
+}

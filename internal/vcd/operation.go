@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)
+
+// operation names a call by method and path template: ids and the organization's name are taken out, so that there
+// are as many names as kinds of calls.
+func operation(method string, u *url.URL) string {
+	path := urnSegment.ReplaceAllString(u.Path, "{id}")
+	path = uuidPattern.ReplaceAllString(path, "{id}")
+	path = strings.TrimSuffix(path, "/")
+	if rest, ok := strings.CutPrefix(path, "/oauth/tenant/"); ok {
+		if _, endpoint, found := strings.Cut(rest, "/"); found {
+			path = "/oauth/tenant/{org}/" + endpoint
+		}
+	}
+	if path == queryPath {
+		path += "?type=" + queryType(u.RawQuery)
+	}
+	return method + " " + path
+}
+
+// queryType finds the type of a query. [url.URL.Query] would drop parameters that contain a semicolon.
+func queryType(rawQuery string) string {
+	for part := range strings.SplitSeq(rawQuery, "&") {
+		if value, ok := strings.CutPrefix(part, "type="); ok {
+			return value
+		}
+	}
+	return ""
+}
