@@ -135,19 +135,19 @@ func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule Af
 		}
 	}
 	a.ForgetAffinityRules()
-	return a.client.start(ctx, http.MethodPost, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPost, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
 }
 
 // UpdateAffinityRule starts making the rule of an id like rule.
 func (a *AffinityRules) UpdateAffinityRule(ctx context.Context, rule AffinityRule) (Task, error) {
 	a.ForgetAffinityRules()
-	return a.client.start(ctx, http.MethodPut, pathOf(kindAffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPut, pathOf(kindAffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
 }
 
 // DeleteAffinityRule starts deleting a rule. Its VMs stay.
 func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task, error) {
 	a.ForgetAffinityRules()
-	return a.client.start(ctx, http.MethodDelete, pathOf(kindAffinityRule, id), "", nil)
+	return startXML(ctx, a.client, http.MethodDelete, pathOf(kindAffinityRule, id), "", nil)
 }
 
 func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {

@@ -151,29 +151,29 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 	if p.Sticky {
 		body["persistenceProfile"] = wireType{clientIP}
 	}
-	return b.client.create(ctx, "pool", p.Name, poolsPath, body)
+	return startCreating(ctx, b.client, "pool", p.Name, poolsPath, body)
 }
 
 // UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it.
 // If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
-	return b.client.change(ctx, "pool", id, poolPath(id), change.apply)
+	return startChanging(ctx, b.client, "pool", id, poolPath(id), change.apply)
 }
 
 // DeletePool starts deleting a pool, which no virtual service may use.
 func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
-	return b.client.remove(ctx, "pool", id, poolPath(id))
+	return startDeleting(ctx, b.client, "pool", id, poolPath(id))
 }
 
 func (c PoolChange) apply(o object) (bool, error) {
 	return either(
 		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "algorithm", c.Algorithm),
-		setIf(o, "defaultPort", c.DefaultPort), setBy(c.MemberGroup, o.setMemberGroup), setBy(c.Members, o.setMembers),
-		o.setMonitors(c.Monitors, c.NoMonitors), setBy(c.Sticky, o.setSticky),
+		setIf(o, "defaultPort", c.DefaultPort), setBy(o, c.MemberGroup, setMemberGroup), setBy(o, c.Members, setMembers),
+		setMonitors(o, c.Monitors, c.NoMonitors), setBy(o, c.Sticky, setSticky),
 	), nil
 }
 
-func (o object) setMemberGroup(id string) bool {
+func setMemberGroup(o object, id string) bool {
 	var now wireRef
 	_ = json.Unmarshal(o["memberGroupRef"], &now) // null is none
 	if now.ID == id {
@@ -188,7 +188,7 @@ func (o object) setMemberGroup(id string) bool {
 }
 
 // setMembers makes the pool's members those given. Other fields of members that stay are kept.
-func (o object) setMembers(members []PoolMember) bool {
+func setMembers(o object, members []PoolMember) bool {
 	var now []object
 	_ = json.Unmarshal(o["members"], &now) // null is none
 	known := map[netip.Addr]object{}
@@ -218,7 +218,7 @@ func (o object) setMembers(members []PoolMember) bool {
 
 // setMonitors adds monitors of types that the pool lacks, and takes those of other types away. All others stay as they
 // are.
-func (o object) setMonitors(add, remove []string) bool {
+func setMonitors(o object, add, remove []string) bool {
 	var now []object
 	_ = json.Unmarshal(o["healthMonitors"], &now) // null is none
 	list := slices.DeleteFunc(slices.Clone(now), func(m object) bool {
@@ -236,7 +236,7 @@ func (o object) setMonitors(add, remove []string) bool {
 	return !same && o.set("healthMonitors", list)
 }
 
-func (o object) setSticky(sticky bool) bool {
+func setSticky(o object, sticky bool) bool {
 	var now wireType
 	_ = json.Unmarshal(o["persistenceProfile"], &now) // null is none
 	switch {

@@ -164,7 +164,7 @@ func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService)
 	if vs.Transparent {
 		body["transparentModeEnabled"] = true
 	}
-	return b.client.create(ctx, "virtual service", vs.Name, servicesPath, body)
+	return startCreating(ctx, b.client, "virtual service", vs.Name, servicesPath, body)
 }
 
 func profileOf(kind Application) map[string]any {
@@ -187,12 +187,12 @@ func wirePorts(ports []ServicePort) []map[string]any {
 // UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name
 // stays as VCD wrote it. If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
-	return b.client.change(ctx, "virtual service", id, servicePath(id), change.apply)
+	return startChanging(ctx, b.client, "virtual service", id, servicePath(id), change.apply)
 }
 
 // DeleteVirtualService starts deleting a virtual service; its pool stays.
 func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
-	return b.client.remove(ctx, "virtual service", id, servicePath(id))
+	return startDeleting(ctx, b.client, "virtual service", id, servicePath(id))
 }
 
 func (c VirtualServiceChange) apply(o object) (bool, error) {
@@ -200,23 +200,23 @@ func (c VirtualServiceChange) apply(o object) (bool, error) {
 		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
 		setRef(o, "loadBalancerPoolRef", c.Pool), setRef(o, "certificateRef", c.Certificate),
 		setAddress(o, "virtualIpAddress", c.Address), setAddress(o, "ipv6VirtualIpAddress", c.IPv6Address),
-		setBy(c.Transparent, o.setTransparent), setBy(c.Application, o.setApplication), setBy(c.Ports, o.setPorts),
+		setBy(o, c.Transparent, setTransparent), setBy(o, c.Application, setApplication), setBy(o, c.Ports, setPorts),
 	), nil
 }
 
 // setTransparent leaves the field away where VCD does not know it, if it is to be false.
-func (o object) setTransparent(on bool) bool {
+func setTransparent(o object, on bool) bool {
 	return (on || !sameJSON(o["transparentModeEnabled"], nil)) && o.set("transparentModeEnabled", on)
 }
 
-func (o object) setApplication(kind Application) bool {
+func setApplication(o object, kind Application) bool {
 	var now wireType
 	_ = json.Unmarshal(o["applicationProfile"], &now) // may be null
 	return now.Type != string(kind) && o.set("applicationProfile", profileOf(kind))
 }
 
 // setPorts changes the ports if they differ from those wanted.
-func (o object) setPorts(ports []ServicePort) bool {
+func setPorts(o object, ports []ServicePort) bool {
 	now := wireService{}
 	_ = json.Unmarshal(o["servicePorts"], &now.Ports) // null is none
 	have := now.service().Ports

@@ -38,7 +38,7 @@ type wireCertificate struct {
 	Description string `json:"description"`
 }
 
-func (w wireCertificate) id() string { return w.ID }
+func (w wireCertificate) Key() string { return w.ID }
 
 func (w wireCertificate) certificate() Certificate {
 	return Certificate{Ref: Ref{ID: w.ID, Name: w.Alias}, Description: w.Description}

@@ -202,7 +202,7 @@ func composeTask(doc *types.VApp, created VApp) Task {
 // AddVMs starts adding VMs to a vApp, by one task for all. Their networks must be connected to the vApp: see
 // [VApps.ConnectNetworks].
 func (v *VApps) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
+	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
 		v.composition("RecomposeVAppParams", vms))
 }
 

@@ -55,5 +55,5 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 
 // DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.
 func (d *Disks) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
-	return d.client.start(ctx, http.MethodDelete, pathOf(kindDisk, id), "", nil)
+	return startXML(ctx, d.client, http.MethodDelete, pathOf(kindDisk, id), "", nil)
 }

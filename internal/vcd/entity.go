@@ -128,7 +128,7 @@ type wireEntityType struct {
 	Version string `json:"version"`
 }
 
-func (w wireEntityType) id() string { return w.ID }
+func (w wireEntityType) Key() string { return w.ID }
 
 // Find returns the entities of all versions of a kind that have a name and an external id.
 func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID string) ([]Ref, error) {
@@ -175,7 +175,7 @@ func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string
 	})
 }
 
-func (w wireEntity) id() string { return w.ID }
+func (w wireEntity) Key() string { return w.ID }
 
 // An EntitySpec is a new entity.
 type EntitySpec struct {
@@ -188,7 +188,7 @@ type EntitySpec struct {
 // Create makes an entity, which must be resolved then, and returns its URN. It is empty if the entity was made and VCD
 // did not say which it is; [Entities.Find] finds it. It takes the right of full access to its type.
 func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err error) {
-	task, err := e.client.startJSON(ctx, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
+	task, err := startJSON(ctx, e.client, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
 		"name":       spec.Name,
 		"externalId": spec.ExternalID,
 		"entity":     spec.Content,

@@ -75,7 +75,7 @@ func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
 
 			_, errXML := s.VMs.PowerOn(t.Context(), testVM)
 			path := certificatesPath + "/" + uuidOf(testVM)
-			_, errJSON := s.client.startJSON(t.Context(), http.MethodDelete, path, nil)
+			_, errJSON := startJSON(t.Context(), s.client, http.MethodDelete, path, nil)
 
 			g.Expect(errXML == nil).To(Equal(tt.xml), "%v", errXML)
 			g.Expect(errJSON == nil).To(Equal(tt.json), "%v", errJSON)

@@ -121,7 +121,7 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 	if spec.Before != "" { // the first rule goes without: 38.1 knows no position but beside another rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
 	}
-	return f.client.create(ctx, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
+	return startCreating(ctx, f.client, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
 }
 
 func portItems(protocol string, ports []int) []any {
@@ -139,5 +139,5 @@ func portItems(protocol string, ports []int) []any {
 
 // DeleteRule starts deleting one rule.
 func (f *Firewall) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
-	return f.client.remove(ctx, "firewall rule", id, rulesPath(gateway, id))
+	return startDeleting(ctx, f.client, "firewall rule", id, rulesPath(gateway, id))
 }

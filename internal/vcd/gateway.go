@@ -206,8 +206,8 @@ type wireUsed struct {
 	Category string `json:"category"`
 }
 
-// id is empty: several uses of an address have lines that are the same.
-func (wireUsed) id() string { return "" }
+// Key is empty: several uses of an address have lines that are the same.
+func (wireUsed) Key() string { return "" }
 
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
 // view gateways. VCD documents no order of the lines.

@@ -88,7 +88,7 @@ func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) 
 // CreateIPSet starts creating an IP set; the task's owner is the new one. It takes the right
 // "Organization vDC Gateway: Configure Firewall", as do all changes.
 func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
-	return f.client.create(ctx, "IP set", set.Name, groupsPath, map[string]any{
+	return startCreating(ctx, f.client, "IP set", set.Name, groupsPath, map[string]any{
 		"name":        set.Name,
 		"description": set.Description,
 		"type":        typeIPSet,
@@ -101,15 +101,15 @@ func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
 // UpdateIPSet reads an IP set, changes it and starts writing it back; what the change does not name stays as VCD wrote
 // it. If nothing but the order changes, nothing is written, and the task has succeeded.
 func (f *Firewall) UpdateIPSet(ctx context.Context, id string, change IPSetChange) (Task, error) {
-	return f.client.change(ctx, "IP set", id, groupPath(id), change.apply)
+	return startChanging(ctx, f.client, "IP set", id, groupPath(id), change.apply)
 }
 
 func (c IPSetChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Addresses, o.setAddresses)),
+	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(o, c.Addresses, setAddresses)),
 		nil
 }
 
-func (o object) setAddresses(addresses []netip.Addr) bool {
+func setAddresses(o object, addresses []netip.Addr) bool {
 	var now []string
 	_ = json.Unmarshal(o["ipAddresses"], &now) // may be null
 	want := addressTexts(addresses)
@@ -119,5 +119,5 @@ func (o object) setAddresses(addresses []netip.Addr) bool {
 
 // DeleteIPSet starts deleting an IP set, which no pool or rule may use.
 func (f *Firewall) DeleteIPSet(ctx context.Context, id string) (Task, error) {
-	return f.client.remove(ctx, "IP set", id, groupPath(id))
+	return startDeleting(ctx, f.client, "IP set", id, groupPath(id))
 }

@@ -56,7 +56,7 @@ type wireSuggestion struct {
 	Unused []string `json:"unusedValues"`
 }
 
-func (w wireSuggestion) id() string { return refOf(w.Space).ID }
+func (w wireSuggestion) Key() string { return refOf(w.Space).ID }
 
 func (w wireSuggestion) suggestion() Suggestion {
 	return Suggestion{Space: refOf(w.Space), Unused: parseAddrs(w.Unused)}
@@ -99,7 +99,7 @@ func (w wireSpace) space() IPSpace {
 	return space
 }
 
-func (w wireSpace) id() string { return w.ID }
+func (w wireSpace) Key() string { return w.ID }
 
 // Public lists the IP Spaces of which addresses to outside are allocated to organizations, without their ranges; none
 // where there are no IP Spaces.
@@ -148,7 +148,7 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 // Allocate". The task's result has the id; [AllocatedID] reads it.
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
-	task, err := i.client.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
+	task, err := startJSON(ctx, i.client, http.MethodPost, spacePath(space)+"/allocate", body)
 	return task, wrapped(err, "allocating", address.String())
 }
 
@@ -180,7 +180,7 @@ func (w *wireAllocation) allocation() FloatingIP {
 func (i *IPSpaces) Mark(ctx context.Context, space, id string,
 	mark func(now FloatingIP) (UsageState, string, error),
 ) (Task, error) {
-	task, err := i.client.edit(ctx, allocationPath(space, id), func(o object) (bool, error) {
+	task, err := startEditing(ctx, i.client, allocationPath(space, id), func(o object) (bool, error) {
 		now := FloatingIP{
 			ID:          o.textOf("id"),
 			Address:     parseAddr(o.textOf("value")),
@@ -206,7 +206,7 @@ func allocationPath(space, id string) string {
 
 // Release starts giving an allocated address back; it must be marked [Unused] before.
 func (i *IPSpaces) Release(ctx context.Context, space, id string) (Task, error) {
-	task, err := i.client.startJSON(ctx, http.MethodDelete, allocationPath(space, id), nil)
+	task, err := startJSON(ctx, i.client, http.MethodDelete, allocationPath(space, id), nil)
 	return task, wrapped(err, "releasing an address of IP Space", space)
 }
 

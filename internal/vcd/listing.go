@@ -34,12 +34,12 @@ func (l listing) query(page int) string {
 		"filter", filter)
 }
 
-// An item is something that stands in a list. Its id is empty if several items may be the same.
-type item interface{ id() string }
+// An item is something that stands in a list. Its key is empty if several items may be the same.
+type item interface{ Key() string }
 
 // listAll reads all pages of a list.
 func listAll[T item](ctx context.Context, c *client, l listing) ([]T, error) {
-	items, err := complete(l.what, T.id, func(page int) ([]T, int, error) {
+	items, err := complete(l.what, T.Key, func(page int) ([]T, int, error) {
 		var found struct {
 			ResultTotal *int `json:"resultTotal"`
 			Values      []T  `json:"values"`
@@ -167,7 +167,7 @@ func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error
 			if err := decodeJSON(got.body, &found); err != nil {
 				return nil, false, err
 			}
-			if !unseen(seen, found.Values, T.id) {
+			if !unseen(seen, found.Values, T.Key) {
 				return nil, false, nil
 			}
 			items = append(items, found.Values...)

@@ -44,13 +44,13 @@ func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]stri
 		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{metadataValue, values[name]}})
 	}
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/metadata", mimeMetadata, doc)
+	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/metadata", mimeMetadata, doc)
 }
 
 // RemoveMetadata starts removing one key of the metadata of a VM.
 func (v *VMs) RemoveMetadata(ctx context.Context, id, name string) (Task, error) {
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodDelete, pathOf(kindVM, id)+"/metadata/"+url.PathEscape(name), "", nil)
+	return startXML(ctx, v.client, http.MethodDelete, pathOf(kindVM, id)+"/metadata/"+url.PathEscape(name), "", nil)
 }
 
 // Metadata reads the general metadata of a VM that hold text.

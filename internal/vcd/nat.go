@@ -85,7 +85,7 @@ func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 // CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD returns the id
 // of the new rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
 func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Task, error) {
-	return n.client.create(ctx, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
+	return startCreating(ctx, n.client, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
 		"name":                   rule.Name,
 		"description":            rule.Description,
 		"enabled":                true,
@@ -102,7 +102,7 @@ func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Tas
 // it. If nothing changes, nothing is written, and the task has succeeded. [ErrChanged] means that it was changed
 // meanwhile.
 func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATChange) (Task, error) {
-	return n.client.change(ctx, "NAT rule", id, natPath(gateway, id), change.apply)
+	return startChanging(ctx, n.client, "NAT rule", id, natPath(gateway, id), change.apply)
 }
 
 func (c DNATChange) apply(o object) (bool, error) {
@@ -110,11 +110,11 @@ func (c DNATChange) apply(o object) (bool, error) {
 		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
 		setIf(o, "externalAddresses", c.External), setIf(o, "internalAddresses", c.Internal),
 		setRef(o, "applicationPortProfile", c.Profile),
-		setBy(c.Port, func(port int) bool { return o.set("dnatExternalPort", strconv.Itoa(port)) }),
+		setBy(o, c.Port, func(o object, port int) bool { return o.set("dnatExternalPort", strconv.Itoa(port)) }),
 	), nil
 }
 
 // DeleteRule starts deleting a NAT rule.
 func (n *NAT) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
-	return n.client.remove(ctx, "NAT rule", id, natPath(gateway, id))
+	return startDeleting(ctx, n.client, "NAT rule", id, natPath(gateway, id))
 }

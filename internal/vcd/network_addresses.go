@@ -59,7 +59,7 @@ type HostAddress struct {
 
 type wireNetwork struct{ types.OpenApiOrgVdcNetwork }
 
-func (w wireNetwork) id() string { return w.ID }
+func (w wireNetwork) Key() string { return w.ID }
 
 type wireAllocated struct {
 	Address  string `json:"ipAddress"`
@@ -68,7 +68,7 @@ type wireAllocated struct {
 	Entity   string `json:"entityName"`
 }
 
-func (w wireAllocated) id() string { return w.Address + " " + w.Type + " " + w.EntityID }
+func (w wireAllocated) Key() string { return w.Address + " " + w.Type + " " + w.EntityID }
 
 // HostsBehind lists the addresses that are in use on the routed networks of an edge gateway: of the gateway itself, and
 // of all VMs, also those that the user may not see. It takes the right to view networks of VDCs.

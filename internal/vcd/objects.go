@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/netip"
 	"slices"
 )
@@ -19,18 +18,6 @@ func read[W, T any](ctx context.Context, c *client, what, id, path string, conve
 		return none, wrapped(err, "reading "+what, id)
 	}
 	return convert(&doc), nil
-}
-
-// create starts creating an object of the JSON API.
-func (c *client) create(ctx context.Context, what, name, path string, body any) (Task, error) {
-	task, err := c.startJSON(ctx, http.MethodPost, path, body)
-	return task, wrapped(err, "creating "+what, name)
-}
-
-// remove starts deleting an object of the JSON API.
-func (c *client) remove(ctx context.Context, what, id, path string) (Task, error) {
-	task, err := c.startJSON(ctx, http.MethodDelete, path, nil)
-	return task, wrapped(err, "deleting "+what, id)
 }
 
 // An object is a JSON object as VCD wrote it, to change fields of it and give it back with all others as they came.
@@ -89,36 +76,13 @@ func (o object) textOf(field string) string {
 	return text
 }
 
-// change reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
-// and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
-func (c *client) change(ctx context.Context, what, id, path string, edit func(object) (bool, error)) (Task, error) {
-	task, err := c.edit(ctx, path, edit)
-	return task, wrapped(err, "changing "+what, id)
-}
-
-func (c *client) edit(ctx context.Context, path string, edit func(object) (bool, error)) (Task, error) {
-	o, err := c.object(ctx, path)
-	if err != nil {
-		return Task{}, err
-	}
-	changed, err := edit(o)
-	if err != nil || !changed && Realization(o.textOf("status")) != RealizationFailed {
-		return Task{State: TaskSucceeded, Owner: o.textOf("id")}, err
-	}
-	task, err := c.startJSON(ctx, http.MethodPut, path, o)
-	if task.Owner == "" {
-		task.Owner = o.textOf("id")
-	}
-	return task, err
-}
-
 // A wireRef is how the JSON API writes a reference.
 type wireRef struct {
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name,omitempty"`
 }
 
-func (r wireRef) id() string { return r.ID }
+func (r wireRef) Key() string { return r.ID }
 
 // refOf returns a reference, empty if there is none.
 func refOf(r *wireRef) Ref {
@@ -148,7 +112,9 @@ type wireObject struct {
 func setIf[T any](o object, field string, value *T) bool { return value != nil && o.set(field, *value) }
 
 // setBy sets something unless there is nothing to set.
-func setBy[T any](value *T, set func(T) bool) bool { return value != nil && set(*value) }
+func setBy[T any](o object, value *T, set func(object, T) bool) bool {
+	return value != nil && set(o, *value)
+}
 
 // either reports whether any of some changes, which all are made, changed something.
 func either(changes ...bool) bool { return slices.Contains(changes, true) }

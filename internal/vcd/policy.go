@@ -136,7 +136,7 @@ func choosePolicy(all []computePolicy, kind, other, nameOrURN, in string, sizing
 
 type wirePolicy struct{ types.VdcComputePolicyV2 }
 
-func (w wirePolicy) id() string { return w.ID }
+func (w wirePolicy) Key() string { return w.ID }
 
 func policyFrom(w *wirePolicy) computePolicy {
 	ref := Ref{ID: w.ID, Name: w.Name}

@@ -59,7 +59,7 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 // organization and to the VDC or VDC group of a gateway. It takes the right "Organization vDC Gateway: Configure NAT"
 // or that of the firewall, as do all changes.
 func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) (Task, error) {
-	return n.client.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{
+	return startCreating(ctx, n.client, "application port profile", p.Name, profilesPath, map[string]any{
 		"name":             p.Name,
 		"description":      p.Description,
 		"scope":            "TENANT",
@@ -89,7 +89,7 @@ type ProfilePort struct {
 // UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not
 // name stays as VCD wrote it. What it belongs to, which VCD does not show, is written again.
 func (n *NAT) UpdatePortProfile(ctx context.Context, of Gateway, id string, change PortProfileChange) (Task, error) {
-	return n.client.change(ctx, "application port profile", id, profilePath(id), func(o object) (bool, error) {
+	return startChanging(ctx, n.client, "application port profile", id, profilePath(id), func(o object) (bool, error) {
 		o.set("contextEntityId", of.Owner.ID)
 		setRef(o, "orgRef", &of.Org.ID)
 		return change.apply(o)
@@ -97,11 +97,11 @@ func (n *NAT) UpdatePortProfile(ctx context.Context, of Gateway, id string, chan
 }
 
 func (c PortProfileChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Port, o.setProfilePort)),
+	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(o, c.Port, setProfilePort)),
 		nil
 }
 
-func (o object) setProfilePort(port ProfilePort) bool {
+func setProfilePort(o object, port ProfilePort) bool {
 	var now wireProfile
 	_ = json.Unmarshal(o["applicationPorts"], &now.Ports) // may be null
 	if p := now.profile(); p.Protocol == port.Protocol && p.Port == port.Port {
@@ -112,7 +112,7 @@ func (o object) setProfilePort(port ProfilePort) bool {
 
 // DeletePortProfile starts deleting an application port profile, which no rule may use.
 func (n *NAT) DeletePortProfile(ctx context.Context, id string) (Task, error) {
-	return n.client.remove(ctx, "application port profile", id, profilePath(id))
+	return startDeleting(ctx, n.client, "application port profile", id, profilePath(id))
 }
 
 func profilePath(id string) string { return profilesPath + "/" + url.PathEscape(id) }

@@ -51,7 +51,7 @@ func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Ta
 	if err != nil {
 		return Task{}, err
 	}
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/reconfigureVm", mimeVM, body)
+	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/action/reconfigureVm", mimeVM, body)
 }
 
 // reconfigured returns what to post to change a VM: its name and description, and of its sections only those that

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
@@ -144,50 +143,6 @@ func (c *client) href(kind, urn string) string { return c.site.base + pathOf(kin
 func (c *client) policyHRef(urn string) string {
 	return c.site.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
 }
-
-// start makes a call of the XML API that starts a task.
-func (c *client) start(ctx context.Context, method, path, contentType string, content any) (Task, error) {
-	got, err := c.do(ctx, call{method: method, path: path, contentType: contentType, content: content})
-	if err != nil {
-		return Task{}, err
-	}
-	var doc types.Task
-	if err := decodeXML(got.body, &doc); err != nil {
-		return Task{}, err
-	}
-	t := taskFrom(&doc)
-	if t.ID == "" {
-		return Task{}, errNoTask
-	}
-	return t, nil
-}
-
-// startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what
-// was created, for example.
-func (c *client) startJSON(ctx context.Context, method, path string, content any) (Task, error) {
-	got, err := c.do(ctx, call{method: method, path: path, json: true, content: content})
-	if err != nil {
-		return Task{}, err
-	}
-	location := got.header.Get("Location")
-	if id := urnOf(kindTask, location); id != "" && strings.Contains(location, "/task/") {
-		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
-	}
-	var made struct {
-		ID string `json:"id"`
-	}
-	switch {
-	case !slices.Contains(doneAtOnce, got.status):
-		return Task{}, errNoTask
-	case len(bytes.TrimSpace(got.body)) == 0:
-	case decodeJSON(got.body, &made) != nil:
-		return Task{}, errNotJSON
-	}
-	return Task{State: TaskSucceeded, Owner: made.ID}, nil
-}
-
-// doneAtOnce are the answers to calls that start no task.
-var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 
 func encodeXML(what any) ([]byte, error) {
 	body, err := xml.Marshal(what)

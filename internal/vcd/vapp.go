@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
@@ -200,18 +199,9 @@ func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
 		return Task{}, err
 	}
 	if found.Deployed {
-		return v.client.undeploy(ctx, pathOf(kindVApp, id), "powerOff")
+		return startUndeploying(ctx, v.client, pathOf(kindVApp, id), "powerOff")
 	}
-	return v.client.start(ctx, http.MethodDelete, pathOf(kindVApp, id), "", nil)
-}
-
-type undeployParams struct {
-	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 UndeployVAppParams"`
-	Action  string   `xml:"UndeployPowerAction"`
-}
-
-func (c *client) undeploy(ctx context.Context, path, action string) (Task, error) {
-	return c.start(ctx, http.MethodPost, path+"/action/undeploy", mimeUndeploy, undeployParams{Action: action})
+	return startXML(ctx, v.client, http.MethodDelete, pathOf(kindVApp, id), "", nil)
 }
 
 // SetLease starts setting the leases of a vApp; 0 is never. Where the organization caps them, VCD refuses or shortens:
@@ -220,7 +210,7 @@ func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage ti
 	section := newLeaseSection(runtime, storage)
 	section.Xmlns = namespaceVCloud
 	section.XmlnsOVF = namespaceOVF
-	return v.client.start(ctx, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
+	return startXML(ctx, v.client, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
 }
 
 // ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
@@ -250,5 +240,5 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 		}
 		doc.insertBefore("", added)
 	}
-	return v.client.start(ctx, http.MethodPut, path, mimeNetworkConfig, doc.document())
+	return startXML(ctx, v.client, http.MethodPut, path, mimeNetworkConfig, doc.document())
 }

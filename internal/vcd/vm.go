@@ -214,30 +214,30 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 // PowerOn starts powering a VM on.
 func (v *VMs) PowerOn(ctx context.Context, id string) (Task, error) {
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
 }
 
 // Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long
 // as the guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
 func (v *VMs) Shutdown(ctx context.Context, id string) (Task, error) {
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
 }
 
 // PowerOff starts powering a VM off and undeploying it, which deleting it needs.
 func (v *VMs) PowerOff(ctx context.Context, id string) (Task, error) {
-	return v.client.undeploy(ctx, pathOf(kindVM, id), "powerOff")
+	return startUndeploying(ctx, v.client, pathOf(kindVM, id), "powerOff")
 }
 
 // Consolidate starts giving a linked clone disks of its own, as which they can grow. It takes [RightConsolidate], and
 // ends at once if the VM is no linked clone.
 func (v *VMs) Consolidate(ctx context.Context, id string) (Task, error) {
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/consolidate", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/action/consolidate", "", nil)
 }
 
 // DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
 func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
-	return v.client.start(ctx, http.MethodDelete, pathOf(kindVM, id), "", nil)
+	return startXML(ctx, v.client, http.MethodDelete, pathOf(kindVM, id), "", nil)
 }
 
 type diskParams struct {
@@ -248,6 +248,6 @@ type diskParams struct {
 // DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
 func (v *VMs) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
 	v.documents.take(vmID)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
+	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
 		diskParams{Disk: xmlRef{HRef: v.client.href(kindDisk, diskID)}})
 }

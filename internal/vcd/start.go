@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// startXML makes a call of the XML API that starts a task.
+func startXML(ctx context.Context, c *client, method, path, contentType string, content any) (Task, error) {
+	got, err := c.do(ctx, call{method: method, path: path, contentType: contentType, content: content})
+	if err != nil {
+		return Task{}, err
+	}
+	var doc types.Task
+	if err := decodeXML(got.body, &doc); err != nil {
+		return Task{}, err
+	}
+	t := taskFrom(&doc)
+	if t.ID == "" {
+		return Task{}, errNoTask
+	}
+	return t, nil
+}
+
+// startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what
+// was created, for example.
+func startJSON(ctx context.Context, c *client, method, path string, content any) (Task, error) {
+	got, err := c.do(ctx, call{method: method, path: path, json: true, content: content})
+	if err != nil {
+		return Task{}, err
+	}
+	location := got.header.Get("Location")
+	if id := urnOf(kindTask, location); id != "" && strings.Contains(location, "/task/") {
+		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	switch {
+	case !slices.Contains(doneAtOnce, got.status):
+		return Task{}, errNoTask
+	case len(bytes.TrimSpace(got.body)) == 0:
+	case decodeJSON(got.body, &made) != nil:
+		return Task{}, errNotJSON
+	}
+	return Task{State: TaskSucceeded, Owner: made.ID}, nil
+}
+
+// doneAtOnce are the answers to calls that start no task.
+var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
+
+// startCreating starts creating an object of the JSON API.
+func startCreating(ctx context.Context, c *client, what, name, path string, body any) (Task, error) {
+	task, err := startJSON(ctx, c, http.MethodPost, path, body)
+	return task, wrapped(err, "creating "+what, name)
+}
+
+// startDeleting starts deleting an object of the JSON API.
+func startDeleting(ctx context.Context, c *client, what, id, path string) (Task, error) {
+	task, err := startJSON(ctx, c, http.MethodDelete, path, nil)
+	return task, wrapped(err, "deleting "+what, id)
+}
+
+// startChanging reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
+// and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
+func startChanging(ctx context.Context, c *client, what, id, path string, edit func(object) (bool, error)) (Task, error) {
+	task, err := startEditing(ctx, c, path, edit)
+	return task, wrapped(err, "changing "+what, id)
+}
+
+func startEditing(ctx context.Context, c *client, path string, edit func(object) (bool, error)) (Task, error) {
+	o, err := c.object(ctx, path)
+	if err != nil {
+		return Task{}, err
+	}
+	changed, err := edit(o)
+	if err != nil || !changed && Realization(o.textOf("status")) != RealizationFailed {
+		return Task{State: TaskSucceeded, Owner: o.textOf("id")}, err
+	}
+	task, err := startJSON(ctx, c, http.MethodPut, path, o)
+	if task.Owner == "" {
+		task.Owner = o.textOf("id")
+	}
+	return task, err
+}
+
+type undeployParams struct {
+	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 UndeployVAppParams"`
+	Action  string   `xml:"UndeployPowerAction"`
+}
+
+func startUndeploying(ctx context.Context, c *client, path, action string) (Task, error) {
+	return startXML(ctx, c, http.MethodPost, path+"/action/undeploy", mimeUndeploy, undeployParams{Action: action})
+}
