@@ -139,7 +139,7 @@ func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 			return seen, err
 		}
 	}
-	return s.client.holds(ctx, rightSeesAll, rightSeesGateways)
+	return s.user.holds(ctx, rightSeesAll, rightSeesGateways)
 }
 
 // allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
@@ -165,7 +165,7 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 			return wrapped(err, "reading VDC", vdc)
 		}
 		if !a.ScopeShown {
-			a.ScopeGone, err = s.client.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
+			a.ScopeGone, err = s.user.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
 			a.ScopeGone = a.ScopeGone && unlisted && len(lost.VDCs) == 1
 			return wrapped(err, "reading the rights by which VDCs are shown, such as", vdc)
 		}
@@ -178,7 +178,7 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 	if !a.ScopeShown || a.HomeShown || a.Deleted {
 		return nil
 	}
-	all, err := s.client.holds(ctx, rightSeesAll)
+	all, err := s.user.holds(ctx, rightSeesAll)
 	if err != nil || !all {
 		return wrapped(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
 	}

@@ -51,8 +51,8 @@ type AffinityRules struct {
 	revision atomic.Int64
 }
 
-func newAffinityRules(c *client) *AffinityRules {
-	return &AffinityRules{client: c, lists: newCache(min(c.opts.LookupTTL, affinityAge), c.opts.Clock)}
+func newAffinityRules(c *client, lists *cache) *AffinityRules {
+	return &AffinityRules{client: c, lists: lists}
 }
 
 // wireAffinityRule is a rule as VCD writes it.

@@ -20,7 +20,7 @@ import (
 type authenticator struct {
 	transport *transport
 	site      *site
-	config    Config
+	account   account
 	flight    singleflight.Group
 
 	mu        sync.Mutex
@@ -36,11 +36,11 @@ type authenticator struct {
 	denied    denials
 }
 
-func newAuthenticator(t *transport, config Config) *authenticator {
+func newAuthenticator(t *transport, as account) *authenticator {
 	return &authenticator{
 		transport: t,
 		site:      t.site,
-		config:    config,
+		account:   as,
 		used:      t.site.clock.Now(),
 		refused:   map[string]refusal{},
 	}
@@ -72,7 +72,7 @@ func (a *authenticator) renewLater(method string, status int, t token) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := &a.denied
-	if a.config.ServiceAccount != nil || a.current.value != t.value || a.current.stale(d.until) {
+	if a.account.ServiceAccount != nil || a.current.value != t.value || a.current.stale(d.until) {
 		return
 	}
 	if now.Sub(d.until) > 2*lastRenewal {
@@ -124,7 +124,7 @@ func (a *authenticator) usedBefore(t time.Time) bool {
 // token returns a token that should work, logging in when there is none or when it is about to expire.
 func (a *authenticator) token(ctx context.Context) (token, error) {
 	now := a.site.clock.Now()
-	if account := a.config.ServiceAccount; account != nil {
+	if account := a.account.ServiceAccount; account != nil {
 		account.flush(ctx, now) // the token of the last login works meanwhile
 	}
 	a.mu.Lock()
@@ -167,7 +167,7 @@ func (a *authenticator) renew(ctx context.Context, old token) (token, error) {
 
 // loginTimeout bounds a login. The answer to a service account's is waited for longer: it contains the next token.
 func (a *authenticator) loginTimeout() time.Duration {
-	if a.config.ServiceAccount != nil {
+	if a.account.ServiceAccount != nil {
 		return a.transport.timeout
 	}
 	return min(loginTimeout, a.transport.timeout)
@@ -205,7 +205,7 @@ func (a *authenticator) beginLogin(old token) (token, string, error) {
 }
 
 func (a *authenticator) login(ctx context.Context, version string) (token, error) {
-	t, err := login(ctx, a.transport, a.config)
+	t, err := login(ctx, a.transport, a.account)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.current = t
@@ -230,7 +230,7 @@ func (a *authenticator) login(ctx context.Context, version string) (token, error
 // close logs out.
 func (a *authenticator) close(ctx context.Context) error {
 	var unwritten error
-	if account := a.config.ServiceAccount; account != nil {
+	if account := a.account.ServiceAccount; account != nil {
 		unwritten = account.Rest(ctx, func() error { return nil })
 	}
 	a.mu.Lock()
@@ -247,9 +247,9 @@ func (a *authenticator) close(ctx context.Context) error {
 	return unwritten
 }
 
-// send makes a call with the headers given and the credentials.
-func (a *authenticator) send(ctx context.Context, what call, header http.Header, body []byte) (answer, error) {
-	if !isPolling(ctx) {
+// send makes a call with the credentials.
+func (a *authenticator) send(ctx context.Context, what request) (answer, error) {
+	if !isUnattended(ctx) {
 		a.touch()
 	}
 	t, err := a.token(ctx)
@@ -261,7 +261,7 @@ func (a *authenticator) send(ctx context.Context, what call, header http.Header,
 		if err != nil {
 			return answer{}, err
 		}
-		got, err := a.try(ctx, what, header, body, t, version)
+		got, err := a.try(ctx, what, t, version)
 		switch {
 		case got.status == http.StatusUnauthorized:
 			if t, err = a.replace(ctx, t, logins); err != nil {
@@ -280,15 +280,13 @@ func (a *authenticator) send(ctx context.Context, what call, header http.Header,
 }
 
 // try makes one attempt at a call.
-func (a *authenticator) try(
-	ctx context.Context, what call, header http.Header, body []byte, t token, version string,
-) (answer, error) {
-	req, err := a.site.newRequest(ctx, what.method, what.path, what.accept(version), body)
+func (a *authenticator) try(ctx context.Context, what request, t token, version string) (answer, error) {
+	req, err := a.site.newRequest(ctx, what.method, what.path, what.accept(version), what.body)
 	if err != nil {
 		return answer{}, err
 	}
 	req.URL.RawQuery = what.query
-	maps.Copy(req.Header, header)
+	maps.Copy(req.Header, what.header)
 	authorize(req.Header, t)
 	return a.transport.send(req)
 }
@@ -333,13 +331,18 @@ func (a *authenticator) answered(status int) {
 	a.lost = backoff{}
 }
 
-func (a *authenticator) measure(state *siteState, now time.Time) {
+// state returns whether there is a session, and whether VCD refuses its credentials as they are.
+func (a *authenticator) state(now time.Time) (loggedIn, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.current.value != "" {
-		state.sessions++
-	}
-	if a.refused[a.version].at(now) != nil {
-		state.refused++
-	}
+	return a.current.value != "", a.refused[a.version].at(now) != nil
 }
+
+type unattendedKey struct{}
+
+// unattended is the context of calls that nobody waits for, such as those of a poller: they do not keep a session alive.
+func unattended(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unattendedKey{}, true)
+}
+
+func isUnattended(ctx context.Context) bool { return ctx.Value(unattendedKey{}) != nil }

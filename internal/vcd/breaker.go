@@ -51,7 +51,7 @@ type breaker struct {
 	until    time.Time // no calls before
 }
 
-func newBreaker(site string, opts PoolOptions) *breaker {
+func newBreaker(site string, opts siteOptions) *breaker {
 	limiter := rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst)
 	return &breaker{
 		site:    site,
@@ -135,11 +135,9 @@ func (b *breaker) leave(err error) {
 	}
 }
 
-func (g *breaker) measure(s *siteState) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s.inFlight += g.calls
-	if g.failures > 1 || g.openLocked(g.clock.Now()) != nil {
-		s.down++
-	}
+// load returns how many calls wait for an answer, and whether the site counts as down.
+func (b *breaker) load() (inFlight int, down bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls, b.failures > 1 || b.openLocked(b.clock.Now()) != nil
 }

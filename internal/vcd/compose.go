@@ -187,7 +187,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		return VApp{}, Task{},
 			unavailable("the answer to composing vApp " + spec.Name + " is none of VCD")
 	}
-	v.client.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
+	v.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil
 }
 
@@ -217,7 +217,7 @@ func (v *VApps) composition(root string, vms []VMSpec) composition {
 func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 	item := sourcedItem{
 		Source: xmlRef{
-			HRef: v.client.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID),
+			HRef: v.client.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID),
 			ID:   vm.Template.VM.ID,
 			Name: vm.Template.VM.Name,
 			Type: mimeVM,

@@ -18,3 +18,12 @@ type Config struct {
 	// they may be right again later.
 	Accepted bool
 }
+
+// account returns whom to log in as.
+func (c Config) account() account {
+	return account{
+		Org:            c.Org,
+		Credentials:    c.Credentials,
+		ServiceAccount: c.ServiceAccount,
+	}
+}

@@ -37,7 +37,10 @@ type Entity struct {
 }
 
 // Entities are the runtime defined entities.
-type Entities struct{ client *client }
+type Entities struct {
+	client  *client
+	lookups *cache
+}
 
 // Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
 func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
@@ -104,7 +107,7 @@ type EntityKind struct{ Vendor, NSS string }
 
 // Types returns the versions, such as 1.1.0, of the types of a kind that VCD shows. Before 10.6 it shows a tenant none.
 func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error) {
-	return lookup(ctx, e.client.lookups, key("entityTypes", kind.Vendor, kind.NSS),
+	return lookup(ctx, e.lookups, key("entityTypes", kind.Vendor, kind.NSS),
 		func(ctx context.Context) ([]string, error) {
 			found, err := listAll[wireEntityType](ctx, e.client, listing{
 				path:  entityTypesPath,

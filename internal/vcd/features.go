@@ -21,8 +21,8 @@ type Features struct {
 // Features returns what the site allows: in calls of the agreed API version, and in those that ask for a later one, if
 // VCD offers that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
 func (s *Session) Features(ctx context.Context) (Features, error) {
-	s.client.site.forgetOldVersions()
-	text, err := s.client.auth.transport.negotiate(ctx)
+	s.transport.site.forgetOldVersions()
+	text, err := s.transport.negotiate(ctx)
 	if err != nil {
 		return Features{}, err
 	}
@@ -31,13 +31,13 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 		return Features{}, errors.New("the agreed API version " + text + " is none")
 	}
 	features := featuresOf(version)
-	_, err = s.client.site.offeredSince(singleRuleAPI)
+	_, err = s.transport.site.offeredSince(singleRuleAPI)
 	features.SingleFirewallRule = err == nil
 	return features, nil
 }
 
 func featuresOf(agreed apiVersion) Features {
-	since := func(minor int) bool { return agreed.compare(apiVersion{37, minor}) >= 0 }
+	since := func(minor int) bool { return agreed.compare(apiVersion{Major: 37, Minor: minor}) >= 0 }
 	return Features{
 		SharedVIP:       since(0),
 		IPv6VIP:         since(0),
@@ -47,3 +47,6 @@ func featuresOf(agreed apiVersion) Features {
 		AllocateByValue: since(2),
 	}
 }
+
+// calledLater are the calls that need a later version of the API than the oldest one.
+var calledLater = []laterCalls{{Under: secondFirewallPath, Since: singleRuleAPI}}

@@ -42,7 +42,7 @@ type wireRule struct {
 }
 
 // singleRuleAPI is the version of the API that brought creating one rule without the others, and the path for it.
-var singleRuleAPI = apiVersion{38, 1}
+var singleRuleAPI = apiVersion{Major: 38, Minor: 1}
 
 // secondFirewallPath begins the second version of the firewall's API: of the first, rules cannot name ports without a
 // profile for each.

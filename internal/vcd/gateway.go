@@ -112,7 +112,10 @@ func onGateway(gateway, path, what, sort string) listing {
 }
 
 // Gateways are the edge gateways.
-type Gateways struct{ client *client }
+type Gateways struct {
+	client  *client
+	lookups *cache
+}
 
 // Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces
 // is shown since VCD 10.4.1.
@@ -122,8 +125,8 @@ func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 
 // FindGateway finds an edge gateway by name or URN, among those that the user is shown.
 func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, g.client.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + g.client.config.Org
+	return lookup(ctx, g.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + g.client.org
 		if err := checkName("edge gateway", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}

@@ -9,12 +9,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// What is measured adds what it holds to what was found, by site.
+type measured interface {
+	measure(found map[string]*siteState)
+}
+
 // Gauges are computed from the pools of a registry when they are collected.
 type gauges struct {
 	up, inFlight, sessions, refused, tasks, inventoryAge *prometheus.Desc
 
 	mu    sync.Mutex
-	pools map[*Pool]bool
+	pools map[measured]bool
 }
 
 func newGauges() *gauges {
@@ -29,19 +34,19 @@ func newGauges() *gauges {
 		tasks:    desc("tasks_running", "Tasks of VCD that were started here and have not ended."),
 		inventoryAge: desc("inventory_age_seconds",
 			"Time since VCD last listed the VMs of a VDC completely, of the VDC where that is longest ago."),
-		pools: map[*Pool]bool{},
+		pools: map[measured]bool{},
 	}
 }
 
 // add includes p in the gauges.
-func (g *gauges) add(p *Pool) {
+func (g *gauges) add(p measured) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pools[p] = true
 }
 
 // remove forgets p.
-func (g *gauges) remove(p *Pool) {
+func (g *gauges) remove(p measured) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.pools, p)

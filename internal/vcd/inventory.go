@@ -42,10 +42,21 @@ const forgetVApp = 30 * time.Minute
 
 // Inventory lists VMs by queries that serve all who ask.
 type Inventory struct {
-	client *client
+	client  *client
+	clock   Clock
+	metrics siteMetrics
 
 	mu   sync.Mutex
 	vdcs map[string]*inventory // by URN of the VDC
+}
+
+func newInventory(c *client, clock Clock, m siteMetrics) *Inventory {
+	return &Inventory{
+		client:  c,
+		clock:   clock,
+		metrics: m,
+		vdcs:    map[string]*inventory{},
+	}
 }
 
 // An inventory is what is known of the VMs of one VDC, as far as their vApps were asked for. One query feeds all.
@@ -75,7 +86,7 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 		return nil, err
 	}
 	inv := i.of(vdc)
-	since := i.client.opts.Clock.Now()
+	since := i.clock.Now()
 	inv.note(vApp, since)
 	if shot, ok := inv.usable(vApp, since, maxAge); ok {
 		return slices.Clone(shot.rows[vApp]), shot.err
@@ -83,7 +94,7 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	select {
 	case inv.querying <- struct{}{}:
 		defer func() { <-inv.querying }()
-	case <-i.client.opts.Clock.After(maxWait):
+	case <-i.clock.After(maxWait):
 		return nil, errSlow
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -175,12 +186,12 @@ func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 }
 
 func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
-	shot, names := inv.begin(i.client.opts.Clock.Now())
+	shot, names := inv.begin(i.clock.Now())
 	shot.err = i.fillSnapshot(shared(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}
-	i.client.site.metrics.inventoryQueried(shot.err)
+	i.metrics.inventoryQueried(shot.err)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.shot = shot
@@ -222,7 +233,7 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 			return row, nil
 		}
 	}
-	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.config.Org, Err: ErrNotFound}
+	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.org, Err: ErrNotFound}
 }
 
 // AtAddress finds the VMs that the user is shown whose primary address is one.

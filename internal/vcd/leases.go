@@ -12,7 +12,7 @@ type Leases struct{ Runtime, Storage time.Duration }
 
 // Leases reads the longest leases of vApps. They are unknown, without an error, to users who may not read them.
 func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err error) {
-	current, err := s.client.whoami(ctx)
+	current, err := s.user.whoami(ctx)
 	if err != nil {
 		return Leases{}, false, readable(err)
 	}

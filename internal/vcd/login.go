@@ -37,6 +37,20 @@ const systemOrg = "system"
 
 const tokenHeader = "X-Vmware-Vcloud-Access-Token" //nolint:gosec // a header's name
 
+// An account is as whom to log in.
+type account struct {
+	Org         string // the organization, unless the user name has another
+	Credentials Credentials
+	// ServiceAccount replaces Credentials; nil: there is none.
+	ServiceAccount *ServiceAccount
+}
+
+// IsProvider reports whether the account is one of the organization System.
+func (a account) IsProvider() bool {
+	org, _ := a.identity()
+	return isSystem(org)
+}
+
 // A token is what a login yields.
 type token struct {
 	value   string
@@ -49,23 +63,25 @@ func (t token) stale(now time.Time) bool {
 }
 
 // identity splits the organization off a user name of the form org/user.
-func (c Config) identity() (org, user string) {
-	if first, second, ok := strings.Cut(c.Credentials.Username, "/"); ok {
+func (a account) identity() (org, user string) {
+	if first, second, ok := strings.Cut(a.Credentials.Username, "/"); ok {
 		return first, second
 	}
-	return c.Org, c.Credentials.Username
+	return a.Org, a.Credentials.Username
 }
 
+func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
+
 // login asks for a token, as a service account, by API token if there is one, else by user name and password.
-func login(ctx context.Context, via *transport, config Config) (token, error) {
+func login(ctx context.Context, via *transport, as account) (token, error) {
 	request := loginByPassword
 	switch {
-	case config.ServiceAccount != nil:
+	case as.ServiceAccount != nil:
 		request = loginByServiceAccount
-	case config.Credentials.APIToken != "":
+	case as.Credentials.APIToken != "":
 		request = loginByAPIToken
 	}
-	t, err := loginAgreed(ctx, via, config, request)
+	t, err := loginAgreed(ctx, via, as, request)
 	if err != nil {
 		return token{}, err
 	}
@@ -82,17 +98,17 @@ func login(ctx context.Context, via *transport, config Config) (token, error) {
 }
 
 // A loginRequest asks for a token in an API version.
-type loginRequest func(ctx context.Context, via *transport, config Config, version string) (token, error)
+type loginRequest func(ctx context.Context, via *transport, as account, version string) (token, error)
 
 // loginAgreed asks for a token in a version that the cell that answers takes: another may have agreed on it.
-func loginAgreed(ctx context.Context, via *transport, config Config, request loginRequest) (token, error) {
-	org, _ := config.identity()
+func loginAgreed(ctx context.Context, via *transport, as account, request loginRequest) (token, error) {
+	org, _ := as.identity()
 	for agreements := maxAgreements; ; agreements-- {
 		version, err := via.negotiate(ctx)
 		if err != nil {
 			return token{}, err
 		}
-		t, err := request(ctx, via, config, version)
+		t, err := request(ctx, via, as, version)
 		switch {
 		case err == nil:
 			return t, nil
@@ -104,8 +120,8 @@ func loginAgreed(ctx context.Context, via *transport, config Config, request log
 	}
 }
 
-func loginByPassword(ctx context.Context, via *transport, config Config, version string) (token, error) {
-	org, user := config.identity()
+func loginByPassword(ctx context.Context, via *transport, as account, version string) (token, error) {
+	org, user := as.identity()
 	path := "/cloudapi/1.0.0/sessions"
 	if isSystem(org) {
 		path += "/provider"
@@ -114,7 +130,7 @@ func loginByPassword(ctx context.Context, via *transport, config Config, version
 	if err != nil {
 		return token{}, err
 	}
-	req.SetBasicAuth(user+"@"+org, config.Credentials.Password)
+	req.SetBasicAuth(user+"@"+org, as.Credentials.Password)
 	got, err := via.send(req)
 	if err != nil {
 		return token{}, err
@@ -126,20 +142,20 @@ func loginByPassword(ctx context.Context, via *transport, config Config, version
 	return token{value: value, expires: jwtExpiry(value)}, nil
 }
 
-func loginByAPIToken(ctx context.Context, via *transport, config Config, version string) (token, error) {
-	t, _, err := tradeToken(ctx, via, config, version)
+func loginByAPIToken(ctx context.Context, via *transport, as account, version string) (token, error) {
+	t, _, err := tradeToken(ctx, via, as, version)
 	return t, err
 }
 
 // tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it
 // rotates.
-func tradeToken(ctx context.Context, via *transport, config Config, version string) (_ token, next string, _ error) {
-	org, _ := config.identity()
+func tradeToken(ctx context.Context, via *transport, as account, version string) (_ token, next string, _ error) {
+	org, _ := as.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
 	if isSystem(org) {
 		path = "/oauth/provider/token"
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {config.Credentials.APIToken}}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {as.Credentials.APIToken}}
 	req, err := via.site.newRequest(ctx, http.MethodPost, path, jsonType+";version="+version, []byte(form.Encode()))
 	if err != nil {
 		return token{}, "", err
@@ -186,7 +202,7 @@ func jwtExpiry(value string) time.Time {
 // logout ends a session at VCD; other sessions pile up there.
 func logout(ctx context.Context, via *transport, t token) error {
 	version := via.site.agreedVersion()
-	req, err := via.site.newRequest(ctx, http.MethodDelete, "/api/session", call{}.accept(version), nil)
+	req, err := via.site.newRequest(ctx, http.MethodDelete, "/api/session", request{}.accept(version), nil)
 	if err != nil {
 		return err
 	}

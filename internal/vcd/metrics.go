@@ -160,13 +160,12 @@ func (m siteMetrics) login(err error) {
 	m.metrics.logins.WithLabelValues(m.site, result).Inc()
 }
 
-// taskEnded counts a task that is no longer running.
-func (m siteMetrics) taskEnded(t Task) {
-	operation := m.metrics.taskOperations.value(t.Operation)
-	result := taskResult(t.State)
+// taskEnded counts a task that is no longer running, with the times of its start and end if they are known.
+func (m siteMetrics) taskEnded(operation, result string, started, ended time.Time) {
+	operation = m.metrics.taskOperations.value(operation)
 	m.metrics.tasks.WithLabelValues(m.site, operation, result).Inc()
-	if !t.Started.IsZero() && !t.Ended.Before(t.Started) { // both may be the same millisecond
-		m.metrics.taskSeconds.WithLabelValues(operation, result).Observe(t.Ended.Sub(t.Started).Seconds())
+	if !started.IsZero() && !ended.Before(started) { // both may be the same millisecond
+		m.metrics.taskSeconds.WithLabelValues(operation, result).Observe(ended.Sub(started).Seconds())
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"golang.org/x/time/rate"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
@@ -221,8 +220,11 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
 	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
-	s.client.site.breaker.queue.limiter = rate.NewLimiter(2, 1)
+	s := session(t, f, func(o *PoolOptions) {
+		o.Metrics = registry
+		o.RequestsPerSecond = 2
+		o.Burst = 2 // for the login
+	})
 
 	g.Eventually(func() float64 { // A call that comes late finds what has become free meanwhile.
 		_, err := s.VMs.VM(t.Context(), testVM)
@@ -318,7 +320,7 @@ func TestThereAreBoundedlyManySeries(t *testing.T) {
 		site.waits(heldByInFlight, time.Second)
 		site.inventoryQueried(nil)
 		m.of("https://vcd-0.example.com").call(fmt.Sprintf("GET /%d", i), time.Second, nil)
-		m.of("https://vcd-0.example.com").taskEnded(Task{Operation: fmt.Sprint("op", i), State: TaskFailed})
+		m.of("https://vcd-0.example.com").taskEnded(fmt.Sprint("op", i), "failure", time.Time{}, time.Time{})
 	}
 
 	families, err := registry.Gather()

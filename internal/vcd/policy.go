@@ -56,7 +56,7 @@ func (v *VDCs) ListPlacementPolicies(ctx context.Context, vdc VDC) ([]Policy, er
 // FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that
 // fixes nothing, or may not be seen.
 func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
-	return lookup(ctx, v.client.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
+	return lookup(ctx, v.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
 		var doc struct {
 			Default xmlRef `xml:"DefaultComputePolicy"`
 		}
@@ -77,7 +77,7 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 
 // HardwareVersions returns the versions of virtual hardware that a VDC has, such as vmx-19.
 func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) {
-	return lookup(ctx, v.client.lookups, key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
+	return lookup(ctx, v.lookups, key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
 		var doc struct {
 			Versions []string `xml:"Capabilities>SupportedHardwareVersions>SupportedHardwareVersion"`
 		}
@@ -96,9 +96,9 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 		kind, other = other, kind
 	}
 	cacheKey := key("policies", vdc.ID)
-	_, cached := v.client.lookups.get(ctx, cacheKey)
+	_, cached := v.lookups.get(ctx, cacheKey)
 	for {
-		all, err := lookup(ctx, v.client.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
+		all, err := lookup(ctx, v.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
 			return v.policies(ctx, vdc)
 		})
 		if err != nil {
@@ -109,7 +109,7 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 			return found, err
 		}
 		// The list is remembered as a whole: what it lacks may have been published since.
-		v.client.lookups.drop(cacheKey)
+		v.lookups.drop(cacheKey)
 		cached = false
 	}
 }

@@ -51,6 +51,20 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	return o
 }
 
+// site returns what is about the calls to a site.
+func (o PoolOptions) site() siteOptions {
+	return siteOptions{
+		Clock:             o.Clock,
+		UserAgent:         o.UserAgent,
+		RequestsPerSecond: o.RequestsPerSecond,
+		Burst:             o.Burst,
+		InFlight:          o.InFlight,
+		RequestTimeout:    o.RequestTimeout,
+		Later:             calledLater,
+		Dial:              o.Dial,
+	}
+}
+
 func setDefault[T comparable](value *T, fallback T) {
 	if *value == *new(T) {
 		*value = fallback
@@ -105,15 +119,15 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client.auth.setVersion(config.Version, config.Accepted)
-	s.client.auth.touch()
-	if err := s.client.site.breaker.open(); err != nil {
+	s.auth.setVersion(config.Version, config.Accepted)
+	s.auth.touch()
+	if err := s.transport.site.breaker.open(); err != nil {
 		return nil, err
 	}
-	if err := s.client.auth.transport.trusted(ctx); err != nil {
+	if err := s.transport.trusted(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := s.client.auth.token(ctx); err != nil {
+	if _, err := s.auth.token(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -132,9 +146,10 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	}
 	where, ok := p.sites[base]
 	if !ok {
-		where = newSite(base, p.opts, p.metrics)
+		where = newSite(base, p.opts.site(), p.metrics)
 	}
-	t, err := newTransport(where, config, p.opts, p.currentWireLog)
+	trusted := authority{bundle: config.CABundle, insecure: config.Insecure}
+	t, err := newTransport(where, trusted, p.opts.site(), p.currentWireLog)
 	if err != nil {
 		return nil, err
 	}
@@ -177,10 +192,10 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	inUse := map[*site]bool{}
 	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *site) bool { return !inUse[s] }) }()
 	for key, s := range p.sessions {
-		if s.client.auth.usedBefore(deadline) {
+		if s.auth.usedBefore(deadline) {
 			p.drop(ctx, key)
 		} else {
-			inUse[s.client.site] = true
+			inUse[s.transport.site] = true
 		}
 	}
 }
@@ -196,8 +211,8 @@ func (p *Pool) Logout(ctx context.Context, config Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, s := range p.sessions {
-		if s.client.site.base == base && s.client.config.Credentials == config.Credentials &&
-			s.client.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
+		if s.transport.site.base == base && s.config.Credentials == config.Credentials &&
+			s.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
 			p.drop(ctx, key)
 		}
 	}
@@ -227,7 +242,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	for _, s := range sessions {
 		wg.Go(func() {
 			if err := s.close(ctx); err != nil {
-				errs <- fmt.Errorf("logging out of %s: %w", s.client.site.base, err)
+				errs <- fmt.Errorf("logging out of %s: %w", s.transport.site.base, err)
 			}
 		})
 	}
@@ -250,11 +265,31 @@ func (p *Pool) measure(found map[string]*siteState) {
 			s = &siteState{}
 			found[where.metrics.site] = s
 		}
-		where.breaker.measure(s)
-	}
-	for _, session := range p.sessions {
-		if s, ok := found[session.client.site.metrics.site]; ok {
-			session.measure(s)
+		inFlight, down := where.breaker.load()
+		s.inFlight += inFlight
+		if down {
+			s.down++
 		}
+	}
+	now := p.opts.Clock.Now()
+	for _, session := range p.sessions {
+		if s, ok := found[session.transport.site.metrics.site]; ok {
+			session.measure(s, now)
+		}
+	}
+}
+
+func (s *Session) measure(state *siteState, now time.Time) {
+	loggedIn, refused := s.auth.state(now)
+	if loggedIn {
+		state.sessions++
+	}
+	if refused {
+		state.refused++
+	}
+	state.tasks += s.Tasks.running()
+	if age, ok := s.Inventory.age(now); ok {
+		state.inventoried = true
+		state.inventoryAge = max(state.inventoryAge, age)
 	}
 }

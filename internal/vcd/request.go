@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	jsonType  = "application/json"
 	xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 )
 
@@ -45,23 +44,18 @@ func (c call) encode() (body []byte, contentType string, err error) {
 	return body, c.contentType, err
 }
 
-// accept returns the media type and version to ask for.
-func (c call) accept(version string) string {
-	if c.json {
-		return jsonType + ";version=" + version
-	}
-	return "application/*+xml;version=" + version
+// A sender makes calls with credentials.
+type sender interface {
+	send(ctx context.Context, what request) (answer, error)
 }
 
-// A client makes the requests of a session.
+// A client makes the calls of a session, in the organization that it works in.
 type client struct {
-	auth     *authenticator
-	site     *site
-	config   Config
-	opts     PoolOptions
-	provider bool // logged in to the System organization
+	sender   sender
+	base     string // of the site, https://host[:port]
+	org      string // that the session works in
+	provider bool   // logged in to the System organization
 	lookups  *cache
-	recent   *cache // of what changes
 }
 
 // do makes a call.
@@ -80,12 +74,19 @@ func (c *client) do(ctx context.Context, what call) (answer, error) {
 	if err := c.setTenant(ctx, what, header); err != nil {
 		return answer{}, err
 	}
-	return c.auth.send(ctx, what, header, body)
+	return c.sender.send(ctx, request{
+		method: what.method,
+		path:   what.path,
+		query:  what.query,
+		json:   what.json,
+		header: header,
+		body:   body,
+	})
 }
 
 // setTenant names the organization that a provider's session works in; a tenant's session has only one.
 func (c *client) setTenant(ctx context.Context, what call, header http.Header) error {
-	if !c.provider || isSystem(c.config.Org) || what.path == queryPath &&
+	if !c.provider || isSystem(c.org) || what.path == queryPath &&
 		strings.HasPrefix(what.query, "type=organization&") {
 		return nil
 	}
@@ -101,20 +102,20 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 // is missing, or hidden, is no evidence about what the call was for.
 func (c *client) orgID(ctx context.Context) (string, error) {
 	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
-		if err := checkName("organization", c.config.Org, ""); err != nil {
+		if err := checkName("organization", c.org, ""); err != nil {
 			return "", invalid(err.Error())
 		}
 		var found types.QueryResultRecordsType
-		err := c.queryPage(ctx, "organization", allOf(is("name", c.config.Org)), 1, "", &found)
+		err := c.queryPage(ctx, "organization", allOf(is("name", c.org)), 1, "", &found)
 		if err != nil && !errors.Is(err, ErrForbidden) {
-			return "", fmt.Errorf("looking up organization %s: %w", c.config.Org, err)
+			return "", fmt.Errorf("looking up organization %s: %w", c.org, err)
 		}
 		for _, record := range found.OrgRecord {
-			if record.Name == c.config.Org {
+			if record.Name == c.org {
 				return urnOf(kindOrg, record.HREF), nil
 			}
 		}
-		return "", invalid("organization " + c.config.Org + " does not exist or may not be seen by this user")
+		return "", invalid("organization " + c.org + " does not exist or may not be seen by this user")
 	})
 }
 
@@ -137,11 +138,11 @@ func (c *client) getJSON(ctx context.Context, path, query string, into any) erro
 }
 
 // href returns the address of an object as VCD writes it in references and filters.
-func (c *client) href(kind, urn string) string { return c.site.base + pathOf(kind, urn) }
+func (c *client) href(kind, urn string) string { return c.base + pathOf(kind, urn) }
 
 // policyHRef returns the address of a compute policy, which only exists in the JSON API.
 func (c *client) policyHRef(urn string) string {
-	return c.site.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
+	return c.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
 }
 
 func encodeXML(what any) ([]byte, error) {

@@ -23,6 +23,12 @@ const (
 // RightConsolidate is the right to consolidate VMs, as VCD's API names it.
 const RightConsolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidate"
 
+// A user is whom a session works as, as far as VCD shows it.
+type user struct {
+	client  *client
+	lookups *cache
+}
+
 // heldRights are the rights of a session's user; not known if the user may not read them.
 type heldRights struct {
 	names []string
@@ -35,23 +41,23 @@ func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
 	if s.client.provider {
 		return true, nil
 	}
-	held, err := lookup(ctx, s.client.lookups, "rights", s.client.rights)
+	held, err := s.user.recentRights(ctx)
 	return err == nil && (!held.known || slices.Contains(held.names, right)), err
 }
 
 // holds reports whether the roles of the session's user have some rights now. False if the user may not read them.
-func (c *client) holds(ctx context.Context, rights ...string) (bool, error) {
-	if c.provider {
+func (u *user) holds(ctx context.Context, rights ...string) (bool, error) {
+	if u.client.provider {
 		return true, nil
 	}
-	held, err := c.rights(ctx)
+	held, err := u.rights(ctx)
 	missing := func(right string) bool { return !slices.Contains(held.names, right) }
 	return err == nil && held.known && !slices.ContainsFunc(rights, missing), err
 }
 
 // Rights returns the rights of the session's user; known is false if the user may not read them. A provider has all.
 func (s *Session) Rights(ctx context.Context) (names []string, known bool, err error) {
-	held, err := lookup(ctx, s.client.lookups, "rights", s.client.rights)
+	held, err := s.user.recentRights(ctx)
 	return held.names, held.known, err
 }
 
@@ -67,23 +73,28 @@ type whoami struct {
 	Roles []wireRef `json:"roleRefs"`
 }
 
-func (c *client) whoami(ctx context.Context) (whoami, error) {
-	return lookup(ctx, c.lookups, "session", func(ctx context.Context) (whoami, error) {
+func (u *user) whoami(ctx context.Context) (whoami, error) {
+	return lookup(ctx, u.lookups, "session", func(ctx context.Context) (whoami, error) {
 		var current whoami
-		err := c.getJSON(ctx, sessionPath, "", &current)
+		err := u.client.getJSON(ctx, sessionPath, "", &current)
 		return current, err
 	})
 }
 
+// recentRights are the rights of the user a while ago at most.
+func (u *user) recentRights(ctx context.Context) (heldRights, error) {
+	return lookup(ctx, u.lookups, "rights", u.rights)
+}
+
 // rights reads the rights of the session's user.
-func (c *client) rights(ctx context.Context) (heldRights, error) {
+func (u *user) rights(ctx context.Context) (heldRights, error) {
 	var current whoami
-	if err := c.getJSON(ctx, sessionPath, "", &current); err != nil {
+	if err := u.client.getJSON(ctx, sessionPath, "", &current); err != nil {
 		return heldRights{}, readable(err)
 	}
 	held := heldRights{known: true}
 	for _, role := range current.Roles {
-		of, err := listAll[wireRef](ctx, c, listing{
+		of, err := listAll[wireRef](ctx, u.client, listing{
 			path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights",
 			what: "rights",
 			of:   " of role " + role.Name,
@@ -117,6 +128,6 @@ func shown(err error) (bool, error) {
 
 // User returns the name of the session's user.
 func (s *Session) User(ctx context.Context) (string, error) {
-	current, err := s.client.whoami(ctx)
+	current, err := s.user.whoami(ctx)
 	return current.User.Name, err
 }

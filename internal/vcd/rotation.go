@@ -103,15 +103,15 @@ func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
 }
 
 // trade makes one attempt to log in. The lock is held.
-func (a *ServiceAccount) trade(ctx context.Context, via *transport, config Config, version string) (token, error) {
-	org, _ := config.identity()
+func (a *ServiceAccount) trade(ctx context.Context, via *transport, as account, version string) (token, error) {
+	org, _ := as.identity()
 	at := door{via.site.base, org}
 	old, err := a.take(ctx, at)
 	if err != nil {
 		return token{}, err
 	}
-	config.Credentials.APIToken = old
-	t, next, err := tradeToken(ctx, via, config, version)
+	as.Credentials.APIToken = old
+	t, next, err := tradeToken(ctx, via, as, version)
 	if err != nil {
 		if status, ok := errors.AsType[*StatusError](err); ok && status.refusesCredentials() {
 			a.refused[at] = old
@@ -132,13 +132,13 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport, config Confi
 
 // loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything
 // else is done. Where that fails, it is tried again with every call; until then the process must not die.
-func loginByServiceAccount(ctx context.Context, via *transport, config Config, version string) (token, error) {
-	a := config.ServiceAccount
+func loginByServiceAccount(ctx context.Context, via *transport, as account, version string) (token, error) {
+	a := as.ServiceAccount
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t, err := a.trade(ctx, via, config, version)
+	t, err := a.trade(ctx, via, as, version)
 	if errors.Is(err, errTokenRefused) { // The process before us may just have written down a newer one.
-		t, err = a.trade(ctx, via, config, version)
+		t, err = a.trade(ctx, via, as, version)
 	}
 	return t, err
 }

@@ -101,7 +101,7 @@ func chunksOf(terms []string, limit int) func(func([]string) bool) {
 func (i *Inventory) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
 	for _, filter := range filters {
 		records, err := i.queryVMs(ctx, filter+";"+allOf(is("isVAppTemplate", "false")))
-		i.client.site.metrics.inventoryQueried(err)
+		i.metrics.inventoryQueried(err)
 		if err != nil {
 			return err
 		}

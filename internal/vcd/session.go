@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"strings"
 )
 
 // A Session is one login, shared by all users of the same Config. It logs in again by itself. What it offers is grouped
@@ -26,67 +25,69 @@ type Session struct {
 	IPSpaces  *IPSpaces
 	Entities  *Entities
 
-	client *client
+	config    Config
+	client    *client
+	transport *transport
+	auth      *authenticator
+	user      *user
+	lookups   *cache
+	recent    *cache // of what changes
 }
 
 // newSession returns a session that is not logged in yet.
 func newSession(t *transport, config Config, opts PoolOptions) *Session {
-	org, _ := config.identity()
+	as := config.account()
+	auth := newAuthenticator(t, as)
+	lookups := newCache(opts.LookupTTL, opts.Clock)
+	recent := newCache(min(allocatedAge, opts.LookupTTL), opts.Clock)
 	c := &client{
-		auth:     newAuthenticator(t, config),
-		site:     t.site,
-		config:   config,
-		opts:     opts,
-		provider: isSystem(org),
-		lookups:  newCache(opts.LookupTTL, opts.Clock),
-		recent:   newCache(min(allocatedAge, opts.LookupTTL), opts.Clock),
+		sender:   auth,
+		base:     t.site.base,
+		org:      config.Org,
+		provider: as.IsProvider(),
+		lookups:  lookups,
 	}
 	return &Session{
-		VDCs:      &VDCs{client: c},
-		Networks:  &Networks{client: c},
-		Templates: &Templates{client: c},
-		Inventory: &Inventory{client: c, vdcs: map[string]*inventory{}},
-		VApps:     &VApps{client: c},
-		VMs:       &VMs{client: c, documents: newDocuments(opts.Clock)},
+		VDCs:      &VDCs{client: c, lookups: lookups},
+		Networks:  &Networks{client: c, lookups: lookups, recent: recent},
+		Templates: &Templates{client: c, lookups: lookups},
+		Inventory: newInventory(c, opts.Clock, t.site.metrics),
+		VApps:     &VApps{client: c, lookups: lookups},
+		VMs:       &VMs{client: c, clock: opts.Clock, documents: newDocuments(opts.Clock)},
 		Disks:     &Disks{client: c},
-		Affinity:  newAffinityRules(c),
-		Tasks:     &Tasks{client: c, followed: map[string]*followedTask{}, usual: durations{}},
-		Gateways:  &Gateways{client: c},
+		Affinity:  newAffinityRules(c, newCache(min(opts.LookupTTL, affinityAge), opts.Clock)),
+		Tasks:     newTasks(c, opts.Clock, opts.TaskPoll, t.site.metrics),
+		Gateways:  &Gateways{client: c, lookups: lookups},
 		Balancers: &Balancers{client: c},
 		NAT:       &NAT{client: c},
 		Firewall:  &Firewall{client: c},
 		IPSpaces:  &IPSpaces{client: c},
-		Entities:  &Entities{client: c},
+		Entities:  &Entities{client: c, lookups: lookups},
+
+		config:    config,
 		client:    c,
+		transport: t,
+		auth:      auth,
+		user:      &user{client: c, lookups: lookups},
+		lookups:   lookups,
+		recent:    recent,
 	}
 }
 
-func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
-
 // Org returns the name of the organization that the session works in.
-func (s *Session) Org() string { return s.client.config.Org }
+func (s *Session) Org() string { return s.config.Org }
 
 // Site returns the address of the site, https://host[:port].
-func (s *Session) Site() string { return s.client.site.base }
+func (s *Session) Site() string { return s.transport.site.base }
 
 // Refresh drops the results of look-ups, so that the next ones ask VCD.
 func (s *Session) Refresh() {
-	s.client.lookups.clear()
-	s.client.recent.clear()
+	s.lookups.clear()
+	s.recent.clear()
 }
 
 // close stops following tasks and logs out. A session that is still used logs in again.
 func (s *Session) close(ctx context.Context) error {
 	s.Tasks.stop()
-	return s.client.auth.close(ctx)
-}
-
-func (s *Session) measure(state *siteState) {
-	now := s.client.opts.Clock.Now()
-	s.client.auth.measure(state, now)
-	state.tasks += s.Tasks.running()
-	if age, ok := s.Inventory.age(now); ok {
-		state.inventoried = true
-		state.inventoryAge = max(state.inventoryAge, age)
-	}
+	return s.auth.close(ctx)
 }

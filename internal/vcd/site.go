@@ -7,12 +7,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"time"
 )
+
+// siteOptions say how sites are called.
+type siteOptions struct {
+	Clock             Clock
+	UserAgent         string
+	RequestsPerSecond float64
+	Burst             int
+	InFlight          int           // calls at the same time
+	RequestTimeout    time.Duration // for one call, with its answer
+	Later             []laterCalls
+
+	// Dial connects to a site; nil: by the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
 
 // A site is one VCD installation: its circuit breaker, and the API version agreed on beside what else is offered. All
 // sessions on it share it.
@@ -21,6 +36,7 @@ type site struct {
 	breaker *breaker
 	clock   Clock
 	metrics siteMetrics
+	later   []laterCalls
 
 	mu      sync.Mutex
 	version string               // agreed API version; empty until asked for
@@ -30,13 +46,14 @@ type site struct {
 	paused  time.Time            // VCD asked for no calls before
 }
 
-func newSite(base string, opts PoolOptions, m *metrics) *site {
+func newSite(base string, opts siteOptions, m *metrics) *site {
 	s := &site{
 		base:    base,
 		clock:   opts.Clock,
 		metrics: m.of(base),
 		breaker: newBreaker(base, opts),
 		refused: map[string]time.Time{},
+		later:   opts.Later,
 	}
 	s.breaker.onOutage = s.metrics.outage
 	return s

@@ -418,7 +418,7 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 		tick(g, clock, f)
 	}
 
-	g.Expect(s.client.auth.usedBefore(used.Add(time.Second))).To(BeTrue())
+	g.Expect(s.auth.usedBefore(used.Add(time.Second))).To(BeTrue())
 }
 
 func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {

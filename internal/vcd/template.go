@@ -30,12 +30,15 @@ type Template struct {
 }
 
 // Templates are the vApp templates of catalogs.
-type Templates struct{ client *client }
+type Templates struct {
+	client  *client
+	lookups *cache
+}
 
 // FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be
 // one that another organization shares.
 func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
-	return lookup(ctx, t.client.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
+	return lookup(ctx, t.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
 		ref, in, err := t.locateTemplate(ctx, catalog, template)
 		if err != nil {
 			return Template{}, err
@@ -92,8 +95,8 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 // FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
 // any is returned: templates are searched for in all of them.
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, t.client.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + t.client.config.Org
+	return lookup(ctx, t.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + t.client.org
 		if err := checkName("catalog", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}

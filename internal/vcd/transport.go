@@ -16,6 +16,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
+// jsonType is the media type of the JSON API.
+const jsonType = "application/json"
+
 const (
 	maxBody      = 64 << 20 // of an answer; a VDC with ten thousand VMs is 3 MiB
 	maxErrorBody = 1 << 20
@@ -34,6 +37,25 @@ type transport struct {
 	trust   trust
 }
 
+// A request is a call of VCD's API before it has credentials and an API version. Its query is raw, because VCD wants the
+// operators of filters bare.
+type request struct {
+	method string
+	path   string
+	query  string
+	json   bool // the JSON API
+	header http.Header
+	body   []byte
+}
+
+// accept returns the media type and version to ask for.
+func (r request) accept(version string) string {
+	if r.json {
+		return jsonType + ";version=" + version
+	}
+	return "application/*+xml;version=" + version
+}
+
 // An answer is what VCD answered, read in full. Its status is 0 if there was none.
 type answer struct {
 	status int
@@ -41,13 +63,18 @@ type answer struct {
 	body   []byte
 }
 
-// newTransport returns the transport for a config, with a connection pool of its own: tenants trust different
-// certificates.
-func newTransport(s *site, config Config, opts PoolOptions, log func() func(Exchange)) (*transport, error) {
-	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: config.Insecure} //nolint:gosec // explicit opt-in
-	if len(config.CABundle) > 0 {
+// An authority says which certificates a tenant trusts.
+type authority struct {
+	bundle   []byte // PEM; nil uses the system's roots
+	insecure bool   // trusts every certificate
+}
+
+// newTransport returns a transport with a connection pool of its own: tenants trust different certificates.
+func newTransport(s *site, trusted authority, opts siteOptions, log func() func(Exchange)) (*transport, error) {
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: trusted.insecure} //nolint:gosec // explicit opt-in
+	if len(trusted.bundle) > 0 {
 		tlsConfig.RootCAs = x509.NewCertPool()
-		if !tlsConfig.RootCAs.AppendCertsFromPEM(config.CABundle) {
+		if !tlsConfig.RootCAs.AppendCertsFromPEM(trusted.bundle) {
 			return nil, &LookupError{
 				Kind:   "CA bundle",
 				Name:   s.base,

@@ -39,12 +39,15 @@ const (
 )
 
 // VApps are the vApps of VDCs.
-type VApps struct{ client *client }
+type VApps struct {
+	client  *client
+	lookups *cache
+}
 
 // FindVApp finds a vApp of the VDC by name. Its id is cached, so that the next time takes one call.
 func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
 	cacheKey := key("vapp", vdc.ID, name)
-	if id, ok := v.client.lookups.get(ctx, cacheKey); ok {
+	if id, ok := v.lookups.get(ctx, cacheKey); ok {
 		found, err := v.VApp(ctx, fmt.Sprint(id))
 		if err == nil && found.Name == name {
 			return found, nil
@@ -52,7 +55,7 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden) {
 			return VApp{}, err
 		}
-		v.client.lookups.drop(cacheKey) // deleted or renamed; there may be another
+		v.lookups.drop(cacheKey) // deleted or renamed; there may be another
 	}
 	ref, err := v.locateVApp(ctx, vdc, name)
 	if err != nil {
@@ -60,7 +63,7 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 	}
 	found, err := v.VApp(ctx, ref.ID)
 	if err == nil {
-		v.client.lookups.put(cacheKey, ref.ID)
+		v.lookups.put(cacheKey, ref.ID)
 	}
 	return found, err
 }
@@ -120,7 +123,7 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 			Created: parseTime(r.CreationDate),
 		})
 	}
-	return found, wrapped(err, "listing vApps of organization", v.client.config.Org)
+	return found, wrapped(err, "listing vApps of organization", v.client.org)
 }
 
 // A VAppDetails is a vApp with its VMs in full.

@@ -30,15 +30,18 @@ type StorageProfile struct {
 }
 
 // VDCs are the organization VDCs, with their storage profiles and VM policies.
-type VDCs struct{ client *client }
+type VDCs struct {
+	client  *client
+	lookups *cache
+}
 
 // FindVDC finds a VDC of the session's organization by name or URN. What was found by name is remembered for its URN,
 // too.
 func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	return lookup(ctx, v.client.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
+	return lookup(ctx, v.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
 		vdc, err := v.findVDC(ctx, nameOrURN)
 		if err == nil {
-			v.client.lookups.put(key("vdc", vdc.ID), vdc)
+			v.lookups.put(key("vdc", vdc.ID), vdc)
 		}
 		return vdc, err
 	})
@@ -47,12 +50,12 @@ func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 // ForgetVDC lets the next FindVDC of that VDC, by whatever name, ask VCD: for callers that wait for a change of it
 // there.
 func (v *VDCs) ForgetVDC(vdc Ref) {
-	v.client.lookups.drop(key("vdc", vdc.ID))
-	v.client.lookups.drop(key("vdc", vdc.Name))
+	v.lookups.drop(key("vdc", vdc.ID))
+	v.lookups.drop(key("vdc", vdc.Name))
 }
 
 func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	in := "organization " + v.client.config.Org
+	in := "organization " + v.client.org
 	if err := checkName("VDC", nameOrURN, in); err != nil {
 		return VDC{}, err
 	}
@@ -61,7 +64,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		by = is("id", nameOrURN)
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", allOf(is("orgName", v.client.config.Org), by), 1, "", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdc", allOf(is("orgName", v.client.org), by), 1, "", &found); err != nil {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
@@ -88,13 +91,13 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 
 // ListVDCs returns the VDCs of the session's organization without their storage profiles, sorted by name.
 func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.config.Org)), "name",
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord
 		})
 	if err != nil {
-		return nil, fmt.Errorf("listing VDCs of organization %s: %w", v.client.config.Org, err)
+		return nil, fmt.Errorf("listing VDCs of organization %s: %w", v.client.org, err)
 	}
 	all := make([]VDC, 0, len(records))
 	for _, r := range records {
@@ -166,7 +169,7 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 
 // List returns the VDCs of the organization that the user is shown, sorted by name.
 func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.config.Org)), "name",
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord
@@ -175,5 +178,5 @@ func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
 	for _, r := range records {
 		refs = append(refs, Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name})
 	}
-	return refs, wrapped(err, "listing VDCs of organization", v.client.config.Org)
+	return refs, wrapped(err, "listing VDCs of organization", v.client.org)
 }

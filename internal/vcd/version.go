@@ -27,13 +27,11 @@ const (
 	versionsAge = time.Hour
 )
 
-// laterCalls are parts of the API that came after oldestAPI, by how their paths begin. Calls of them ask for a version
-// that has them, whatever was agreed on: documents differ between versions, so all else stays at one.
-var laterCalls = []struct {
-	under string
-	since apiVersion
-}{
-	{secondFirewallPath, singleRuleAPI},
+// laterCalls are calls of a part of the API that came after oldestAPI. They ask for a version that has it, whatever was
+// agreed on: documents differ between versions, so all else stays at one.
+type laterCalls struct {
+	Under string // how their paths begin
+	Since apiVersion
 }
 
 // refuseVersion notes that VCD, or one of its cells, refused a version, and forgets the agreement on it.
@@ -63,14 +61,14 @@ func (s *site) agree(document []byte) (string, error) {
 // versionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has
 // what is called.
 func (s *site) versionFor(path, agreed string) (string, error) {
-	for _, later := range laterCalls {
-		if !strings.HasPrefix(path, later.under) {
+	for _, later := range s.later {
+		if !strings.HasPrefix(path, later.Under) {
 			continue
 		}
-		if version, ok := parseAPIVersion(agreed); ok && version.compare(later.since) >= 0 {
+		if version, ok := parseAPIVersion(agreed); ok && version.compare(later.Since) >= 0 {
 			return agreed, nil
 		}
-		return s.offeredSince(later.since)
+		return s.offeredSince(later.Since)
 	}
 	return agreed, nil
 }
@@ -149,7 +147,7 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 }
 
 // An apiVersion is a version of VCD's API, such as 37.2.
-type apiVersion struct{ major, minor int }
+type apiVersion struct{ Major, Minor int }
 
 // parseAPIVersion refuses alpha versions.
 func parseAPIVersion(s string) (apiVersion, bool) {
@@ -160,11 +158,11 @@ func parseAPIVersion(s string) (apiVersion, bool) {
 }
 
 func (v apiVersion) compare(o apiVersion) int {
-	if v.major != o.major {
-		return v.major - o.major
+	if v.Major != o.Major {
+		return v.Major - o.Major
 	}
-	return v.minor - o.minor
+	return v.Minor - o.Minor
 }
 
 // String returns the version as VCD writes it.
-func (v apiVersion) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor) }
+func (v apiVersion) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }

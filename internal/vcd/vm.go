@@ -84,14 +84,14 @@ const (
 
 // VMs are the VMs of vApps.
 type VMs struct {
-	client *client
-
+	client    *client
+	clock     Clock
 	documents *documents
 }
 
 // VM reads a VM.
 func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
-	read := v.client.opts.Clock.Now()
+	read := v.clock.Now()
 	got, err := v.client.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
 	if err != nil {
 		return VM{}, err
