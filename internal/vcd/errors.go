@@ -139,6 +139,9 @@ func RetryAfter(err error) time.Duration {
 // A laterError postpones a unit of work. Its text is always the same.
 type laterError struct{ after time.Duration }
 
+// later postpones a unit of work. It wraps [ErrLater].
+func later(after time.Duration) error { return &laterError{after} }
+
 // Error implements error.
 func (e *laterError) Error() string { return "others call VCD first" }
 
@@ -179,4 +182,12 @@ func IgnoreNotFound(err error) error {
 		return nil
 	}
 	return err
+}
+
+// wrapped wraps an error, if there is one.
+func wrapped(err error, doing, id string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", doing, id, err)
 }

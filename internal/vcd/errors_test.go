@@ -111,7 +111,7 @@ func TestReadErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			err := newStatusError("op", answer{status: 404, body: []byte(tt.body)}, time.Now())
+			err := newStatusError("op", 404, nil, []byte(tt.body), time.Now())
 
 			g.Expect(err.Code).To(Equal(tt.code))
 			g.Expect(err.Error()).To(Equal(tt.text))

@@ -188,7 +188,7 @@ func (q *fairQueue) delay(own *callerQueue, now time.Time) error {
 		after = maxDelay/2 + rand.N(maxDelay/2) //nolint:gosec // spreads load, protects nothing
 		own.later = now.Add(maxDelay)
 	}
-	return &laterError{after}
+	return later(after)
 }
 
 // serve admits calls while it may: one of each caller before the next of any.

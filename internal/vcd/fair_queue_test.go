@@ -5,7 +5,6 @@ package vcd
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -141,38 +140,4 @@ func TestTheQueuesOfCallersWhoWentAreForgotten(t *testing.T) {
 
 		g.Expect(len(queue.queues)).To(BeNumerically("<=", 3))
 	})
-}
-
-func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
-	g := NewWithT(t)
-	f := newFakeVCD(t)
-	f.on("GET /api/query?type=orgVdc", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, `<QueryResultRecords total="1" page="1" pageSize="128"><OrgVdcRecord name="acme-vdc" href="https://x/api/vdc/%s"/></QueryResultRecords>`, uuidOf(testVDC))
-	})
-	f.on("GET /api/query?type=orgVdcStorageProfile", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, `<QueryResultRecords total="0" page="1" pageSize="128"></QueryResultRecords>`)
-	})
-	f.on(opVM, answerVM)
-	clock := newFakeClock()
-	s := session(t, f, func(o *PoolOptions) {
-		o.Clock = clock
-		o.InFlight = 1
-	})
-	release := hang(t, f, opVM)
-	go func() { _, _ = s.VMs.VM(t.Context(), testVM) }()
-	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
-	go func() { _, _ = s.VMs.VM(As(t.Context(), "c1"), testVM) }()
-	g.Eventually(clock.Waiting).Should(Equal(1))
-	found := make(chan error, 1)
-
-	go func() {
-		_, err := s.VDCs.FindVDC(As(t.Context(), "c1"), "acme-vdc")
-		found <- err
-	}()
-	g.Eventually(clock.Waiting).Should(Equal(3), "each caller, and the call itself")
-	_, err := s.VMs.VM(As(t.Context(), "c1"), testVM)
-	g.Expect(err).To(MatchError(ErrLater))
-	release()
-
-	g.Eventually(found).Should(Receive(BeNil()))
 }

@@ -77,3 +77,12 @@ func anyOfChunks(field string, values []string, limit int) [][]term {
 	}
 	return chunks
 }
+
+// jsonFilter encodes a filter for the JSON API, which wants it encoded as a whole.
+func jsonFilter(terms ...term) string {
+	parts := make([]string, len(terms))
+	for i, t := range terms {
+		parts[i] = t.field + "==" + t.value
+	}
+	return url.QueryEscape(strings.Join(parts, ";"))
+}

@@ -5,8 +5,6 @@ package vcd
 import (
 	"encoding/xml"
 	"testing"
-	"time"
-	"unicode/utf8"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
@@ -42,19 +40,6 @@ func FuzzReconfigured(f *testing.F) {
 		}
 		if _, err := parseXML(body); err != nil {
 			t.Fatalf("%q is no XML", body)
-		}
-	})
-}
-
-// FuzzReadErrorBody reads errors of anything that answers on the way.
-func FuzzReadErrorBody(f *testing.F) {
-	f.Add([]byte(`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1 ] m" minorErrorCode="BUSY_ENTITY"/>`))
-	f.Add([]byte(`{"minorErrorCode":"X","message":"m"}`))
-	f.Add([]byte("<html><style>\xff"))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		err := newStatusError("op", answer{status: 500, body: body}, time.Now())
-		if text := err.Error(); text == "" || utf8.Valid(body) && !utf8.ValidString(text) {
-			t.Fatalf("%q became %q", body, text)
 		}
 	})
 }

@@ -234,7 +234,7 @@ func loginFailure(err error) error {
 	switch {
 	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
 		return err
-	case status.refusesCredentials():
+	case refusesCredentials(status):
 		return &StatusError{
 			Status:    http.StatusUnauthorized,
 			Operation: status.Operation,

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// queryPath is that of the query service.
+const queryPath = "/api/query"
+
 var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)
 
 // operation names a call by method and path template: ids and the organization's name are taken out, so that there

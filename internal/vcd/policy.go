@@ -152,10 +152,3 @@ func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
 		sort: "name",
 	}, policyFrom)
 }
-
-func number(n *int) int64 {
-	if n == nil {
-		return 0
-	}
-	return int64(*n)
-}

@@ -3,22 +3,16 @@
 package vcd
 
 import (
-	"bytes"
 	"context"
-	"encoding/xml"
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
 // pageSize is the largest that VCD allows.
 const pageSize = 128
-
-// queryPath is that of the query service.
-const queryPath = "/api/query"
 
 // maxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
 const maxFilter = 4000
@@ -45,20 +39,6 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 		return unavailable("the answer is no list of VCD")
 	}
 	return decodeXML(got.body, into)
-}
-
-// rootOf returns the name of the outermost element of a document; empty if there is none.
-func rootOf(body []byte) string {
-	decoder := xml.NewDecoder(bytes.NewReader(body))
-	for {
-		token, err := decoder.Token()
-		if err != nil {
-			return ""
-		}
-		if start, ok := token.(xml.StartElement); ok {
-			return start.Name.Local
-		}
-	}
 }
 
 // queryType returns the name of a query for this session: a provider asks for the administrator's view.
@@ -101,14 +81,4 @@ func queryAll[T any](ctx context.Context, c *client, kind, what, filter, sortBy 
 		err := c.queryPage(ctx, kind, filter, page, sortBy, &found)
 		return both(of(&found)), int(found.Total), err
 	})
-}
-
-// parseTime reads a time as VCD writes it; the zero time if there is none.
-func parseTime(value string) time.Time {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999Z0700"} {
-		if t, err := time.Parse(layout, value); err == nil {
-			return t
-		}
-	}
-	return time.Time{}
 }

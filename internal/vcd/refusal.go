@@ -58,7 +58,7 @@ func refusesVersion(err error) bool {
 
 // refusesCredentials reports whether a login failed because of the credentials. To a wrong API token, the OAuth
 // endpoint answers 400 (RFC 6749, 5.2).
-func (e *StatusError) refusesCredentials() bool {
+func refusesCredentials(e *StatusError) bool {
 	return e.Status == http.StatusUnauthorized ||
 		e.Status == http.StatusBadRequest &&
 			(strings.HasPrefix(e.Message, "invalid_grant") || strings.HasPrefix(e.Message, "invalid_client"))

@@ -3,21 +3,13 @@
 package vcd
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
-)
-
-const (
-	xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 )
 
 // A call is one call of VCD's API. Its query is raw, because VCD wants the operators of filters bare.
@@ -145,47 +137,6 @@ func (c *client) policyHRef(urn string) string {
 	return c.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
 }
 
-func encodeXML(what any) ([]byte, error) {
-	body, err := xml.Marshal(what)
-	if err != nil {
-		return nil, fmt.Errorf("writing a request: %w", err)
-	}
-	return append([]byte(xmlHeader), body...), nil
-}
-
-func decodeXML(body []byte, into any) error {
-	if xml.Unmarshal(body, into) != nil {
-		return errNotXML
-	}
-	return nil
-}
-
-// encodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
-func encodeJSON(what any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(what); err != nil {
-		return nil, fmt.Errorf("writing a request: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
-func decodeJSON(body []byte, into any) error {
-	if json.Unmarshal(body, into) != nil {
-		return errNotJSON
-	}
-	return nil
-}
-
-// The answer has another format than VCD's: something in front of it answered.
-var (
-	errNotXML  = unavailable("the answer is not XML of VCD")
-	errNotJSON = unavailable("the answer is not JSON of VCD")
-	// errNoTask says nothing of what was asked for: it may have been started.
-	errNoTask = unavailable("the answer names no task of VCD")
-)
-
 // params writes a query string in the given order: names and values alternate, values are written as they are.
 func params(pairs ...string) string {
 	var parts []string
@@ -195,13 +146,4 @@ func params(pairs ...string) string {
 		}
 	}
 	return strings.Join(parts, "&")
-}
-
-// jsonFilter encodes a filter for the JSON API, which wants it encoded as a whole.
-func jsonFilter(terms ...term) string {
-	parts := make([]string, len(terms))
-	for i, t := range terms {
-		parts[i] = t.field + "==" + t.value
-	}
-	return url.QueryEscape(strings.Join(parts, ";"))
 }

@@ -113,7 +113,7 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport, as account, 
 	as.Credentials.APIToken = old
 	t, next, err := tradeToken(ctx, via, as, version)
 	if err != nil {
-		if status, ok := errors.AsType[*StatusError](err); ok && status.refusesCredentials() {
+		if status, ok := errors.AsType[*StatusError](err); ok && refusesCredentials(status) {
 			a.refused[at] = old
 			return token{}, errTokenRefused
 		}

@@ -13,6 +13,9 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
+// errNoTask says nothing of what was asked for: it may have been started.
+var errNoTask = unavailable("the answer names no task of VCD")
+
 // startXML makes a call of the XML API that starts a task.
 func startXML(ctx context.Context, c *client, method, path, contentType string, content any) (Task, error) {
 	got, err := c.do(ctx, call{method: method, path: path, contentType: contentType, content: content})

@@ -167,11 +167,7 @@ func (t *transport) admit() error {
 	}
 	if left := t.site.remainingPause(); left > 0 {
 		t.site.metrics.held(heldByVCD)
-		return &StatusError{
-			Status:     http.StatusTooManyRequests,
-			Message:    "VCD asked to be called less often",
-			retryAfter: left,
-		}
+		return paused(left)
 	}
 	return nil
 }
@@ -208,10 +204,10 @@ func (t *transport) failure(op string, got answer) error {
 	if got.status < http.StatusBadRequest {
 		return &StatusError{Status: got.status, Operation: op, Message: "the site redirects calls of its API"}
 	}
-	e := newStatusError(op, got, t.site.clock.Now())
+	e := newStatusError(op, got.status, got.header, got.body, t.site.clock.Now())
 	if errors.Is(e, ErrThrottled) {
 		t.site.metrics.held(heldByVCD)
-		t.site.pause(cmp.Or(e.retryAfter, unnamedPause))
+		t.site.pause(cmp.Or(RetryAfter(e), unnamedPause))
 	}
 	return e
 }

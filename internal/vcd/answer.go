@@ -4,25 +4,15 @@ package vcd
 
 import (
 	"bytes"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
-	"fmt"
-	"io"
 	"mime"
-	"net"
 	"net/http"
-	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
 // vcloudNamespace is how the namespace of VCD's own documents begins.
@@ -35,27 +25,34 @@ var (
 	requestIDPrefix = regexp.MustCompile(`^(\s*\[[^\]]*\]\s*)+`)
 	taskMention     = regexp.MustCompile(`\s*[A-Z_]*\(com\.vmware\.vcloud\.entity\.task:[^)]*\)`)
 	blanks          = regexp.MustCompile(`\s+`)
-	// quoted is text as %q writes it.
-	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	// encoded is longer than any name in VCD: bootstrap data, or a token, of the request that VCD complains of.
 	encoded = regexp.MustCompile(`[A-Za-z0-9+/=_-]{129,}`)
 )
 
 // newStatusError reads what VCD, or something in front of it, answered to a call that failed.
-func newStatusError(operation string, got answer, now time.Time) *StatusError {
+func newStatusError(operation string, status int, header http.Header, body []byte, now time.Time) *StatusError {
 	e := &StatusError{
-		Status:     got.status,
+		Status:     status,
 		Operation:  operation,
-		retryAfter: parseRetryAfter(got.header.Get("Retry-After"), now),
+		retryAfter: parseRetryAfter(header.Get("Retry-After"), now),
 	}
-	found := readErrorBody(got.body)
+	found := readErrorBody(body)
 	e.Code = found.code
 	e.Message = tidyMessage(found.message)
 	e.foreign = found.foreign
 	if found.foreign {
-		e.Message = "not an answer of VCD: " + mediaType(got.header)
+		e.Message = "not an answer of VCD: " + mediaType(header)
 	}
 	return e
+}
+
+// paused is the refusal of a call to a site that asked for no calls for a while.
+func paused(left time.Duration) *StatusError {
+	return &StatusError{
+		Status:     http.StatusTooManyRequests,
+		Message:    "VCD asked to be called less often",
+		retryAfter: left,
+	}
 }
 
 // An errorBody is what the answer to a call that failed contains.
@@ -160,101 +157,4 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 		return min(at.Sub(now), maxRetryAfter)
 	}
 	return 0
-}
-
-// A connectionError is why a call got no answer. Its text has no ports and addresses that change.
-type connectionError struct {
-	kind   error
-	reason string
-}
-
-// Error implements error.
-func (e *connectionError) Error() string { return e.reason }
-
-// Unwrap lets [errors.Is] match the sentinels.
-func (e *connectionError) Unwrap() error { return e.kind }
-
-// unavailable says why VCD gave no answer, or none of its own. It wraps [ErrUnavailable].
-func unavailable(reason string) error { return &connectionError{ErrUnavailable, reason} }
-
-// invalid says why a call is not made. It wraps [ErrInvalid].
-func invalid(reason string) error { return &connectionError{ErrInvalid, reason} }
-
-// newConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
-func newConnectionError(req *http.Request, site string, err error, timeout time.Duration) error {
-	if ctx := req.Context(); ctx.Err() != nil {
-		cause := context.Cause(ctx)
-		if silent, ok := errors.AsType[*connectionError](cause); ok {
-			return silent
-		}
-		return fmt.Errorf("calling %s: %w", site, cause)
-	}
-	if proxy, ok := siteproxy.Explain(req, err); ok {
-		return unavailable(fmt.Sprintf("%s cannot be reached: %s", site, proxy))
-	}
-	via := siteproxy.Via(req)
-	if reason, ok := distrust(err); ok {
-		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
-	}
-	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-		return unavailable(fmt.Sprintf("%s did not answer within %s%s", site, timeout, via))
-	}
-	return unavailable(fmt.Sprintf("%s cannot be reached%s: %s", site, via, rootCause(err)))
-}
-
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout()
-}
-
-// distrust returns why a certificate was refused.
-func distrust(err error) (string, bool) {
-	if e, ok := errors.AsType[x509.HostnameError](err); ok {
-		return "it is not for this host: " + e.Error(), true
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "it is signed by an unknown authority; give its CA bundle", true
-	}
-	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
-		if e.Reason == x509.Expired {
-			return "it is expired or not yet valid", true
-		}
-		return e.Error(), true
-	}
-	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return rootCause(e), true
-	}
-	return "", false
-}
-
-// rootCause returns the innermost text of err: the layers above it name addresses, ports and URLs. It does not quote
-// what another server answered: net/http puts what it cannot parse in quotation marks.
-func rootCause(err error) string {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		if dns.IsNotFound {
-			return "DNS does not know " + dns.Name
-		}
-		return "DNS: " + dns.Err
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "connection closed before an answer came"
-	}
-	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
-		return "the header of the answer is not HTTP"
-	}
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return quoted.ReplaceAllString(err.Error(), "[…]")
-		}
-		err = inner
-	}
-}
-
-// wrapped wraps an error, if there is one.
-func wrapped(err error, doing, id string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", doing, id, err)
 }

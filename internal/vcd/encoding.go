@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"time"
+)
+
+const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+
+func encodeXML(what any) ([]byte, error) {
+	body, err := xml.Marshal(what)
+	if err != nil {
+		return nil, fmt.Errorf("writing a request: %w", err)
+	}
+	return append([]byte(xmlHeader), body...), nil
+}
+
+func decodeXML(body []byte, into any) error {
+	if xml.Unmarshal(body, into) != nil {
+		return errNotXML
+	}
+	return nil
+}
+
+// encodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
+func encodeJSON(what any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(what); err != nil {
+		return nil, fmt.Errorf("writing a request: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func decodeJSON(body []byte, into any) error {
+	if json.Unmarshal(body, into) != nil {
+		return errNotJSON
+	}
+	return nil
+}
+
+// The answer has another format than VCD's: something in front of it answered.
+var (
+	errNotXML  = unavailable("the answer is not XML of VCD")
+	errNotJSON = unavailable("the answer is not JSON of VCD")
+)
+
+// rootOf returns the name of the outermost element of a document; empty if there is none.
+func rootOf(body []byte) string {
+	decoder := xml.NewDecoder(bytes.NewReader(body))
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return ""
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			return start.Name.Local
+		}
+	}
+}
+
+// parseTime reads a time as VCD writes it; the zero time if there is none.
+func parseTime(value string) time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999Z0700"} {
+		if t, err := time.Parse(layout, value); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+func number(n *int) int64 {
+	if n == nil {
+		return 0
+	}
+	return int64(*n)
+}
