@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // An Absence is the evidence that a VM or vApp is gone: which requests were made for it, and what each of them showed.
@@ -46,11 +48,11 @@ func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) 
 	if lost.ID != "" {
 		vm, err := s.VMs.VM(ctx, lost.ID)
 		if a.Shown, err = shown(err); a.Shown || err != nil {
-			return vm, a, wrapped(err, "reading", lost.ID)
+			return vm, a, failure.Wrap(err, "reading", lost.ID)
 		}
 		_, err = s.Inventory.QueryVM(ctx, lost.ID)
 		if a.Listed = err == nil; a.Listed || !errors.Is(err, ErrNotFound) {
-			return VM{}, a, wrapped(err, "looking in the organization for", lost.ID)
+			return VM{}, a, failure.Wrap(err, "looking in the organization for", lost.ID)
 		}
 	}
 	for _, observe := range []func(context.Context, Lost, *Absence) error{
@@ -74,7 +76,7 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 			return Absence{Shown: true}, nil
 		}
 		if _, err = shown(err); err != nil {
-			return a, wrapped(err, "reading", id)
+			return a, failure.Wrap(err, "reading", id)
 		}
 	}
 	for _, chunk := range anyOfChunks("id", ids, maxFilter) {
@@ -103,7 +105,7 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 	var err error
 	_, err = s.Gateways.Gateway(ctx, id)
 	if a.Shown, err = shown(err); a.Shown || err != nil {
-		return a, wrapped(err, "reading edge gateway", id)
+		return a, failure.Wrap(err, "reading edge gateway", id)
 	}
 	s.Refresh()
 	_, err = s.Gateways.FindGateway(ctx, id)
@@ -114,7 +116,7 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 		a.HomeShown, err = s.seesGateways(ctx, id)
 	}
 	if _, err = shown(err); err != nil {
-		return a, wrapped(err, "listing", "edge gateways")
+		return a, failure.Wrap(err, "listing", "edge gateways")
 	}
 	err = s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
 	a.ScopeShown = a.ScopeShown || a.ScopeGone
@@ -162,12 +164,12 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 		_, err := s.VDCs.FindVDC(ctx, vdc)
 		_, unlisted := errors.AsType[*LookupError](err) // a refused query shows nothing about the VDC
 		if a.ScopeShown, err = shown(err); err != nil {
-			return wrapped(err, "reading VDC", vdc)
+			return failure.Wrap(err, "reading VDC", vdc)
 		}
 		if !a.ScopeShown {
 			a.ScopeGone, err = s.user.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
 			a.ScopeGone = a.ScopeGone && unlisted && len(lost.VDCs) == 1
-			return wrapped(err, "reading the rights by which VDCs are shown, such as", vdc)
+			return failure.Wrap(err, "reading the rights by which VDCs are shown, such as", vdc)
 		}
 	}
 	return nil
@@ -180,18 +182,18 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 	}
 	all, err := s.user.holds(ctx, rightSeesAll)
 	if err != nil || !all {
-		return wrapped(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
+		return failure.Wrap(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
 	}
 	var within []term
 	for _, vdc := range lost.VDCs {
 		found, err := s.VDCs.FindVDC(ctx, vdc)
 		if err != nil {
-			return wrapped(err, "reading VDC", vdc)
+			return failure.Wrap(err, "reading VDC", vdc)
 		}
 		within = append(within, is("vdc", found.ID))
 	}
 	a.SeesAll, err = s.readsAnother(ctx, lost.VApp, within)
-	return wrapped(err, "listing vApps in", lost.VDCs[0])
+	return failure.Wrap(err, "listing vApps in", lost.VDCs[0])
 }
 
 // readsAnother reports whether a query for vApps lists others than one, and the first of them can be read.
@@ -223,7 +225,7 @@ func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error 
 		return nil
 	}
 	if a.HomeShown, err = shown(err); err != nil {
-		return wrapped(err, "reading the vApp of", lost.ID)
+		return failure.Wrap(err, "reading the vApp of", lost.ID)
 	}
 	a.HomeHolds = slices.ContainsFunc(home.VMs, func(vm Ref) bool { return vm.ID == lost.ID })
 	return nil
@@ -267,7 +269,7 @@ func (s *Session) log(ctx context.Context, id string) ([]Task, error) {
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
 		return nil, nil
 	}
-	return tasks, wrapped(err, "reading the tasks of", id)
+	return tasks, failure.Wrap(err, "reading the tasks of", id)
 }
 
 // observeSiblings asks for other VMs of the cluster until one is shown.
@@ -277,7 +279,7 @@ func (s *Session) observeSiblings(ctx context.Context, lost Lost, a *Absence) er
 		seen, err := shown(err)
 		if seen || err != nil {
 			a.SiblingsHidden = false
-			return wrapped(err, "reading", id)
+			return failure.Wrap(err, "reading", id)
 		}
 		a.SiblingsHidden = true
 	}

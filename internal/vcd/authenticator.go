@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // An authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more
@@ -311,7 +313,7 @@ func (a *authenticator) replace(ctx context.Context, t token, logins int) (token
 // forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
 // are not refused. Cells that restart one after the other do so.
 func (a *authenticator) forgotten(t token) error {
-	err := unavailable(a.site.base + " forgets sessions that it has just begun")
+	err := failure.Unavailable(a.site.base + " forgets sessions that it has just begun")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current.value == t.value {

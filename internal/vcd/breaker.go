@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 const (
@@ -31,7 +33,7 @@ const (
 )
 
 // errSlow ends the waiting for another caller's call.
-var errSlow = unavailable("VCD takes longer than " + maxWait.String() + " to answer another call")
+var errSlow = failure.Unavailable("VCD takes longer than " + maxWait.String() + " to answer another call")
 
 // A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free
 // for other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site
@@ -74,7 +76,7 @@ func (b *breaker) openLocked(now time.Time) error {
 	case now.Before(b.until):
 		return b.err
 	case b.calls >= several && silent >= maxWait, b.calls > 0 && silent >= maxSilence:
-		return unavailable(fmt.Sprintf("%s does not answer calls", b.site))
+		return failure.Unavailable(fmt.Sprintf("%s does not answer calls", b.site))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 const certificatesPath = "/cloudapi/1.0.0/ssl/certificateLibrary"
@@ -69,11 +71,11 @@ func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec)
 	if err == nil {
 		err = decodeJSON(got.body, &made)
 	}
-	return made.certificate(), wrapped(err, "importing certificate", spec.Alias)
+	return made.certificate(), failure.Wrap(err, "importing certificate", spec.Alias)
 }
 
 // DeleteCertificate removes an entry of the library, at once. Nothing may use it.
 func (b *Balancers) DeleteCertificate(ctx context.Context, id string) error {
 	_, err := b.client.do(ctx, call{method: http.MethodDelete, path: certificatesPath + "/" + url.PathEscape(id), json: true})
-	return wrapped(err, "deleting certificate", id)
+	return failure.Wrap(err, "deleting certificate", id)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // A VAppSpec is what a new vApp looks like. Leases are set to never expire.
@@ -185,7 +187,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	created := vAppFrom(&doc)
 	if created.ID == "" {
 		return VApp{}, Task{},
-			unavailable("the answer to composing vApp " + spec.Name + " is none of VCD")
+			failure.Unavailable("the answer to composing vApp " + spec.Name + " is none of VCD")
 	}
 	v.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil

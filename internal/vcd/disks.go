@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // A NamedDisk is an independent disk of a VDC.
@@ -50,7 +52,7 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 			Attached:    r.IsAttached || r.AttachedVmCount > 0,
 		})
 	}
-	return disks, wrapped(err, "listing disks of VDC", vdc.Name)
+	return disks, failure.Wrap(err, "listing disks of VDC", vdc.Name)
 }
 
 // DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.

@@ -8,6 +8,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
@@ -47,8 +49,8 @@ func decodeJSON(body []byte, into any) error {
 
 // The answer has another format than VCD's: something in front of it answered.
 var (
-	errNotXML  = unavailable("the answer is not XML of VCD")
-	errNotJSON = unavailable("the answer is not JSON of VCD")
+	errNotXML  = failure.Unavailable("the answer is not XML of VCD")
+	errNotJSON = failure.Unavailable("the answer is not JSON of VCD")
 )
 
 // rootOf returns the name of the outermost element of a document; empty if there is none.

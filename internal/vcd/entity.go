@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 const entitiesPath = "/cloudapi/1.0.0/entities/"
@@ -197,7 +199,7 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 		"entity":     spec.Content,
 	})
 	if err != nil {
-		return "", wrapped(err, "creating entity", spec.Name)
+		return "", failure.Wrap(err, "creating entity", spec.Name)
 	}
 	var doc types.Task // runs until the entity is resolved
 	if task.ID != "" {
@@ -229,14 +231,14 @@ func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err 
 	if err == nil && resolved.State != EntityResolved {
 		problem = cmp.Or(resolved.Message, "its state is "+resolved.State)
 	}
-	return problem, wrapped(err, "resolving entity", id)
+	return problem, failure.Wrap(err, "resolving entity", id)
 }
 
 // Delete removes an entity that was resolved, whatever came of that, at once. It takes the right of full access to its
 // type.
 func (e *Entities) Delete(ctx context.Context, id string) error {
 	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
-	return wrapped(err, "deleting entity", id)
+	return failure.Wrap(err, "deleting entity", id)
 }
 
 // A TypeVersion is a version of a type of runtime defined entities.
@@ -269,5 +271,5 @@ func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) (
 // Remove deletes an entity, at once.
 func (e *Entities) Remove(ctx context.Context, id string) error {
 	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
-	return wrapped(err, "deleting entity", id)
+	return failure.Wrap(err, "deleting entity", id)
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 const (
@@ -188,7 +190,7 @@ func (q *fairQueue) delay(own *callerQueue, now time.Time) error {
 		after = maxDelay/2 + rand.N(maxDelay/2) //nolint:gosec // spreads load, protects nothing
 		own.later = now.Add(maxDelay)
 	}
-	return later(after)
+	return failure.Later(after)
 }
 
 // serve admits calls while it may: one of each caller before the next of any.

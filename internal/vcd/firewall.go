@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // A FirewallRule is a rule of a gateway's firewall that VCD itself did not create.
@@ -64,7 +66,7 @@ type Firewall struct{ client *client }
 func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, error) {
 	lines, err := f.rules(ctx, gateway)
 	if err != nil {
-		return nil, wrapped(err, "listing firewall rules of edge gateway", gateway)
+		return nil, failure.Wrap(err, "listing firewall rules of edge gateway", gateway)
 	}
 	rules := make([]FirewallRule, len(lines))
 	for i, w := range lines {
@@ -86,7 +88,7 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 	}
 	raw, ok := all["userDefinedRules"]
 	if !ok {
-		return nil, unavailable("the answer has no rules of users")
+		return nil, failure.Unavailable("the answer has no rules of users")
 	}
 	var lines []wireRule
 	return lines, decodeJSON(raw, &lines)

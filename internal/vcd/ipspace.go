@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
@@ -149,7 +151,7 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
 	task, err := startJSON(ctx, i.client, http.MethodPost, spacePath(space)+"/allocate", body)
-	return task, wrapped(err, "allocating", address.String())
+	return task, failure.Wrap(err, "allocating", address.String())
 }
 
 // AllocatedID returns the id of an address in the result of the task that allocated it; empty if it is not there.
@@ -197,7 +199,7 @@ func (i *IPSpaces) Mark(ctx context.Context, space, id string,
 		}
 		return changed, nil
 	})
-	return task, wrapped(err, "marking an address of IP Space", space)
+	return task, failure.Wrap(err, "marking an address of IP Space", space)
 }
 
 func allocationPath(space, id string) string {
@@ -207,7 +209,7 @@ func allocationPath(space, id string) string {
 // Release starts giving an allocated address back; it must be marked [Unused] before.
 func (i *IPSpaces) Release(ctx context.Context, space, id string) (Task, error) {
 	task, err := startJSON(ctx, i.client, http.MethodDelete, allocationPath(space, id), nil)
-	return task, wrapped(err, "releasing an address of IP Space", space)
+	return task, failure.Wrap(err, "releasing an address of IP Space", space)
 }
 
 // unlimited is a quota without a limit.

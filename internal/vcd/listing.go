@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // maxPages bounds how many pages of one list are read, should a server always offer another one.
@@ -48,11 +50,11 @@ func listAll[T item](ctx context.Context, c *client, l listing) ([]T, error) {
 			return nil, 0, err
 		}
 		if found.ResultTotal == nil {
-			return nil, 0, unavailable("the list of " + l.what + " does not say how long it is")
+			return nil, 0, failure.Unavailable("the list of " + l.what + " does not say how long it is")
 		}
 		return found.Values, *found.ResultTotal, nil
 	})
-	return items, wrapped(err, "listing", l.what+l.of)
+	return items, failure.Wrap(err, "listing", l.what+l.of)
 }
 
 // listUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items
@@ -76,7 +78,7 @@ func listUnordered[T interface {
 		}
 		before = now
 	}
-	return nil, unavailable("the list of " + l.what + l.of + " has no order that lasts")
+	return nil, failure.Unavailable("the list of " + l.what + l.of + " has no order that lasts")
 }
 
 // listAs is listAll with a conversion.
@@ -131,7 +133,7 @@ func twice[T any](what string, read func() (items []T, complete bool, err error)
 			return items, err
 		}
 	}
-	return nil, unavailable("the list of " + what + " changed while it was read")
+	return nil, failure.Unavailable("the list of " + what + " changed while it was read")
 }
 
 // unseen records items and reports whether none was there before.
@@ -177,7 +179,7 @@ func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error
 		}
 		return nil, false, nil
 	})
-	return items, wrapped(err, "listing", l.what+l.of)
+	return items, failure.Wrap(err, "listing", l.what+l.of)
 }
 
 // cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the

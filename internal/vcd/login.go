@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // Credentials are what a session logs in with: a user with a password, or an API token. The token wins.
@@ -137,7 +139,7 @@ func loginByPassword(ctx context.Context, via *transport, as account, version st
 	}
 	value := got.header.Get(tokenHeader)
 	if value == "" {
-		return token{}, unavailable("the answer to the login has no token")
+		return token{}, failure.Unavailable("the answer to the login has no token")
 	}
 	return token{value: value, expires: jwtExpiry(value)}, nil
 }
@@ -171,7 +173,7 @@ func tradeToken(ctx context.Context, via *transport, as account, version string)
 		ExpiresIn    int64  `json:"expires_in"`
 	}
 	if json.Unmarshal(got.body, &grant) != nil || grant.AccessToken == "" {
-		return token{}, "", unavailable("the answer to the login has no token")
+		return token{}, "", failure.Unavailable("the answer to the login has no token")
 	}
 	t := token{value: grant.AccessToken}
 	if grant.ExpiresIn > 0 {
@@ -242,7 +244,7 @@ func loginFailure(err error) error {
 		}
 	case status.Code == "" && status.Message == "":
 		// VCD gives a reason. A load balancer without a working cell does not.
-		return unavailable(status.Error())
+		return failure.Unavailable(status.Error())
 	}
 	return &loginError{status}
 }

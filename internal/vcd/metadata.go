@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 const (
@@ -79,7 +81,7 @@ func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, erro
 	var doc types.MetadataValue
 	err := v.client.getXML(ctx, pathOf(kindVApp, id)+"/metadata/"+url.PathEscape(key), &doc)
 	if err = readable(err); err != nil || doc.TypedValue == nil {
-		return "", wrapped(err, "reading metadata of vApp", id)
+		return "", failure.Wrap(err, "reading metadata of vApp", id)
 	}
 	return doc.TypedValue.Value, nil
 }

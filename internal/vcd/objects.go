@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // read reads an object of the JSON API and converts it.
@@ -15,7 +17,7 @@ func read[W, T any](ctx context.Context, c *client, what, id, path string, conve
 	var doc W
 	if err := c.getJSON(ctx, path, "", &doc); err != nil {
 		var none T
-		return none, wrapped(err, "reading "+what, id)
+		return none, failure.Wrap(err, "reading "+what, id)
 	}
 	return convert(&doc), nil
 }

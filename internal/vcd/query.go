@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // pageSize is the largest that VCD allows.
@@ -32,11 +34,11 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 	})
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return unavailable("what answers has no query service of VCD: " + err.Error())
+		return failure.Unavailable("what answers has no query service of VCD: " + err.Error())
 	case err != nil:
 		return err
 	case rootOf(got.body) != "QueryResultRecords":
-		return unavailable("the answer is no list of VCD")
+		return failure.Unavailable("the answer is no list of VCD")
 	}
 	return decodeXML(got.body, into)
 }

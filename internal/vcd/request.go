@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // A call is one call of VCD's API. Its query is raw, because VCD wants the operators of filters bare.
@@ -95,7 +97,7 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 func (c *client) orgID(ctx context.Context) (string, error) {
 	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
 		if err := checkName("organization", c.org, ""); err != nil {
-			return "", invalid(err.Error())
+			return "", failure.Invalid(err.Error())
 		}
 		var found types.QueryResultRecordsType
 		err := c.queryPage(ctx, "organization", allOf(is("name", c.org)), 1, "", &found)
@@ -107,7 +109,7 @@ func (c *client) orgID(ctx context.Context) (string, error) {
 				return urnOf(kindOrg, record.HREF), nil
 			}
 		}
-		return "", invalid("organization " + c.org + " does not exist or may not be seen by this user")
+		return "", failure.Invalid("organization " + c.org + " does not exist or may not be seen by this user")
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // siteOptions say how sites are called.
@@ -123,7 +125,7 @@ func (t *transport) negotiate(ctx context.Context) (string, error) {
 	got, err := t.send(req)
 	if status, ok := errors.AsType[*StatusError](err); ok && !errors.Is(err, ErrThrottled) {
 		// Whatever answers, it is no VCD at work.
-		err = unavailable(s.base + " answers: " + status.Error())
+		err = failure.Unavailable(s.base + " answers: " + status.Error())
 	}
 	if err != nil {
 		return "", fmt.Errorf("asking for API versions: %w", err)
@@ -138,14 +140,14 @@ func (t *transport) negotiate(ctx context.Context) (string, error) {
 // deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
 func (s *site) deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d,
-		unavailable(fmt.Sprintf("%s did not answer within %s", s.base, d)))
+		failure.Unavailable(fmt.Sprintf("%s did not answer within %s", s.base, d)))
 }
 
 // newRequest builds a request to the site.
 func (s *site) newRequest(ctx context.Context, method, path, accept string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, invalid("building a request: " + rootCause(err))
+		return nil, failure.Invalid("building a request: " + failure.RootCause(err))
 	}
 	req.Header.Set("Accept", accept)
 	return req, nil

@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // errNoTask says nothing of what was asked for: it may have been started.
-var errNoTask = unavailable("the answer names no task of VCD")
+var errNoTask = failure.Unavailable("the answer names no task of VCD")
 
 // startXML makes a call of the XML API that starts a task.
 func startXML(ctx context.Context, c *client, method, path, contentType string, content any) (Task, error) {
@@ -63,20 +65,20 @@ var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 // startCreating starts creating an object of the JSON API.
 func startCreating(ctx context.Context, c *client, what, name, path string, body any) (Task, error) {
 	task, err := startJSON(ctx, c, http.MethodPost, path, body)
-	return task, wrapped(err, "creating "+what, name)
+	return task, failure.Wrap(err, "creating "+what, name)
 }
 
 // startDeleting starts deleting an object of the JSON API.
 func startDeleting(ctx context.Context, c *client, what, id, path string) (Task, error) {
 	task, err := startJSON(ctx, c, http.MethodDelete, path, nil)
-	return task, wrapped(err, "deleting "+what, id)
+	return task, failure.Wrap(err, "deleting "+what, id)
 }
 
 // startChanging reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
 // and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
 func startChanging(ctx context.Context, c *client, what, id, path string, edit func(object) (bool, error)) (Task, error) {
 	task, err := startEditing(ctx, c, path, edit)
-	return task, wrapped(err, "changing "+what, id)
+	return task, failure.Wrap(err, "changing "+what, id)
 }
 
 func startEditing(ctx context.Context, c *client, path string, edit func(object) (bool, error)) (Task, error) {

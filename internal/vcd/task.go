@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // TaskState is the state of a task.
@@ -109,7 +111,7 @@ func failureOf(t *types.Task) error {
 	if t.Error == nil {
 		return &StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
 	}
-	e := &StatusError{Operation: t.OperationName, Code: t.Error.MinorErrorCode, Message: tidyMessage(t.Error.Message)}
+	e := &StatusError{Operation: t.OperationName, Code: t.Error.MinorErrorCode, Message: failure.TidyMessage(t.Error.Message)}
 	if t.Error.MajorErrorCode >= http.StatusBadRequest && t.Error.MajorErrorCode < 600 {
 		e.Status = t.Error.MajorErrorCode
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // jsonType is the media type of the JSON API.
@@ -112,7 +113,7 @@ func (t *transport) close() {
 func (t *transport) send(req *http.Request) (answer, error) {
 	op := operation(req.Method, req.URL)
 	if "https://"+req.URL.Host != t.site.base {
-		return answer{}, invalid("refusing to call another host than " + t.site.base)
+		return answer{}, failure.Invalid("refusing to call another host than " + t.site.base)
 	}
 	if err := t.admit(); err != nil {
 		return answer{}, err
@@ -132,7 +133,7 @@ func (t *transport) send(req *http.Request) (answer, error) {
 	took := time.Since(start)
 	t.report(op, out, got, took, err)
 	if err != nil {
-		err = newConnectionError(req, t.site.base, err, t.timeout)
+		err = failure.NewConnectionError(req, t.site.base, err, t.timeout)
 	}
 	leave(err)
 	t.trust.record(err, t.site.clock.Now())
@@ -167,7 +168,7 @@ func (t *transport) admit() error {
 	}
 	if left := t.site.remainingPause(); left > 0 {
 		t.site.metrics.held(heldByVCD)
-		return paused(left)
+		return failure.Paused(left)
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func (t *transport) failure(op string, got answer) error {
 	if got.status < http.StatusBadRequest {
 		return &StatusError{Status: got.status, Operation: op, Message: "the site redirects calls of its API"}
 	}
-	e := newStatusError(op, got.status, got.header, got.body, t.site.clock.Now())
+	e := failure.NewStatusError(op, got.status, got.header, got.body, t.site.clock.Now())
 	if errors.Is(e, ErrThrottled) {
 		t.site.metrics.held(heldByVCD)
 		t.site.pause(cmp.Or(RetryAfter(e), unnamedPause))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // A VApp is a vApp with the names of its VMs.
@@ -93,7 +95,7 @@ func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	}
 	found := vAppFrom(&doc)
 	if found.ID == "" {
-		return VApp{}, unavailable("the answer is no vApp of VCD")
+		return VApp{}, failure.Unavailable("the answer is no vApp of VCD")
 	}
 	return found, nil
 }
@@ -123,7 +125,7 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 			Created: parseTime(r.CreationDate),
 		})
 	}
-	return found, wrapped(err, "listing vApps of organization", v.client.org)
+	return found, failure.Wrap(err, "listing vApps of organization", v.client.org)
 }
 
 // A VAppDetails is a vApp with its VMs in full.
@@ -142,7 +144,7 @@ func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	}
 	found := VAppDetails{VApp: vAppFrom(&doc), Created: parseTime(doc.DateCreated)}
 	if found.ID == "" {
-		return VAppDetails{}, unavailable("the answer is no vApp of VCD")
+		return VAppDetails{}, failure.Unavailable("the answer is no vApp of VCD")
 	}
 	if doc.Children != nil {
 		for _, vm := range doc.Children.VM {

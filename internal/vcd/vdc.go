@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // A VDC is an organization virtual data center with what a plan needs to know about it.
@@ -178,5 +180,5 @@ func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
 	for _, r := range records {
 		refs = append(refs, Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name})
 	}
-	return refs, wrapped(err, "listing VDCs of organization", v.client.org)
+	return refs, failure.Wrap(err, "listing VDCs of organization", v.client.org)
 }

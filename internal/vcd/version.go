@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // API versions this package speaks, inclusive: VMware Cloud Director 10.4.2 to 10.6.
@@ -121,7 +123,7 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 		} `xml:"VersionInfo"`
 	}
 	if err := xml.Unmarshal(document, &offered); err != nil {
-		return nil, unavailable("the list of API versions is not an answer of VCD")
+		return nil, failure.Unavailable("the list of API versions is not an answer of VCD")
 	}
 	var usable []apiVersion
 	var names []string

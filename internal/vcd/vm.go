@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // A VM is a virtual machine in full.
@@ -102,7 +104,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 	}
 	vm := vmFrom(&doc)
 	if vm.ID == "" {
-		return VM{}, unavailable("the answer is no VM of VCD")
+		return VM{}, failure.Unavailable("the answer is no VM of VCD")
 	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
 		v.documents.put(id, got.body, read)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package failure
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ var (
 	encoded = regexp.MustCompile(`[A-Za-z0-9+/=_-]{129,}`)
 )
 
-// newStatusError reads what VCD, or something in front of it, answered to a call that failed.
-func newStatusError(operation string, status int, header http.Header, body []byte, now time.Time) *StatusError {
+// NewStatusError reads what VCD, or something in front of it, answered to a call that failed.
+func NewStatusError(operation string, status int, header http.Header, body []byte, now time.Time) *StatusError {
 	e := &StatusError{
 		Status:     status,
 		Operation:  operation,
@@ -38,7 +38,7 @@ func newStatusError(operation string, status int, header http.Header, body []byt
 	}
 	found := readErrorBody(body)
 	e.Code = found.code
-	e.Message = tidyMessage(found.message)
+	e.Message = TidyMessage(found.message)
 	e.foreign = found.foreign
 	if found.foreign {
 		e.Message = "not an answer of VCD: " + mediaType(header)
@@ -46,8 +46,8 @@ func newStatusError(operation string, status int, header http.Header, body []byt
 	return e
 }
 
-// paused is the refusal of a call to a site that asked for no calls for a while.
-func paused(left time.Duration) *StatusError {
+// Paused is the refusal of a call to a site that asked for no calls for a while.
+func Paused(left time.Duration) *StatusError {
 	return &StatusError{
 		Status:     http.StatusTooManyRequests,
 		Message:    "VCD asked to be called less often",
@@ -128,12 +128,12 @@ func mediaType(header http.Header) string {
 	if err != nil {
 		return "no content type"
 	}
-	return "content type " + tidyMessage(found)
+	return "content type " + TidyMessage(found)
 }
 
-// tidyMessage takes out what differs from one failure to the next, and what may be a secret: messages end up in
+// TidyMessage takes out what differs from one failure to the next, and what may be a secret: messages end up in
 // conditions and events.
-func tidyMessage(message string) string {
+func TidyMessage(message string) string {
 	message = requestIDPrefix.ReplaceAllString(message, "")
 	message = taskMention.ReplaceAllString(message, "")
 	message = encoded.ReplaceAllString(message, "[…]")

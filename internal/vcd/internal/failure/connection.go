@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package failure
 
 import (
 	"context"
@@ -30,14 +30,14 @@ func (e *connectionError) Error() string { return e.reason }
 // Unwrap lets [errors.Is] match the sentinels.
 func (e *connectionError) Unwrap() error { return e.kind }
 
-// unavailable says why VCD gave no answer, or none of its own. It wraps [ErrUnavailable].
-func unavailable(reason string) error { return &connectionError{ErrUnavailable, reason} }
+// Unavailable says why VCD gave no answer, or none of its own. It wraps [ErrUnavailable].
+func Unavailable(reason string) error { return &connectionError{ErrUnavailable, reason} }
 
-// invalid says why a call is not made. It wraps [ErrInvalid].
-func invalid(reason string) error { return &connectionError{ErrInvalid, reason} }
+// Invalid says why a call is not made. It wraps [ErrInvalid].
+func Invalid(reason string) error { return &connectionError{ErrInvalid, reason} }
 
-// newConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
-func newConnectionError(req *http.Request, site string, err error, timeout time.Duration) error {
+// NewConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
+func NewConnectionError(req *http.Request, site string, err error, timeout time.Duration) error {
 	if ctx := req.Context(); ctx.Err() != nil {
 		cause := context.Cause(ctx)
 		if silent, ok := errors.AsType[*connectionError](cause); ok {
@@ -46,16 +46,16 @@ func newConnectionError(req *http.Request, site string, err error, timeout time.
 		return fmt.Errorf("calling %s: %w", site, cause)
 	}
 	if proxy, ok := siteproxy.Explain(req, err); ok {
-		return unavailable(fmt.Sprintf("%s cannot be reached: %s", site, proxy))
+		return Unavailable(fmt.Sprintf("%s cannot be reached: %s", site, proxy))
 	}
 	via := siteproxy.Via(req)
 	if reason, ok := distrust(err); ok {
 		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-		return unavailable(fmt.Sprintf("%s did not answer within %s%s", site, timeout, via))
+		return Unavailable(fmt.Sprintf("%s did not answer within %s%s", site, timeout, via))
 	}
-	return unavailable(fmt.Sprintf("%s cannot be reached%s: %s", site, via, rootCause(err)))
+	return Unavailable(fmt.Sprintf("%s cannot be reached%s: %s", site, via, RootCause(err)))
 }
 
 func isTimeout(err error) bool {
@@ -78,7 +78,7 @@ func distrust(err error) (string, bool) {
 		return e.Error(), true
 	}
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return rootCause(e), true
+		return RootCause(e), true
 	}
 	return "", false
 }
@@ -86,9 +86,9 @@ func distrust(err error) (string, bool) {
 // quoted is text as %q writes it.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// rootCause returns the innermost text of err: the layers above it name addresses, ports and URLs. It does not quote
+// RootCause returns the innermost text of err: the layers above it name addresses, ports and URLs. It does not quote
 // what another server answered: net/http puts what it cannot parse in quotation marks.
-func rootCause(err error) string {
+func RootCause(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
 			return "DNS does not know " + dns.Name

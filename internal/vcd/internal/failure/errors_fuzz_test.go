@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package failure
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func FuzzReadErrorBody(f *testing.F) {
 	f.Add([]byte(`{"minorErrorCode":"X","message":"m"}`))
 	f.Add([]byte("<html><style>\xff"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		err := newStatusError("op", 500, nil, body, time.Now())
+		err := NewStatusError("op", 500, nil, body, time.Now())
 		if text := err.Error(); text == "" || utf8.Valid(body) && !utf8.ValidString(text) {
 			t.Fatalf("%q became %q", body, text)
 		}

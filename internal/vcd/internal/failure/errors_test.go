@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package failure
 
 import (
 	"context"
@@ -111,7 +111,7 @@ func TestReadErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			err := newStatusError("op", 404, nil, []byte(tt.body), time.Now())
+			err := NewStatusError("op", 404, nil, []byte(tt.body), time.Now())
 
 			g.Expect(err.Code).To(Equal(tt.code))
 			g.Expect(err.Error()).To(Equal(tt.text))
@@ -123,7 +123,7 @@ func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
 	g := NewWithT(t)
 	name := strings.Repeat("n", 128)
 
-	got := tidyMessage("vApp " + name + ": the value H4sIA" + strings.Repeat("Ab+/0",
+	got := TidyMessage("vApp " + name + ": the value H4sIA" + strings.Repeat("Ab+/0",
 		60) + "== of guestinfo.userdata is too long")
 
 	g.Expect(got).To(Equal("vApp " + name + ": the value […] of guestinfo.userdata is too long"))
@@ -132,7 +132,7 @@ func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
 func TestLongMessagesAreCut(t *testing.T) {
 	g := NewWithT(t)
 
-	got := tidyMessage(strings.Repeat("ä", maxMessage))
+	got := TidyMessage(strings.Repeat("ä", maxMessage))
 
 	g.Expect(len(got)).To(BeNumerically("<=", maxMessage+3))
 	g.Expect(got).To(HaveSuffix("…"))
@@ -202,7 +202,7 @@ func TestCancellationStaysWhatItIs(t *testing.T) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://vcd", http.NoBody)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	err = newConnectionError(req, "https://vcd", errors.New("read tcp 127.0.0.1:4711: use of closed connection"),
+	err = NewConnectionError(req, "https://vcd", errors.New("read tcp 127.0.0.1:4711: use of closed connection"),
 		time.Second)
 
 	g.Expect(err).To(MatchError(context.Canceled))
