@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // An Absence is the evidence that a VM or vApp is gone: which requests were made for it, and what each of them showed.
@@ -203,11 +204,11 @@ func (s *Session) readsAnother(ctx context.Context, vApp string, within []term) 
 		return false, readable(err)
 	}
 	others := both(found.VAppRecord, found.AdminVAppRecord)
-	listed := func(r *types.QueryResultVAppRecordType) bool { return urnOf(kindVApp, r.HREF) == vApp }
+	listed := func(r *types.QueryResultVAppRecordType) bool { return urn.Of(urn.VApp, r.HREF) == vApp }
 	if len(others) == 0 || slices.ContainsFunc(others, listed) {
 		return false, nil
 	}
-	_, err := s.VApps.VApp(ctx, urnOf(kindVApp, others[0].HREF))
+	_, err := s.VApps.VApp(ctx, urn.Of(urn.VApp, others[0].HREF))
 	return shown(err)
 }
 

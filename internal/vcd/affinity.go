@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // RightAffinity is the right to see and change rules of affinity, as VCD's API names it.
@@ -74,17 +76,17 @@ type ruleVMs struct {
 
 func affinityRuleFrom(w *wireAffinityRule) AffinityRule {
 	rule := AffinityRule{
-		Ref:       Ref{ID: urnOf(kindAffinityRule, w.ID), Name: w.Name},
+		Ref:       Ref{ID: urn.Of(urn.AffinityRule, w.ID), Name: w.Name},
 		Apart:     w.Polarity == polarityApart,
 		Enabled:   w.Enabled,
 		Mandatory: w.Mandatory,
 	}
 	if rule.ID == "" {
-		rule.ID = urnOf(kindAffinityRule, w.HREF)
+		rule.ID = urn.Of(urn.AffinityRule, w.HREF)
 	}
 	if w.VMs != nil {
 		for _, vm := range w.VMs.VMs {
-			rule.VMs = append(rule.VMs, Ref{ID: urnOf(kindVM, vm.HRef), Name: vm.Name})
+			rule.VMs = append(rule.VMs, Ref{ID: urn.Of(urn.VM, vm.HRef), Name: vm.Name})
 		}
 	}
 	slices.SortFunc(rule.VMs, func(a, b Ref) int { return strings.Compare(a.ID, b.ID) })
@@ -112,7 +114,7 @@ func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, erro
 	var doc struct {
 		Rules []wireAffinityRule `xml:"VmAffinityRule"`
 	}
-	if err := a.client.getXML(ctx, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
+	if err := a.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
 		return nil, fmt.Errorf("listing affinity rules of VDC %s: %w", vdc.Name, err)
 	}
 	rules := make([]AffinityRule, 0, len(doc.Rules))
@@ -135,19 +137,19 @@ func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule Af
 		}
 	}
 	a.ForgetAffinityRules()
-	return startXML(ctx, a.client, http.MethodPost, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPost, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
 }
 
 // UpdateAffinityRule starts making the rule of an id like rule.
 func (a *AffinityRules) UpdateAffinityRule(ctx context.Context, rule AffinityRule) (Task, error) {
 	a.ForgetAffinityRules()
-	return startXML(ctx, a.client, http.MethodPut, pathOf(kindAffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPut, urn.Path(urn.AffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
 }
 
 // DeleteAffinityRule starts deleting a rule. Its VMs stay.
 func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task, error) {
 	a.ForgetAffinityRules()
-	return startXML(ctx, a.client, http.MethodDelete, pathOf(kindAffinityRule, id), "", nil)
+	return startXML(ctx, a.client, http.MethodDelete, urn.Path(urn.AffinityRule, id), "", nil)
 }
 
 func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
@@ -163,7 +165,7 @@ func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
 		w.Polarity = polarityApart
 	}
 	for _, vm := range rule.VMs {
-		w.VMs.VMs = append(w.VMs.VMs, xmlRef{HRef: a.client.href(kindVM, vm.ID)})
+		w.VMs.VMs = append(w.VMs.VMs, xmlRef{HRef: a.client.href(urn.VM, vm.ID)})
 	}
 	return w
 }

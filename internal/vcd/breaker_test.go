@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // hang makes an operation of the fake hang until the test ends or the returned function is called.
@@ -235,7 +237,7 @@ func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
 	f.on("GET /api/query?type=orgVdc", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, `<QueryResultRecords total="1" page="1" pageSize="128"><OrgVdcRecord name="acme-vdc" href="https://x/api/vdc/%s"/></QueryResultRecords>`, uuidOf(testVDC))
+		reply(w, `<QueryResultRecords total="1" page="1" pageSize="128"><OrgVdcRecord name="acme-vdc" href="https://x/api/vdc/%s"/></QueryResultRecords>`, urn.UUID(testVDC))
 	})
 	f.on("GET /api/query?type=orgVdcStorageProfile", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, `<QueryResultRecords total="0" page="1" pageSize="128"></QueryResultRecords>`)

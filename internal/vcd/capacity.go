@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // An Amount is how much of something is used, and how much there may be; a limit of 0 is none.
@@ -33,7 +35,7 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 
 		VCPUMHz int64 `xml:"VCpuInMhz2"`
 	}
-	if err := v.client.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+	if err := v.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 		return Capacity{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 	}
 	c := Capacity{
@@ -58,7 +60,7 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 		return Capacity{}, fmt.Errorf("counting VMs of VDC %s: %w", vdc.Name, err)
 	}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
-		if urnOf(kindVDC, record.HREF) == vdc.ID {
+		if urn.Of(urn.VDC, record.HREF) == vdc.ID {
 			c.VMs.Used = number(record.NumberOfVMs)
 		}
 	}
@@ -78,10 +80,10 @@ func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amou
 		return fmt.Errorf("reading storage of VDC %s: %w", vdc.Name, err)
 	}
 	for _, r := range found.OrgVdcStorageProfileRecord {
-		storage[urnOf(kindStorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
+		storage[urn.Of(urn.StorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
 	}
 	for _, r := range found.AdminOrgVdcStorageProfileRecord {
-		storage[urnOf(kindStorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
+		storage[urn.Of(urn.StorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
 	}
 	return nil
 }

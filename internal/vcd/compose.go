@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A VAppSpec is what a new vApp looks like. Leases are set to never expire.
@@ -96,7 +97,7 @@ type networkConfig struct {
 func (v *VApps) networkConfig(n Ref) networkConfig {
 	return networkConfig{
 		Name:      n.Name,
-		Parent:    xmlRef{HRef: v.client.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name},
+		Parent:    xmlRef{HRef: v.client.href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
 		FenceMode: "bridged",
 	}
 }
@@ -173,7 +174,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	}
 	got, err := v.client.do(ctx, call{
 		method:      http.MethodPost,
-		path:        pathOf(kindVDC, vdc.ID) + "/action/composeVApp",
+		path:        urn.Path(urn.VDC, vdc.ID) + "/action/composeVApp",
 		contentType: mimeCompose,
 		content:     what,
 	})
@@ -204,7 +205,7 @@ func composeTask(doc *types.VApp, created VApp) Task {
 // AddVMs starts adding VMs to a vApp, by one task for all. Their networks must be connected to the vApp: see
 // [VApps.ConnectNetworks].
 func (v *VApps) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
-	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
 		v.composition("RecomposeVAppParams", vms))
 }
 
@@ -219,7 +220,7 @@ func (v *VApps) composition(root string, vms []VMSpec) composition {
 func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 	item := sourcedItem{
 		Source: xmlRef{
-			HRef: v.client.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID),
+			HRef: v.client.base + "/api/vAppTemplate/vm-" + urn.UUID(vm.Template.VM.ID),
 			ID:   vm.Template.VM.ID,
 			Name: vm.Template.VM.Name,
 			Type: mimeVM,
@@ -231,7 +232,7 @@ func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
 		},
 	}
 	if profile := vm.StorageProfile; profile != nil {
-		item.StorageProfile = &xmlRef{HRef: v.client.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+		item.StorageProfile = &xmlRef{HRef: v.client.href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 	}
 	if vm.SizingPolicy != nil || vm.PlacementPolicy != nil {
 		item.Policies = &policyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}

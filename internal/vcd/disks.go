@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A NamedDisk is an independent disk of a VDC.
@@ -28,7 +29,7 @@ func (d NamedDisk) Cluster() string {
 		return marker.Cluster
 	}
 	text := strings.TrimSpace(d.Description)
-	if uuidPattern.MatchString(text) && !strings.ContainsAny(text, " \t\n") {
+	if urn.UUIDPattern.MatchString(text) && !strings.ContainsAny(text, " \t\n") {
 		return text
 	}
 	return ""
@@ -47,7 +48,7 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 	disks := make([]NamedDisk, 0, len(records))
 	for _, r := range records {
 		disks = append(disks, NamedDisk{
-			Ref:         Ref{ID: urnOf(kindDisk, r.HREF), Name: r.Name},
+			Ref:         Ref{ID: urn.Of(urn.Disk, r.HREF), Name: r.Name},
 			Description: r.Description,
 			Attached:    r.IsAttached || r.AttachedVmCount > 0,
 		})
@@ -57,5 +58,5 @@ func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
 
 // DeleteNamedDisk starts deleting an independent disk, which must not be attached. What is on it is lost.
 func (d *Disks) DeleteNamedDisk(ctx context.Context, id string) (Task, error) {
-	return startXML(ctx, d.client, http.MethodDelete, pathOf(kindDisk, id), "", nil)
+	return startXML(ctx, d.client, http.MethodDelete, urn.Path(urn.Disk, id), "", nil)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 const entitiesPath = "/cloudapi/1.0.0/entities/"
@@ -203,7 +204,7 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 	}
 	var doc types.Task // runs until the entity is resolved
 	if task.ID != "" {
-		_ = e.client.getXML(ctx, pathOf(kindTask, task.ID), &doc) // without it, Find finds the entity
+		_ = e.client.getXML(ctx, urn.Path(urn.Task, task.ID), &doc) // without it, Find finds the entity
 	}
 	if doc.Owner != nil && entityURN.MatchString(doc.Owner.ID) {
 		return doc.Owner.ID, nil
@@ -212,7 +213,7 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 }
 
 // entityURN matches the URN of an entity at the end of a text.
-var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:` + uuidPattern.String() + `$`)
+var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:` + urn.UUIDPattern.String() + `$`)
 
 // Resolve has VCD hold an entity against the schema of its type. The problem is what does not match; empty if all does.
 func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err error) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
@@ -74,7 +76,7 @@ func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
 			s := session(t, f)
 
 			_, errXML := s.VMs.PowerOn(t.Context(), testVM)
-			path := certificatesPath + "/" + uuidOf(testVM)
+			path := certificatesPath + "/" + urn.UUID(testVM)
 			_, errJSON := startJSON(t.Context(), s.client, http.MethodDelete, path, nil)
 
 			g.Expect(errXML == nil).To(Equal(tt.xml), "%v", errXML)
@@ -120,7 +122,7 @@ func TestTheLogIsReadToItsEnd(t *testing.T) {
 				name = "vappDeleteVm"
 			}
 			reply(w, `<TaskRecord name="%s" status="success" href="https://x/api/task/%s" `+
-				`object="https://x/api/vApp/vm-%s"/>`, name, uuidOf(taskID(i)), uuidOf(testVM))
+				`object="https://x/api/vApp/vm-%s"/>`, name, urn.UUID(taskID(i)), urn.UUID(testVM))
 		}
 		reply(w, `</QueryResultRecords>`)
 	})

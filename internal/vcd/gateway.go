@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 const (
@@ -131,7 +133,7 @@ func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, erro
 			return Ref{}, err
 		}
 		by := is("name", nameOrURN)
-		if isURN(nameOrURN) {
+		if urn.Is(nameOrURN) {
 			by = is("id", nameOrURN)
 		}
 		var page struct {

@@ -9,17 +9,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What is measured adds what it holds to what was found, by site.
-type measured interface {
-	measure(found map[string]*siteState)
-}
+// A source adds what it holds to what was found, by site.
+type source func(found map[string]*siteState)
 
 // Gauges are computed from the pools of a registry when they are collected.
 type gauges struct {
 	up, inFlight, sessions, refused, tasks, inventoryAge *prometheus.Desc
 
-	mu    sync.Mutex
-	pools map[measured]bool
+	mu      sync.Mutex
+	sources map[*source]bool
 }
 
 func newGauges() *gauges {
@@ -34,22 +32,20 @@ func newGauges() *gauges {
 		tasks:    desc("tasks_running", "Tasks of VCD that were started here and have not ended."),
 		inventoryAge: desc("inventory_age_seconds",
 			"Time since VCD last listed the VMs of a VDC completely, of the VDC where that is longest ago."),
-		pools: map[measured]bool{},
+		sources: map[*source]bool{},
 	}
 }
 
-// add includes p in the gauges.
-func (g *gauges) add(p measured) {
+// add includes a source in the gauges, until remove is called.
+func (g *gauges) add(measure source) (remove func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.pools[p] = true
-}
-
-// remove forgets p.
-func (g *gauges) remove(p measured) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.pools, p)
+	g.sources[&measure] = true
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.sources, &measure)
+	}
 }
 
 // Describe implements [prometheus.Collector].
@@ -63,8 +59,8 @@ func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	found := map[string]*siteState{}
 	g.mu.Lock()
-	for p := range g.pools {
-		p.measure(found)
+	for measure := range g.sources {
+		(*measure)(found)
 	}
 	g.mu.Unlock()
 	for site, s := range found {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them
@@ -33,9 +35,9 @@ func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
 	tasks := make([]Task, 0, len(records))
 	for _, record := range records {
 		tasks = append(tasks, Task{
-			ID:        urnOf(kindTask, record.HREF),
+			ID:        urn.Of(urn.Task, record.HREF),
 			Operation: record.Name,
-			Owner:     urnOf("", record.Object),
+			Owner:     urn.Of("", record.Object),
 			State:     taskState(record.Status),
 			Progress:  record.Progress,
 			Started:   parseTime(record.StartDate),
@@ -48,15 +50,15 @@ func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
 // deletions are the operations that delete a VM or a vApp, by the kind of what they work on. Others that delete, such
 // as that of metadata, leave it as it is, and so does the deletion of one of a vApp's VMs leave the vApp.
 var deletions = map[string][]string{
-	kindVApp: {"vdcDeleteVapp", "vappDelete"},
-	kindVM:   {"vappDeleteVm", "vdcDeleteVm", "vmDelete"},
+	urn.VApp: {"vdcDeleteVapp", "vappDelete"},
+	urn.VM:   {"vappDeleteVm", "vdcDeleteVm", "vmDelete"},
 }
 
 // deletes reports whether the task deleted the VM or vApp that it worked on.
 func (t Task) deletes() bool {
-	kind := kindVM
-	if strings.HasPrefix(t.Owner, "urn:vcloud:"+kindVApp+":") {
-		kind = kindVApp
+	kind := urn.VM
+	if strings.HasPrefix(t.Owner, "urn:vcloud:"+urn.VApp+":") {
+		kind = urn.VApp
 	}
 	return t.State == TaskSucceeded &&
 		slices.ContainsFunc(deletions[kind], func(op string) bool { return strings.EqualFold(op, t.Operation) })
@@ -70,6 +72,6 @@ func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown"
 
 // CancelTask asks VCD to cancel a task. The task ends some time later, or not: VCD cannot cancel everything.
 func (ts *Tasks) CancelTask(ctx context.Context, id string) error {
-	_, err := ts.client.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
+	_, err := ts.client.do(ctx, call{method: http.MethodPost, path: urn.Path(urn.Task, id) + "/action/cancel"})
 	return err
 }

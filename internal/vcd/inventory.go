@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A VMRecord is what one row of the inventory query says about a VM.
@@ -257,9 +259,9 @@ func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.Query
 
 func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 	return VMRecord{
-		Ref:            Ref{ID: urnOf(kindVM, r.HREF), Name: r.Name},
-		VApp:           Ref{ID: urnOf(kindVApp, r.ContainerID), Name: r.ContainerName},
-		VDC:            Ref{ID: urnOf(kindVDC, r.VdcHREF), Name: r.VdcName},
+		Ref:            Ref{ID: urn.Of(urn.VM, r.HREF), Name: r.Name},
+		VApp:           Ref{ID: urn.Of(urn.VApp, r.ContainerID), Name: r.ContainerName},
+		VDC:            Ref{ID: urn.Of(urn.VDC, r.VdcHREF), Name: r.VdcName},
 		Status:         parseStatus(r.Status),
 		Busy:           r.Busy,
 		PrimaryAddress: r.IpAddress,
@@ -270,8 +272,8 @@ func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 		MemoryMiB:         int64(r.MemoryMB),
 		StorageMiB:        r.TotalStorageAllocatedMb,
 		StorageProfile:    r.StorageProfileName,
-		SizingPolicyID:    urnOf(kindComputePolicy, r.VmSizingPolicyId),
-		PlacementPolicyID: urnOf(kindComputePolicy, r.VmPlacementPolicyId),
+		SizingPolicyID:    urn.Of(urn.ComputePolicy, r.VmSizingPolicyId),
+		PlacementPolicyID: urn.Of(urn.ComputePolicy, r.VmPlacementPolicyId),
 		PrimaryNetwork:    r.NetworkName,
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // vmServer answers VM queries page by page.
@@ -50,7 +52,7 @@ func (s *vmServer) reply(w http.ResponseWriter, r *http.Request) {
 		reply(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
 			`numberOfCpus="2" memoryMB="4096" totalStorageAllocatedMb="20480" storageProfileName="standard" networkName="nodes" `+
 			`vmSizingPolicyId="urn:vcloud:vdcComputePolicy:11111111-1111-4111-8111-111111111111" autoUndeployDate="2026-09-01T00:00:00.000Z" vdc="https://x/api/vdc/%s" vdcName="acme-vdc" href="https://x/api/vApp/vm-%s"/>`,
-			name, testVApp, uuidOf(testVDC), rowID(name))
+			name, testVApp, urn.UUID(testVDC), rowID(name))
 	}
 	reply(w, `</QueryResultRecords>`)
 	if page == 1 && s.shift > 0 {
@@ -96,7 +98,7 @@ func TestInventoryRows(t *testing.T) {
 		StorageMiB:     "20480",
 		StorageProfile: "standard",
 		PrimaryNetwork: "nodes",
-		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + uuidOf(testVDC),
+		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + urn.UUID(testVDC),
 	}))
 	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(testVDC) +
 		";isVAppTemplate==false;(containerName==a)"))

@@ -5,6 +5,8 @@ package vcd
 import (
 	"context"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // Leases are the longest leases that an organization allows; 0 is without an end.
@@ -28,7 +30,7 @@ func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err er
 			Storage int64 `xml:"StorageLeaseSeconds"`
 		} `xml:"Settings>VAppLeaseSettings"`
 	}
-	err = s.client.getXML(ctx, "/api/admin/org/"+uuidOf(org), &doc)
+	err = s.client.getXML(ctx, "/api/admin/org/"+urn.UUID(org), &doc)
 	if err != nil || doc.Settings == nil {
 		return Leases{}, false, readable(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 const (
@@ -46,13 +47,13 @@ func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]stri
 		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{metadataValue, values[name]}})
 	}
 	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/metadata", mimeMetadata, doc)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", mimeMetadata, doc)
 }
 
 // RemoveMetadata starts removing one key of the metadata of a VM.
 func (v *VMs) RemoveMetadata(ctx context.Context, id, name string) (Task, error) {
 	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodDelete, pathOf(kindVM, id)+"/metadata/"+url.PathEscape(name), "", nil)
+	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VM, id)+"/metadata/"+url.PathEscape(name), "", nil)
 }
 
 // Metadata reads the general metadata of a VM that hold text.
@@ -64,7 +65,7 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 			Value  string `xml:"TypedValue>Value"`
 		} `xml:"MetadataEntry"`
 	}
-	if err := v.client.getXML(ctx, pathOf(kindVM, id)+"/metadata", &doc); err != nil {
+	if err := v.client.getXML(ctx, urn.Path(urn.VM, id)+"/metadata", &doc); err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
@@ -79,7 +80,7 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 // MetadataValue reads a value of a vApp's metadata; empty if there is none.
 func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
 	var doc types.MetadataValue
-	err := v.client.getXML(ctx, pathOf(kindVApp, id)+"/metadata/"+url.PathEscape(key), &doc)
+	err := v.client.getXML(ctx, urn.Path(urn.VApp, id)+"/metadata/"+url.PathEscape(key), &doc)
 	if err = readable(err); err != nil || doc.TypedValue == nil {
 		return "", failure.Wrap(err, "reading metadata of vApp", id)
 	}

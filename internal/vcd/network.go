@@ -10,6 +10,8 @@ import (
 	"net/url"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A Network is an org VDC network.
@@ -65,7 +67,7 @@ func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 		return Network{}, err
 	}
 	by := is("name", nameOrURN)
-	if isURN(nameOrURN) {
+	if urn.Is(nameOrURN) {
 		by = is("id", nameOrURN)
 	}
 	found, err := n.networks(ctx, nameOrURN, is("ownerRef.id", vdc.ID), is("_context", "includeAccessible"), by)
@@ -141,7 +143,7 @@ func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, er
 		return true, nil
 	}
 	for _, m := range doc.Members {
-		if uuidOf(m.VDC.ID) == uuidOf(vdc.ID) {
+		if urn.UUID(m.VDC.ID) == urn.UUID(vdc.ID) {
 			return true, nil
 		}
 	}
@@ -195,7 +197,7 @@ func (n *Networks) spoofGuard(ctx context.Context, network Ref) (string, error) 
 
 func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 	found := Network{Ref: Ref{ID: n.ID, Name: n.Name}}
-	if n.Connection != nil && isURN(n.Connection.RouterRef.ID) {
+	if n.Connection != nil && urn.Is(n.Connection.RouterRef.ID) {
 		found.EdgeGateway = Ref{ID: n.Connection.RouterRef.ID, Name: n.Connection.RouterRef.Name}
 	}
 	for _, values := range n.Subnets.Values {

@@ -5,6 +5,8 @@ package vcd
 import (
 	"encoding/xml"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A NewDisk is a disk that a VM gets, empty.
@@ -38,7 +40,7 @@ func (v *VMs) diskSettings(disks []NewDisk) []diskSettings {
 		d := diskSettings{SizeMiB: disk.SizeMiB, Thin: true}
 		if profile := disk.StorageProfile; profile != nil {
 			d.Override = true
-			d.Profile = &xmlRef{HRef: v.client.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+			d.Profile = &xmlRef{HRef: v.client.href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 		}
 		settings = append(settings, d)
 	}

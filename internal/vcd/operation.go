@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // queryPath is that of the query service.
@@ -17,7 +19,7 @@ var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)
 // are as many names as kinds of calls.
 func operation(method string, u *url.URL) string {
 	path := urnSegment.ReplaceAllString(u.Path, "{id}")
-	path = uuidPattern.ReplaceAllString(path, "{id}")
+	path = urn.UUIDPattern.ReplaceAllString(path, "{id}")
 	path = strings.TrimSuffix(path, "/")
 	if rest, ok := strings.CutPrefix(path, "/oauth/tenant/"); ok {
 		if _, endpoint, found := strings.Cut(rest, "/"); found {

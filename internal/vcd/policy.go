@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A Policy is a VM sizing or placement policy.
@@ -60,7 +62,7 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 		var doc struct {
 			Default xmlRef `xml:"DefaultComputePolicy"`
 		}
-		if err := v.client.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+		if err := v.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 			return Policy{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		id := policyID(&types.Reference{ID: doc.Default.ID, HREF: doc.Default.HRef})
@@ -81,7 +83,7 @@ func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) 
 		var doc struct {
 			Versions []string `xml:"Capabilities>SupportedHardwareVersions>SupportedHardwareVersion"`
 		}
-		if err := v.client.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+		if err := v.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 			return nil, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		return doc.Versions, nil

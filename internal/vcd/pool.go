@@ -78,7 +78,7 @@ func (p *Pool) Clock() Clock { return p.opts.Clock }
 type Pool struct {
 	opts    PoolOptions
 	metrics *metrics
-	gauges  *gauges
+	forget  func() // takes the pool out of the gauges
 	wireLog atomic.Pointer[func(Exchange)]
 
 	mu       sync.Mutex
@@ -91,11 +91,10 @@ func NewPool(opts PoolOptions) *Pool {
 	p := &Pool{
 		opts:     opts.withDefaults(),
 		metrics:  newMetrics(opts.Metrics),
-		gauges:   register(opts.Metrics, newGauges()),
 		sites:    map[string]*site{},
 		sessions: map[sessionKey]*Session{},
 	}
-	p.gauges.add(p)
+	p.forget = register(opts.Metrics, newGauges()).add(p.measure)
 	return p
 }
 
@@ -231,7 +230,7 @@ func (p *Pool) drop(ctx context.Context, key sessionKey) {
 
 // Close logs all sessions out and stops following tasks. Keys that are followed are not woken.
 func (p *Pool) Close(ctx context.Context) error {
-	defer p.gauges.remove(p)
+	defer p.forget()
 	p.mu.Lock()
 	sessions := p.sessions
 	p.sites = map[string]*site{}

@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // pageSize is the largest that VCD allows.
@@ -77,7 +78,7 @@ func both[T any](tenant, provider []*T) []*T {
 func queryAll[T any](ctx context.Context, c *client, kind, what, filter, sortBy string, hrefOf func(*T) string,
 	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
 ) ([]*T, error) {
-	id := func(r *T) string { return uuidOf(hrefOf(r)) }
+	id := func(r *T) string { return urn.UUID(hrefOf(r)) }
 	return complete(what, id, func(page int) ([]*T, int, error) {
 		var found types.QueryResultRecordsType
 		err := c.queryPage(ctx, kind, filter, page, sortBy, &found)

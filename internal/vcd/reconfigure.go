@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A VMChange is one reconfiguration of a VM: nil and zero fields stay as they are. Extra configuration that
@@ -41,7 +43,7 @@ const (
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)
 	if !ok {
-		got, err := v.client.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+		got, err := v.client.do(ctx, call{method: http.MethodGet, path: urn.Path(urn.VM, id)})
 		if err != nil {
 			return Task{}, err
 		}
@@ -51,7 +53,7 @@ func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Ta
 	if err != nil {
 		return Task{}, err
 	}
-	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/action/reconfigureVm", mimeVM, body)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/action/reconfigureVm", mimeVM, body)
 }
 
 // reconfigured returns what to post to change a VM: its name and description, and of its sections only those that

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A call is one call of VCD's API. Its query is raw, because VCD wants the operators of filters bare.
@@ -88,7 +89,7 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 	if err != nil {
 		return err
 	}
-	header.Set("X-Vmware-Vcloud-Tenant-Context", uuidOf(org))
+	header.Set("X-Vmware-Vcloud-Tenant-Context", urn.UUID(org))
 	return nil
 }
 
@@ -106,7 +107,7 @@ func (c *client) orgID(ctx context.Context) (string, error) {
 		}
 		for _, record := range found.OrgRecord {
 			if record.Name == c.org {
-				return urnOf(kindOrg, record.HREF), nil
+				return urn.Of(urn.Org, record.HREF), nil
 			}
 		}
 		return "", failure.Invalid("organization " + c.org + " does not exist or may not be seen by this user")
@@ -132,11 +133,11 @@ func (c *client) getJSON(ctx context.Context, path, query string, into any) erro
 }
 
 // href returns the address of an object as VCD writes it in references and filters.
-func (c *client) href(kind, urn string) string { return c.base + pathOf(kind, urn) }
+func (c *client) href(kind, id string) string { return c.base + urn.Path(kind, id) }
 
 // policyHRef returns the address of a compute policy, which only exists in the JSON API.
-func (c *client) policyHRef(urn string) string {
-	return c.base + "/cloudapi/2.0.0/vdcComputePolicies/" + urn
+func (c *client) policyHRef(id string) string {
+	return c.base + "/cloudapi/2.0.0/vdcComputePolicies/" + id
 }
 
 // params writes a query string in the given order: names and values alternate, values are written as they are.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A Search says which VMs are meant: those that any of its fields says.
@@ -29,7 +31,7 @@ func (i *Inventory) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([
 	}
 	missing := slices.DeleteFunc(slices.Clone(search.IDs), func(id string) bool {
 		_, ok := found[id]
-		return ok || uuidOf(id) == ""
+		return ok || urn.UUID(id) == ""
 	})
 	filters = nil
 	for _, chunk := range anyOfChunks("id", missing, maxFilter) {

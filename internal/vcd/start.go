@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // errNoTask says nothing of what was asked for: it may have been started.
@@ -43,7 +44,7 @@ func startJSON(ctx context.Context, c *client, method, path string, content any)
 		return Task{}, err
 	}
 	location := got.header.Get("Location")
-	if id := urnOf(kindTask, location); id != "" && strings.Contains(location, "/task/") {
+	if id := urn.Of(urn.Task, location); id != "" && strings.Contains(location, "/task/") {
 		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
 	}
 	var made struct {

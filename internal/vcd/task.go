@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // TaskState is the state of a task.
@@ -63,7 +64,7 @@ func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task,
 	}
 	states := map[string]Task{}
 	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
-		id := urnOf(kindTask, record.HREF)
+		id := urn.Of(urn.Task, record.HREF)
 		states[id] = Task{
 			ID:        id,
 			Operation: record.Name,
@@ -81,7 +82,7 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 	states := map[string]Task{}
 	for _, id := range ids {
 		var doc types.Task
-		err := ts.client.getXML(ctx, pathOf(kindTask, id), &doc)
+		err := ts.client.getXML(ctx, urn.Path(urn.Task, id), &doc)
 		switch {
 		case err == nil:
 			states[id] = taskFrom(&doc)
@@ -96,7 +97,7 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 // The second error means that it cannot be read now; without it, a used-up quota would count as any failure.
 func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	var t types.Task
-	err = ts.client.getXML(ctx, pathOf(kindTask, id), &t)
+	err = ts.client.getXML(ctx, urn.Path(urn.Task, id), &t)
 	if err == nil {
 		return failureOf(&t), nil
 	}
@@ -134,7 +135,7 @@ func (e *taskError) Unwrap() error { return ErrInvalid }
 // taskFrom reads a task as the XML API writes it.
 func taskFrom(t *types.Task) Task {
 	task := Task{
-		ID:        urnOf(kindTask, t.ID),
+		ID:        urn.Of(urn.Task, t.ID),
 		Operation: t.OperationName,
 		State:     taskState(t.Status),
 		Progress:  t.Progress,
@@ -142,10 +143,10 @@ func taskFrom(t *types.Task) Task {
 		Ended:     parseTime(t.EndTime),
 	}
 	if task.ID == "" {
-		task.ID = urnOf(kindTask, t.HREF)
+		task.ID = urn.Of(urn.Task, t.HREF)
 	}
 	if t.Owner != nil {
-		task.Owner = urnOf("", cmp.Or(t.Owner.ID, t.Owner.HREF))
+		task.Owner = urn.Of("", cmp.Or(t.Owner.ID, t.Owner.HREF))
 	}
 	if t.Result != nil {
 		task.Result = t.Result.ResultContent.Text

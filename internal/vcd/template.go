@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A Template is a vApp template whose first VM is the image of a machine.
@@ -51,8 +53,8 @@ func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) 
 type locatedTemplate struct{ ref, catalog Ref }
 
 func (t *Templates) locateTemplate(ctx context.Context, catalog, template string) (locatedTemplate, string, error) {
-	if isURN(template) {
-		return locatedTemplate{ref: Ref{ID: urnOf(kindTemplate, template), Name: template}}, "", nil
+	if urn.Is(template) {
+		return locatedTemplate{ref: Ref{ID: urn.Of(urn.Template, template), Name: template}}, "", nil
 	}
 	in := "catalog " + catalog
 	filter, err := t.templateFilter(catalog, template, in)
@@ -66,14 +68,14 @@ func (t *Templates) locateTemplate(ctx context.Context, catalog, template string
 	var hits []Ref
 	catalogs := map[string]Ref{}
 	for _, r := range both(found.VappTemplateRecord, found.AdminVappTemplateRecord) {
-		if r.CatalogName == catalog || isURN(catalog) {
-			id := urnOf(kindTemplate, r.HREF)
+		if r.CatalogName == catalog || urn.Is(catalog) {
+			id := urn.Of(urn.Template, r.HREF)
 			hits = append(hits, Ref{ID: id, Name: r.Name})
-			catalogs[id] = Ref{ID: urnOf(kindCatalog, r.Catalog), Name: r.CatalogName}
+			catalogs[id] = Ref{ID: urn.Of(urn.Catalog, r.Catalog), Name: r.CatalogName}
 		}
 	}
 	ref, err := only("template", template, in, hits)
-	if err != nil && len(hits) == 0 && !isURN(catalog) {
+	if err != nil && len(hits) == 0 && !urn.Is(catalog) {
 		err = t.blameCatalog(ctx, catalog, err)
 	}
 	return locatedTemplate{ref: ref, catalog: catalogs[ref.ID]}, in, err
@@ -84,7 +86,7 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 		return "", err
 	}
 	by := is("catalogName", catalog)
-	if isURN(catalog) {
+	if urn.Is(catalog) {
 		by = is("catalog", catalog)
 	} else if err := checkName("catalog", catalog, ""); err != nil {
 		return "", err
@@ -101,7 +103,7 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 			return Ref{}, err
 		}
 		by := is("name", nameOrURN)
-		if isURN(nameOrURN) {
+		if urn.Is(nameOrURN) {
 			by = is("id", nameOrURN)
 		}
 		var found types.QueryResultRecordsType
@@ -109,7 +111,7 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 			return Ref{}, fmt.Errorf("looking up catalog %s: %w", nameOrURN, err)
 		}
 		for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
-			ref := Ref{ID: urnOf(kindCatalog, r.HREF), Name: r.Name}
+			ref := Ref{ID: urn.Of(urn.Catalog, r.HREF), Name: r.Name}
 			if ref.Name == nameOrURN || ref.ID == nameOrURN {
 				return ref, nil
 			}
@@ -138,7 +140,7 @@ type templateDocument struct {
 // readTemplate reads a template and refuses those no machine can be made from.
 func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
 	var doc templateDocument
-	if err := t.client.getXML(ctx, pathOf(kindTemplate, at.ref.ID), &doc); err != nil {
+	if err := t.client.getXML(ctx, urn.Path(urn.Template, at.ref.ID), &doc); err != nil {
 		return Template{}, missing("template", at.ref.Name, in, err)
 	}
 	refuse := func(reason string) (Template, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A VApp is a vApp with the names of its VMs.
@@ -82,7 +83,7 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 	}
 	var hits []Ref
 	for _, record := range both(found.VAppRecord, found.AdminVAppRecord) {
-		hits = append(hits, Ref{ID: urnOf(kindVApp, record.HREF), Name: record.Name})
+		hits = append(hits, Ref{ID: urn.Of(urn.VApp, record.HREF), Name: record.Name})
 	}
 	return only("vApp", name, in, hits)
 }
@@ -90,7 +91,7 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 // VApp reads a vApp.
 func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	var doc types.VApp
-	if err := v.client.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
+	if err := v.client.getXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
 		return VApp{}, err
 	}
 	found := vAppFrom(&doc)
@@ -119,8 +120,8 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 	found := make([]VAppRecord, 0, len(records))
 	for _, r := range records {
 		found = append(found, VAppRecord{
-			Ref:     Ref{ID: urnOf(kindVApp, r.HREF), Name: r.Name},
-			VDC:     Ref{ID: urnOf(kindVDC, r.VdcHREF), Name: r.VdcName},
+			Ref:     Ref{ID: urn.Of(urn.VApp, r.HREF), Name: r.Name},
+			VDC:     Ref{ID: urn.Of(urn.VDC, r.VdcHREF), Name: r.VdcName},
 			Status:  parseStatus(r.Status),
 			Created: parseTime(r.CreationDate),
 		})
@@ -139,7 +140,7 @@ type VAppDetails struct {
 // Details reads a vApp with all VMs in it, by one call.
 func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	var doc types.VApp
-	if err := v.client.getXML(ctx, pathOf(kindVApp, id), &doc); err != nil {
+	if err := v.client.getXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
 		return VAppDetails{}, err
 	}
 	found := VAppDetails{VApp: vAppFrom(&doc), Created: parseTime(doc.DateCreated)}
@@ -156,14 +157,14 @@ func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 
 func vAppFrom(doc *types.VApp) VApp {
 	v := VApp{
-		Ref:         Ref{ID: urnOf(kindVApp, doc.ID), Name: doc.Name},
+		Ref:         Ref{ID: urn.Of(urn.VApp, doc.ID), Name: doc.Name},
 		Description: doc.Description,
 		Status:      Status(doc.Status),
 		Deployed:    doc.Deployed,
 		Tasks:       unfinished(doc.Tasks),
 	}
 	if v.ID == "" {
-		v.ID = urnOf(kindVApp, doc.HREF)
+		v.ID = urn.Of(urn.VApp, doc.HREF)
 	}
 	if doc.NetworkConfigSection != nil {
 		for _, n := range doc.NetworkConfigSection.NetworkConfig {
@@ -175,7 +176,7 @@ func vAppFrom(doc *types.VApp) VApp {
 	}
 	if doc.Children != nil {
 		for _, vm := range doc.Children.VM {
-			v.VMs = append(v.VMs, Ref{ID: urnOf(kindVM, vm.HREF), Name: vm.Name})
+			v.VMs = append(v.VMs, Ref{ID: urn.Of(urn.VM, vm.HREF), Name: vm.Name})
 			v.Tasks = append(v.Tasks, unfinished(vm.Tasks)...)
 		}
 	}
@@ -204,9 +205,9 @@ func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
 		return Task{}, err
 	}
 	if found.Deployed {
-		return startUndeploying(ctx, v.client, pathOf(kindVApp, id), "powerOff")
+		return startUndeploying(ctx, v.client, urn.Path(urn.VApp, id), "powerOff")
 	}
-	return startXML(ctx, v.client, http.MethodDelete, pathOf(kindVApp, id), "", nil)
+	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VApp, id), "", nil)
 }
 
 // SetLease starts setting the leases of a vApp; 0 is never. Where the organization caps them, VCD refuses or shortens:
@@ -215,12 +216,12 @@ func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage ti
 	section := newLeaseSection(runtime, storage)
 	section.Xmlns = namespaceVCloud
 	section.XmlnsOVF = namespaceOVF
-	return startXML(ctx, v.client, http.MethodPut, pathOf(kindVApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
+	return startXML(ctx, v.client, http.MethodPut, urn.Path(urn.VApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
 }
 
 // ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
 func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
-	path := pathOf(kindVApp, vAppID) + "/networkConfigSection/"
+	path := urn.Path(urn.VApp, vAppID) + "/networkConfigSection/"
 	got, err := v.client.do(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
 		return Task{}, err

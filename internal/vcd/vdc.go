@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A VDC is an organization virtual data center with what a plan needs to know about it.
@@ -62,7 +63,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		return VDC{}, err
 	}
 	by := is("name", nameOrURN)
-	if isURN(nameOrURN) {
+	if urn.Is(nameOrURN) {
 		by = is("id", nameOrURN)
 	}
 	var found types.QueryResultRecordsType
@@ -73,7 +74,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	fast := map[string]bool{}
 	disabled := map[string]bool{}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
-		id := urnOf(kindVDC, record.HREF)
+		id := urn.Of(urn.VDC, record.HREF)
 		hits = append(hits, Ref{ID: id, Name: record.Name})
 		fast[id] = record.IsFastProvisioned == "true"
 		disabled[id] = record.IsEnabled == "false"
@@ -104,7 +105,7 @@ func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
 	all := make([]VDC, 0, len(records))
 	for _, r := range records {
 		all = append(all, VDC{
-			Ref:              Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name},
+			Ref:              Ref{ID: urn.Of(urn.VDC, r.HREF), Name: r.Name},
 			FastProvisioning: r.IsFastProvisioned == "true",
 			Disabled:         r.IsEnabled == "false",
 		})
@@ -122,14 +123,14 @@ func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, 
 	var profiles []StorageProfile
 	for _, r := range found.OrgVdcStorageProfileRecord {
 		profiles = append(profiles, StorageProfile{
-			Ref:     Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name},
+			Ref:     Ref{ID: urn.Of(urn.StorageProfile, r.HREF), Name: r.Name},
 			Default: r.IsDefaultStorageProfile,
 			Enabled: r.IsEnabled,
 		})
 	}
 	for _, r := range found.AdminOrgVdcStorageProfileRecord {
 		profiles = append(profiles, StorageProfile{
-			Ref:     Ref{ID: urnOf(kindStorageProfile, r.HREF), Name: r.Name},
+			Ref:     Ref{ID: urn.Of(urn.StorageProfile, r.HREF), Name: r.Name},
 			Default: r.IsDefaultStorageProfile,
 			Enabled: r.IsEnabled,
 		})
@@ -178,7 +179,7 @@ func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
 		})
 	refs := make([]Ref, 0, len(records))
 	for _, r := range records {
-		refs = append(refs, Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name})
+		refs = append(refs, Ref{ID: urn.Of(urn.VDC, r.HREF), Name: r.Name})
 	}
 	return refs, failure.Wrap(err, "listing VDCs of organization", v.client.org)
 }

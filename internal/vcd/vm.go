@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A VM is a virtual machine in full.
@@ -94,7 +95,7 @@ type VMs struct {
 // VM reads a VM.
 func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 	read := v.clock.Now()
-	got, err := v.client.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+	got, err := v.client.do(ctx, call{method: http.MethodGet, path: urn.Path(urn.VM, id)})
 	if err != nil {
 		return VM{}, err
 	}
@@ -114,7 +115,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 
 func vmFrom(doc *types.Vm) VM {
 	vm := VM{
-		Ref:         Ref{ID: urnOf(kindVM, doc.ID), Name: doc.Name},
+		Ref:         Ref{ID: urn.Of(urn.VM, doc.ID), Name: doc.Name},
 		Description: doc.Description,
 		Status:      Status(doc.Status),
 		Deployed:    doc.Deployed,
@@ -123,15 +124,15 @@ func vmFrom(doc *types.Vm) VM {
 		NICs:        nicsFrom(doc.NetworkConnectionSection),
 	}
 	if vm.ID == "" {
-		vm.ID = urnOf(kindVM, doc.HREF)
+		vm.ID = urn.Of(urn.VM, doc.HREF)
 	}
 	for _, link := range doc.Link {
-		if link.Rel == "up" && urnOf("", link.HREF) != "" {
-			vm.VApp = Ref{ID: urnOf("", link.HREF), Name: link.Name}
+		if link.Rel == "up" && urn.Of("", link.HREF) != "" {
+			vm.VApp = Ref{ID: urn.Of("", link.HREF), Name: link.Name}
 		}
 	}
 	if profile := doc.StorageProfile; profile != nil {
-		vm.StorageProfile = Ref{ID: urnOf(kindStorageProfile, profile.HREF), Name: profile.Name}
+		vm.StorageProfile = Ref{ID: urn.Of(urn.StorageProfile, profile.HREF), Name: profile.Name}
 	}
 	if policy := doc.ComputePolicy; policy != nil {
 		vm.SizingPolicyID = policyID(policy.VmSizingPolicy)
@@ -151,9 +152,9 @@ func policyID(r *types.Reference) string {
 	case r == nil:
 		return ""
 	case r.ID != "":
-		return urnOf(kindComputePolicy, r.ID)
+		return urn.Of(urn.ComputePolicy, r.ID)
 	}
-	return urnOf(kindComputePolicy, r.HREF)
+	return urn.Of(urn.ComputePolicy, r.HREF)
 }
 
 func nicsFrom(section *types.NetworkConnectionSection) []NIC {
@@ -207,7 +208,7 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 	for _, settings := range spec.DiskSection.DiskSettings {
 		disk := Disk{ID: settings.DiskId, SizeMiB: settings.SizeMb}
 		if named := settings.Disk; named != nil {
-			disk.Independent = &Ref{ID: urnOf(kindDisk, named.HREF), Name: named.Name}
+			disk.Independent = &Ref{ID: urn.Of(urn.Disk, named.HREF), Name: named.Name}
 		}
 		vm.Disks = append(vm.Disks, disk)
 	}
@@ -216,30 +217,30 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 // PowerOn starts powering a VM on.
 func (v *VMs) PowerOn(ctx context.Context, id string) (Task, error) {
 	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/powerOn", "", nil)
 }
 
 // Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long
 // as the guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
 func (v *VMs) Shutdown(ctx context.Context, id string) (Task, error) {
-	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/shutdown", "", nil)
 }
 
 // PowerOff starts powering a VM off and undeploying it, which deleting it needs.
 func (v *VMs) PowerOff(ctx context.Context, id string) (Task, error) {
-	return startUndeploying(ctx, v.client, pathOf(kindVM, id), "powerOff")
+	return startUndeploying(ctx, v.client, urn.Path(urn.VM, id), "powerOff")
 }
 
 // Consolidate starts giving a linked clone disks of its own, as which they can grow. It takes [RightConsolidate], and
 // ends at once if the VM is no linked clone.
 func (v *VMs) Consolidate(ctx context.Context, id string) (Task, error) {
 	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, id)+"/action/consolidate", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/action/consolidate", "", nil)
 }
 
 // DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
 func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
-	return startXML(ctx, v.client, http.MethodDelete, pathOf(kindVM, id), "", nil)
+	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VM, id), "", nil)
 }
 
 type diskParams struct {
@@ -250,6 +251,6 @@ type diskParams struct {
 // DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
 func (v *VMs) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
 	v.documents.take(vmID)
-	return startXML(ctx, v.client, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
-		diskParams{Disk: xmlRef{HRef: v.client.href(kindDisk, diskID)}})
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, vmID)+"/disk/action/detach", mimeDiskParams,
+		diskParams{Disk: xmlRef{HRef: v.client.href(urn.Disk, diskID)}})
 }

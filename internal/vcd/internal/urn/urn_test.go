@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package urn
 
 import (
 	"strings"
@@ -14,8 +14,8 @@ func TestURNOf(t *testing.T) {
 	tests := []struct {
 		name, kind, ref, want string
 	}{
-		{"a URN stays", kindVM, "urn:vcloud:vm:" + id, "urn:vcloud:vm:" + id},
-		{"a bare UUID gets the kind", kindVM, strings.ToUpper(id), "urn:vcloud:vm:" + id},
+		{"a URN stays", VM, "urn:vcloud:vm:" + id, "urn:vcloud:vm:" + id},
+		{"a bare UUID gets the kind", VM, strings.ToUpper(id), "urn:vcloud:vm:" + id},
 		{"an href says its kind", "", "https://other.example/api/vApp/vapp-" + id, "urn:vcloud:vapp:" + id},
 		{"an href to a template's VM", "", "https://x/api/vAppTemplate/vm-" + id, "urn:vcloud:vm:" + id},
 		{"an href to an administrator's view", "", "https://x/api/admin/vdc/" + id, "urn:vcloud:vdc:" + id},
@@ -25,11 +25,11 @@ func TestURNOf(t *testing.T) {
 			"https://x/api/vdcStorageProfile/" + id,
 			"urn:vcloud:vdcstorageProfile:" + id,
 		},
-		{"nothing is nothing", kindVM, "", ""},
+		{"nothing is nothing", VM, "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			NewWithT(t).Expect(urnOf(tt.kind, tt.ref)).To(Equal(tt.want))
+			NewWithT(t).Expect(Of(tt.kind, tt.ref)).To(Equal(tt.want))
 		})
 	}
 }
