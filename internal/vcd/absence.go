@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -80,9 +81,9 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 			return a, failure.Wrap(err, "reading", id)
 		}
 	}
-	for _, chunk := range anyOfChunks("id", ids, maxFilter) {
+	for _, chunk := range fiql.AnyOfChunks("id", ids, maxFilter) {
 		var found types.QueryResultRecordsType
-		if err := s.client.queryPage(ctx, "vApp", anyOf(chunk...), 1, "", &found); err != nil {
+		if err := s.client.queryPage(ctx, "vApp", fiql.AnyOf(chunk...), 1, "", &found); err != nil {
 			return a, fmt.Errorf("looking for vApps in the organization: %w", err)
 		}
 		if len(both(found.VAppRecord, found.AdminVAppRecord)) > 0 {
@@ -185,22 +186,22 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 	if err != nil || !all {
 		return failure.Wrap(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
 	}
-	var within []term
+	var within []fiql.Term
 	for _, vdc := range lost.VDCs {
 		found, err := s.VDCs.FindVDC(ctx, vdc)
 		if err != nil {
 			return failure.Wrap(err, "reading VDC", vdc)
 		}
-		within = append(within, is("vdc", found.ID))
+		within = append(within, fiql.Is("vdc", found.ID))
 	}
 	a.SeesAll, err = s.readsAnother(ctx, lost.VApp, within)
 	return failure.Wrap(err, "listing vApps in", lost.VDCs[0])
 }
 
 // readsAnother reports whether a query for vApps lists others than one, and the first of them can be read.
-func (s *Session) readsAnother(ctx context.Context, vApp string, within []term) (bool, error) {
+func (s *Session) readsAnother(ctx context.Context, vApp string, within []fiql.Term) (bool, error) {
 	var found types.QueryResultRecordsType
-	if err := s.client.queryPage(ctx, "vApp", anyOf(within...), 1, "", &found); err != nil {
+	if err := s.client.queryPage(ctx, "vApp", fiql.AnyOf(within...), 1, "", &found); err != nil {
 		return false, readable(err)
 	}
 	others := both(found.VAppRecord, found.AdminVAppRecord)

@@ -5,6 +5,8 @@ package vcd
 import (
 	"context"
 	"net/url"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 )
 
 // Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
@@ -34,7 +36,7 @@ func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineG
 		path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
 		what:  "service engine groups",
 		of:    " of edge gateway " + gateway,
-		terms: []term{is("gatewayRef.id", gateway)},
+		terms: []fiql.Term{fiql.Is("gatewayRef.id", gateway)},
 	})
 	var groups []EngineGroup
 	for _, line := range lines {

@@ -220,7 +220,7 @@ func (a *authenticator) login(ctx context.Context, version string) (token, error
 		a.refusals = 0
 		a.outage = backoff{}
 		return t, nil
-	case errors.Is(err, ErrUnauthorized):
+	case errors.Is(err, failure.ErrUnauthorized):
 		a.outage = backoff{}
 		a.refuse(version, err)
 	default:
@@ -243,7 +243,7 @@ func (a *authenticator) close(ctx context.Context) error {
 	if t.value == "" {
 		return unwritten
 	}
-	if err := logout(ctx, a.transport, t); err != nil && !errors.Is(err, ErrUnauthorized) {
+	if err := logout(ctx, a.transport, t); err != nil && !errors.Is(err, failure.ErrUnauthorized) {
 		return errors.Join(unwritten, err)
 	}
 	return unwritten

@@ -118,11 +118,11 @@ func (b *breaker) leave(err error) {
 	b.calls--
 	now := b.clock.Now()
 	switch {
-	case err == nil, errors.Is(err, ErrTLS):
+	case err == nil, errors.Is(err, failure.ErrTLS):
 		b.heard = now
 		b.failures = 0
 		b.until = time.Time{}
-	case !errors.Is(err, ErrUnavailable): // cancelled by the caller: no evidence about the site
+	case !errors.Is(err, failure.ErrUnavailable): // cancelled by the caller: no evidence about the site
 		b.until = time.Time{}
 	default:
 		// One call without an answer may be bad luck.

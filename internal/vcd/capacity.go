@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -56,7 +57,7 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 		}
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", allOf(is("id", vdc.ID)), 1, "", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdc", fiql.AllOf(fiql.Is("id", vdc.ID)), 1, "", &found); err != nil {
 		return Capacity{}, fmt.Errorf("counting VMs of VDC %s: %w", vdc.Name, err)
 	}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
@@ -76,7 +77,7 @@ func amountOf(share *types.CapacityWithUsage) Amount {
 
 func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amount) error {
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", allOf(is("vdc", vdc.ID)), 1, "name", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", fiql.AllOf(fiql.Is("vdc", vdc.ID)), 1, "name", &found); err != nil {
 		return fmt.Errorf("reading storage of VDC %s: %w", vdc.Name, err)
 	}
 	for _, r := range found.OrgVdcStorageProfileRecord {

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -40,7 +41,7 @@ type Disks struct{ client *client }
 
 // NamedDisks lists the independent disks of a VDC that the user is shown.
 func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
-	records, err := queryAll(ctx, d.client, "disk", "disks", allOf(is("vdc", vdc.ID)), "name",
+	records, err := queryAll(ctx, d.client, "disk", "disks", fiql.AllOf(fiql.Is("vdc", vdc.ID)), "name",
 		func(r *types.DiskRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.DiskRecordType) {
 			return found.DiskRecord, found.AdminDiskRecord

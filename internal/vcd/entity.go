@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -115,7 +116,7 @@ func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error)
 			found, err := listAll[wireEntityType](ctx, e.client, listing{
 				path:  entityTypesPath,
 				what:  "types of entities",
-				terms: []term{is("vendor", kind.Vendor), is("nss", kind.NSS)},
+				terms: []fiql.Term{fiql.Is("vendor", kind.Vendor), fiql.Is("nss", kind.NSS)},
 			})
 			var versions []string
 			for _, t := range found {
@@ -143,7 +144,7 @@ func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID s
 	found, err := listAll[wireEntity](ctx, e.client, listing{
 		path:  path,
 		what:  "entities",
-		terms: []term{is("name", name)},
+		terms: []fiql.Term{fiql.Is("name", name)},
 		sort:  "name",
 	})
 	var hits []Ref
@@ -258,7 +259,7 @@ func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) (
 	lines, err := listAll[wireTypeVersion](ctx, e.client, listing{
 		path:  "/cloudapi/1.0.0/entityTypes",
 		what:  "entity types",
-		terms: []term{is("vendor", vendor), is("nss", namespace)},
+		terms: []fiql.Term{fiql.Is("vendor", vendor), fiql.Is("nss", namespace)},
 	})
 	var found []TypeVersion
 	for _, w := range lines {

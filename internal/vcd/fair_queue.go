@@ -39,7 +39,7 @@ type unit struct {
 type unitKey struct{}
 
 // As names the caller of a unit of work, such as one reconcile. While there are more calls than a site may get, callers
-// are served in rotation. The first call of a unit fails with [ErrLater] at once if enough calls of the caller wait
+// are served in rotation. The first call of a unit fails with [failure.ErrLater] at once if enough calls of the caller wait
 // already. Calls in other contexts are never postponed: all callers share their answers.
 func As(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, unitKey{}, &unit{caller: caller})

@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/time/rate"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // newTestQueue lets a call through every 100 ms.
@@ -77,10 +79,10 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 		var latest time.Duration
 		for range 192 {
 			err := <-results
-			g.Expect(err).To(MatchError(ErrLater))
+			g.Expect(err).To(MatchError(failure.ErrLater))
 			g.Expect(err.Error()).To(Equal("others call VCD first"))
-			g.Expect(RetryAfter(err)).To(And(BeNumerically(">=", minDelay), BeNumerically("<=", maxDelay)))
-			latest = max(latest, RetryAfter(err))
+			g.Expect(failure.RetryAfter(err)).To(And(BeNumerically(">=", minDelay), BeNumerically("<=", maxDelay)))
+			latest = max(latest, failure.RetryAfter(err))
 		}
 		g.Expect(latest).To(BeNumerically(">", maxDelay/2), "they do not come back all at once")
 		<-time.After(time.Minute)
@@ -101,7 +103,7 @@ func TestWorkThatWasBegunIsNotSentAway(t *testing.T) {
 		}
 		synctest.Wait()
 
-		g.Expect(oneCall(As(t.Context(), "many"), queue)).To(MatchError(ErrLater))
+		g.Expect(oneCall(As(t.Context(), "many"), queue)).To(MatchError(failure.ErrLater))
 		g.Expect(begun).To(BeEmpty(), "they wait")
 		queue.release()
 		g.Expect(<-begun).To(Succeed())
@@ -117,9 +119,9 @@ func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		start := time.Now()
 
-		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(MatchError(ErrLater))
+		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(MatchError(failure.ErrLater))
 		g.Expect(time.Since(start)).To(Equal(firstCallWait))
-		g.Expect(oneCall(t.Context(), queue)).To(MatchError(ErrUnavailable))
+		g.Expect(oneCall(t.Context(), queue)).To(MatchError(failure.ErrUnavailable))
 		g.Expect(time.Since(start)).To(Equal(firstCallWait + maxWait))
 
 		queue.release()
@@ -135,7 +137,7 @@ func TestTheQueuesOfCallersWhoWentAreForgotten(t *testing.T) {
 		_, err := queue.acquire(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
 		for n := range 100 {
-			g.Expect(oneCall(As(t.Context(), fmt.Sprint(n)), queue)).To(MatchError(ErrLater))
+			g.Expect(oneCall(As(t.Context(), fmt.Sprint(n)), queue)).To(MatchError(failure.ErrLater))
 		}
 
 		g.Expect(len(queue.queues)).To(BeNumerically("<=", 3))

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -129,18 +130,18 @@ func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
 	return lookup(ctx, g.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
 		in := "organization " + g.client.org
-		if err := checkName("edge gateway", nameOrURN, in); err != nil {
+		if err := fiql.CheckName("edge gateway", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
-		by := is("name", nameOrURN)
+		by := fiql.Is("name", nameOrURN)
 		if urn.Is(nameOrURN) {
-			by = is("id", nameOrURN)
+			by = fiql.Is("id", nameOrURN)
 		}
 		var page struct {
 			Values []wireGateway `json:"values"`
 		}
 		if err := g.client.getJSON(ctx, gatewaysPage,
-			params("page", "1", "pageSize", "32", "filter", jsonFilter(by)), &page); err != nil {
+			params("page", "1", "pageSize", "32", "filter", fiql.JSON(by)), &page); err != nil {
 			return Ref{}, fmt.Errorf("looking up edge gateway %s: %w", nameOrURN, err)
 		}
 		var hits []Ref

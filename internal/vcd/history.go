@@ -11,18 +11,19 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them
 // and VCD has not dropped them yet. Why a task failed is not among it.
 func (ts *Tasks) History(ctx context.Context, id string) ([]Task, error) {
-	return ts.logged(ctx, allOf(is("object", id)))
+	return ts.logged(ctx, fiql.AllOf(fiql.Is("object", id)))
 }
 
 // Since lists the tasks of all users that VCD began after a time, as far as the user may see them.
 func (ts *Tasks) Since(ctx context.Context, after time.Time) ([]Task, error) {
-	filter := "startDate=gt=" + escapeValue(after.UTC().Format("2006-01-02T15:04:05.000Z"))
+	filter := "startDate=gt=" + fiql.Escape(after.UTC().Format("2006-01-02T15:04:05.000Z"))
 	return ts.logged(ctx, filter)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -84,7 +85,7 @@ type snapshot struct {
 // VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it
 // is older than maxAge or was invalidated since: by one query for all vApps of the VDC that callers ask for.
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
-	if err := checkName("vApp", vApp, "VDC "+vdc.Name); err != nil {
+	if err := fiql.CheckName("vApp", vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
 	}
 	inv := i.of(vdc)
@@ -204,9 +205,9 @@ func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) s
 }
 
 func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
-	in := allOf(is("vdc", vdc.ID), is("isVAppTemplate", "false"))
-	for _, chunk := range anyOfChunks("containerName", names, maxFilter) {
-		records, err := i.queryVMs(ctx, in+";"+anyOf(chunk...))
+	in := fiql.AllOf(fiql.Is("vdc", vdc.ID), fiql.Is("isVAppTemplate", "false"))
+	for _, chunk := range fiql.AnyOfChunks("containerName", names, maxFilter) {
+		records, err := i.queryVMs(ctx, in+";"+fiql.AnyOf(chunk...))
 		if err != nil {
 			clear(rows)
 			return err
@@ -226,7 +227,7 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 // QueryVM searches for a VM by its URN in the whole organization. Together with a failed [VMs.VM] it is part of the
 // proof that a VM is gone; it fails with [ErrNotFound] if no row has that id.
 func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
-	records, err := i.queryVMs(ctx, allOf(is("id", id), is("isVAppTemplate", "false")))
+	records, err := i.queryVMs(ctx, fiql.AllOf(fiql.Is("id", id), fiql.Is("isVAppTemplate", "false")))
 	if err != nil {
 		return VMRecord{}, err
 	}
@@ -240,7 +241,7 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 
 // AtAddress finds the VMs that the user is shown whose primary address is one.
 func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMRecord, error) {
-	records, err := i.queryVMs(ctx, allOf(is("ipAddress", address.String()), is("isVAppTemplate", "false")))
+	records, err := i.queryVMs(ctx, fiql.AllOf(fiql.Is("ipAddress", address.String()), fiql.Is("isVAppTemplate", "false")))
 	var found []VMRecord
 	for _, record := range records {
 		found = append(found, vmRecord(record))

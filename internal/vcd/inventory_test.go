@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -100,7 +101,7 @@ func TestInventoryRows(t *testing.T) {
 		PrimaryNetwork: "nodes",
 		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + urn.UUID(testVDC),
 	}))
-	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(testVDC) +
+	g.Expect(f.filters[0]).To(Equal("vdc==" + fiql.Escape(testVDC) +
 		";isVAppTemplate==false;(containerName==a)"))
 }
 

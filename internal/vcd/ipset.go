@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 )
 
 const groupsPath = "/cloudapi/1.0.0/firewallGroups"
@@ -55,12 +57,12 @@ func (w *wireIPSet) set() IPSet {
 // IPSets lists the IP sets of a gateway or VDC group, or all that the user is shown, without their addresses. It takes
 // the right "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
-	terms := []term{is("typeValue", typeIPSet)}
+	terms := []fiql.Term{fiql.Is("typeValue", typeIPSet)}
 	switch {
 	case isVDCGroup(owner):
-		terms = append(terms, is("ownerRef.id", owner))
+		terms = append(terms, fiql.Is("ownerRef.id", owner))
 	case owner != "":
-		terms = append(terms, is("_context", owner))
+		terms = append(terms, fiql.Is("_context", owner))
 	}
 	lines, err := listAll[wireIPSet](ctx, f.client, listing{
 		path:  groupsPath + "/summaries",

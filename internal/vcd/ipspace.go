@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 )
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
@@ -75,7 +76,7 @@ func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestio
 		what:  "IP Spaces",
 		of:    " of edge gateway " + gateway,
 		sort:  "ipSpaceRef.name",
-		terms: []term{is("gatewayId", gateway)},
+		terms: []fiql.Term{fiql.Is("gatewayId", gateway)},
 	}, (*wireSuggestion).suggestion)
 }
 
@@ -134,7 +135,7 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 		what:  "floating IPs",
 		of:    " of IP Space " + space,
 		sort:  "value",
-		terms: []term{is("type", floatingIP)},
+		terms: []fiql.Term{fiql.Is("type", floatingIP)},
 	})
 	var allocated []FloatingIP
 	for j := range lines {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 )
 
 // maxPages bounds how many pages of one list are read, should a server always offer another one.
@@ -20,17 +21,17 @@ const maxPages = 400
 // A listing is a list of the JSON API.
 type listing struct {
 	path  string
-	what  string // plural, for messages
-	of    string // what they belong to, for messages; may be empty
-	terms []term // of our own words and ids, which every filter can carry
-	sort  string // field that orders the pages; empty where VCD knows none
-	size  int    // of a page, where VCD gives smaller ones than usual; 0: as usual
+	what  string      // plural, for messages
+	of    string      // what they belong to, for messages; may be empty
+	terms []fiql.Term // of our own words and ids, which every filter can carry
+	sort  string      // field that orders the pages; empty where VCD knows none
+	size  int         // of a page, where VCD gives smaller ones than usual; 0: as usual
 }
 
 func (l listing) query(page int) string {
 	filter := ""
 	if len(l.terms) > 0 {
-		filter = jsonFilter(l.terms...)
+		filter = fiql.JSON(l.terms...)
 	}
 	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(cmp.Or(l.size, pageSize)), "sortAsc", l.sort,
 		"filter", filter)

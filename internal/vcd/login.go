@@ -221,23 +221,23 @@ func authorize(h http.Header, t token) {
 }
 
 // A loginError is VCD's reason, other than wrong credentials, to refuse a login.
-type loginError struct{ cause *StatusError }
+type loginError struct{ cause *failure.StatusError }
 
 // Error implements error.
 func (e *loginError) Error() string { return e.cause.Error() }
 
 // Unwrap lets [errors.Is] match the sentinels.
-func (e *loginError) Unwrap() error { return ErrUnauthorized }
+func (e *loginError) Unwrap() error { return failure.ErrUnauthorized }
 
 // loginFailure classifies the failure of a login. A login that ends in "not found" or "forbidden" must never look as if
 // the object of the call that needed the login were gone.
 func loginFailure(err error) error {
-	status, ok := errors.AsType[*StatusError](err)
+	status, ok := errors.AsType[*failure.StatusError](err)
 	switch {
-	case !ok, errors.Is(err, ErrUnavailable), errors.Is(err, ErrThrottled), errors.Is(err, ErrBusy):
+	case !ok, errors.Is(err, failure.ErrUnavailable), errors.Is(err, failure.ErrThrottled), errors.Is(err, failure.ErrBusy):
 		return err
 	case refusesCredentials(status):
-		return &StatusError{
+		return &failure.StatusError{
 			Status:    http.StatusUnauthorized,
 			Operation: status.Operation,
 			Message:   "the credentials were refused",

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // Bounds of what label values there can be. What comes later is counted as otherLabel: a tenant who makes identities
@@ -152,7 +154,7 @@ func (m siteMetrics) outage() { m.metrics.outages.WithLabelValues(m.site).Inc() 
 func (m siteMetrics) login(err error) {
 	result := "success"
 	switch {
-	case errors.Is(err, ErrUnauthorized):
+	case errors.Is(err, failure.ErrUnauthorized):
 		result = "refused"
 	case err != nil:
 		result = "failure"
@@ -182,16 +184,16 @@ var callStatuses = []struct {
 	kind error
 	name string
 }{
-	{ErrNotFound, "not_found"},
-	{ErrForbidden, "forbidden"},
-	{ErrBusy, "busy"},
-	{ErrThrottled, "throttled"},
-	{ErrUnauthorized, "unauthorized"},
-	{ErrInvalid, "invalid"},
-	{ErrQuota, "quota"},
-	{ErrConflict, "conflict"},
-	{ErrUnavailable, "unavailable"},
-	{ErrTLS, "untrusted"},
+	{failure.ErrNotFound, "not_found"},
+	{failure.ErrForbidden, "forbidden"},
+	{failure.ErrBusy, "busy"},
+	{failure.ErrThrottled, "throttled"},
+	{failure.ErrUnauthorized, "unauthorized"},
+	{failure.ErrInvalid, "invalid"},
+	{failure.ErrQuota, "quota"},
+	{failure.ErrConflict, "conflict"},
+	{failure.ErrUnavailable, "unavailable"},
+	{failure.ErrTLS, "untrusted"},
 	{context.Canceled, "cancelled"}, // by the caller
 }
 

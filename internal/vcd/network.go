@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -63,14 +64,14 @@ func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
 
 func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
 	in := "VDC " + vdc.Name
-	if err := checkName("network", nameOrURN, in); err != nil {
+	if err := fiql.CheckName("network", nameOrURN, in); err != nil {
 		return Network{}, err
 	}
-	by := is("name", nameOrURN)
+	by := fiql.Is("name", nameOrURN)
 	if urn.Is(nameOrURN) {
-		by = is("id", nameOrURN)
+		by = fiql.Is("id", nameOrURN)
 	}
-	found, err := n.networks(ctx, nameOrURN, is("ownerRef.id", vdc.ID), is("_context", "includeAccessible"), by)
+	found, err := n.networks(ctx, nameOrURN, fiql.Is("ownerRef.id", vdc.ID), fiql.Is("_context", "includeAccessible"), by)
 	if err == nil && len(found) == 0 {
 		found, err = n.groupNetworks(ctx, vdc, nameOrURN, by)
 	}
@@ -94,13 +95,13 @@ func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	return network(byID[ref.ID], dhcp), nil
 }
 
-func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term) ([]*types.OpenApiOrgVdcNetwork,
+func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...fiql.Term) ([]*types.OpenApiOrgVdcNetwork,
 	error,
 ) {
 	var page struct {
 		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
 	}
-	if err := n.client.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)),
+	if err := n.client.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", fiql.JSON(terms...)),
 		&page); err != nil {
 		return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
 	}
@@ -110,7 +111,7 @@ func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term
 // groupNetworks finds networks that belong to a VDC group which the VDC is in. Who may not see the groups has to
 // believe that it is.
 func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
-	by term,
+	by fiql.Term,
 ) ([]*types.OpenApiOrgVdcNetwork, error) {
 	found, err := n.networks(ctx, nameOrURN, by)
 	if err != nil {
@@ -264,6 +265,6 @@ func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
 		of:    " of VDC " + vdc.Name,
 		sort:  "name",
 		size:  networksPage,
-		terms: []term{is("ownerRef.id", vdc.ID), is("_context", "includeAccessible")},
+		terms: []fiql.Term{fiql.Is("ownerRef.id", vdc.ID), fiql.Is("_context", "includeAccessible")},
 	}, func(w *wireUsage) Ref { return refOf(&w.wireRef) })
 }

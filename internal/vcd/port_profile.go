@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 )
 
 const profilesPath = "/cloudapi/1.0.0/applicationPortProfiles"
@@ -50,7 +52,7 @@ func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
 		path:  profilesPath,
 		what:  "application port profiles",
 		sort:  "name",
-		terms: []term{is("scope", "TENANT")},
+		terms: []fiql.Term{fiql.Is("scope", "TENANT")},
 	}
 	return listAs(ctx, n.client, l, (*wireProfile).profile)
 }

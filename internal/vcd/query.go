@@ -34,7 +34,7 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 		),
 	})
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, failure.ErrNotFound):
 		return failure.Unavailable("what answers has no query service of VCD: " + err.Error())
 	case err != nil:
 		return err

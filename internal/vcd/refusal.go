@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // Credentials that VCD refused are tried again after ten minutes, then after twice as long each time, up to an hour:
@@ -40,7 +42,7 @@ func (a *authenticator) refuse(version string, err error) {
 		a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(tokenCheck)}
 		return
 	}
-	status, ok := errors.AsType[*StatusError](err)
+	status, ok := errors.AsType[*failure.StatusError](err)
 	if wrong := ok && status.Status == http.StatusUnauthorized; wrong && !a.worked {
 		a.refused[version] = refusal{err: err}
 		return
@@ -52,13 +54,13 @@ func (a *authenticator) refuse(version string, err error) {
 
 // refusesVersion reports whether VCD, or one of its cells, does not take the API version of a call.
 func refusesVersion(err error) bool {
-	status, ok := errors.AsType[*StatusError](err)
+	status, ok := errors.AsType[*failure.StatusError](err)
 	return ok && status.Status == http.StatusNotAcceptable
 }
 
 // refusesCredentials reports whether a login failed because of the credentials. To a wrong API token, the OAuth
 // endpoint answers 400 (RFC 6749, 5.2).
-func refusesCredentials(e *StatusError) bool {
+func refusesCredentials(e *failure.StatusError) bool {
 	return e.Status == http.StatusUnauthorized ||
 		e.Status == http.StatusBadRequest &&
 			(strings.HasPrefix(e.Message, "invalid_grant") || strings.HasPrefix(e.Message, "invalid_client"))

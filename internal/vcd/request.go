@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -97,12 +98,12 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 // is missing, or hidden, is no evidence about what the call was for.
 func (c *client) orgID(ctx context.Context) (string, error) {
 	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
-		if err := checkName("organization", c.org, ""); err != nil {
+		if err := fiql.CheckName("organization", c.org, ""); err != nil {
 			return "", failure.Invalid(err.Error())
 		}
 		var found types.QueryResultRecordsType
-		err := c.queryPage(ctx, "organization", allOf(is("name", c.org)), 1, "", &found)
-		if err != nil && !errors.Is(err, ErrForbidden) {
+		err := c.queryPage(ctx, "organization", fiql.AllOf(fiql.Is("name", c.org)), 1, "", &found)
+		if err != nil && !errors.Is(err, failure.ErrForbidden) {
 			return "", fmt.Errorf("looking up organization %s: %w", c.org, err)
 		}
 		for _, record := range found.OrgRecord {

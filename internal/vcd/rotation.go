@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // flushEvery is how often it is tried again to write down a token.
@@ -20,7 +22,7 @@ type TokenStore interface {
 	// as it can be that it can write down the one after it. Its errors come back from the login, wrapped.
 	Load(ctx context.Context) (string, error)
 	// Store writes down the token that VCD gave for old, and returns when it cannot be lost any more. It fails with
-	// [ErrConflict] if another token than old is there: it was replaced by a new one, which stays.
+	// [failure.ErrConflict] if another token than old is there: it was replaced by a new one, which stays.
 	Store(ctx context.Context, old, token string) error
 }
 
@@ -74,7 +76,7 @@ func (a *ServiceAccount) flush(ctx context.Context, now time.Time) {
 func (a *ServiceAccount) write(ctx context.Context) error {
 	err := a.tokens.Store(ctx, a.old, a.next)
 	switch {
-	case err == nil, errors.Is(err, ErrConflict): // what another process wrote is newer
+	case err == nil, errors.Is(err, failure.ErrConflict): // what another process wrote is newer
 		a.old = ""
 		a.next = ""
 		return nil
@@ -113,7 +115,7 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport, as account, 
 	as.Credentials.APIToken = old
 	t, next, err := tradeToken(ctx, via, as, version)
 	if err != nil {
-		if status, ok := errors.AsType[*StatusError](err); ok && refusesCredentials(status) {
+		if status, ok := errors.AsType[*failure.StatusError](err); ok && refusesCredentials(status) {
 			a.refused[at] = old
 			return token{}, errTokenRefused
 		}
@@ -156,7 +158,7 @@ var (
 func (e *tokenError) Error() string { return e.reason }
 
 // Unwrap lets [errors.Is] match the sentinel.
-func (e *tokenError) Unwrap() error { return ErrUnauthorized }
+func (e *tokenError) Unwrap() error { return failure.ErrUnauthorized }
 
 // A storeError means that the store gave no token, which is no evidence about the site.
 type storeError struct{ err error }
@@ -167,4 +169,4 @@ func (e *storeError) Error() string {
 }
 
 // Unwrap lets [errors.Is] match the sentinel, and callers find the store's own error.
-func (e *storeError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
+func (e *storeError) Unwrap() []error { return []error{failure.ErrUnavailable, e.err} }

@@ -66,14 +66,14 @@ func parseSite(address string) (string, error) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(address, "/"), "/api"))
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
-		return "", &LookupError{
+		return "", &failure.LookupError{
 			Kind:   "site",
 			Name:   redactAddress(address),
-			Err:    ErrInvalid,
+			Err:    failure.ErrInvalid,
 			Reason: "is not an address of the form https://host[:port]",
 		}
 	case u.Scheme != "https":
-		return "", &LookupError{Kind: "site", Name: address, Err: ErrInvalid, Reason: "must be reached by https"}
+		return "", &failure.LookupError{Kind: "site", Name: address, Err: failure.ErrInvalid, Reason: "must be reached by https"}
 	}
 	return "https://" + strings.ToLower(u.Host), nil
 }
@@ -123,7 +123,7 @@ func (t *transport) negotiate(ctx context.Context) (string, error) {
 		return "", err
 	}
 	got, err := t.send(req)
-	if status, ok := errors.AsType[*StatusError](err); ok && !errors.Is(err, ErrThrottled) {
+	if status, ok := errors.AsType[*failure.StatusError](err); ok && !errors.Is(err, failure.ErrThrottled) {
 		// Whatever answers, it is no VCD at work.
 		err = failure.Unavailable(s.base + " answers: " + status.Error())
 	}

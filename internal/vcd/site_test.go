@@ -5,6 +5,8 @@ package vcd
 import (
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+
 	"net/url"
 	"testing"
 	"time"
@@ -82,7 +84,7 @@ func TestParseSiteRefuses(t *testing.T) {
 
 			_, err := parseSite(address)
 
-			g.Expect(err).To(MatchError(ErrInvalid))
+			g.Expect(err).To(MatchError(failure.ErrInvalid))
 			g.Expect(err.Error()).NotTo(ContainSubstring("canary"))
 		})
 	}
@@ -102,10 +104,10 @@ func TestChooseVersion(t *testing.T) {
 	g.Expect(s.agree(document("36.3", "38.1", "37.2", "37.3"))).To(Equal("37.2"))
 	g.Expect(s.agree(document("38.1", "39.0", "40.0"))).To(Equal("38.1"))
 	_, err := s.agree(document("36.3", "39.0.0-alpha"))
-	g.Expect(err).To(MatchError(ErrInvalid))
+	g.Expect(err).To(MatchError(failure.ErrInvalid))
 	g.Expect(err.Error()).To(ContainSubstring("36.3, 39.0.0-alpha"))
 	_, err = s.agree([]byte("hello"))
-	g.Expect(err).To(MatchError(ErrUnavailable))
+	g.Expect(err).To(MatchError(failure.ErrUnavailable))
 }
 
 func TestOnlyVersionsAreQuotedFromAListOfVersions(t *testing.T) {

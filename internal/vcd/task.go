@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -54,12 +55,12 @@ func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, err
 
 // queryTasks asks for the states of tasks by one call. The reasons of failures are not among them.
 func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
-	terms := make([]term, len(ids))
+	terms := make([]fiql.Term, len(ids))
 	for i, id := range ids {
-		terms[i] = is("id", id)
+		terms[i] = fiql.Is("id", id)
 	}
 	var found types.QueryResultRecordsType
-	if err := ts.client.queryPage(ctx, "task", anyOf(terms...), 1, "", &found); err != nil {
+	if err := ts.client.queryPage(ctx, "task", fiql.AnyOf(terms...), 1, "", &found); err != nil {
 		return nil, err
 	}
 	states := map[string]Task{}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -82,16 +83,16 @@ func (t *Templates) locateTemplate(ctx context.Context, catalog, template string
 }
 
 func (t *Templates) templateFilter(catalog, template, in string) (string, error) {
-	if err := checkName("template", template, in); err != nil {
+	if err := fiql.CheckName("template", template, in); err != nil {
 		return "", err
 	}
-	by := is("catalogName", catalog)
+	by := fiql.Is("catalogName", catalog)
 	if urn.Is(catalog) {
-		by = is("catalog", catalog)
-	} else if err := checkName("catalog", catalog, ""); err != nil {
+		by = fiql.Is("catalog", catalog)
+	} else if err := fiql.CheckName("catalog", catalog, ""); err != nil {
 		return "", err
 	}
-	return allOf(is("name", template), by), nil
+	return fiql.AllOf(fiql.Is("name", template), by), nil
 }
 
 // FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
@@ -99,15 +100,15 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
 	return lookup(ctx, t.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
 		in := "organization " + t.client.org
-		if err := checkName("catalog", nameOrURN, in); err != nil {
+		if err := fiql.CheckName("catalog", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
-		by := is("name", nameOrURN)
+		by := fiql.Is("name", nameOrURN)
 		if urn.Is(nameOrURN) {
-			by = is("id", nameOrURN)
+			by = fiql.Is("id", nameOrURN)
 		}
 		var found types.QueryResultRecordsType
-		if err := t.client.queryPage(ctx, "catalog", allOf(by), 1, "", &found); err != nil {
+		if err := t.client.queryPage(ctx, "catalog", fiql.AllOf(by), 1, "", &found); err != nil {
 			return Ref{}, fmt.Errorf("looking up catalog %s: %w", nameOrURN, err)
 		}
 		for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {

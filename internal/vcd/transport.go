@@ -76,10 +76,10 @@ func newTransport(s *site, trusted authority, opts siteOptions, log func() func(
 	if len(trusted.bundle) > 0 {
 		tlsConfig.RootCAs = x509.NewCertPool()
 		if !tlsConfig.RootCAs.AppendCertsFromPEM(trusted.bundle) {
-			return nil, &LookupError{
+			return nil, &failure.LookupError{
 				Kind:   "CA bundle",
 				Name:   s.base,
-				Err:    ErrTLS,
+				Err:    failure.ErrTLS,
 				Reason: "has no certificate in PEM format",
 			}
 		}
@@ -149,12 +149,12 @@ func (t *transport) enter(ctx context.Context) (leave func(error), err error) {
 	asked := t.site.clock.Now()
 	leave, by, err := t.site.breaker.enter(ctx)
 	switch {
-	case errors.Is(err, ErrLater):
+	case errors.Is(err, failure.ErrLater):
 		t.site.metrics.held(by)
 	case by != "":
 		t.site.metrics.waits(by, t.site.clock.Now().Sub(asked))
 	}
-	if errors.Is(err, ErrUnavailable) {
+	if errors.Is(err, failure.ErrUnavailable) {
 		t.site.metrics.held(heldByOutage)
 	}
 	return leave, err
@@ -203,12 +203,12 @@ func (t *transport) failure(op string, got answer) error {
 		return nil
 	}
 	if got.status < http.StatusBadRequest {
-		return &StatusError{Status: got.status, Operation: op, Message: "the site redirects calls of its API"}
+		return &failure.StatusError{Status: got.status, Operation: op, Message: "the site redirects calls of its API"}
 	}
 	e := failure.NewStatusError(op, got.status, got.header, got.body, t.site.clock.Now())
-	if errors.Is(e, ErrThrottled) {
+	if errors.Is(e, failure.ErrThrottled) {
 		t.site.metrics.held(heldByVCD)
-		t.site.pause(cmp.Or(RetryAfter(e), unnamedPause))
+		t.site.pause(cmp.Or(failure.RetryAfter(e), unnamedPause))
 	}
 	return e
 }

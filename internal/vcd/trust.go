@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 // trustAge is how long a site whose certificate was refused is not called before the next attempt to open a session.
@@ -17,7 +19,7 @@ const trustAge = 10 * time.Second
 // certificate, so that a session could be opened with which every call fails.
 type trust struct {
 	mu    sync.Mutex
-	err   error // ErrTLS; nil: trusted
+	err   error // failure.ErrTLS; nil: trusted
 	asked time.Time
 }
 
@@ -28,7 +30,7 @@ func (t *trust) record(err error, now time.Time) {
 	switch {
 	case err == nil:
 		t.err = nil
-	case errors.Is(err, ErrTLS):
+	case errors.Is(err, failure.ErrTLS):
 		t.err = err
 		t.asked = now
 	}
@@ -56,7 +58,7 @@ func (t *transport) trusted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = t.send(req); errors.Is(err, ErrTLS) {
+	if _, err = t.send(req); errors.Is(err, failure.ErrTLS) {
 		return err
 	}
 	return nil // whatever else is wrong, the calls that follow show it

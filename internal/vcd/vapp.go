@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -73,11 +74,11 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 
 func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, error) {
 	in := "VDC " + vdc.Name
-	if err := checkName("vApp", name, in); err != nil {
+	if err := fiql.CheckName("vApp", name, in); err != nil {
 		return Ref{}, err
 	}
 	var found types.QueryResultRecordsType
-	filter := allOf(is("name", name), is("vdc", vdc.ID))
+	filter := fiql.AllOf(fiql.Is("name", name), fiql.Is("vdc", vdc.ID))
 	if err := v.client.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
 		return Ref{}, fmt.Errorf("looking up vApp %s: %w", name, err)
 	}

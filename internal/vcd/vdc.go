@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -59,15 +60,15 @@ func (v *VDCs) ForgetVDC(vdc Ref) {
 
 func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 	in := "organization " + v.client.org
-	if err := checkName("VDC", nameOrURN, in); err != nil {
+	if err := fiql.CheckName("VDC", nameOrURN, in); err != nil {
 		return VDC{}, err
 	}
-	by := is("name", nameOrURN)
+	by := fiql.Is("name", nameOrURN)
 	if urn.Is(nameOrURN) {
-		by = is("id", nameOrURN)
+		by = fiql.Is("id", nameOrURN)
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", allOf(is("orgName", v.client.org), by), 1, "", &found); err != nil {
+	if err := v.client.queryPage(ctx, "orgVdc", fiql.AllOf(fiql.Is("orgName", v.client.org), by), 1, "", &found); err != nil {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
@@ -94,7 +95,7 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 
 // ListVDCs returns the VDCs of the session's organization without their storage profiles, sorted by name.
 func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.org)), "name",
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", fiql.AllOf(fiql.Is("orgName", v.client.org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord
@@ -116,7 +117,7 @@ func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
 
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
 	var found types.QueryResultRecordsType
-	filter := allOf(is("vdc", vdc.ID))
+	filter := fiql.AllOf(fiql.Is("vdc", vdc.ID))
 	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
 		return nil, fmt.Errorf("listing storage profiles of VDC %s: %w", vdc.Name, err)
 	}
@@ -172,7 +173,7 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 
 // List returns the VDCs of the organization that the user is shown, sorted by name.
 func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(is("orgName", v.client.org)), "name",
+	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", fiql.AllOf(fiql.Is("orgName", v.client.org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord

@@ -81,10 +81,10 @@ func (s *site) offeredSince(since apiVersion) (string, error) {
 	defer s.mu.Unlock()
 	usable := slices.DeleteFunc(slices.Clone(s.offered), func(v apiVersion) bool { return v.compare(since) < 0 })
 	if len(usable) == 0 {
-		return "", &LookupError{
+		return "", &failure.LookupError{
 			Kind:   "API version",
 			Name:   since.String(),
-			Err:    ErrInvalid,
+			Err:    failure.ErrInvalid,
 			Reason: "or a later one is not offered by this VCD",
 		}
 	}
@@ -137,10 +137,10 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 		}
 	}
 	if len(usable) == 0 {
-		return nil, &LookupError{
+		return nil, &failure.LookupError{
 			Kind:   "API version",
 			Name:   oldestAPI.String() + " to " + newestAPI.String(),
-			Err:    ErrInvalid,
+			Err:    failure.ErrInvalid,
 			Reason: "is not offered by this VCD, which speaks: " + strings.Join(names, ", "),
 		}
 	}
