@@ -212,7 +212,7 @@ func (a *authenticator) login(ctx context.Context, version string) (token, error
 	defer a.mu.Unlock()
 	a.current = t
 	a.loggingIn = false
-	a.site.metrics.login(err)
+	a.site.metrics.Login(err)
 	switch {
 	case err == nil:
 		a.worked = true

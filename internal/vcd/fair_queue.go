@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
 const (
@@ -127,9 +128,9 @@ func (q *fairQueue) enqueue(u *unit) (w *waiter, by string, err error) {
 		q.grant(u)
 		return nil, "", nil
 	}
-	by = heldByInFlight
+	by = metrics.HeldByInFlight
 	if q.inFlight < q.limit {
-		by = heldByRateLimit
+		by = metrics.HeldByRateLimit
 	}
 	own := q.of(u.caller)
 	if !u.admitted.Load() && len(own.waiting) >= q.share(u.caller) {

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -47,13 +48,13 @@ const forgetVApp = 30 * time.Minute
 type Inventory struct {
 	client  *client
 	clock   Clock
-	metrics siteMetrics
+	metrics metrics.Site
 
 	mu   sync.Mutex
 	vdcs map[string]*inventory // by URN of the VDC
 }
 
-func newInventory(c *client, clock Clock, m siteMetrics) *Inventory {
+func newInventory(c *client, clock Clock, m metrics.Site) *Inventory {
 	return &Inventory{
 		client:  c,
 		clock:   clock,
@@ -194,7 +195,7 @@ func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) s
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}
-	i.metrics.inventoryQueried(shot.err)
+	i.metrics.InventoryQueried(shot.err)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.shot = shot

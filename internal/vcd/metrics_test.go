@@ -3,7 +3,6 @@
 package vcd
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -87,17 +86,6 @@ func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
 	`)
 	g.Expect(value(g, registry, "capvcd_vcd_call_duration_seconds", nil)).To(BeEquivalentTo(8))
 	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "vcd"})).To(BeEquivalentTo(1))
-}
-
-func TestEveryKindOfErrorHasAStatus(t *testing.T) {
-	g := NewWithT(t)
-
-	for _, kind := range callStatuses {
-		g.Expect(callStatus(fmt.Errorf("calling: %w", kind.kind))).To(Equal(kind.name))
-	}
-
-	g.Expect(callStatus(nil)).To(Equal("ok"))
-	g.Expect(callStatus(context.DeadlineExceeded)).To(Equal("other"))
 }
 
 func TestSessionsAndLoginsAreCounted(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
 // PoolOptions say how a Pool behaves; the zero value is usable.
@@ -77,7 +79,7 @@ func (p *Pool) Clock() Clock { return p.opts.Clock }
 // A Pool holds the sessions of a process: one for all users of the same site, organization and credentials.
 type Pool struct {
 	opts    PoolOptions
-	metrics *metrics
+	metrics *metrics.Set
 	forget  func() // takes the pool out of the gauges
 	wireLog atomic.Pointer[func(Exchange)]
 
@@ -90,11 +92,11 @@ type Pool struct {
 func NewPool(opts PoolOptions) *Pool {
 	p := &Pool{
 		opts:     opts.withDefaults(),
-		metrics:  newMetrics(opts.Metrics),
+		metrics:  metrics.New(opts.Metrics),
 		sites:    map[string]*site{},
 		sessions: map[sessionKey]*Session{},
 	}
-	p.forget = register(opts.Metrics, newGauges()).add(p.measure)
+	p.forget = metrics.Register(opts.Metrics, metrics.NewGauges()).Add(p.measure)
 	return p
 }
 
@@ -255,40 +257,40 @@ func (p *Pool) Close(ctx context.Context) error {
 }
 
 // measure adds what the pool holds to what was found, by site.
-func (p *Pool) measure(found map[string]*siteState) {
+func (p *Pool) measure(found map[string]*metrics.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, where := range p.sites {
-		s, ok := found[where.metrics.site]
+		s, ok := found[where.metrics.Label]
 		if !ok {
-			s = &siteState{}
-			found[where.metrics.site] = s
+			s = &metrics.State{}
+			found[where.metrics.Label] = s
 		}
 		inFlight, down := where.breaker.load()
-		s.inFlight += inFlight
+		s.InFlight += inFlight
 		if down {
-			s.down++
+			s.Down++
 		}
 	}
 	now := p.opts.Clock.Now()
 	for _, session := range p.sessions {
-		if s, ok := found[session.transport.site.metrics.site]; ok {
+		if s, ok := found[session.transport.site.metrics.Label]; ok {
 			session.measure(s, now)
 		}
 	}
 }
 
-func (s *Session) measure(state *siteState, now time.Time) {
+func (s *Session) measure(state *metrics.State, now time.Time) {
 	loggedIn, refused := s.auth.state(now)
 	if loggedIn {
-		state.sessions++
+		state.Sessions++
 	}
 	if refused {
-		state.refused++
+		state.Refused++
 	}
-	state.tasks += s.Tasks.running()
+	state.Tasks += s.Tasks.running()
 	if age, ok := s.Inventory.age(now); ok {
-		state.inventoried = true
-		state.inventoryAge = max(state.inventoryAge, age)
+		state.Inventoried = true
+		state.InventoryAge = max(state.InventoryAge, age)
 	}
 }

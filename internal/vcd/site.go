@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
 // siteOptions say how sites are called.
@@ -37,7 +38,7 @@ type site struct {
 	base    string // https://host[:port]
 	breaker *breaker
 	clock   Clock
-	metrics siteMetrics
+	metrics metrics.Site
 	later   []laterCalls
 
 	mu      sync.Mutex
@@ -48,16 +49,16 @@ type site struct {
 	paused  time.Time            // VCD asked for no calls before
 }
 
-func newSite(base string, opts siteOptions, m *metrics) *site {
+func newSite(base string, opts siteOptions, m *metrics.Set) *site {
 	s := &site{
 		base:    base,
 		clock:   opts.Clock,
-		metrics: m.of(base),
+		metrics: m.Of(base),
 		breaker: newBreaker(base, opts),
 		refused: map[string]time.Time{},
 		later:   opts.Later,
 	}
-	s.breaker.onOutage = s.metrics.outage
+	s.breaker.onOutage = s.metrics.Outage
 	return s
 }
 

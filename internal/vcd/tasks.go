@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
 const (
@@ -31,7 +33,7 @@ type Tasks struct {
 	client  *client
 	clock   Clock
 	every   time.Duration // between two polls
-	metrics siteMetrics
+	metrics metrics.Site
 
 	mu       sync.Mutex
 	followed map[string]*followedTask // by key
@@ -41,7 +43,7 @@ type Tasks struct {
 	usual    durations
 }
 
-func newTasks(c *client, clock Clock, every time.Duration, m siteMetrics) *Tasks {
+func newTasks(c *client, clock Clock, every time.Duration, m metrics.Site) *Tasks {
 	return &Tasks{
 		client:   c,
 		clock:    clock,
@@ -157,7 +159,7 @@ func (ts *Tasks) countEnded(t Task) {
 			return
 		}
 	}
-	ts.metrics.taskEnded(t.Operation, taskResult(t.State), t.Started, t.Ended)
+	ts.metrics.TaskEnded(t.Operation, taskResult(t.State), t.Started, t.Ended)
 }
 
 // wakeLocked wakes the follower of a task that ended. It is called with the lock held and must not wait.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
 // jsonType is the media type of the JSON API.
@@ -140,7 +141,7 @@ func (t *transport) send(req *http.Request) (answer, error) {
 	if err == nil {
 		err = t.failure(op, got)
 	}
-	t.site.metrics.call(op, took, err)
+	t.site.metrics.Call(op, took, err)
 	return got, err
 }
 
@@ -150,12 +151,12 @@ func (t *transport) enter(ctx context.Context) (leave func(error), err error) {
 	leave, by, err := t.site.breaker.enter(ctx)
 	switch {
 	case errors.Is(err, failure.ErrLater):
-		t.site.metrics.held(by)
+		t.site.metrics.Held(by)
 	case by != "":
-		t.site.metrics.waits(by, t.site.clock.Now().Sub(asked))
+		t.site.metrics.Waits(by, t.site.clock.Now().Sub(asked))
 	}
 	if errors.Is(err, failure.ErrUnavailable) {
-		t.site.metrics.held(heldByOutage)
+		t.site.metrics.Held(metrics.HeldByOutage)
 	}
 	return leave, err
 }
@@ -163,11 +164,11 @@ func (t *transport) enter(ctx context.Context) (leave func(error), err error) {
 // admit refuses calls that VCD asked not to make, or would not answer.
 func (t *transport) admit() error {
 	if err := t.site.breaker.open(); err != nil {
-		t.site.metrics.held(heldByOutage)
+		t.site.metrics.Held(metrics.HeldByOutage)
 		return err
 	}
 	if left := t.site.remainingPause(); left > 0 {
-		t.site.metrics.held(heldByVCD)
+		t.site.metrics.Held(metrics.HeldByVCD)
 		return failure.Paused(left)
 	}
 	return nil
@@ -207,7 +208,7 @@ func (t *transport) failure(op string, got answer) error {
 	}
 	e := failure.NewStatusError(op, got.status, got.header, got.body, t.site.clock.Now())
 	if errors.Is(e, failure.ErrThrottled) {
-		t.site.metrics.held(heldByVCD)
+		t.site.metrics.Held(metrics.HeldByVCD)
 		t.site.pause(cmp.Or(failure.RetryAfter(e), unnamedPause))
 	}
 	return e

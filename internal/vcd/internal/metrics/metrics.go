@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+// Package metrics counts calls, logins, tasks and inventories by site. It bounds how many values labels have. It does not
+// know what it counts: callers name operations and results.
+package metrics
 
 import (
 	"context"
@@ -24,17 +26,17 @@ const (
 
 // Who holds back a call, as metrics name them.
 const (
-	heldByRateLimit = "rate_limit" // ours, per site
-	heldByInFlight  = "in_flight"  // our limit of calls at the same time
-	heldByVCD       = "vcd"        // VCD asked for fewer calls
-	heldByOutage    = "outage"     // the site is silent
+	HeldByRateLimit = "rate_limit" // ours, per site
+	HeldByInFlight  = "in_flight"  // our limit of calls at the same time
+	HeldByVCD       = "vcd"        // VCD asked for fewer calls
+	HeldByOutage    = "outage"     // the site is silent
 )
 
 // shortestWait is what counts as waiting.
 const shortestWait = time.Millisecond
 
-// Metrics are shared by all pools of a registry.
-type metrics struct {
+// A Set holds the metrics that all pools of a registry share.
+type Set struct {
 	calls       *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
 	siteSeconds *prometheus.CounterVec
@@ -49,18 +51,18 @@ type metrics struct {
 	sites, operations, taskOperations *labels
 }
 
-// newMetrics registers the metrics of a pool. A registry that has them already keeps its own: they are shared.
-func newMetrics(registerer prometheus.Registerer) *metrics {
+// New registers the metrics of a pool. A registry that has them already keeps its own: they are shared.
+func New(registerer prometheus.Registerer) *Set {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return register(registerer, prometheus.NewCounterVec(
+		return Register(registerer, prometheus.NewCounterVec(
 			prometheus.CounterOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help}, labels))
 	}
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		return register(registerer, prometheus.NewHistogramVec(
+		return Register(registerer, prometheus.NewHistogramVec(
 			prometheus.HistogramOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help, Buckets: buckets},
 			labels))
 	}
-	return &metrics{
+	return &Set{
 		calls: counter("calls_total", "Calls to VCD that were made.", "site", "operation", "status"),
 		seconds: histogram("call_duration_seconds", "Time until VCD answered a call in full.",
 			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "operation", "status"),
@@ -83,7 +85,8 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 }
 
-func register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
+// Register registers a collector. A registry that has it already keeps its own, which is returned.
+func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
 	if registerer == nil {
 		return c
 	}
@@ -117,41 +120,45 @@ func (l *labels) value(v string) string {
 	return v
 }
 
-// Site metrics are those of one site.
-type siteMetrics struct {
-	metrics *metrics
-	site    string // the value of the label
+// A Site counts what concerns one site.
+type Site struct {
+	metrics *Set
+	Label   string // the value of the label
 }
 
-// of returns the metrics of the site at https://host[:port].
-func (m *metrics) of(base string) siteMetrics {
-	return siteMetrics{
+// Of returns the metrics of the site at https://host[:port].
+func (m *Set) Of(base string) Site {
+	return Site{
 		metrics: m,
-		site:    m.sites.value(strings.TrimPrefix(base, "https://")),
+		Label:   m.sites.value(strings.TrimPrefix(base, "https://")),
 	}
 }
 
-func (m siteMetrics) call(operation string, took time.Duration, err error) {
+// Call counts a call that was made, by how it ended.
+func (m Site) Call(operation string, took time.Duration, err error) {
 	operation = m.metrics.operations.value(operation)
 	status := callStatus(err)
-	m.metrics.calls.WithLabelValues(m.site, operation, status).Inc()
+	m.metrics.calls.WithLabelValues(m.Label, operation, status).Inc()
 	m.metrics.seconds.WithLabelValues(operation, status).Observe(took.Seconds())
-	m.metrics.siteSeconds.WithLabelValues(m.site).Add(took.Seconds())
+	m.metrics.siteSeconds.WithLabelValues(m.Label).Add(took.Seconds())
 }
 
-func (m siteMetrics) held(by string) { m.metrics.throttled.WithLabelValues(m.site, by).Inc() }
+// Held counts a call that was delayed or rejected before it was made.
+func (m Site) Held(by string) { m.metrics.throttled.WithLabelValues(m.Label, by).Inc() }
 
-// waits counts the time that a call waited, if it did.
-func (m siteMetrics) waits(by string, d time.Duration) {
+// Waits counts the time that a call waited, if it did.
+func (m Site) Waits(by string, d time.Duration) {
 	if d >= shortestWait {
-		m.held(by)
-		m.metrics.waited.WithLabelValues(m.site, by).Add(d.Seconds())
+		m.Held(by)
+		m.metrics.waited.WithLabelValues(m.Label, by).Add(d.Seconds())
 	}
 }
 
-func (m siteMetrics) outage() { m.metrics.outages.WithLabelValues(m.site).Inc() }
+// Outage counts that the site stopped answering.
+func (m Site) Outage() { m.metrics.outages.WithLabelValues(m.Label).Inc() }
 
-func (m siteMetrics) login(err error) {
+// Login counts a login, by how it ended.
+func (m Site) Login(err error) {
 	result := "success"
 	switch {
 	case errors.Is(err, failure.ErrUnauthorized):
@@ -159,24 +166,25 @@ func (m siteMetrics) login(err error) {
 	case err != nil:
 		result = "failure"
 	}
-	m.metrics.logins.WithLabelValues(m.site, result).Inc()
+	m.metrics.logins.WithLabelValues(m.Label, result).Inc()
 }
 
-// taskEnded counts a task that is no longer running, with the times of its start and end if they are known.
-func (m siteMetrics) taskEnded(operation, result string, started, ended time.Time) {
+// TaskEnded counts a task that is no longer running, with the times of its start and end if they are known.
+func (m Site) TaskEnded(operation, result string, started, ended time.Time) {
 	operation = m.metrics.taskOperations.value(operation)
-	m.metrics.tasks.WithLabelValues(m.site, operation, result).Inc()
+	m.metrics.tasks.WithLabelValues(m.Label, operation, result).Inc()
 	if !started.IsZero() && !ended.Before(started) { // both may be the same millisecond
 		m.metrics.taskSeconds.WithLabelValues(operation, result).Observe(ended.Sub(started).Seconds())
 	}
 }
 
-func (m siteMetrics) inventoryQueried(err error) {
+// InventoryQueried counts a query for all VMs of a VDC.
+func (m Site) InventoryQueried(err error) {
 	result := "success"
 	if err != nil {
 		result = "failure"
 	}
-	m.metrics.inventories.WithLabelValues(m.site, result).Inc()
+	m.metrics.inventories.WithLabelValues(m.Label, result).Inc()
 }
 
 // callStatuses are what a call can end in.

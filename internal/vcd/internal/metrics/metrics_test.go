@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package metrics
 
 import (
-	. "github.com/onsi/gomega"
-
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 func TestThereAreBoundedlyManySeries(t *testing.T) {
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
-	m := newMetrics(registry)
+	m := New(registry)
 
 	for i := range 1000 {
-		site := m.of(fmt.Sprintf("https://vcd-%d.example.com", i))
-		site.call("GET /a", time.Second, nil)
-		site.login(nil)
-		site.outage()
-		site.waits(heldByInFlight, time.Second)
-		site.inventoryQueried(nil)
-		m.of("https://vcd-0.example.com").call(fmt.Sprintf("GET /%d", i), time.Second, nil)
-		m.of("https://vcd-0.example.com").taskEnded(fmt.Sprint("op", i), "failure", time.Time{}, time.Time{})
+		site := m.Of(fmt.Sprintf("https://vcd-%d.example.com", i))
+		site.Call("GET /a", time.Second, nil)
+		site.Login(nil)
+		site.Outage()
+		site.Waits(HeldByInFlight, time.Second)
+		site.InventoryQueried(nil)
+		m.Of("https://vcd-0.example.com").Call(fmt.Sprintf("GET /%d", i), time.Second, nil)
+		m.Of("https://vcd-0.example.com").TaskEnded(fmt.Sprint("op", i), "failure", time.Time{}, time.Time{})
 	}
 
 	families, err := registry.Gather()
@@ -52,6 +53,16 @@ func TestThereAreBoundedlyManySeries(t *testing.T) {
 			g.Expect(len(of)).To(BeNumerically("<=", limit+1), "%s of %s", name, family.GetName())
 		}
 	}
-	g.Expect(value(g, registry, "capvcd_vcd_logins_total",
-		map[string]string{"site": "other"})).To(BeEquivalentTo(1000 - maxSites))
+	g.Expect(testutil.ToFloat64(m.logins.WithLabelValues(otherLabel, "success"))).To(BeEquivalentTo(1000 - maxSites))
+}
+
+func TestEveryKindOfErrorHasAStatus(t *testing.T) {
+	g := NewWithT(t)
+
+	for _, kind := range callStatuses {
+		g.Expect(callStatus(fmt.Errorf("calling: %w", kind.kind))).To(Equal(kind.name))
+	}
+
+	g.Expect(callStatus(nil)).To(Equal("ok"))
+	g.Expect(callStatus(context.DeadlineExceeded)).To(Equal("other"))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package metrics
 
 import (
 	"sync"
@@ -10,7 +10,7 @@ import (
 )
 
 // A source adds what it holds to what was found, by site.
-type source func(found map[string]*siteState)
+type source func(found map[string]*State)
 
 // Gauges are computed from the pools of a registry when they are collected.
 type gauges struct {
@@ -20,7 +20,7 @@ type gauges struct {
 	sources map[*source]bool
 }
 
-func newGauges() *gauges {
+func NewGauges() *gauges {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName("capvcd", "vcd", name), help, []string{"site"}, nil)
 	}
@@ -36,8 +36,8 @@ func newGauges() *gauges {
 	}
 }
 
-// add includes a source in the gauges, until remove is called.
-func (g *gauges) add(measure source) (remove func()) {
+// Add includes a source in the gauges, until remove is called.
+func (g *gauges) Add(measure source) (remove func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sources[&measure] = true
@@ -57,7 +57,7 @@ func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
-	found := map[string]*siteState{}
+	found := map[string]*State{}
 	g.mu.Lock()
 	for measure := range g.sources {
 		(*measure)(found)
@@ -67,21 +67,21 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		set := func(d *prometheus.Desc, value float64) {
 			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, site)
 		}
-		set(g.up, 1-float64(min(1, s.down)))
-		set(g.inFlight, float64(s.inFlight))
-		set(g.sessions, float64(s.sessions))
-		set(g.refused, float64(s.refused))
-		set(g.tasks, float64(s.tasks))
-		if s.inventoried {
-			set(g.inventoryAge, s.inventoryAge.Seconds())
+		set(g.up, 1-float64(min(1, s.Down)))
+		set(g.inFlight, float64(s.InFlight))
+		set(g.sessions, float64(s.Sessions))
+		set(g.refused, float64(s.Refused))
+		set(g.tasks, float64(s.Tasks))
+		if s.Inventoried {
+			set(g.inventoryAge, s.InventoryAge.Seconds())
 		}
 	}
 }
 
-// A siteState is what there is of a site, or of those that share a label.
-type siteState struct {
-	down, inFlight, sessions, refused, tasks int
+// A State is what there is of a site, or of those that share a label.
+type State struct {
+	Down, InFlight, Sessions, Refused, Tasks int
 
-	inventoried  bool
-	inventoryAge time.Duration
+	Inventoried  bool
+	InventoryAge time.Duration
 }
