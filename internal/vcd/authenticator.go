@@ -14,14 +14,15 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // An authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more
 // when VCD refuses the token, and agrees on another API version when VCD, or one of its cells, refuses the version.
 // Calls that are refused for these reasons had no effect, so they are repeated.
 type authenticator struct {
-	transport *transport
-	site      *site
+	transport *transport.Transport
+	site      *transport.Site
 	account   account
 	flight    singleflight.Group
 
@@ -38,17 +39,21 @@ type authenticator struct {
 	denied    denials
 }
 
-func newAuthenticator(t *transport, as account) *authenticator {
+func newAuthenticator(t *transport.Transport, as account) *authenticator {
 	return &authenticator{
 		transport: t,
-		site:      t.site,
+		site:      t.Site,
 		account:   as,
-		used:      t.site.clock.Now(),
+		used:      t.Site.Clock.Now(),
 		refused:   map[string]refusal{},
 	}
 }
 
 const (
+	// loginTimeout bounds a login, with the agreement on an API version.
+	loginTimeout = 15 * time.Second
+	// maxAgreements is how many versions are given up for one call: cells of two releases offer different ones.
+	maxAgreements = 4
 	// renewalDelay is how long a session is used after a forbidden write: retries are later, and a person acts
 	// meanwhile.
 	renewalDelay = 10 * time.Second
@@ -70,7 +75,7 @@ func (a *authenticator) renewLater(method string, status int, t token) {
 	if status != http.StatusForbidden || method == http.MethodGet {
 		return
 	}
-	now := a.site.clock.Now()
+	now := a.site.Clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := &a.denied
@@ -114,7 +119,7 @@ func (a *authenticator) setVersion(version string, accepted bool) {
 func (a *authenticator) touch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.used = a.site.clock.Now()
+	a.used = a.site.Clock.Now()
 }
 
 func (a *authenticator) usedBefore(t time.Time) bool {
@@ -125,7 +130,7 @@ func (a *authenticator) usedBefore(t time.Time) bool {
 
 // token returns a token that should work, logging in when there is none or when it is about to expire.
 func (a *authenticator) token(ctx context.Context) (token, error) {
-	now := a.site.clock.Now()
+	now := a.site.Clock.Now()
 	if account := a.account.ServiceAccount; account != nil {
 		account.flush(ctx, now) // the token of the last login works meanwhile
 	}
@@ -154,7 +159,7 @@ func (a *authenticator) renew(ctx context.Context, old token) (token, error) {
 		if err != nil || current.value != "" {
 			return current, err
 		}
-		ctx, cancel := a.site.deadline(shared(context.WithoutCancel(ctx)), a.loginTimeout())
+		ctx, cancel := a.site.Deadline(transport.Shared(context.WithoutCancel(ctx)), a.loginTimeout())
 		defer cancel()
 		return a.login(ctx, version)
 	})
@@ -170,9 +175,9 @@ func (a *authenticator) renew(ctx context.Context, old token) (token, error) {
 // loginTimeout bounds a login. The answer to a service account's is waited for longer: it contains the next token.
 func (a *authenticator) loginTimeout() time.Duration {
 	if a.account.ServiceAccount != nil {
-		return a.transport.timeout
+		return a.transport.Timeout
 	}
-	return min(loginTimeout, a.transport.timeout)
+	return min(loginTimeout, a.transport.Timeout)
 }
 
 // retrying returns the last failure while another login is in flight.
@@ -188,7 +193,7 @@ func (a *authenticator) retrying() error {
 // beginLogin returns the token or the refusal that another login has brought meanwhile; else it marks a login as begun
 // and returns the version of the credentials.
 func (a *authenticator) beginLogin(old token) (token, string, error) {
-	now := a.site.clock.Now()
+	now := a.site.Clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current.value != old.value && !a.current.stale(now) {
@@ -212,7 +217,7 @@ func (a *authenticator) login(ctx context.Context, version string) (token, error
 	defer a.mu.Unlock()
 	a.current = t
 	a.loggingIn = false
-	a.site.metrics.Login(err)
+	a.site.Metrics.Login(err)
 	switch {
 	case err == nil:
 		a.worked = true
@@ -224,7 +229,7 @@ func (a *authenticator) login(ctx context.Context, version string) (token, error
 		a.outage = backoff{}
 		a.refuse(version, err)
 	default:
-		a.outage.fail(err, a.site.clock.Now())
+		a.outage.fail(err, a.site.Clock.Now())
 	}
 	return token{}, err
 }
@@ -239,7 +244,7 @@ func (a *authenticator) close(ctx context.Context) error {
 	t := a.current
 	a.current = token{}
 	a.mu.Unlock()
-	defer a.transport.close()
+	defer a.transport.Close()
 	if t.value == "" {
 		return unwritten
 	}
@@ -250,56 +255,56 @@ func (a *authenticator) close(ctx context.Context) error {
 }
 
 // send makes a call with the credentials.
-func (a *authenticator) send(ctx context.Context, what request) (answer, error) {
+func (a *authenticator) send(ctx context.Context, what transport.Request) (transport.Answer, error) {
 	if !isUnattended(ctx) {
 		a.touch()
 	}
 	t, err := a.token(ctx)
 	if err != nil {
-		return answer{}, err
+		return transport.Answer{}, err
 	}
 	for logins, agreements := 1, maxAgreements; ; {
-		version, err := a.versionFor(ctx, what.path)
+		version, err := a.versionFor(ctx, what.Path)
 		if err != nil {
-			return answer{}, err
+			return transport.Answer{}, err
 		}
 		got, err := a.try(ctx, what, t, version)
 		switch {
-		case got.status == http.StatusUnauthorized:
+		case got.Status == http.StatusUnauthorized:
 			if t, err = a.replace(ctx, t, logins); err != nil {
-				return answer{}, err
+				return transport.Answer{}, err
 			}
 			logins--
-		case got.status == http.StatusNotAcceptable && agreements > 0:
+		case got.Status == http.StatusNotAcceptable && agreements > 0:
 			agreements--
-			a.site.refuseVersion(version)
+			a.site.RefuseVersion(version)
 		default:
-			a.answered(got.status)
-			a.renewLater(what.method, got.status, t)
+			a.answered(got.Status)
+			a.renewLater(what.Method, got.Status, t)
 			return got, err
 		}
 	}
 }
 
 // try makes one attempt at a call.
-func (a *authenticator) try(ctx context.Context, what request, t token, version string) (answer, error) {
-	req, err := a.site.newRequest(ctx, what.method, what.path, what.accept(version), what.body)
+func (a *authenticator) try(ctx context.Context, what transport.Request, t token, version string) (transport.Answer, error) {
+	req, err := a.site.NewRequest(ctx, what.Method, what.Path, what.Accept(version), what.Body)
 	if err != nil {
-		return answer{}, err
+		return transport.Answer{}, err
 	}
-	req.URL.RawQuery = what.query
-	maps.Copy(req.Header, what.header)
+	req.URL.RawQuery = what.Query
+	maps.Copy(req.Header, what.Header)
 	authorize(req.Header, t)
-	return a.transport.send(req)
+	return a.transport.Send(req)
 }
 
 // versionFor returns the API version to ask for in a call.
 func (a *authenticator) versionFor(ctx context.Context, path string) (string, error) {
-	agreed, err := a.transport.negotiate(ctx)
+	agreed, err := a.transport.Negotiate(ctx)
 	if err != nil {
 		return "", err
 	}
-	return a.site.versionFor(path, agreed)
+	return a.site.VersionFor(path, agreed)
 }
 
 // replace returns a token instead of one that VCD does not know, if the call has a login left.
@@ -313,12 +318,12 @@ func (a *authenticator) replace(ctx context.Context, t token, logins int) (token
 // forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
 // are not refused. Cells that restart one after the other do so.
 func (a *authenticator) forgotten(t token) error {
-	err := failure.Unavailable(a.site.base + " forgets sessions that it has just begun")
+	err := failure.Unavailable(a.site.Base + " forgets sessions that it has just begun")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current.value == t.value {
 		a.current = token{}
-		a.lost.fail(err, a.site.clock.Now())
+		a.lost.fail(err, a.site.Clock.Now())
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // A cache keeps what look-ups found for a while. Failures are not kept: a correction must take effect at once.
@@ -79,7 +81,7 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 		}
 	}
 	result := c.flight.DoChan(key, func() (any, error) {
-		found, err := find(shared(context.WithoutCancel(ctx)))
+		found, err := find(transport.Shared(context.WithoutCancel(ctx)))
 		if err == nil {
 			c.put(key, found)
 		}
@@ -89,8 +91,8 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 	case r := <-result:
 		found, _ := r.Val.(T)
 		return found, r.Err
-	case <-c.clock.After(maxWait):
-		return none, errSlow
+	case <-c.clock.After(transport.MaxWait):
+		return none, transport.ErrSlow
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}

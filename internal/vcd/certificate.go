@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 const certificatesPath = "/cloudapi/1.0.0/ssl/certificateLibrary"
@@ -29,10 +30,10 @@ type CertificateSpec struct {
 }
 
 // String keeps the key out of everything that prints a value.
-func (CertificateSpec) String() string { return redacted }
+func (CertificateSpec) String() string { return transport.Redacted }
 
 // GoString keeps the key out of everything that prints a value in detail.
-func (CertificateSpec) GoString() string { return redacted }
+func (CertificateSpec) GoString() string { return transport.Redacted }
 
 type wireCertificate struct {
 	ID          string `json:"id"`
@@ -69,7 +70,7 @@ func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec)
 	})
 	var made wireCertificate
 	if err == nil {
-		err = decodeJSON(got.body, &made)
+		err = decodeJSON(got.Body, &made)
 	}
 	return made.certificate(), failure.Wrap(err, "importing certificate", spec.Alias)
 }

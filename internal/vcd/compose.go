@@ -182,7 +182,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		return VApp{}, Task{}, fmt.Errorf("composing vApp %s: %w", spec.Name, err)
 	}
 	var doc types.VApp
-	if err := decodeXML(got.body, &doc); err != nil {
+	if err := decodeXML(got.Body, &doc); err != nil {
 		return VApp{}, Task{}, err
 	}
 	created := vAppFrom(&doc)

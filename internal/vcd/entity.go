@@ -16,6 +16,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -63,9 +64,9 @@ func (e *Entities) exchange(ctx context.Context, what call) (Entity, error) {
 	return entityFrom(got)
 }
 
-func entityFrom(got answer) (Entity, error) {
+func entityFrom(got transport.Answer) (Entity, error) {
 	var raw object
-	if err := decodeJSON(got.body, &raw); err != nil {
+	if err := decodeJSON(got.Body, &raw); err != nil {
 		return Entity{}, err
 	}
 	var org wireRef
@@ -76,7 +77,7 @@ func entityFrom(got answer) (Entity, error) {
 		ExternalID: raw.textOf("externalId"),
 		State:      raw.textOf("state"),
 		Org:        Ref(org),
-		ETag:       got.header.Get("ETag"),
+		ETag:       got.Header.Get("ETag"),
 		Content:    raw["entity"],
 		raw:        raw,
 	}, nil
@@ -228,7 +229,7 @@ func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err 
 		Message string `json:"message"`
 	}
 	if err == nil {
-		err = decodeJSON(got.body, &resolved)
+		err = decodeJSON(got.Body, &resolved)
 	}
 	if err == nil && resolved.State != EntityResolved {
 		problem = cmp.Or(resolved.Message, "its state is "+resolved.State)

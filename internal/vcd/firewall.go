@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // A FirewallRule is a rule of a gateway's firewall that VCD itself did not create.
@@ -44,7 +45,7 @@ type wireRule struct {
 }
 
 // singleRuleAPI is the version of the API that brought creating one rule without the others, and the path for it.
-var singleRuleAPI = apiVersion{Major: 38, Minor: 1}
+var singleRuleAPI = transport.Version{Major: 38, Minor: 1}
 
 // secondFirewallPath begins the second version of the firewall's API: of the first, rules cannot name ports without a
 // profile for each.

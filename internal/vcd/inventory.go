@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -98,8 +99,8 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	select {
 	case inv.querying <- struct{}{}:
 		defer func() { <-inv.querying }()
-	case <-i.clock.After(maxWait):
-		return nil, errSlow
+	case <-i.clock.After(transport.MaxWait):
+		return nil, transport.ErrSlow
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -191,7 +192,7 @@ func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 
 func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
 	shot, names := inv.begin(i.clock.Now())
-	shot.err = i.fillSnapshot(shared(ctx), vdc, names, shot.rows)
+	shot.err = i.fillSnapshot(transport.Shared(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}

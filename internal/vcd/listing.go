@@ -167,14 +167,14 @@ func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error
 			var found struct {
 				Values []T `json:"values"`
 			}
-			if err := decodeJSON(got.body, &found); err != nil {
+			if err := decodeJSON(got.Body, &found); err != nil {
 				return nil, false, err
 			}
 			if !unseen(seen, found.Values, T.Key) {
 				return nil, false, nil
 			}
 			items = append(items, found.Values...)
-			if cursor = cursorIn(got.header); cursor == "" {
+			if cursor = cursorIn(got.Header); cursor == "" {
 				return items, true, nil
 			}
 		}

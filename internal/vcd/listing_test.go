@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 const testGateway = "urn:vcloud:gateway:55555555-5555-4555-8555-555555555555"
@@ -26,7 +28,7 @@ func TestOperationsNameNoObjects(t *testing.T) {
 	} {
 		u, err := url.Parse("https://vcd" + path)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(operation(http.MethodGet, u)).To(Equal(want))
+		g.Expect(transport.Operation(http.MethodGet, u)).To(Equal(want))
 	}
 }
 
@@ -151,9 +153,9 @@ func TestATaskThatWasDoneAtOnce(t *testing.T) {
 
 func TestFeaturesByVersion(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(featuresOf(apiVersion{36, 3})).To(Equal(Features{}))
-	g.Expect(featuresOf(apiVersion{37, 0})).To(Equal(Features{SharedVIP: true, IPv6VIP: true}))
-	g.Expect(featuresOf(apiVersion{37, 2})).To(HaveField("AllocateByValue", true))
+	g.Expect(featuresOf(transport.Version{Major: 36, Minor: 3})).To(Equal(Features{}))
+	g.Expect(featuresOf(transport.Version{Major: 37, Minor: 0})).To(Equal(Features{SharedVIP: true, IPv6VIP: true}))
+	g.Expect(featuresOf(transport.Version{Major: 37, Minor: 2})).To(HaveField("AllocateByValue", true))
 }
 
 // FuzzEdgeDecoders reads any documents; what is changed of one is JSON again, and a second change changes
@@ -176,7 +178,7 @@ func FuzzEdgeDecoders(f *testing.F) {
 		} {
 			decode()
 		}
-		_, _ = entityFrom(answer{body: body})
+		_, _ = entityFrom(transport.Answer{Body: body})
 		AllocatedID(Task{Result: string(body)}, netip.Addr{})
 		changeTwice(t, body)
 	})

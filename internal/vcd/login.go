@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // Credentials are what a session logs in with: a user with a password, or an API token. The token wins.
@@ -26,13 +27,13 @@ type Credentials struct {
 }
 
 // String keeps credentials out of everything that prints a value.
-func (Credentials) String() string { return redacted }
+func (Credentials) String() string { return transport.Redacted }
 
 // GoString keeps credentials out of everything that prints a value in detail.
-func (Credentials) GoString() string { return redacted }
+func (Credentials) GoString() string { return transport.Redacted }
 
 // MarshalText keeps credentials out of everything that writes JSON, such as logs.
-func (Credentials) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (Credentials) MarshalText() ([]byte, error) { return []byte(transport.Redacted), nil }
 
 // systemOrg is the organization of the provider; it logs in elsewhere.
 const systemOrg = "system"
@@ -75,7 +76,7 @@ func (a account) identity() (org, user string) {
 func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
 
 // login asks for a token, as a service account, by API token if there is one, else by user name and password.
-func login(ctx context.Context, via *transport, as account) (token, error) {
+func login(ctx context.Context, via *transport.Transport, as account) (token, error) {
 	request := loginByPassword
 	switch {
 	case as.ServiceAccount != nil:
@@ -87,7 +88,7 @@ func login(ctx context.Context, via *transport, as account) (token, error) {
 	if err != nil {
 		return token{}, err
 	}
-	now := via.site.clock.Now()
+	now := via.Site.Clock.Now()
 	switch {
 	case !t.expires.After(now):
 		// Clocks disagree, or the token does not say. A 401 will.
@@ -100,13 +101,13 @@ func login(ctx context.Context, via *transport, as account) (token, error) {
 }
 
 // A loginRequest asks for a token in an API version.
-type loginRequest func(ctx context.Context, via *transport, as account, version string) (token, error)
+type loginRequest func(ctx context.Context, via *transport.Transport, as account, version string) (token, error)
 
 // loginAgreed asks for a token in a version that the cell that answers takes: another may have agreed on it.
-func loginAgreed(ctx context.Context, via *transport, as account, request loginRequest) (token, error) {
+func loginAgreed(ctx context.Context, via *transport.Transport, as account, request loginRequest) (token, error) {
 	org, _ := as.identity()
 	for agreements := maxAgreements; ; agreements-- {
-		version, err := via.negotiate(ctx)
+		version, err := via.Negotiate(ctx)
 		if err != nil {
 			return token{}, err
 		}
@@ -115,55 +116,55 @@ func loginAgreed(ctx context.Context, via *transport, as account, request loginR
 		case err == nil:
 			return t, nil
 		case agreements > 0 && refusesVersion(err):
-			via.site.refuseVersion(version)
+			via.Site.RefuseVersion(version)
 		default:
-			return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, via.site.base, loginFailure(err))
+			return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, via.Site.Base, loginFailure(err))
 		}
 	}
 }
 
-func loginByPassword(ctx context.Context, via *transport, as account, version string) (token, error) {
+func loginByPassword(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
 	org, user := as.identity()
 	path := "/cloudapi/1.0.0/sessions"
 	if isSystem(org) {
 		path += "/provider"
 	}
-	req, err := via.site.newRequest(ctx, http.MethodPost, path, jsonType+";version="+version, nil)
+	req, err := via.Site.NewRequest(ctx, http.MethodPost, path, transport.JSONType+";version="+version, nil)
 	if err != nil {
 		return token{}, err
 	}
 	req.SetBasicAuth(user+"@"+org, as.Credentials.Password)
-	got, err := via.send(req)
+	got, err := via.Send(req)
 	if err != nil {
 		return token{}, err
 	}
-	value := got.header.Get(tokenHeader)
+	value := got.Header.Get(tokenHeader)
 	if value == "" {
 		return token{}, failure.Unavailable("the answer to the login has no token")
 	}
 	return token{value: value, expires: jwtExpiry(value)}, nil
 }
 
-func loginByAPIToken(ctx context.Context, via *transport, as account, version string) (token, error) {
+func loginByAPIToken(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
 	t, _, err := tradeToken(ctx, via, as, version)
 	return t, err
 }
 
 // tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it
 // rotates.
-func tradeToken(ctx context.Context, via *transport, as account, version string) (_ token, next string, _ error) {
+func tradeToken(ctx context.Context, via *transport.Transport, as account, version string) (_ token, next string, _ error) {
 	org, _ := as.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
 	if isSystem(org) {
 		path = "/oauth/provider/token"
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {as.Credentials.APIToken}}
-	req, err := via.site.newRequest(ctx, http.MethodPost, path, jsonType+";version="+version, []byte(form.Encode()))
+	req, err := via.Site.NewRequest(ctx, http.MethodPost, path, transport.JSONType+";version="+version, []byte(form.Encode()))
 	if err != nil {
 		return token{}, "", err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	got, err := via.send(req)
+	got, err := via.Send(req)
 	if err != nil {
 		return token{}, "", err
 	}
@@ -172,12 +173,12 @@ func tradeToken(ctx context.Context, via *transport, as account, version string)
 		RefreshToken string `json:"refresh_token"`
 		ExpiresIn    int64  `json:"expires_in"`
 	}
-	if json.Unmarshal(got.body, &grant) != nil || grant.AccessToken == "" {
+	if json.Unmarshal(got.Body, &grant) != nil || grant.AccessToken == "" {
 		return token{}, "", failure.Unavailable("the answer to the login has no token")
 	}
 	t := token{value: grant.AccessToken}
 	if grant.ExpiresIn > 0 {
-		t.expires = via.site.clock.Now().Add(time.Duration(grant.ExpiresIn) * time.Second)
+		t.expires = via.Site.Clock.Now().Add(time.Duration(grant.ExpiresIn) * time.Second)
 	}
 	return t, grant.RefreshToken, nil
 }
@@ -202,14 +203,14 @@ func jwtExpiry(value string) time.Time {
 }
 
 // logout ends a session at VCD; other sessions pile up there.
-func logout(ctx context.Context, via *transport, t token) error {
-	version := via.site.agreedVersion()
-	req, err := via.site.newRequest(ctx, http.MethodDelete, "/api/session", request{}.accept(version), nil)
+func logout(ctx context.Context, via *transport.Transport, t token) error {
+	version := via.Site.AgreedVersion()
+	req, err := via.Site.NewRequest(ctx, http.MethodDelete, "/api/session", transport.Request{}.Accept(version), nil)
 	if err != nil {
 		return err
 	}
 	authorize(req.Header, t)
-	_, err = via.send(req)
+	_, err = via.Send(req)
 	return err
 }
 

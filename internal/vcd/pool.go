@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // PoolOptions say how a Pool behaves; the zero value is usable.
@@ -48,14 +49,14 @@ func (o PoolOptions) withDefaults() PoolOptions {
 	setDefault(&o.LookupTTL, 10*time.Minute)
 	setDefault(&o.IdleTimeout, 30*time.Minute)
 	if o.Clock == nil {
-		o.Clock = realClock{}
+		o.Clock = transport.RealClock{}
 	}
 	return o
 }
 
 // site returns what is about the calls to a site.
-func (o PoolOptions) site() siteOptions {
-	return siteOptions{
+func (o PoolOptions) site() transport.Options {
+	return transport.Options{
 		Clock:             o.Clock,
 		UserAgent:         o.UserAgent,
 		RequestsPerSecond: o.RequestsPerSecond,
@@ -84,7 +85,7 @@ type Pool struct {
 	wireLog atomic.Pointer[func(Exchange)]
 
 	mu       sync.Mutex
-	sites    map[string]*site
+	sites    map[string]*transport.Site
 	sessions map[sessionKey]*Session
 }
 
@@ -93,7 +94,7 @@ func NewPool(opts PoolOptions) *Pool {
 	p := &Pool{
 		opts:     opts.withDefaults(),
 		metrics:  metrics.New(opts.Metrics),
-		sites:    map[string]*site{},
+		sites:    map[string]*transport.Site{},
 		sessions: map[sessionKey]*Session{},
 	}
 	p.forget = metrics.Register(opts.Metrics, metrics.NewGauges()).Add(p.measure)
@@ -122,10 +123,10 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	}
 	s.auth.setVersion(config.Version, config.Accepted)
 	s.auth.touch()
-	if err := s.transport.site.breaker.open(); err != nil {
+	if err := s.transport.Site.Open(); err != nil {
 		return nil, err
 	}
-	if err := s.transport.trusted(ctx); err != nil {
+	if err := s.transport.Trusted(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := s.auth.token(ctx); err != nil {
@@ -135,7 +136,7 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 }
 
 func (p *Pool) sessionFor(config Config) (*Session, error) {
-	base, err := parseSite(config.Site)
+	base, err := transport.ParseSite(config.Site)
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +148,10 @@ func (p *Pool) sessionFor(config Config) (*Session, error) {
 	}
 	where, ok := p.sites[base]
 	if !ok {
-		where = newSite(base, p.opts.site(), p.metrics)
+		where = transport.NewSite(base, p.opts.site(), p.metrics)
 	}
-	trusted := authority{bundle: config.CABundle, insecure: config.Insecure}
-	t, err := newTransport(where, trusted, p.opts.site(), p.currentWireLog)
+	trusted := transport.Authority{Bundle: config.CABundle, Insecure: config.Insecure}
+	t, err := transport.New(where, trusted, p.opts.site(), p.currentWireLog)
 	if err != nil {
 		return nil, err
 	}
@@ -190,13 +191,13 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	deadline := p.opts.Clock.Now().Add(-p.opts.IdleTimeout)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	inUse := map[*site]bool{}
-	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *site) bool { return !inUse[s] }) }()
+	inUse := map[*transport.Site]bool{}
+	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *transport.Site) bool { return !inUse[s] }) }()
 	for key, s := range p.sessions {
 		if s.auth.usedBefore(deadline) {
 			p.drop(ctx, key)
 		} else {
-			inUse[s.transport.site] = true
+			inUse[s.transport.Site] = true
 		}
 	}
 }
@@ -205,14 +206,14 @@ func (p *Pool) evictIdle(ctx context.Context) {
 // needed any more. Sessions whose tasks are followed are kept: others have the same credentials. It does not wait for
 // VCD.
 func (p *Pool) Logout(ctx context.Context, config Config) {
-	base, err := parseSite(config.Site)
+	base, err := transport.ParseSite(config.Site)
 	if err != nil {
 		return // it has no sessions
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, s := range p.sessions {
-		if s.transport.site.base == base && s.config.Credentials == config.Credentials &&
+		if s.transport.Site.Base == base && s.config.Credentials == config.Credentials &&
 			s.config.ServiceAccount == config.ServiceAccount && s.Tasks.running() == 0 {
 			p.drop(ctx, key)
 		}
@@ -235,7 +236,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	defer p.forget()
 	p.mu.Lock()
 	sessions := p.sessions
-	p.sites = map[string]*site{}
+	p.sites = map[string]*transport.Site{}
 	p.sessions = map[sessionKey]*Session{}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
@@ -243,7 +244,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	for _, s := range sessions {
 		wg.Go(func() {
 			if err := s.close(ctx); err != nil {
-				errs <- fmt.Errorf("logging out of %s: %w", s.transport.site.base, err)
+				errs <- fmt.Errorf("logging out of %s: %w", s.transport.Site.Base, err)
 			}
 		})
 	}
@@ -261,12 +262,12 @@ func (p *Pool) measure(found map[string]*metrics.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, where := range p.sites {
-		s, ok := found[where.metrics.Label]
+		s, ok := found[where.Metrics.Label]
 		if !ok {
 			s = &metrics.State{}
-			found[where.metrics.Label] = s
+			found[where.Metrics.Label] = s
 		}
-		inFlight, down := where.breaker.load()
+		inFlight, down := where.Load()
 		s.InFlight += inFlight
 		if down {
 			s.Down++
@@ -274,7 +275,7 @@ func (p *Pool) measure(found map[string]*metrics.State) {
 	}
 	now := p.opts.Clock.Now()
 	for _, session := range p.sessions {
-		if s, ok := found[session.transport.site.metrics.Label]; ok {
+		if s, ok := found[session.transport.Site.Metrics.Label]; ok {
 			session.measure(s, now)
 		}
 	}
@@ -294,3 +295,14 @@ func (s *Session) measure(state *metrics.State, now time.Time) {
 		state.InventoryAge = max(state.InventoryAge, age)
 	}
 }
+
+// A Clock gives the time; tests have their own.
+type Clock = transport.Clock
+
+// An Exchange is one call as it may be logged: without credentials and without bodies, which carry bootstrap data.
+type Exchange = transport.Exchange
+
+// As names the caller of a unit of work, such as one reconcile. While there are more calls than a site may get, callers
+// are served in rotation. The first call of a unit fails with [ErrLater] at once if enough calls of the caller wait
+// already. Calls in other contexts are never postponed: all callers share their answers.
+func As(ctx context.Context, caller string) context.Context { return transport.As(ctx, caller) }

@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -27,7 +28,7 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 ) error {
 	got, err := c.do(ctx, call{
 		method: http.MethodGet,
-		path:   queryPath,
+		path:   transport.QueryPath,
 		query: params(
 			"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
 			"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
@@ -38,10 +39,10 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 		return failure.Unavailable("what answers has no query service of VCD: " + err.Error())
 	case err != nil:
 		return err
-	case rootOf(got.body) != "QueryResultRecords":
+	case rootOf(got.Body) != "QueryResultRecords":
 		return failure.Unavailable("the answer is no list of VCD")
 	}
-	return decodeXML(got.body, into)
+	return decodeXML(got.Body, into)
 }
 
 // queryType returns the name of a query for this session: a provider asks for the administrator's view.

@@ -47,7 +47,7 @@ func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Ta
 		if err != nil {
 			return Task{}, err
 		}
-		document = got.body
+		document = got.Body
 	}
 	body, err := reconfigured(document, change, v.diskSettings(change.NewDisks)...)
 	if err != nil {

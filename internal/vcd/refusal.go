@@ -39,7 +39,7 @@ func (r refusal) at(now time.Time) error {
 // which token was refused, and tries no token twice. The lock is held.
 func (a *authenticator) refuse(version string, err error) {
 	if _, ok := errors.AsType[*tokenError](err); ok {
-		a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(tokenCheck)}
+		a.refused[version] = refusal{err: err, until: a.site.Clock.Now().Add(tokenCheck)}
 		return
 	}
 	status, ok := errors.AsType[*failure.StatusError](err)
@@ -49,7 +49,7 @@ func (a *authenticator) refuse(version string, err error) {
 	}
 	wait := min(lastRefusal, firstRefusal<<min(a.refusals, 3))
 	a.refusals++
-	a.refused[version] = refusal{err: err, until: a.site.clock.Now().Add(wait)}
+	a.refused[version] = refusal{err: err, until: a.site.Clock.Now().Add(wait)}
 }
 
 // refusesVersion reports whether VCD, or one of its cells, does not take the API version of a call.

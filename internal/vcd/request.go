@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -34,7 +35,7 @@ func (c call) encode() (body []byte, contentType string, err error) {
 	}
 	if c.json {
 		body, err = encodeJSON(c.content)
-		return body, jsonType, err
+		return body, transport.JSONType, err
 	}
 	body, err = encodeXML(c.content)
 	return body, c.contentType, err
@@ -42,7 +43,7 @@ func (c call) encode() (body []byte, contentType string, err error) {
 
 // A sender makes calls with credentials.
 type sender interface {
-	send(ctx context.Context, what request) (answer, error)
+	send(ctx context.Context, what transport.Request) (transport.Answer, error)
 }
 
 // A client makes the calls of a session, in the organization that it works in.
@@ -55,10 +56,10 @@ type client struct {
 }
 
 // do makes a call.
-func (c *client) do(ctx context.Context, what call) (answer, error) {
+func (c *client) do(ctx context.Context, what call) (transport.Answer, error) {
 	body, contentType, err := what.encode()
 	if err != nil {
-		return answer{}, err
+		return transport.Answer{}, err
 	}
 	header := http.Header{}
 	if contentType != "" {
@@ -68,21 +69,21 @@ func (c *client) do(ctx context.Context, what call) (answer, error) {
 		header.Set("If-Match", what.ifMatch)
 	}
 	if err := c.setTenant(ctx, what, header); err != nil {
-		return answer{}, err
+		return transport.Answer{}, err
 	}
-	return c.sender.send(ctx, request{
-		method: what.method,
-		path:   what.path,
-		query:  what.query,
-		json:   what.json,
-		header: header,
-		body:   body,
+	return c.sender.send(ctx, transport.Request{
+		Method: what.method,
+		Path:   what.path,
+		Query:  what.query,
+		JSON:   what.json,
+		Header: header,
+		Body:   body,
 	})
 }
 
 // setTenant names the organization that a provider's session works in; a tenant's session has only one.
 func (c *client) setTenant(ctx context.Context, what call, header http.Header) error {
-	if !c.provider || isSystem(c.org) || what.path == queryPath &&
+	if !c.provider || isSystem(c.org) || what.path == transport.QueryPath &&
 		strings.HasPrefix(what.query, "type=organization&") {
 		return nil
 	}
@@ -121,7 +122,7 @@ func (c *client) getXML(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return err
 	}
-	return decodeXML(got.body, into)
+	return decodeXML(got.Body, into)
 }
 
 // getJSON reads an object of the JSON API.
@@ -130,7 +131,7 @@ func (c *client) getJSON(ctx context.Context, path, query string, into any) erro
 	if err != nil {
 		return err
 	}
-	return decodeJSON(got.body, into)
+	return decodeJSON(got.Body, into)
 }
 
 // href returns the address of an object as VCD writes it in references and filters.

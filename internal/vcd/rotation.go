@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // flushEvery is how often it is tried again to write down a token.
@@ -105,9 +106,9 @@ func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
 }
 
 // trade makes one attempt to log in. The lock is held.
-func (a *ServiceAccount) trade(ctx context.Context, via *transport, as account, version string) (token, error) {
+func (a *ServiceAccount) trade(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
 	org, _ := as.identity()
-	at := door{via.site.base, org}
+	at := door{via.Site.Base, org}
 	old, err := a.take(ctx, at)
 	if err != nil {
 		return token{}, err
@@ -126,7 +127,7 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport, as account, 
 			a.old = old // else the store still has the one before
 		}
 		a.next = next
-		a.tried = via.site.clock.Now()
+		a.tried = via.Site.Clock.Now()
 		_ = a.write(context.WithoutCancel(ctx)) // tried again by flush
 	}
 	return t, nil
@@ -134,7 +135,7 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport, as account, 
 
 // loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything
 // else is done. Where that fails, it is tried again with every call; until then the process must not die.
-func loginByServiceAccount(ctx context.Context, via *transport, as account, version string) (token, error) {
+func loginByServiceAccount(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
 	a := as.ServiceAccount
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -4,6 +4,8 @@ package vcd
 
 import (
 	"context"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // A Session is one login, shared by all users of the same Config. It logs in again by itself. What it offers is grouped
@@ -27,7 +29,7 @@ type Session struct {
 
 	config    Config
 	client    *client
-	transport *transport
+	transport *transport.Transport
 	auth      *authenticator
 	user      *user
 	lookups   *cache
@@ -35,14 +37,14 @@ type Session struct {
 }
 
 // newSession returns a session that is not logged in yet.
-func newSession(t *transport, config Config, opts PoolOptions) *Session {
+func newSession(t *transport.Transport, config Config, opts PoolOptions) *Session {
 	as := config.account()
 	auth := newAuthenticator(t, as)
 	lookups := newCache(opts.LookupTTL, opts.Clock)
 	recent := newCache(min(allocatedAge, opts.LookupTTL), opts.Clock)
 	c := &client{
 		sender:   auth,
-		base:     t.site.base,
+		base:     t.Site.Base,
 		org:      config.Org,
 		provider: as.IsProvider(),
 		lookups:  lookups,
@@ -51,12 +53,12 @@ func newSession(t *transport, config Config, opts PoolOptions) *Session {
 		VDCs:      &VDCs{client: c, lookups: lookups},
 		Networks:  &Networks{client: c, lookups: lookups, recent: recent},
 		Templates: &Templates{client: c, lookups: lookups},
-		Inventory: newInventory(c, opts.Clock, t.site.metrics),
+		Inventory: newInventory(c, opts.Clock, t.Site.Metrics),
 		VApps:     &VApps{client: c, lookups: lookups},
 		VMs:       &VMs{client: c, clock: opts.Clock, documents: newDocuments(opts.Clock)},
 		Disks:     &Disks{client: c},
 		Affinity:  newAffinityRules(c, newCache(min(opts.LookupTTL, affinityAge), opts.Clock)),
-		Tasks:     newTasks(c, opts.Clock, opts.TaskPoll, t.site.metrics),
+		Tasks:     newTasks(c, opts.Clock, opts.TaskPoll, t.Site.Metrics),
 		Gateways:  &Gateways{client: c, lookups: lookups},
 		Balancers: &Balancers{client: c},
 		NAT:       &NAT{client: c},
@@ -78,7 +80,7 @@ func newSession(t *transport, config Config, opts PoolOptions) *Session {
 func (s *Session) Org() string { return s.config.Org }
 
 // Site returns the address of the site, https://host[:port].
-func (s *Session) Site() string { return s.transport.site.base }
+func (s *Session) Site() string { return s.transport.Site.Base }
 
 // Refresh drops the results of look-ups, so that the next ones ask VCD.
 func (s *Session) Refresh() {

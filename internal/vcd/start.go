@@ -26,7 +26,7 @@ func startXML(ctx context.Context, c *client, method, path, contentType string, 
 		return Task{}, err
 	}
 	var doc types.Task
-	if err := decodeXML(got.body, &doc); err != nil {
+	if err := decodeXML(got.Body, &doc); err != nil {
 		return Task{}, err
 	}
 	t := taskFrom(&doc)
@@ -43,7 +43,7 @@ func startJSON(ctx context.Context, c *client, method, path string, content any)
 	if err != nil {
 		return Task{}, err
 	}
-	location := got.header.Get("Location")
+	location := got.Header.Get("Location")
 	if id := urn.Of(urn.Task, location); id != "" && strings.Contains(location, "/task/") {
 		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
 	}
@@ -51,10 +51,10 @@ func startJSON(ctx context.Context, c *client, method, path string, content any)
 		ID string `json:"id"`
 	}
 	switch {
-	case !slices.Contains(doneAtOnce, got.status):
+	case !slices.Contains(doneAtOnce, got.Status):
 		return Task{}, errNoTask
-	case len(bytes.TrimSpace(got.body)) == 0:
-	case decodeJSON(got.body, &made) != nil:
+	case len(bytes.TrimSpace(got.Body)) == 0:
+	case decodeJSON(got.Body, &made) != nil:
 		return Task{}, errNotJSON
 	}
 	return Task{State: TaskSucceeded, Owner: made.ID}, nil

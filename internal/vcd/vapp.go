@@ -227,7 +227,7 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 	if err != nil {
 		return Task{}, err
 	}
-	doc, err := parseXML(got.body)
+	doc, err := parseXML(got.Body)
 	if err != nil {
 		return Task{}, err
 	}

@@ -34,7 +34,7 @@ func TestCellsOfTwoReleasesAgreeOnWhatBothSpeak(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 			}
 
-			g.Expect(s.transport.site.agreedVersion()).To(Equal("38.0"))
+			g.Expect(s.transport.Site.AgreedVersion()).To(Equal("38.0"))
 			g.Expect(f.count(opLogin)).To(BeNumerically("<=", 4))
 			g.Expect(f.count("GET /api/versions")).To(BeNumerically("<=", 4))
 			g.Expect(f.issued).To(Equal(1), "one login is let in")
@@ -100,13 +100,13 @@ func TestAVersionThatWasRefusedIsTakenAgainLater(t *testing.T) {
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 	f.setVersions(newCell...)
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
-	g.Expect(s.transport.site.agreedVersion()).To(Equal("38.0"))
+	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("38.0"))
 
 	f.setVersions("37.2", "37.3") // the upgrade was taken back
 	clock.Advance(10*time.Minute + time.Second)
 	g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
 
-	g.Expect(s.transport.site.agreedVersion()).To(Equal("37.2"))
+	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("37.2"))
 }
 
 const opRules = "GET /cloudapi/2.0.0/edgeGateways/{id}/firewall/rules"
@@ -151,7 +151,7 @@ func TestACallAsksForTheVersionThatHasIt(t *testing.T) {
 				g.Expect(rules).To(ConsistOf(HaveField("Name", tt.asks)))
 			}
 			g.Expect(s.VMs.VM(t.Context(), testVM)).To(HaveField("Name", "cp-0"))
-			g.Expect(s.transport.site.agreedVersion()).To(Equal(tt.agreed), "all else stays at the agreed version")
+			g.Expect(s.transport.Site.AgreedVersion()).To(Equal(tt.agreed), "all else stays at the agreed version")
 			g.Expect(f.count("GET /api/versions")).To(Equal(1))
 		})
 	}
@@ -168,7 +168,7 @@ func TestACallForALaterVersionAtCellsOfTwoReleases(t *testing.T) {
 		g.Expect(s.Firewall.Rules(t.Context(), testGateway)).To(ConsistOf(HaveField("Name", "38.1")),
 			"the other cell is asked")
 	}
-	g.Expect(s.transport.site.agreedVersion()).To(Equal("37.2"))
+	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("37.2"))
 
 	f.setCells([]string{"37.2", "37.3"})
 	_, err := s.Firewall.Rules(t.Context(), testGateway)

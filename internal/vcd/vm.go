@@ -100,7 +100,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 		return VM{}, err
 	}
 	var doc types.Vm
-	if err := decodeXML(got.body, &doc); err != nil {
+	if err := decodeXML(got.Body, &doc); err != nil {
 		return VM{}, err
 	}
 	vm := vmFrom(&doc)
@@ -108,7 +108,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 		return VM{}, failure.Unavailable("the answer is no VM of VCD")
 	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
-		v.documents.put(id, got.body, read)
+		v.documents.put(id, got.Body, read)
 	}
 	return vm, nil
 }

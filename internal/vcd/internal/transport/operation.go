@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	"net/url"
@@ -10,14 +10,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-// queryPath is that of the query service.
-const queryPath = "/api/query"
+// QueryPath is that of the query service.
+const QueryPath = "/api/query"
 
 var urnSegment = regexp.MustCompile(`urn:vcloud:[^/]+`)
 
-// operation names a call by method and path template: ids and the organization's name are taken out, so that there
+// Operation names a call by method and path template: ids and the organization's name are taken out, so that there
 // are as many names as kinds of calls.
-func operation(method string, u *url.URL) string {
+func Operation(method string, u *url.URL) string {
 	path := urnSegment.ReplaceAllString(u.Path, "{id}")
 	path = urn.UUIDPattern.ReplaceAllString(path, "{id}")
 	path = strings.TrimSuffix(path, "/")
@@ -26,7 +26,7 @@ func operation(method string, u *url.URL) string {
 			path = "/oauth/tenant/{org}/" + endpoint
 		}
 	}
-	if path == queryPath {
+	if path == QueryPath {
 		path += "?type=" + queryType(u.RawQuery)
 	}
 	return method + " " + path

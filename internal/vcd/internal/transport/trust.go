@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	"context"
@@ -48,17 +48,17 @@ func (t *trust) refused(now time.Time) (err error, due bool) { //nolint:revive /
 	return t.err, due
 }
 
-// trusted returns why the certificate of the site is not trusted any more, or nil.
-func (t *transport) trusted(ctx context.Context) error {
-	refused, due := t.trust.refused(t.site.clock.Now())
+// Trusted returns why the certificate of the site is not trusted any more, or nil.
+func (t *Transport) Trusted(ctx context.Context) error {
+	refused, due := t.trust.refused(t.Site.Clock.Now())
 	if !due {
 		return refused
 	}
-	req, err := t.site.newRequest(ctx, http.MethodGet, "/api/versions", "text/xml, application/*+xml", nil)
+	req, err := t.Site.NewRequest(ctx, http.MethodGet, "/api/versions", "text/xml, application/*+xml", nil)
 	if err != nil {
 		return err
 	}
-	if _, err = t.send(req); errors.Is(err, failure.ErrTLS) {
+	if _, err = t.Send(req); errors.Is(err, failure.ErrTLS) {
 		return err
 	}
 	return nil // whatever else is wrong, the calls that follow show it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	"encoding/xml"
@@ -16,38 +16,36 @@ import (
 
 // API versions this package speaks, inclusive: VMware Cloud Director 10.4.2 to 10.6.
 var (
-	oldestAPI = apiVersion{37, 2}
-	newestAPI = apiVersion{39, 1}
+	oldestAPI = Version{37, 2}
+	newestAPI = Version{39, 1}
 )
 
 const (
-	// maxAgreements is how many versions are given up for one call: cells of two releases offer different ones.
-	maxAgreements = 4
 	// versionRefusal is how long a version that a cell refused is avoided, though another may offer it.
 	versionRefusal = 10 * time.Minute
 	// versionsAge is how long it is believed what VCD offers, where it matters whether something newer came.
 	versionsAge = time.Hour
 )
 
-// laterCalls are calls of a part of the API that came after oldestAPI. They ask for a version that has it, whatever was
+// LaterCalls are calls of a part of the API that came after oldestAPI. They ask for a version that has it, whatever was
 // agreed on: documents differ between versions, so all else stays at one.
-type laterCalls struct {
+type LaterCalls struct {
 	Under string // how their paths begin
-	Since apiVersion
+	Since Version
 }
 
-// refuseVersion notes that VCD, or one of its cells, refused a version, and forgets the agreement on it.
-func (s *site) refuseVersion(version string) {
+// RefuseVersion notes that VCD, or one of its cells, refused a version, and forgets the agreement on it.
+func (s *Site) RefuseVersion(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refused[version] = s.clock.Now().Add(versionRefusal)
+	s.refused[version] = s.Clock.Now().Add(versionRefusal)
 	if s.version == version {
 		s.version = ""
 	}
 }
 
 // agree takes a version out of what VCD offers, and remembers what else there is.
-func (s *site) agree(document []byte) (string, error) {
+func (s *Site) agree(document []byte) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	offered, err := offeredVersions(document)
@@ -55,31 +53,31 @@ func (s *site) agree(document []byte) (string, error) {
 		return "", err
 	}
 	s.offered = offered
-	s.asked = s.clock.Now()
+	s.asked = s.Clock.Now()
 	s.version = s.choose(offered)
 	return s.version, nil
 }
 
-// versionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has
+// VersionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has
 // what is called.
-func (s *site) versionFor(path, agreed string) (string, error) {
+func (s *Site) VersionFor(path, agreed string) (string, error) {
 	for _, later := range s.later {
 		if !strings.HasPrefix(path, later.Under) {
 			continue
 		}
-		if version, ok := parseAPIVersion(agreed); ok && version.compare(later.Since) >= 0 {
+		if version, ok := ParseVersion(agreed); ok && version.Compare(later.Since) >= 0 {
 			return agreed, nil
 		}
-		return s.offeredSince(later.Since)
+		return s.OfferedSince(later.Since)
 	}
 	return agreed, nil
 }
 
-// offeredSince returns the oldest offered version from one on.
-func (s *site) offeredSince(since apiVersion) (string, error) {
+// OfferedSince returns the oldest offered version from one on.
+func (s *Site) OfferedSince(since Version) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	usable := slices.DeleteFunc(slices.Clone(s.offered), func(v apiVersion) bool { return v.compare(since) < 0 })
+	usable := slices.DeleteFunc(slices.Clone(s.offered), func(v Version) bool { return v.Compare(since) < 0 })
 	if len(usable) == 0 {
 		return "", &failure.LookupError{
 			Kind:   "API version",
@@ -91,19 +89,19 @@ func (s *site) offeredSince(since apiVersion) (string, error) {
 	return s.choose(usable), nil
 }
 
-// forgetOldVersions lets VCD be asked for its versions again when that was long ago: it may have been upgraded.
-func (s *site) forgetOldVersions() {
+// ForgetOldVersions lets VCD be asked for its versions again when that was long ago: it may have been upgraded.
+func (s *Site) ForgetOldVersions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.clock.Now().Sub(s.asked) > versionsAge {
+	if s.Clock.Now().Sub(s.asked) > versionsAge {
 		s.version = ""
 	}
 }
 
 // choose takes the oldest version, so that the same wire format is used everywhere. What was refused is taken only if
 // there is nothing else. The lock is held.
-func (s *site) choose(versions []apiVersion) string {
-	now := s.clock.Now()
+func (s *Site) choose(versions []Version) string {
+	now := s.Clock.Now()
 	for _, v := range versions {
 		if !now.Before(s.refused[v.String()]) {
 			return v.String()
@@ -116,7 +114,7 @@ func (s *site) choose(versions []apiVersion) string {
 var versionName = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4})*(-[a-z0-9.]{1,16})?$`)
 
 // offeredVersions reads which versions VCD offers of those that this package speaks, sorted; at least one.
-func offeredVersions(document []byte) ([]apiVersion, error) {
+func offeredVersions(document []byte) ([]Version, error) {
 	var offered struct {
 		Versions []struct {
 			Version string `xml:"Version"`
@@ -125,14 +123,14 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 	if err := xml.Unmarshal(document, &offered); err != nil {
 		return nil, failure.Unavailable("the list of API versions is not an answer of VCD")
 	}
-	var usable []apiVersion
+	var usable []Version
 	var names []string
 	for _, v := range offered.Versions {
 		if versionName.MatchString(v.Version) { // Other text is another server's, and is not quoted.
 			names = append(names, v.Version)
 		}
-		parsed, ok := parseAPIVersion(v.Version)
-		if ok && parsed.compare(oldestAPI) >= 0 && parsed.compare(newestAPI) <= 0 {
+		parsed, ok := ParseVersion(v.Version)
+		if ok && parsed.Compare(oldestAPI) >= 0 && parsed.Compare(newestAPI) <= 0 {
 			usable = append(usable, parsed)
 		}
 	}
@@ -144,22 +142,22 @@ func offeredVersions(document []byte) ([]apiVersion, error) {
 			Reason: "is not offered by this VCD, which speaks: " + strings.Join(names, ", "),
 		}
 	}
-	slices.SortFunc(usable, apiVersion.compare)
+	slices.SortFunc(usable, Version.Compare)
 	return usable, nil
 }
 
-// An apiVersion is a version of VCD's API, such as 37.2.
-type apiVersion struct{ Major, Minor int }
+// An Version is a version of VCD's API, such as 37.2.
+type Version struct{ Major, Minor int }
 
-// parseAPIVersion refuses alpha versions.
-func parseAPIVersion(s string) (apiVersion, bool) {
+// ParseVersion refuses alpha versions.
+func ParseVersion(s string) (Version, bool) {
 	first, second, ok := strings.Cut(s, ".")
 	major, err1 := strconv.Atoi(first)
 	minor, err2 := strconv.Atoi(second)
-	return apiVersion{major, minor}, ok && err1 == nil && err2 == nil
+	return Version{major, minor}, ok && err1 == nil && err2 == nil
 }
 
-func (v apiVersion) compare(o apiVersion) int {
+func (v Version) Compare(o Version) int {
 	if v.Major != o.Major {
 		return v.Major - o.Major
 	}
@@ -167,4 +165,4 @@ func (v apiVersion) compare(o apiVersion) int {
 }
 
 // String returns the version as VCD writes it.
-func (v apiVersion) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	"net/http"
@@ -24,7 +24,7 @@ type Exchange struct {
 	Err       error
 }
 
-const redacted = "REDACTED"
+const Redacted = "REDACTED"
 
 // openHeaders are known to carry no credentials. Whatever else there is may.
 var openHeaders = []string{
@@ -40,7 +40,7 @@ func redactHeader(h http.Header) http.Header {
 	clean := h.Clone()
 	for name := range clean {
 		if !slices.Contains(openHeaders, http.CanonicalHeaderKey(name)) {
-			clean[name] = []string{redacted}
+			clean[name] = []string{Redacted}
 		}
 	}
 	return clean
@@ -53,7 +53,7 @@ func redactURL(u *url.URL) string {
 	parts := strings.Split(clean.RawQuery, "&")
 	for i, part := range parts {
 		if name, _, ok := strings.Cut(part, "="); ok && slices.Contains(secretParameters, strings.ToLower(name)) {
-			parts[i] = name + "=" + redacted
+			parts[i] = name + "=" + Redacted
 		}
 	}
 	clean.RawQuery = strings.Join(parts, "&")

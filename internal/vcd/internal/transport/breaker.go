@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	"context"
@@ -16,15 +16,13 @@ import (
 )
 
 const (
-	// maxWait is how long a caller waits for another's call, and how long a site may be silent while several calls are
+	// MaxWait is how long a caller waits for another's call, and how long a site may be silent while several calls are
 	// in flight before further ones are refused.
-	maxWait = 10 * time.Second
+	MaxWait = 10 * time.Second
 	// maxSilence is how long a site may be silent while any call is in flight: some calls take long.
-	maxSilence = 2 * maxWait
+	maxSilence = 2 * MaxWait
 	// several is how many calls without an answer are no coincidence.
 	several = 3
-	// loginTimeout bounds a login, with the agreement on an API version.
-	loginTimeout = 15 * time.Second
 	// versionsTimeout bounds the question for API versions, which costs VCD nothing: a wrong address that swallows
 	// packets is reported after it.
 	versionsTimeout = 8 * time.Second
@@ -32,8 +30,8 @@ const (
 	maxOpen = 30 * time.Second
 )
 
-// errSlow ends the waiting for another caller's call.
-var errSlow = failure.Unavailable("VCD takes longer than " + maxWait.String() + " to answer another call")
+// ErrSlow ends the waiting for another caller's call.
+var ErrSlow = failure.Unavailable("VCD takes longer than " + MaxWait.String() + " to answer another call")
 
 // A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free
 // for other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site
@@ -53,7 +51,7 @@ type breaker struct {
 	until    time.Time // no calls before
 }
 
-func newBreaker(site string, opts siteOptions) *breaker {
+func newBreaker(site string, opts Options) *breaker {
 	limiter := rate.NewLimiter(rate.Limit(opts.RequestsPerSecond), opts.Burst)
 	return &breaker{
 		site:    site,
@@ -75,7 +73,7 @@ func (b *breaker) openLocked(now time.Time) error {
 	switch {
 	case now.Before(b.until):
 		return b.err
-	case b.calls >= several && silent >= maxWait, b.calls > 0 && silent >= maxSilence:
+	case b.calls >= several && silent >= MaxWait, b.calls > 0 && silent >= maxSilence:
 		return failure.Unavailable(fmt.Sprintf("%s does not answer calls", b.site))
 	}
 	return nil

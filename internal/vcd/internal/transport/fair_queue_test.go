@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // newTestQueue lets a call through every 100 ms.
 func newTestQueue(inFlight int) *fairQueue {
-	return newFairQueue(rate.NewLimiter(10, 1), inFlight, realClock{})
+	return newFairQueue(rate.NewLimiter(10, 1), inFlight, RealClock{})
 }
 
 // oneCall makes a call that takes no time.
@@ -122,7 +122,7 @@ func TestNobodyWaitsLongForAFirstCall(t *testing.T) {
 		g.Expect(oneCall(As(t.Context(), "a"), queue)).To(MatchError(failure.ErrLater))
 		g.Expect(time.Since(start)).To(Equal(firstCallWait))
 		g.Expect(oneCall(t.Context(), queue)).To(MatchError(failure.ErrUnavailable))
-		g.Expect(time.Since(start)).To(Equal(firstCallWait + maxWait))
+		g.Expect(time.Since(start)).To(Equal(firstCallWait + MaxWait))
 
 		queue.release()
 		<-time.After(time.Second)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	. "github.com/onsi/gomega"
@@ -49,7 +49,7 @@ func TestOperation(t *testing.T) {
 			u, err := url.Parse(tt.url)
 			g.Expect(err).NotTo(HaveOccurred())
 
-			g.Expect(operation(tt.method, u)).To(Equal(tt.want))
+			g.Expect(Operation(tt.method, u)).To(Equal(tt.want))
 		})
 	}
 }
@@ -66,7 +66,7 @@ func TestParseSite(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			got, err := parseSite(tt.address)
+			got, err := ParseSite(tt.address)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got).To(Equal(tt.want))
@@ -82,7 +82,7 @@ func TestParseSiteRefuses(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			g := NewWithT(t)
 
-			_, err := parseSite(address)
+			_, err := ParseSite(address)
 
 			g.Expect(err).To(MatchError(failure.ErrInvalid))
 			g.Expect(err.Error()).NotTo(ContainSubstring("canary"))
@@ -100,7 +100,7 @@ func TestChooseVersion(t *testing.T) {
 	}
 	g := NewWithT(t)
 
-	s := &site{clock: realClock{}, refused: map[string]time.Time{}}
+	s := &Site{Clock: RealClock{}, refused: map[string]time.Time{}}
 	g.Expect(s.agree(document("36.3", "38.1", "37.2", "37.3"))).To(Equal("37.2"))
 	g.Expect(s.agree(document("38.1", "39.0", "40.0"))).To(Equal("38.1"))
 	_, err := s.agree(document("36.3", "39.0.0-alpha"))

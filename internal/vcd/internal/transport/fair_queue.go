@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package transport
 
 import (
 	"cmp"
@@ -46,8 +46,8 @@ func As(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, unitKey{}, &unit{caller: caller})
 }
 
-// shared is the context of a call whose answer several callers wait for.
-func shared(ctx context.Context) context.Context {
+// Shared is the context of a call whose answer several callers wait for.
+func Shared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unitKey{}, (*unit)(nil))
 }
 
@@ -98,7 +98,7 @@ func (q *fairQueue) acquire(ctx context.Context) (by string, err error) {
 	if w == nil || err != nil {
 		return by, err
 	}
-	timeout := maxWait
+	timeout := MaxWait
 	if !admitted {
 		timeout = firstCallWait
 	}
@@ -106,7 +106,7 @@ func (q *fairQueue) acquire(ctx context.Context) (by string, err error) {
 	case <-w.granted:
 		return by, nil
 	case <-q.clock.After(timeout):
-		err = errSlow
+		err = ErrSlow
 		if !admitted {
 			err = q.postpone(u)
 		}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import "time"
+
+// A Clock gives the time; tests have their own.
+type Clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}
+
+type RealClock struct{}
+
+func (RealClock) Now() time.Time                         { return time.Now() }
+func (RealClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
