@@ -121,15 +121,15 @@ func (p *Pool) Session(ctx context.Context, config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.auth.setVersion(config.Version, config.Accepted)
-	s.auth.touch()
+	s.auth.SetVersion(config.Version, config.Accepted)
+	s.auth.Touch()
 	if err := s.transport.Site.Open(); err != nil {
 		return nil, err
 	}
 	if err := s.transport.Trusted(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := s.auth.token(ctx); err != nil {
+	if err := s.auth.LogIn(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -194,7 +194,7 @@ func (p *Pool) evictIdle(ctx context.Context) {
 	inUse := map[*transport.Site]bool{}
 	defer func() { maps.DeleteFunc(p.sites, func(_ string, s *transport.Site) bool { return !inUse[s] }) }()
 	for key, s := range p.sessions {
-		if s.auth.usedBefore(deadline) {
+		if s.auth.UsedBefore(deadline) {
 			p.drop(ctx, key)
 		} else {
 			inUse[s.transport.Site] = true
@@ -282,7 +282,7 @@ func (p *Pool) measure(found map[string]*metrics.State) {
 }
 
 func (s *Session) measure(state *metrics.State, now time.Time) {
-	loggedIn, refused := s.auth.state(now)
+	loggedIn, refused := s.auth.State(now)
 	if loggedIn {
 		state.Sessions++
 	}

@@ -294,7 +294,9 @@ func TestSessionsThatAreForgottenAtOnceAreNoRefusal(t *testing.T) {
 	f.on(opVM, answerVM)
 	s := session(t, f, func(o *PoolOptions) { o.Clock = clock })
 	f.expire()
-	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(tokenHeader, "canary-forgotten") })
+	f.on(opLogin, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Vmware-Vcloud-Access-Token", "canary-forgotten")
+	})
 
 	for range 10 {
 		_, err := s.VMs.VM(t.Context(), testVM)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
@@ -43,7 +44,7 @@ func (c call) encode() (body []byte, contentType string, err error) {
 
 // A sender makes calls with credentials.
 type sender interface {
-	send(ctx context.Context, what transport.Request) (transport.Answer, error)
+	Send(ctx context.Context, what transport.Request) (transport.Answer, error)
 }
 
 // A client makes the calls of a session, in the organization that it works in.
@@ -71,7 +72,7 @@ func (c *client) do(ctx context.Context, what call) (transport.Answer, error) {
 	if err := c.setTenant(ctx, what, header); err != nil {
 		return transport.Answer{}, err
 	}
-	return c.sender.send(ctx, transport.Request{
+	return c.sender.Send(ctx, transport.Request{
 		Method: what.method,
 		Path:   what.path,
 		Query:  what.query,
@@ -83,7 +84,7 @@ func (c *client) do(ctx context.Context, what call) (transport.Answer, error) {
 
 // setTenant names the organization that a provider's session works in; a tenant's session has only one.
 func (c *client) setTenant(ctx context.Context, what call, header http.Header) error {
-	if !c.provider || isSystem(c.org) || what.path == transport.QueryPath &&
+	if !c.provider || login.IsSystem(c.org) || what.path == transport.QueryPath &&
 		strings.HasPrefix(what.query, "type=organization&") {
 		return nil
 	}

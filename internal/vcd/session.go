@@ -5,6 +5,7 @@ package vcd
 import (
 	"context"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
@@ -30,7 +31,7 @@ type Session struct {
 	config    Config
 	client    *client
 	transport *transport.Transport
-	auth      *authenticator
+	auth      *login.Authenticator
 	user      *user
 	lookups   *cache
 	recent    *cache // of what changes
@@ -39,7 +40,7 @@ type Session struct {
 // newSession returns a session that is not logged in yet.
 func newSession(t *transport.Transport, config Config, opts PoolOptions) *Session {
 	as := config.account()
-	auth := newAuthenticator(t, as)
+	auth := login.New(t, as)
 	lookups := newCache(opts.LookupTTL, opts.Clock)
 	recent := newCache(min(allocatedAge, opts.LookupTTL), opts.Clock)
 	c := &client{
@@ -91,5 +92,5 @@ func (s *Session) Refresh() {
 // close stops following tasks and logs out. A session that is still used logs in again.
 func (s *Session) close(ctx context.Context) error {
 	s.Tasks.stop()
-	return s.auth.close(ctx)
+	return s.auth.Close(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
@@ -91,7 +92,7 @@ func (ts *Tasks) follow(f *followedTask) {
 	}
 	ts.followed[f.key] = f
 	if f.task.State == TaskRunning && ts.cancel == nil {
-		ctx, cancel := context.WithCancel(unattended(context.Background()))
+		ctx, cancel := context.WithCancel(login.Unattended(context.Background()))
 		ts.cancel = cancel
 		go ts.run(ctx)
 	}

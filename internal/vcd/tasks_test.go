@@ -420,7 +420,7 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 		tick(g, clock, f)
 	}
 
-	g.Expect(s.auth.usedBefore(used.Add(time.Second))).To(BeTrue())
+	g.Expect(s.auth.UsedBefore(used.Add(time.Second))).To(BeTrue())
 }
 
 func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package login
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// An authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more
+// An Authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more
 // when VCD refuses the token, and agrees on another API version when VCD, or one of its cells, refuses the version.
 // Calls that are refused for these reasons had no effect, so they are repeated.
-type authenticator struct {
+type Authenticator struct {
 	transport *transport.Transport
 	site      *transport.Site
-	account   account
+	account   Account
 	flight    singleflight.Group
 
 	mu        sync.Mutex
@@ -39,8 +39,8 @@ type authenticator struct {
 	denied    denials
 }
 
-func newAuthenticator(t *transport.Transport, as account) *authenticator {
-	return &authenticator{
+func New(t *transport.Transport, as Account) *Authenticator {
+	return &Authenticator{
 		transport: t,
 		site:      t.Site,
 		account:   as,
@@ -71,7 +71,7 @@ type denials struct {
 
 // renewLater makes a call after a write that VCD forbade begin another session, soon, or when the session is old
 // enough. A service account's stays: each login changes its token.
-func (a *authenticator) renewLater(method string, status int, t token) {
+func (a *Authenticator) renewLater(method string, status int, t token) {
 	if status != http.StatusForbidden || method == http.MethodGet {
 		return
 	}
@@ -109,27 +109,33 @@ func (b *backoff) fail(err error, now time.Time) {
 	b.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, protects nothing
 }
 
-func (a *authenticator) setVersion(version string, accepted bool) {
+func (a *Authenticator) SetVersion(version string, accepted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.version = version
 	a.worked = a.worked || accepted
 }
 
-func (a *authenticator) touch() {
+func (a *Authenticator) Touch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used = a.site.Clock.Now()
 }
 
-func (a *authenticator) usedBefore(t time.Time) bool {
+func (a *Authenticator) UsedBefore(t time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used.Before(t)
 }
 
+// LogIn makes sure that there is a session that should work.
+func (a *Authenticator) LogIn(ctx context.Context) error {
+	_, err := a.token(ctx)
+	return err
+}
+
 // token returns a token that should work, logging in when there is none or when it is about to expire.
-func (a *authenticator) token(ctx context.Context) (token, error) {
+func (a *Authenticator) token(ctx context.Context) (token, error) {
 	now := a.site.Clock.Now()
 	if account := a.account.ServiceAccount; account != nil {
 		account.flush(ctx, now) // the token of the last login works meanwhile
@@ -150,7 +156,7 @@ func (a *authenticator) token(ctx context.Context) (token, error) {
 // renew replaces the token, unless that has been done meanwhile: one login for all who need it at the same time. It
 // continues when the first caller gives up. While a login is retried after an outage, other callers get the error of
 // the last attempt.
-func (a *authenticator) renew(ctx context.Context, old token) (token, error) {
+func (a *Authenticator) renew(ctx context.Context, old token) (token, error) {
 	if err := a.retrying(); err != nil {
 		return token{}, err
 	}
@@ -173,7 +179,7 @@ func (a *authenticator) renew(ctx context.Context, old token) (token, error) {
 }
 
 // loginTimeout bounds a login. The answer to a service account's is waited for longer: it contains the next token.
-func (a *authenticator) loginTimeout() time.Duration {
+func (a *Authenticator) loginTimeout() time.Duration {
 	if a.account.ServiceAccount != nil {
 		return a.transport.Timeout
 	}
@@ -181,7 +187,7 @@ func (a *authenticator) loginTimeout() time.Duration {
 }
 
 // retrying returns the last failure while another login is in flight.
-func (a *authenticator) retrying() error {
+func (a *Authenticator) retrying() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.loggingIn {
@@ -192,7 +198,7 @@ func (a *authenticator) retrying() error {
 
 // beginLogin returns the token or the refusal that another login has brought meanwhile; else it marks a login as begun
 // and returns the version of the credentials.
-func (a *authenticator) beginLogin(old token) (token, string, error) {
+func (a *Authenticator) beginLogin(old token) (token, string, error) {
 	now := a.site.Clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +217,7 @@ func (a *authenticator) beginLogin(old token) (token, string, error) {
 	return token{}, a.version, nil
 }
 
-func (a *authenticator) login(ctx context.Context, version string) (token, error) {
+func (a *Authenticator) login(ctx context.Context, version string) (token, error) {
 	t, err := login(ctx, a.transport, a.account)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -234,8 +240,8 @@ func (a *authenticator) login(ctx context.Context, version string) (token, error
 	return token{}, err
 }
 
-// close logs out.
-func (a *authenticator) close(ctx context.Context) error {
+// Close logs out.
+func (a *Authenticator) Close(ctx context.Context) error {
 	var unwritten error
 	if account := a.account.ServiceAccount; account != nil {
 		unwritten = account.Rest(ctx, func() error { return nil })
@@ -254,10 +260,10 @@ func (a *authenticator) close(ctx context.Context) error {
 	return unwritten
 }
 
-// send makes a call with the credentials.
-func (a *authenticator) send(ctx context.Context, what transport.Request) (transport.Answer, error) {
+// Send makes a call with the credentials.
+func (a *Authenticator) Send(ctx context.Context, what transport.Request) (transport.Answer, error) {
 	if !isUnattended(ctx) {
-		a.touch()
+		a.Touch()
 	}
 	t, err := a.token(ctx)
 	if err != nil {
@@ -287,7 +293,7 @@ func (a *authenticator) send(ctx context.Context, what transport.Request) (trans
 }
 
 // try makes one attempt at a call.
-func (a *authenticator) try(ctx context.Context, what transport.Request, t token, version string) (transport.Answer, error) {
+func (a *Authenticator) try(ctx context.Context, what transport.Request, t token, version string) (transport.Answer, error) {
 	req, err := a.site.NewRequest(ctx, what.Method, what.Path, what.Accept(version), what.Body)
 	if err != nil {
 		return transport.Answer{}, err
@@ -299,7 +305,7 @@ func (a *authenticator) try(ctx context.Context, what transport.Request, t token
 }
 
 // versionFor returns the API version to ask for in a call.
-func (a *authenticator) versionFor(ctx context.Context, path string) (string, error) {
+func (a *Authenticator) versionFor(ctx context.Context, path string) (string, error) {
 	agreed, err := a.transport.Negotiate(ctx)
 	if err != nil {
 		return "", err
@@ -308,7 +314,7 @@ func (a *authenticator) versionFor(ctx context.Context, path string) (string, er
 }
 
 // replace returns a token instead of one that VCD does not know, if the call has a login left.
-func (a *authenticator) replace(ctx context.Context, t token, logins int) (token, error) {
+func (a *Authenticator) replace(ctx context.Context, t token, logins int) (token, error) {
 	if logins == 0 {
 		return token{}, a.forgotten(t)
 	}
@@ -317,7 +323,7 @@ func (a *authenticator) replace(ctx context.Context, t token, logins int) (token
 
 // forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
 // are not refused. Cells that restart one after the other do so.
-func (a *authenticator) forgotten(t token) error {
+func (a *Authenticator) forgotten(t token) error {
 	err := failure.Unavailable(a.site.Base + " forgets sessions that it has just begun")
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -329,7 +335,7 @@ func (a *authenticator) forgotten(t token) error {
 }
 
 // answered records that VCD knew the token of a call, if its answer shows that.
-func (a *authenticator) answered(status int) {
+func (a *Authenticator) answered(status int) {
 	if status == 0 || status == http.StatusNotAcceptable {
 		return
 	}
@@ -338,8 +344,8 @@ func (a *authenticator) answered(status int) {
 	a.lost = backoff{}
 }
 
-// state returns whether there is a session, and whether VCD refuses its credentials as they are.
-func (a *authenticator) state(now time.Time) (loggedIn, refused bool) {
+// State returns whether there is a session, and whether VCD refuses its credentials as they are.
+func (a *Authenticator) State(now time.Time) (loggedIn, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.current.value != "", a.refused[a.version].at(now) != nil
@@ -347,8 +353,8 @@ func (a *authenticator) state(now time.Time) (loggedIn, refused bool) {
 
 type unattendedKey struct{}
 
-// unattended is the context of calls that nobody waits for, such as those of a poller: they do not keep a session alive.
-func unattended(ctx context.Context) context.Context {
+// Unattended is the context of calls that nobody waits for, such as those of a poller: they do not keep a session alive.
+func Unattended(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unattendedKey{}, true)
 }
 

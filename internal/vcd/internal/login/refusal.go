@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package login
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func (r refusal) at(now time.Time) error {
 // refuse notes that VCD refused the credentials of a version. Those that never worked are wrong until they are changed;
 // those that did may be right again, such as when a directory behind VCD comes back. A service account knows itself
 // which token was refused, and tries no token twice. The lock is held.
-func (a *authenticator) refuse(version string, err error) {
+func (a *Authenticator) refuse(version string, err error) {
 	if _, ok := errors.AsType[*tokenError](err); ok {
 		a.refused[version] = refusal{err: err, until: a.site.Clock.Now().Add(tokenCheck)}
 		return

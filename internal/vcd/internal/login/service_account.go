@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package login
 
 import (
 	"context"
@@ -106,7 +106,7 @@ func (a *ServiceAccount) take(ctx context.Context, at door) (string, error) {
 }
 
 // trade makes one attempt to log in. The lock is held.
-func (a *ServiceAccount) trade(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
+func (a *ServiceAccount) trade(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
 	org, _ := as.identity()
 	at := door{via.Site.Base, org}
 	old, err := a.take(ctx, at)
@@ -135,7 +135,7 @@ func (a *ServiceAccount) trade(ctx context.Context, via *transport.Transport, as
 
 // loginByServiceAccount trades the token for an access token and the next token, and writes that down before anything
 // else is done. Where that fails, it is tried again with every call; until then the process must not die.
-func loginByServiceAccount(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
+func loginByServiceAccount(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
 	a := as.ServiceAccount
 	a.mu.Lock()
 	defer a.mu.Unlock()

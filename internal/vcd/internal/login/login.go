@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package login
 
 import (
 	"context"
@@ -40,8 +40,8 @@ const systemOrg = "system"
 
 const tokenHeader = "X-Vmware-Vcloud-Access-Token" //nolint:gosec // a header's name
 
-// An account is as whom to log in.
-type account struct {
+// An Account is as whom to log in.
+type Account struct {
 	Org         string // the organization, unless the user name has another
 	Credentials Credentials
 	// ServiceAccount replaces Credentials; nil: there is none.
@@ -49,9 +49,9 @@ type account struct {
 }
 
 // IsProvider reports whether the account is one of the organization System.
-func (a account) IsProvider() bool {
+func (a Account) IsProvider() bool {
 	org, _ := a.identity()
-	return isSystem(org)
+	return IsSystem(org)
 }
 
 // A token is what a login yields.
@@ -66,17 +66,17 @@ func (t token) stale(now time.Time) bool {
 }
 
 // identity splits the organization off a user name of the form org/user.
-func (a account) identity() (org, user string) {
+func (a Account) identity() (org, user string) {
 	if first, second, ok := strings.Cut(a.Credentials.Username, "/"); ok {
 		return first, second
 	}
 	return a.Org, a.Credentials.Username
 }
 
-func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
+func IsSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
 
 // login asks for a token, as a service account, by API token if there is one, else by user name and password.
-func login(ctx context.Context, via *transport.Transport, as account) (token, error) {
+func login(ctx context.Context, via *transport.Transport, as Account) (token, error) {
 	request := loginByPassword
 	switch {
 	case as.ServiceAccount != nil:
@@ -101,10 +101,10 @@ func login(ctx context.Context, via *transport.Transport, as account) (token, er
 }
 
 // A loginRequest asks for a token in an API version.
-type loginRequest func(ctx context.Context, via *transport.Transport, as account, version string) (token, error)
+type loginRequest func(ctx context.Context, via *transport.Transport, as Account, version string) (token, error)
 
 // loginAgreed asks for a token in a version that the cell that answers takes: another may have agreed on it.
-func loginAgreed(ctx context.Context, via *transport.Transport, as account, request loginRequest) (token, error) {
+func loginAgreed(ctx context.Context, via *transport.Transport, as Account, request loginRequest) (token, error) {
 	org, _ := as.identity()
 	for agreements := maxAgreements; ; agreements-- {
 		version, err := via.Negotiate(ctx)
@@ -123,10 +123,10 @@ func loginAgreed(ctx context.Context, via *transport.Transport, as account, requ
 	}
 }
 
-func loginByPassword(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
+func loginByPassword(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
 	org, user := as.identity()
 	path := "/cloudapi/1.0.0/sessions"
-	if isSystem(org) {
+	if IsSystem(org) {
 		path += "/provider"
 	}
 	req, err := via.Site.NewRequest(ctx, http.MethodPost, path, transport.JSONType+";version="+version, nil)
@@ -145,17 +145,17 @@ func loginByPassword(ctx context.Context, via *transport.Transport, as account, 
 	return token{value: value, expires: jwtExpiry(value)}, nil
 }
 
-func loginByAPIToken(ctx context.Context, via *transport.Transport, as account, version string) (token, error) {
+func loginByAPIToken(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
 	t, _, err := tradeToken(ctx, via, as, version)
 	return t, err
 }
 
 // tradeToken trades a refresh token for an access token, and the refresh token to use next: the same, unless it
 // rotates.
-func tradeToken(ctx context.Context, via *transport.Transport, as account, version string) (_ token, next string, _ error) {
+func tradeToken(ctx context.Context, via *transport.Transport, as Account, version string) (_ token, next string, _ error) {
 	org, _ := as.identity()
 	path := "/oauth/tenant/" + url.PathEscape(org) + "/token"
-	if isSystem(org) {
+	if IsSystem(org) {
 		path = "/oauth/provider/token"
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {as.Credentials.APIToken}}
