@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,8 +20,7 @@ import (
 const RightAffinity = "Organization vDC: VM-VM Affinity Edit"
 
 const (
-	mimeAffinityRule = "application/vnd.vmware.vcloud.vmaffinityrule+xml"
-	polarityApart    = types.PolarityAntiAffinity
+	polarityApart = types.PolarityAntiAffinity
 	// MinRuleVMs is how many VMs a rule of affinity needs.
 	MinRuleVMs = 2
 	// affinityAge is how long the rules of a VDC count as listed.
@@ -55,23 +53,6 @@ type AffinityRules struct {
 
 func newAffinityRules(c *client, lists *cache) *AffinityRules {
 	return &AffinityRules{client: c, lists: lists}
-}
-
-// wireAffinityRule is a rule as VCD writes it.
-type wireAffinityRule struct {
-	XMLName   xml.Name `xml:"VmAffinityRule"`
-	Xmlns     string   `xml:"xmlns,attr,omitempty"`
-	HREF      string   `xml:"href,attr,omitempty"`
-	ID        string   `xml:"id,attr,omitempty"`
-	Name      string   `xml:"Name"`
-	Enabled   bool     `xml:"IsEnabled"`
-	Mandatory bool     `xml:"IsMandatory"`
-	Polarity  string   `xml:"Polarity"`
-	VMs       *ruleVMs `xml:"VmReferences"`
-}
-
-type ruleVMs struct {
-	VMs []xmlRef `xml:"VmReference"`
 }
 
 func affinityRuleFrom(w *wireAffinityRule) AffinityRule {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
@@ -36,126 +35,16 @@ type VMSpec struct {
 	ComputerName    string
 }
 
-// Namespaces of what is sent. The SDK's types do not write them as the schema wants, nor more than one VM per request.
-const (
-	namespaceVCloud = "http://www.vmware.com/vcloud/v1.5"
-	namespaceOVF    = "http://schemas.dmtf.org/ovf/envelope/1"
-)
-
 // defaultAdapter is the adapter of NICs that name none.
 const defaultAdapter = "VMXNET3"
 
-// composition is ComposeVAppParams and RecomposeVAppParams, in the order of the schema.
-type composition struct {
-	XMLName     xml.Name
-	Xmlns       string         `xml:"xmlns,attr"`
-	XmlnsOVF    string         `xml:"xmlns:ovf,attr"`
-	Name        string         `xml:"name,attr,omitempty"`
-	Deploy      bool           `xml:"deploy,attr"`
-	PowerOn     bool           `xml:"powerOn,attr"`
-	Description string         `xml:"Description,omitempty"`
-	Params      *instantiation `xml:"InstantiationParams,omitempty"`
-	Items       []sourcedItem  `xml:"SourcedItem"`
-	EULAs       bool           `xml:"AllEULAsAccepted"`
-}
-
-type instantiation struct {
-	Lease         *leaseSection
-	NetworkConfig *networkConfigSection
-	Connections   *connectionSection
-	Customization *customizationSection
-}
-
-type leaseSection struct {
-	XMLName  xml.Name `xml:"LeaseSettingsSection"`
-	Xmlns    string   `xml:"xmlns,attr,omitempty"`
-	XmlnsOVF string   `xml:"xmlns:ovf,attr,omitempty"`
-	Info     string   `xml:"ovf:Info"`
-	Runtime  int64    `xml:"DeploymentLeaseInSeconds"`
-	Storage  int64    `xml:"StorageLeaseInSeconds"`
-}
-
-func newLeaseSection(runtime, storage time.Duration) *leaseSection {
-	return &leaseSection{Info: "Lease settings", Runtime: int64(runtime.Seconds()), Storage: int64(storage.Seconds())}
-}
-
-type networkConfigSection struct {
-	XMLName  xml.Name        `xml:"NetworkConfigSection"`
-	Info     string          `xml:"ovf:Info"`
-	Networks []networkConfig `xml:"NetworkConfig"`
-}
-
-type networkConfig struct {
-	XMLName   xml.Name `xml:"NetworkConfig"`
-	Xmlns     string   `xml:"xmlns,attr,omitempty"`
-	Name      string   `xml:"networkName,attr"`
-	Parent    xmlRef   `xml:"Configuration>ParentNetwork"`
-	FenceMode string   `xml:"Configuration>FenceMode"`
-}
-
-// networkConfig connects an organization network, bridged and under its own name.
-func (v *VApps) networkConfig(n Ref) networkConfig {
+// bridged connects an organization network, bridged and under its own name.
+func bridged(c *client, n Ref) networkConfig {
 	return networkConfig{
 		Name:      n.Name,
-		Parent:    xmlRef{HRef: v.client.href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
+		Parent:    xmlRef{HRef: c.href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
 		FenceMode: "bridged",
 	}
-}
-
-type xmlRef struct {
-	HRef string `xml:"href,attr"`
-	ID   string `xml:"id,attr,omitempty"`
-	Name string `xml:"name,attr,omitempty"`
-	Type string `xml:"type,attr,omitempty"`
-}
-
-type sourcedItem struct {
-	Source         xmlRef         `xml:"Source"`
-	General        generalParams  `xml:"VmGeneralParams"`
-	Params         *instantiation `xml:"InstantiationParams"`
-	StorageProfile *xmlRef        `xml:"StorageProfile,omitempty"`
-	Policies       *policyRefs    `xml:"ComputePolicy,omitempty"`
-}
-
-type generalParams struct {
-	Name               string `xml:"Name"`
-	Description        string `xml:"Description"`
-	NeedsCustomization bool   `xml:"NeedsCustomization"`
-	RegenerateBIOSUUID bool   `xml:"RegenerateBiosUuid"`
-}
-
-type policyRefs struct {
-	Placement *xmlRef `xml:"VmPlacementPolicy,omitempty"`
-	Sizing    *xmlRef `xml:"VmSizingPolicy,omitempty"`
-}
-
-type connectionSection struct {
-	XMLName     xml.Name     `xml:"NetworkConnectionSection"`
-	Info        string       `xml:"ovf:Info"`
-	Primary     int          `xml:"PrimaryNetworkConnectionIndex"`
-	Connections []connection `xml:"NetworkConnection"`
-}
-
-type connection struct {
-	Network       string      `xml:"network,attr"`
-	Index         int         `xml:"NetworkConnectionIndex"`
-	Address       string      `xml:"IpAddress,omitempty"`
-	Type          string      `xml:"IpType,omitempty"`
-	Secondary     string      `xml:"SecondaryIpAddress,omitempty"`
-	SecondaryType string      `xml:"SecondaryIpType,omitempty"`
-	Connected     bool        `xml:"IsConnected"`
-	Mode          AddressMode `xml:"IpAddressAllocationMode"`
-	SecondaryMode AddressMode `xml:"SecondaryIpAddressAllocationMode,omitempty"`
-	Adapter       string      `xml:"NetworkAdapterType"`
-}
-
-// customizationSection switches VCD's guest customization off: cloud-init does its work, and no password is made up.
-type customizationSection struct {
-	XMLName      xml.Name `xml:"GuestCustomizationSection"`
-	Info         string   `xml:"ovf:Info"`
-	Enabled      bool     `xml:"Enabled"`
-	Password     bool     `xml:"AdminPasswordEnabled"`
-	ComputerName string   `xml:"ComputerName,omitempty"`
 }
 
 // ComposeVApp starts the creation of a vApp with its first VMs, in one request that carries their descriptions. The
@@ -168,7 +57,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	if len(spec.Networks) > 0 {
 		section := &networkConfigSection{Info: "Networks"}
 		for _, n := range spec.Networks {
-			section.Networks = append(section.Networks, v.networkConfig(n))
+			section.Networks = append(section.Networks, bridged(v.client, n))
 		}
 		what.Params.NetworkConfig = section
 	}
@@ -252,7 +141,7 @@ func (v *VApps) policyRef(p *Policy) *xmlRef {
 func connections(nics []NIC) *connectionSection {
 	section := &connectionSection{Info: "Network connections"}
 	for _, nic := range nics {
-		c := connection{Network: nic.Network, Index: nic.Index, Connected: true, Mode: nic.Mode, Adapter: nic.Adapter}
+		c := connection{Network: nic.Network, Index: nic.Index, Connected: true, Mode: string(nic.Mode), Adapter: nic.Adapter}
 		if nic.Mode == ModeManual {
 			c.Address = nic.Address
 		}
@@ -261,14 +150,14 @@ func connections(nics []NIC) *connectionSection {
 			c.Type = "IPV4"
 			c.Secondary = nic.Secondary
 			c.SecondaryType = "IPV6"
-			c.SecondaryMode = ModeManual
+			c.SecondaryMode = string(ModeManual)
 		case nic.SecondaryMode == ModePool:
 			c.Type = "IPV4"
 			c.SecondaryType = "IPV6"
-			c.SecondaryMode = ModePool
+			c.SecondaryMode = string(ModePool)
 		}
 		if c.Mode == "" {
-			c.Mode = ModePool
+			c.Mode = string(ModePool)
 		}
 		if c.Adapter == "" {
 			c.Adapter = defaultAdapter

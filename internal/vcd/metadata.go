@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"maps"
 	"net/http"
 	"net/url"
@@ -16,35 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
-const (
-	mimeMetadata  = "application/vnd.vmware.vcloud.metadata+xml"
-	namespaceXSI  = "http://www.w3.org/2001/XMLSchema-instance"
-	metadataValue = "MetadataStringValue"
-)
-
-// metadataDocument is Metadata, as far as it is written: general metadata that hold text.
-type metadataDocument struct {
-	XMLName  xml.Name        `xml:"Metadata"`
-	Xmlns    string          `xml:"xmlns,attr"`
-	XmlnsXSI string          `xml:"xmlns:xsi,attr"`
-	Entries  []metadataEntry `xml:"MetadataEntry"`
-}
-
-type metadataEntry struct {
-	Key   string     `xml:"Key"`
-	Value typedValue `xml:"TypedValue"`
-}
-
-type typedValue struct {
-	Type  string `xml:"xsi:type,attr"`
-	Value string `xml:"Value"`
-}
+// metadataValue is the type of metadata that hold text.
+const metadataValue = "MetadataStringValue"
 
 // SetMetadata starts writing metadata of a VM, all by one task. What values does not name stays.
 func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]string) (Task, error) {
 	doc := metadataDocument{Xmlns: namespaceVCloud, XmlnsXSI: namespaceXSI}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{metadataValue, values[name]}})
+		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{Type: metadataValue, Value: values[name]}})
 	}
 	v.documents.take(id)
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", mimeMetadata, doc)

@@ -3,7 +3,6 @@
 package vcd
 
 import (
-	"encoding/xml"
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -21,18 +20,6 @@ const (
 	// unitsOfBus is how many units a SCSI bus has, and controllerUnit is the one that its controller takes.
 	unitsOfBus, controllerUnit = 16, 7
 )
-
-// diskSettings is a new disk, in the order of the schema.
-type diskSettings struct {
-	XMLName  xml.Name `xml:"DiskSettings"`
-	SizeMiB  int64    `xml:"SizeMb"`
-	Unit     int      `xml:"UnitNumber"`
-	Bus      int      `xml:"BusNumber"`
-	Adapter  string   `xml:"AdapterType"`
-	Thin     bool     `xml:"ThinProvisioned"`
-	Profile  *xmlRef  `xml:"StorageProfile,omitempty"`
-	Override bool     `xml:"overrideVmDefault"`
-}
 
 func (v *VMs) diskSettings(disks []NewDisk) []diskSettings {
 	var settings []diskSettings

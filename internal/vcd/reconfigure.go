@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"fmt"
 	"maps"
 	"net/http"
@@ -30,7 +29,6 @@ type VMChange struct {
 func (c VMChange) hardware() bool { return c.CPUs > 0 || c.MemoryMiB > 0 || c.HardwareVersion != "" }
 
 const (
-	namespaceVMW = "http://www.vmware.com/schema/ovf"
 	// mebibyte is what VCD counts disks in.
 	mebibyte = 1 << 20
 	// resourceDisk is the resource type of a hard disk.
@@ -101,15 +99,6 @@ func (change VMChange) apply(vm *node) error {
 		return mergeExtraConfig(vm, change.ExtraConfig)
 	}
 	return nil
-}
-
-type extraConfig struct {
-	XMLName  xml.Name `xml:"vmw:ExtraConfig"`
-	XmlnsVMW string   `xml:"xmlns:vmw,attr"`
-	XmlnsOVF string   `xml:"xmlns:ovf,attr"`
-	Required bool     `xml:"ovf:required,attr"`
-	Key      string   `xml:"vmw:key,attr"`
-	Value    string   `xml:"vmw:value,attr"`
 }
 
 // mergeExtraConfig leaves only the changed keys of the extra configuration, with their new values. VCD keeps the keys

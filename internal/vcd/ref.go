@@ -46,3 +46,19 @@ func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
 		Reason: fmt.Sprintf("exists %d times", len(exact)),
 	}
 }
+
+// refOf returns a reference, empty if there is none.
+func refOf(r *wireRef) Ref {
+	if r == nil {
+		return Ref{}
+	}
+	return Ref{ID: r.ID, Name: r.Name}
+}
+
+// A wireObject is what the JSON API writes of most objects.
+type wireObject struct {
+	wireRef
+
+	Description string      `json:"description"`
+	Status      Realization `json:"status"`
+}

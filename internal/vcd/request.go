@@ -135,6 +135,27 @@ func (c *client) getJSON(ctx context.Context, path, query string, into any) erro
 	return decodeJSON(got.Body, into)
 }
 
+// read reads an object of the JSON API and converts it.
+func read[W, T any](ctx context.Context, c *client, what, id, path string, convert func(*W) T) (T, error) {
+	var doc W
+	if err := c.getJSON(ctx, path, "", &doc); err != nil {
+		var none T
+		return none, failure.Wrap(err, "reading "+what, id)
+	}
+	return convert(&doc), nil
+}
+
+func (c *client) object(ctx context.Context, path string) (object, error) {
+	var o object
+	if err := c.getJSON(ctx, path, "", &o); err != nil {
+		return nil, err
+	}
+	if o == nil {
+		return nil, errNotJSON
+	}
+	return o, nil
+}
+
 // href returns the address of an object as VCD writes it in references and filters.
 func (c *client) href(kind, id string) string { return c.base + urn.Path(kind, id) }
 

@@ -5,7 +5,6 @@ package vcd
 import (
 	"bytes"
 	"context"
-	"encoding/xml"
 	"net/http"
 	"slices"
 	"strings"
@@ -96,11 +95,6 @@ func startEditing(ctx context.Context, c *client, path string, edit func(object)
 		task.Owner = o.textOf("id")
 	}
 	return task, err
-}
-
-type undeployParams struct {
-	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 UndeployVAppParams"`
-	Action  string   `xml:"UndeployPowerAction"`
 }
 
 func startUndeploying(ctx context.Context, c *client, path, action string) (Task, error) {

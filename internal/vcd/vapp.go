@@ -31,17 +31,6 @@ type VApp struct {
 	LeaseEnd     time.Time // zero if never
 }
 
-// MIME types of what is sent.
-const (
-	mimeCompose       = "application/vnd.vmware.vcloud.composeVAppParams+xml"
-	mimeRecompose     = "application/vnd.vmware.vcloud.recomposeVAppParams+xml"
-	mimeUndeploy      = "application/vnd.vmware.vcloud.undeployVAppParams+xml"
-	mimeNetworkConfig = "application/vnd.vmware.vcloud.networkConfigSection+xml"
-	mimeLease         = "application/vnd.vmware.vcloud.leaseSettingsSection+xml"
-	mimeVM            = "application/vnd.vmware.vcloud.vm+xml"
-	mimeDiskParams    = "application/vnd.vmware.vcloud.diskAttachOrDetachParams+xml"
-)
-
 // VApps are the vApps of VDCs.
 type VApps struct {
 	client  *client
@@ -239,7 +228,7 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 		if known[n.Name] {
 			continue
 		}
-		config := v.networkConfig(n)
+		config := bridged(v.client, n)
 		config.Xmlns = namespaceVCloud
 		added, err := newNode(config)
 		if err != nil {

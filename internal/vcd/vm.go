@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"net/http"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
@@ -241,11 +240,6 @@ func (v *VMs) Consolidate(ctx context.Context, id string) (Task, error) {
 // DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
 func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VM, id), "", nil)
-}
-
-type diskParams struct {
-	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 DiskAttachOrDetachParams"`
-	Disk    xmlRef   `xml:"Disk"`
 }
 
 // DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.

@@ -4,37 +4,13 @@ package vcd
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/netip"
 	"slices"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
-
-// read reads an object of the JSON API and converts it.
-func read[W, T any](ctx context.Context, c *client, what, id, path string, convert func(*W) T) (T, error) {
-	var doc W
-	if err := c.getJSON(ctx, path, "", &doc); err != nil {
-		var none T
-		return none, failure.Wrap(err, "reading "+what, id)
-	}
-	return convert(&doc), nil
-}
 
 // An object is a JSON object as VCD wrote it, to change fields of it and give it back with all others as they came.
 type object map[string]json.RawMessage
-
-func (c *client) object(ctx context.Context, path string) (object, error) {
-	var o object
-	if err := c.getJSON(ctx, path, "", &o); err != nil {
-		return nil, err
-	}
-	if o == nil {
-		return nil, errNotJSON
-	}
-	return o, nil
-}
 
 // set gives a field a value and reports whether it differs from the one before.
 func (o object) set(field string, value any) bool {
@@ -86,28 +62,12 @@ type wireRef struct {
 
 func (r wireRef) Key() string { return r.ID }
 
-// refOf returns a reference, empty if there is none.
-func refOf(r *wireRef) Ref {
-	if r == nil {
-		return Ref{}
-	}
-	return Ref{ID: r.ID, Name: r.Name}
-}
-
 // refTo is a reference to an object by its URN; nil, which stands for none, if there is no URN.
 func refTo(urn string) *wireRef {
 	if urn == "" {
 		return nil
 	}
 	return &wireRef{ID: urn}
-}
-
-// A wireObject is what the JSON API writes of most objects.
-type wireObject struct {
-	wireRef
-
-	Description string      `json:"description"`
-	Status      Realization `json:"status"`
 }
 
 // setIf sets a field unless there is nothing to set.
