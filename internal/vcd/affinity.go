@@ -14,6 +14,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // RightAffinity is the right to see and change rules of affinity, as VCD's API names it.
@@ -55,7 +56,7 @@ func newAffinityRules(c *client, lists *cache) *AffinityRules {
 	return &AffinityRules{client: c, lists: lists}
 }
 
-func affinityRuleFrom(w *wireAffinityRule) AffinityRule {
+func affinityRuleFrom(w *wire.AffinityRule) AffinityRule {
 	rule := AffinityRule{
 		Ref:       Ref{ID: urn.Of(urn.AffinityRule, w.ID), Name: w.Name},
 		Apart:     w.Polarity == polarityApart,
@@ -93,7 +94,7 @@ func (a *AffinityRules) ForgetAffinityRules() {
 
 func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, error) {
 	var doc struct {
-		Rules []wireAffinityRule `xml:"VmAffinityRule"`
+		Rules []wire.AffinityRule `xml:"VmAffinityRule"`
 	}
 	if err := a.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
 		return nil, fmt.Errorf("listing affinity rules of VDC %s: %w", vdc.Name, err)
@@ -118,13 +119,13 @@ func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule Af
 		}
 	}
 	a.ForgetAffinityRules()
-	return startXML(ctx, a.client, http.MethodPost, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPost, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", wire.MIMEAffinityRule, a.wire(rule))
 }
 
 // UpdateAffinityRule starts making the rule of an id like rule.
 func (a *AffinityRules) UpdateAffinityRule(ctx context.Context, rule AffinityRule) (Task, error) {
 	a.ForgetAffinityRules()
-	return startXML(ctx, a.client, http.MethodPut, urn.Path(urn.AffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPut, urn.Path(urn.AffinityRule, rule.ID), wire.MIMEAffinityRule, a.wire(rule))
 }
 
 // DeleteAffinityRule starts deleting a rule. Its VMs stay.
@@ -133,20 +134,20 @@ func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task
 	return startXML(ctx, a.client, http.MethodDelete, urn.Path(urn.AffinityRule, id), "", nil)
 }
 
-func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
-	w := wireAffinityRule{
-		Xmlns:     namespaceVCloud,
+func (a *AffinityRules) wire(rule AffinityRule) wire.AffinityRule {
+	w := wire.AffinityRule{
+		Xmlns:     wire.NamespaceVCloud,
 		Name:      rule.Name,
 		Enabled:   rule.Enabled,
 		Mandatory: rule.Mandatory,
 		Polarity:  types.PolarityAffinity,
-		VMs:       &ruleVMs{},
+		VMs:       &wire.RuleVMs{},
 	}
 	if rule.Apart {
 		w.Polarity = polarityApart
 	}
 	for _, vm := range rule.VMs {
-		w.VMs.VMs = append(w.VMs.VMs, xmlRef{HRef: a.client.href(urn.VM, vm.ID)})
+		w.VMs.VMs = append(w.VMs.VMs, wire.XMLRef{HRef: a.client.href(urn.VM, vm.ID)})
 	}
 	return w
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
@@ -21,12 +22,12 @@ type EngineGroup struct {
 }
 
 type wireAssignment struct {
-	wireRef
+	wire.Ref
 
-	Group    *wireRef `json:"serviceEngineGroupRef"`
-	Gateway  *wireRef `json:"gatewayRef"`
-	Max      int      `json:"maxVirtualServices"`
-	Deployed int      `json:"numDeployedVirtualServices"`
+	Group    *wire.Ref `json:"serviceEngineGroupRef"`
+	Gateway  *wire.Ref `json:"gatewayRef"`
+	Max      int       `json:"maxVirtualServices"`
+	Deployed int       `json:"numDeployedVirtualServices"`
 }
 
 // EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of

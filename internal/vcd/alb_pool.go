@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const poolsPath = "/cloudapi/1.0.0/loadBalancer/pools"
@@ -62,11 +64,11 @@ type wirePool struct {
 	MemberGroupType string `json:"memberGroupType"` // of summaries
 	ActiveMonitors  bool   `json:"activeMonitoringEnabled"`
 
-	Gateway        *wireRef         `json:"gatewayRef"`
+	Gateway        *wire.Ref        `json:"gatewayRef"`
 	Algorithm      string           `json:"algorithm"`
 	DefaultPort    int              `json:"defaultPort"`
 	Members        []wirePoolMember `json:"members"`
-	MemberGroup    *wireRef         `json:"memberGroupRef"`
+	MemberGroup    *wire.Ref        `json:"memberGroupRef"`
 	HealthMonitors []wireType       `json:"healthMonitors"`
 	Persistence    wireType         `json:"persistenceProfile"`
 }
@@ -85,7 +87,7 @@ type wireType struct {
 
 func (w *wirePool) pool() ServerPool {
 	p := ServerPool{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Status:      w.Status,
 		MemberCount: w.MemberCount,
@@ -98,7 +100,7 @@ func (w *wirePool) pool() ServerPool {
 		Sticky:      w.Persistence.Type == clientIP,
 	}
 	for _, m := range w.Members {
-		if addr := parseAddr(m.Address); addr.IsValid() {
+		if addr := wire.Address(m.Address); addr.IsValid() {
 			p.Members = append(p.Members, PoolMember{Address: addr, Port: m.Port})
 		}
 	}
@@ -132,7 +134,7 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 		"name":           p.Name,
 		"description":    p.Description,
 		"enabled":        true,
-		"gatewayRef":     refTo(p.Gateway.ID),
+		"gatewayRef":     wire.RefTo(p.Gateway.ID),
 		"defaultPort":    p.DefaultPort,
 		"healthMonitors": monitors,
 	}
@@ -140,7 +142,7 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 		body["algorithm"] = p.Algorithm
 	}
 	if p.MemberGroup.ID != "" {
-		body["memberGroupRef"] = refTo(p.MemberGroup.ID)
+		body["memberGroupRef"] = wire.RefTo(p.MemberGroup.ID)
 	} else {
 		members := make([]wirePoolMember, len(p.Members))
 		for i, m := range p.Members {
@@ -165,85 +167,85 @@ func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
 	return startDeleting(ctx, b.client, "pool", id, poolPath(id))
 }
 
-func (c PoolChange) apply(o object) (bool, error) {
-	return either(
-		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "algorithm", c.Algorithm),
-		setIf(o, "defaultPort", c.DefaultPort), setBy(o, c.MemberGroup, setMemberGroup), setBy(o, c.Members, setMembers),
-		setMonitors(o, c.Monitors, c.NoMonitors), setBy(o, c.Sticky, setSticky),
+func (c PoolChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(
+		wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetIf(o, "algorithm", c.Algorithm),
+		wire.SetIf(o, "defaultPort", c.DefaultPort), wire.SetBy(o, c.MemberGroup, setMemberGroup), wire.SetBy(o, c.Members, setMembers),
+		setMonitors(o, c.Monitors, c.NoMonitors), wire.SetBy(o, c.Sticky, setSticky),
 	), nil
 }
 
-func setMemberGroup(o object, id string) bool {
-	var now wireRef
+func setMemberGroup(o wire.Object, id string) bool {
+	var now wire.Ref
 	_ = json.Unmarshal(o["memberGroupRef"], &now) // null is none
 	if now.ID == id {
 		return false
 	}
-	o.set("memberGroupRef", refTo(id))
+	o.Set("memberGroupRef", wire.RefTo(id))
 	if id != "" {
-		o.set("members", []any{})
-		o.set("memberCount", 0)
+		o.Set("members", []any{})
+		o.Set("memberCount", 0)
 	}
 	return true
 }
 
 // setMembers makes the pool's members those given. Other fields of members that stay are kept.
-func setMembers(o object, members []PoolMember) bool {
-	var now []object
+func setMembers(o wire.Object, members []PoolMember) bool {
+	var now []wire.Object
 	_ = json.Unmarshal(o["members"], &now) // null is none
-	known := map[netip.Addr]object{}
+	known := map[netip.Addr]wire.Object{}
 	for _, m := range now {
-		known[parseAddr(m.textOf("ipAddress"))] = m
+		known[wire.Address(m.Text("ipAddress"))] = m
 	}
-	list := make([]object, 0, len(members))
-	same := len(now) == len(members) && sameJSON(o["memberGroupRef"], nil)
+	list := make([]wire.Object, 0, len(members))
+	same := len(now) == len(members) && wire.SameJSON(o["memberGroupRef"], nil)
 	for _, m := range members {
 		member, ok := known[m.Address]
 		if !ok {
-			member = object{}
-			member.set("ipAddress", m.Address.String())
-			member.set("enabled", true)
-			member.set("ratio", 1)
+			member = wire.Object{}
+			member.Set("ipAddress", m.Address.String())
+			member.Set("enabled", true)
+			member.Set("ratio", 1)
 		}
-		same = !member.set("port", m.Port) && ok && same
+		same = !member.Set("port", m.Port) && ok && same
 		list = append(list, member)
 	}
 	if same {
 		return false
 	}
-	o.set("memberGroupRef", nil)
-	o.set("members", list)
+	o.Set("memberGroupRef", nil)
+	o.Set("members", list)
 	return true
 }
 
 // setMonitors adds monitors of types that the pool lacks, and takes those of other types away. All others stay as they
 // are.
-func setMonitors(o object, add, remove []string) bool {
-	var now []object
+func setMonitors(o wire.Object, add, remove []string) bool {
+	var now []wire.Object
 	_ = json.Unmarshal(o["healthMonitors"], &now) // null is none
-	list := slices.DeleteFunc(slices.Clone(now), func(m object) bool {
-		return slices.Contains(remove, m.textOf("type")) && !slices.Contains(add, m.textOf("type"))
+	list := slices.DeleteFunc(slices.Clone(now), func(m wire.Object) bool {
+		return slices.Contains(remove, m.Text("type")) && !slices.Contains(add, m.Text("type"))
 	})
 	same := len(list) == len(now)
 	for _, t := range add {
-		if !slices.ContainsFunc(list, func(m object) bool { return m.textOf("type") == t }) {
-			monitor := object{}
-			monitor.set("type", t)
+		if !slices.ContainsFunc(list, func(m wire.Object) bool { return m.Text("type") == t }) {
+			monitor := wire.Object{}
+			monitor.Set("type", t)
 			list = append(list, monitor)
 			same = false
 		}
 	}
-	return !same && o.set("healthMonitors", list)
+	return !same && o.Set("healthMonitors", list)
 }
 
-func setSticky(o object, sticky bool) bool {
+func setSticky(o wire.Object, sticky bool) bool {
 	var now wireType
 	_ = json.Unmarshal(o["persistenceProfile"], &now) // null is none
 	switch {
 	case sticky == (now.Type == clientIP):
 		return false
 	case sticky:
-		return o.set("persistenceProfile", wireType{clientIP})
+		return o.Set("persistenceProfile", wireType{clientIP})
 	}
-	return o.set("persistenceProfile", nil)
+	return o.Set("persistenceProfile", nil)
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"net/netip"
 	"net/url"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const servicesPath = "/cloudapi/1.0.0/loadBalancer/virtualServices"
@@ -90,10 +92,10 @@ type wireService struct {
 	Ports        []wirePort  `json:"servicePorts"`
 	ProfileType  Application `json:"applicationProfileType"` // of summaries
 	Profile      wireType    `json:"applicationProfile"`
-	Pool         *wireRef    `json:"loadBalancerPoolRef"`
-	EngineGroup  *wireRef    `json:"serviceEngineGroupRef"`
-	Certificate  *wireRef    `json:"certificateRef"`
-	Gateway      *wireRef    `json:"gatewayRef"`
+	Pool         *wire.Ref   `json:"loadBalancerPoolRef"`
+	EngineGroup  *wire.Ref   `json:"serviceEngineGroupRef"`
+	Certificate  *wire.Ref   `json:"certificateRef"`
+	Gateway      *wire.Ref   `json:"gatewayRef"`
 	Transparent  *bool       `json:"transparentModeEnabled"`
 }
 
@@ -106,13 +108,13 @@ type wirePort struct {
 
 func (w *wireService) service() VirtualService {
 	vs := VirtualService{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Status:      w.Status,
 		Health:      w.HealthStatus,
 		Enabled:     w.Enabled == nil || *w.Enabled,
-		Address:     parseAddr(w.Address),
-		IPv6Address: parseAddr(w.IPv6Address),
+		Address:     wire.Address(w.Address),
+		IPv6Address: wire.Address(w.IPv6Address),
 		Application: cmp.Or(Application(w.Profile.Type), w.ProfileType),
 		Pool:        refOf(w.Pool),
 		EngineGroup: refOf(w.EngineGroup),
@@ -148,10 +150,10 @@ func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService)
 		"name":                  vs.Name,
 		"description":           vs.Description,
 		"enabled":               true,
-		"gatewayRef":            refTo(vs.Gateway.ID),
-		"loadBalancerPoolRef":   refTo(vs.Pool.ID),
-		"serviceEngineGroupRef": refTo(vs.EngineGroup.ID),
-		"certificateRef":        refTo(vs.Certificate.ID),
+		"gatewayRef":            wire.RefTo(vs.Gateway.ID),
+		"loadBalancerPoolRef":   wire.RefTo(vs.Pool.ID),
+		"serviceEngineGroupRef": wire.RefTo(vs.EngineGroup.ID),
+		"certificateRef":        wire.RefTo(vs.Certificate.ID),
 		"servicePorts":          wirePorts(vs.Ports),
 		"applicationProfile":    profileOf(vs.Application),
 	}
@@ -195,28 +197,28 @@ func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, 
 	return startDeleting(ctx, b.client, "virtual service", id, servicePath(id))
 }
 
-func (c VirtualServiceChange) apply(o object) (bool, error) {
-	return either(
-		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
-		setRef(o, "loadBalancerPoolRef", c.Pool), setRef(o, "certificateRef", c.Certificate),
-		setAddress(o, "virtualIpAddress", c.Address), setAddress(o, "ipv6VirtualIpAddress", c.IPv6Address),
-		setBy(o, c.Transparent, setTransparent), setBy(o, c.Application, setApplication), setBy(o, c.Ports, setPorts),
+func (c VirtualServiceChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(
+		wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetIf(o, "enabled", c.Enabled),
+		wire.SetRef(o, "loadBalancerPoolRef", c.Pool), wire.SetRef(o, "certificateRef", c.Certificate),
+		wire.SetAddress(o, "virtualIpAddress", c.Address), wire.SetAddress(o, "ipv6VirtualIpAddress", c.IPv6Address),
+		wire.SetBy(o, c.Transparent, setTransparent), wire.SetBy(o, c.Application, setApplication), wire.SetBy(o, c.Ports, setPorts),
 	), nil
 }
 
 // setTransparent leaves the field away where VCD does not know it, if it is to be false.
-func setTransparent(o object, on bool) bool {
-	return (on || !sameJSON(o["transparentModeEnabled"], nil)) && o.set("transparentModeEnabled", on)
+func setTransparent(o wire.Object, on bool) bool {
+	return (on || !wire.SameJSON(o["transparentModeEnabled"], nil)) && o.Set("transparentModeEnabled", on)
 }
 
-func setApplication(o object, kind Application) bool {
+func setApplication(o wire.Object, kind Application) bool {
 	var now wireType
 	_ = json.Unmarshal(o["applicationProfile"], &now) // may be null
-	return now.Type != string(kind) && o.set("applicationProfile", profileOf(kind))
+	return now.Type != string(kind) && o.Set("applicationProfile", profileOf(kind))
 }
 
 // setPorts changes the ports if they differ from those wanted.
-func setPorts(o object, ports []ServicePort) bool {
+func setPorts(o wire.Object, ports []ServicePort) bool {
 	now := wireService{}
 	_ = json.Unmarshal(o["servicePorts"], &now.Ports) // null is none
 	have := now.service().Ports
@@ -227,5 +229,5 @@ func setPorts(o object, ports []ServicePort) bool {
 		want.Profile = cmp.Or(want.Profile, TCPProxy)
 		same = have[i] == want
 	}
-	return !same && o.set("servicePorts", wirePorts(ports))
+	return !same && o.Set("servicePorts", wirePorts(ports))
 }

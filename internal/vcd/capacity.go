@@ -10,6 +10,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // An Amount is how much of something is used, and how much there may be; a limit of 0 is none.
@@ -62,7 +63,7 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 	}
 	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
 		if urn.Of(urn.VDC, record.HREF) == vdc.ID {
-			c.VMs.Used = number(record.NumberOfVMs)
+			c.VMs.Used = wire.Number(record.NumberOfVMs)
 		}
 	}
 	return c, v.readStorage(ctx, vdc, c.Storage)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const certificatesPath = "/cloudapi/1.0.0/ssl/certificateLibrary"
@@ -70,7 +71,7 @@ func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec)
 	})
 	var made wireCertificate
 	if err == nil {
-		err = decodeJSON(got.Body, &made)
+		err = wire.DecodeJSON(got.Body, &made)
 	}
 	return made.certificate(), failure.Wrap(err, "importing certificate", spec.Alias)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A VAppSpec is what a new vApp looks like. Leases are set to never expire.
@@ -39,10 +40,10 @@ type VMSpec struct {
 const defaultAdapter = "VMXNET3"
 
 // bridged connects an organization network, bridged and under its own name.
-func bridged(c *client, n Ref) networkConfig {
-	return networkConfig{
+func bridged(c *client, n Ref) wire.NetworkConfig {
+	return wire.NetworkConfig{
 		Name:      n.Name,
-		Parent:    xmlRef{HRef: c.href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
+		Parent:    wire.XMLRef{HRef: c.href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
 		FenceMode: "bridged",
 	}
 }
@@ -53,9 +54,9 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	what := v.composition("ComposeVAppParams", spec.VMs)
 	what.Name = spec.Name
 	what.Description = spec.Description
-	what.Params = &instantiation{Lease: newLeaseSection(0, 0)}
+	what.Params = &wire.Instantiation{Lease: wire.NewLeaseSection(0, 0)}
 	if len(spec.Networks) > 0 {
-		section := &networkConfigSection{Info: "Networks"}
+		section := &wire.NetworkConfigSection{Info: "Networks"}
 		for _, n := range spec.Networks {
 			section.Networks = append(section.Networks, bridged(v.client, n))
 		}
@@ -64,14 +65,14 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	got, err := v.client.do(ctx, call{
 		method:      http.MethodPost,
 		path:        urn.Path(urn.VDC, vdc.ID) + "/action/composeVApp",
-		contentType: mimeCompose,
+		contentType: wire.MIMECompose,
 		content:     what,
 	})
 	if err != nil {
 		return VApp{}, Task{}, fmt.Errorf("composing vApp %s: %w", spec.Name, err)
 	}
 	var doc types.VApp
-	if err := decodeXML(got.Body, &doc); err != nil {
+	if err := wire.DecodeXML(got.Body, &doc); err != nil {
 		return VApp{}, Task{}, err
 	}
 	created := vAppFrom(&doc)
@@ -94,54 +95,54 @@ func composeTask(doc *types.VApp, created VApp) Task {
 // AddVMs starts adding VMs to a vApp, by one task for all. Their networks must be connected to the vApp: see
 // [VApps.ConnectNetworks].
 func (v *VApps) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
-	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VApp, vAppID)+"/action/recomposeVApp", wire.MIMERecompose,
 		v.composition("RecomposeVAppParams", vms))
 }
 
-func (v *VApps) composition(root string, vms []VMSpec) composition {
-	c := composition{XMLName: xml.Name{Local: root}, Xmlns: namespaceVCloud, XmlnsOVF: namespaceOVF, EULAs: true}
+func (v *VApps) composition(root string, vms []VMSpec) wire.Composition {
+	c := wire.Composition{XMLName: xml.Name{Local: root}, Xmlns: wire.NamespaceVCloud, XmlnsOVF: wire.NamespaceOVF, EULAs: true}
 	for _, vm := range vms {
 		c.Items = append(c.Items, v.sourcedItem(vm))
 	}
 	return c
 }
 
-func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
-	item := sourcedItem{
-		Source: xmlRef{
+func (v *VApps) sourcedItem(vm VMSpec) wire.SourcedItem {
+	item := wire.SourcedItem{
+		Source: wire.XMLRef{
 			HRef: v.client.base + "/api/vAppTemplate/vm-" + urn.UUID(vm.Template.VM.ID),
 			ID:   vm.Template.VM.ID,
 			Name: vm.Template.VM.Name,
-			Type: mimeVM,
+			Type: wire.MIMEVM,
 		},
-		General: generalParams{Name: vm.Name, Description: vm.Description, RegenerateBIOSUUID: true},
-		Params: &instantiation{
+		General: wire.GeneralParams{Name: vm.Name, Description: vm.Description, RegenerateBIOSUUID: true},
+		Params: &wire.Instantiation{
 			Connections:   connections(vm.NICs),
-			Customization: &customizationSection{Info: "Guest customization", ComputerName: vm.ComputerName},
+			Customization: &wire.CustomizationSection{Info: "Guest customization", ComputerName: vm.ComputerName},
 		},
 	}
 	if profile := vm.StorageProfile; profile != nil {
-		item.StorageProfile = &xmlRef{HRef: v.client.href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+		item.StorageProfile = &wire.XMLRef{HRef: v.client.href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 	}
 	if vm.SizingPolicy != nil || vm.PlacementPolicy != nil {
-		item.Policies = &policyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}
+		item.Policies = &wire.PolicyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}
 	}
 	return item
 }
 
-func (v *VApps) policyRef(p *Policy) *xmlRef {
+func (v *VApps) policyRef(p *Policy) *wire.XMLRef {
 	if p == nil {
 		return nil
 	}
-	return &xmlRef{HRef: v.client.policyHRef(p.ID), ID: p.ID, Name: p.Name}
+	return &wire.XMLRef{HRef: v.client.policyHRef(p.ID), ID: p.ID, Name: p.Name}
 }
 
 // connections returns the network connections of a VM. A VM without NICs gets an empty section, so that those of the
 // template do not come along.
-func connections(nics []NIC) *connectionSection {
-	section := &connectionSection{Info: "Network connections"}
+func connections(nics []NIC) *wire.ConnectionSection {
+	section := &wire.ConnectionSection{Info: "Network connections"}
 	for _, nic := range nics {
-		c := connection{Network: nic.Network, Index: nic.Index, Connected: true, Mode: string(nic.Mode), Adapter: nic.Adapter}
+		c := wire.Connection{Network: nic.Network, Index: nic.Index, Connected: true, Mode: string(nic.Mode), Adapter: nic.Adapter}
 		if nic.Mode == ModeManual {
 			c.Address = nic.Address
 		}
@@ -167,6 +168,6 @@ func connections(nics []NIC) *connectionSection {
 		}
 		section.Connections = append(section.Connections, c)
 	}
-	slices.SortFunc(section.Connections, func(a, b connection) int { return a.Index - b.Index })
+	slices.SortFunc(section.Connections, func(a, b wire.Connection) int { return a.Index - b.Index })
 	return section
 }

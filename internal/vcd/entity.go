@@ -18,6 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const entitiesPath = "/cloudapi/1.0.0/entities/"
@@ -38,7 +39,7 @@ type Entity struct {
 	Org        Ref
 	ETag       string // of this version
 	Content    json.RawMessage
-	raw        object
+	raw        wire.Object
 }
 
 // Entities are the runtime defined entities.
@@ -65,17 +66,17 @@ func (e *Entities) exchange(ctx context.Context, what call) (Entity, error) {
 }
 
 func entityFrom(got transport.Answer) (Entity, error) {
-	var raw object
-	if err := decodeJSON(got.Body, &raw); err != nil {
+	var raw wire.Object
+	if err := wire.DecodeJSON(got.Body, &raw); err != nil {
 		return Entity{}, err
 	}
-	var org wireRef
+	var org wire.Ref
 	_ = json.Unmarshal(raw["org"], &org) // it is left out where VCD does not say
 	return Entity{
-		Ref:        Ref{ID: raw.textOf("id"), Name: raw.textOf("name")},
-		Type:       raw.textOf("entityType"),
-		ExternalID: raw.textOf("externalId"),
-		State:      raw.textOf("state"),
+		Ref:        Ref{ID: raw.Text("id"), Name: raw.Text("name")},
+		Type:       raw.Text("entityType"),
+		ExternalID: raw.Text("externalId"),
+		State:      raw.Text("state"),
 		Org:        Ref(org),
 		ETag:       got.Header.Get("ETag"),
 		Content:    raw["entity"],
@@ -86,7 +87,7 @@ func entityFrom(got transport.Answer) (Entity, error) {
 // Update writes the content of an entity that was read, unless it was changed since: then the error wraps
 // [ErrChanged]. What VCD wrote beside the content goes back as it came. It returns the new version.
 func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMessage) (Entity, error) {
-	o := object{}
+	o := wire.Object{}
 	for field, value := range read.raw {
 		o[field] = value
 	}
@@ -164,7 +165,7 @@ type wireEntity struct {
 }
 
 type wireListedEntity struct {
-	wireRef
+	wire.Ref
 
 	Type    string          `json:"entityType"`
 	State   string          `json:"state"`
@@ -179,7 +180,7 @@ func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string
 		what: "entities",
 		of:   " of type " + vendor + ":" + namespace,
 	}, func(w *wireListedEntity) Entity {
-		return Entity{Ref: refOf(&w.wireRef), Type: w.Type, State: w.State, Content: w.Content}
+		return Entity{Ref: refOf(&w.Ref), Type: w.Type, State: w.State, Content: w.Content}
 	})
 }
 
@@ -229,7 +230,7 @@ func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err 
 		Message string `json:"message"`
 	}
 	if err == nil {
-		err = decodeJSON(got.Body, &resolved)
+		err = wire.DecodeJSON(got.Body, &resolved)
 	}
 	if err == nil && resolved.State != EntityResolved {
 		problem = cmp.Or(resolved.Message, "its state is "+resolved.State)
@@ -248,7 +249,7 @@ func (e *Entities) Delete(ctx context.Context, id string) error {
 type TypeVersion struct{ ID, Vendor, Namespace, Version string }
 
 type wireTypeVersion struct {
-	wireRef
+	wire.Ref
 
 	Vendor  string `json:"vendor"`
 	NSS     string `json:"nss"`

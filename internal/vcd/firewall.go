@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A FirewallRule is a rule of a gateway's firewall that VCD itself did not create.
@@ -92,7 +93,7 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 		return nil, failure.Unavailable("the answer has no rules of users")
 	}
 	var lines []wireRule
-	return lines, decodeJSON(raw, &lines)
+	return lines, wire.DecodeJSON(raw, &lines)
 }
 
 // itemPorts is how many ports NSX takes in one item of a rule.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // FuzzParseXML reads any documents: what is read and written again must read the same.
@@ -15,16 +17,16 @@ func FuzzParseXML(f *testing.F) {
 	f.Add([]byte(`<a x="&lt;&quot;&#10;"><b:c xmlns:b="d">t&amp;</b:c></a>`))
 	f.Add([]byte(`<a><b></a></b>`))
 	f.Fuzz(func(t *testing.T, document []byte) {
-		root, err := parseXML(document)
+		root, err := wire.ParseXML(document)
 		if err != nil {
 			return
 		}
-		once := root.document()
-		again, err := parseXML(once)
+		once := root.Document()
+		again, err := wire.ParseXML(once)
 		if err != nil {
 			t.Fatalf("%q does not read again: %v", once, err)
 		}
-		if twice := again.document(); string(once) != string(twice) {
+		if twice := again.Document(); string(once) != string(twice) {
 			t.Fatalf("%q became %q", once, twice)
 		}
 	})
@@ -38,7 +40,7 @@ func FuzzReconfigured(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := parseXML(body); err != nil {
+		if _, err := wire.ParseXML(body); err != nil {
 			t.Fatalf("%q is no XML", body)
 		}
 	})

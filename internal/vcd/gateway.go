@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const (
@@ -77,10 +78,10 @@ type UsedAddress struct {
 type wireGateway struct {
 	wireObject
 
-	OrgRef       *wireRef `json:"orgRef"`
-	OwnerRef     *wireRef `json:"ownerRef"`
-	OrgVdc       *wireRef `json:"orgVdc"`
-	UsingIPSpace bool     `json:"usingIpSpace"`
+	OrgRef       *wire.Ref `json:"orgRef"`
+	OwnerRef     *wire.Ref `json:"ownerRef"`
+	OrgVdc       *wire.Ref `json:"orgVdc"`
+	UsingIPSpace bool      `json:"usingIpSpace"`
 	Uplinks      []struct {
 		ID           string `json:"uplinkId"`
 		Name         string `json:"uplinkName"`
@@ -160,7 +161,7 @@ func (g *Gateways) Visible(ctx context.Context) ([]Gateway, error) {
 
 func (w *wireGateway) gateway() Gateway {
 	g := Gateway{
-		Ref:          refOf(&w.wireRef),
+		Ref:          refOf(&w.Ref),
 		Status:       w.Status,
 		Org:          refOf(w.OrgRef),
 		Owner:        refOf(w.OwnerRef),
@@ -197,7 +198,7 @@ func (w *wireUplinkSubnet) subnet() (UplinkSubnet, bool) {
 		Prefix:  prefix,
 		Gateway: gateway,
 		Enabled: w.Enabled == nil || *w.Enabled,
-		Primary: parseAddr(w.PrimaryIP),
+		Primary: wire.Address(w.PrimaryIP),
 	}
 	if w.IPRanges != nil {
 		for _, r := range w.IPRanges.Values {
@@ -221,7 +222,7 @@ func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAdd
 	lines, err := listUnordered[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
 	var used []UsedAddress
 	for _, line := range lines {
-		if addr := parseAddr(line.Address); addr.IsValid() {
+		if addr := wire.Address(line.Address); addr.IsValid() {
 			used = append(used, UsedAddress{Address: addr, Category: line.Category})
 		}
 	}

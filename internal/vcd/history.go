@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them
@@ -41,8 +42,8 @@ func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
 			Owner:     urn.Of("", record.Object),
 			State:     taskState(record.Status),
 			Progress:  record.Progress,
-			Started:   parseTime(record.StartDate),
-			Ended:     parseTime(record.EndDate),
+			Started:   wire.Time(record.StartDate),
+			Ended:     wire.Time(record.EndDate),
 		})
 	}
 	return tasks, err

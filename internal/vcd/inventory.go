@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A VMRecord is what one row of the inventory query says about a VM.
@@ -268,8 +269,8 @@ func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 		Status:         parseStatus(r.Status),
 		Busy:           r.Busy,
 		PrimaryAddress: r.IpAddress,
-		LeaseEnd:       parseTime(r.AutoUndeployDate),
-		StorageEnd:     parseTime(r.AutoDeleteDate),
+		LeaseEnd:       wire.Time(r.AutoUndeployDate),
+		StorageEnd:     wire.Time(r.AutoDeleteDate),
 
 		CPUs:              int64(r.Cpus),
 		MemoryMiB:         int64(r.MemoryMB),

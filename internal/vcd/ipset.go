@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const groupsPath = "/cloudapi/1.0.0/firewallGroups"
@@ -38,19 +39,19 @@ type IPSetChange struct {
 type wireIPSet struct {
 	wireObject
 
-	Owner     *wireRef `json:"ownerRef"`
-	Gateway   *wireRef `json:"edgeGatewayRef"`
-	Type      string   `json:"typeValue"`
-	Addresses []string `json:"ipAddresses"`
+	Owner     *wire.Ref `json:"ownerRef"`
+	Gateway   *wire.Ref `json:"edgeGatewayRef"`
+	Type      string    `json:"typeValue"`
+	Addresses []string  `json:"ipAddresses"`
 }
 
 func (w *wireIPSet) set() IPSet {
 	return IPSet{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Status:      w.Status,
 		Owner:       cmp.Or(refOf(w.Owner), refOf(w.Gateway)),
-		Addresses:   parseAddrs(w.Addresses),
+		Addresses:   wire.Addresses(w.Addresses),
 	}
 }
 
@@ -95,8 +96,8 @@ func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
 		"description": set.Description,
 		"type":        typeIPSet,
 		"typeValue":   typeIPSet,
-		"ownerRef":    refTo(set.Owner.ID),
-		"ipAddresses": addressTexts(set.Addresses),
+		"ownerRef":    wire.RefTo(set.Owner.ID),
+		"ipAddresses": wire.AddressTexts(set.Addresses),
 	})
 }
 
@@ -106,17 +107,17 @@ func (f *Firewall) UpdateIPSet(ctx context.Context, id string, change IPSetChang
 	return startChanging(ctx, f.client, "IP set", id, groupPath(id), change.apply)
 }
 
-func (c IPSetChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(o, c.Addresses, setAddresses)),
+func (c IPSetChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetBy(o, c.Addresses, setAddresses)),
 		nil
 }
 
-func setAddresses(o object, addresses []netip.Addr) bool {
+func setAddresses(o wire.Object, addresses []netip.Addr) bool {
 	var now []string
 	_ = json.Unmarshal(o["ipAddresses"], &now) // may be null
-	want := addressTexts(addresses)
+	want := wire.AddressTexts(addresses)
 	same := slices.Equal(slices.Sorted(slices.Values(now)), slices.Sorted(slices.Values(want)))
-	return !same && o.set("ipAddresses", want)
+	return !same && o.Set("ipAddresses", want)
 }
 
 // DeleteIPSet starts deleting an IP set, which no pool or rule may use.

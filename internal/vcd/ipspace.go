@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
@@ -55,14 +56,14 @@ type FloatingIP struct {
 }
 
 type wireSuggestion struct {
-	Space  *wireRef `json:"ipSpaceRef"`
-	Unused []string `json:"unusedValues"`
+	Space  *wire.Ref `json:"ipSpaceRef"`
+	Unused []string  `json:"unusedValues"`
 }
 
 func (w wireSuggestion) Key() string { return refOf(w.Space).ID }
 
 func (w wireSuggestion) suggestion() Suggestion {
-	return Suggestion{Space: refOf(w.Space), Unused: parseAddrs(w.Unused)}
+	return Suggestion{Space: refOf(w.Space), Unused: wire.Addresses(w.Unused)}
 }
 
 // IPSpaces are the IP Spaces and the addresses allocated from them.
@@ -81,7 +82,7 @@ func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestio
 }
 
 type wireSpace struct {
-	wireRef
+	wire.Ref
 
 	Type   string `json:"type"`
 	Ranges *struct {
@@ -93,7 +94,7 @@ type wireSpace struct {
 }
 
 func (w wireSpace) space() IPSpace {
-	space := IPSpace{Ref: refOf(&w.wireRef), Type: w.Type}
+	space := IPSpace{Ref: refOf(&w.Ref), Type: w.Type}
 	if w.Ranges != nil {
 		for _, r := range w.Ranges.Ranges {
 			space.Ranges = appendRange(space.Ranges, r.Start, r.End)
@@ -120,7 +121,7 @@ func (i *IPSpaces) Space(ctx context.Context, id string) (IPSpace, error) {
 func spacePath(id string) string { return spacesPath + "/" + url.PathEscape(id) }
 
 type wireAllocation struct {
-	wireRef
+	wire.Ref
 
 	Type        string     `json:"type"`
 	Value       string     `json:"value"`
@@ -158,11 +159,11 @@ func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Add
 // AllocatedID returns the id of an address in the result of the task that allocated it; empty if it is not there.
 func AllocatedID(task Task, address netip.Addr) string {
 	var result []wireAllocation
-	if decodeJSON([]byte(task.Result), &result) != nil {
+	if wire.DecodeJSON([]byte(task.Result), &result) != nil {
 		return ""
 	}
 	for _, a := range result {
-		if parseAddr(a.Value) == address {
+		if wire.Address(a.Value) == address {
 			return a.ID
 		}
 	}
@@ -175,7 +176,7 @@ func (i *IPSpaces) FloatingIP(ctx context.Context, space, id string) (FloatingIP
 }
 
 func (w *wireAllocation) allocation() FloatingIP {
-	return FloatingIP{ID: w.ID, Address: parseAddr(w.Value), Usage: w.Usage, Description: w.Description}
+	return FloatingIP{ID: w.ID, Address: wire.Address(w.Value), Usage: w.Usage, Description: w.Description}
 }
 
 // Mark reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
@@ -183,20 +184,20 @@ func (w *wireAllocation) allocation() FloatingIP {
 func (i *IPSpaces) Mark(ctx context.Context, space, id string,
 	mark func(now FloatingIP) (UsageState, string, error),
 ) (Task, error) {
-	task, err := startEditing(ctx, i.client, allocationPath(space, id), func(o object) (bool, error) {
+	task, err := startEditing(ctx, i.client, allocationPath(space, id), func(o wire.Object) (bool, error) {
 		now := FloatingIP{
-			ID:          o.textOf("id"),
-			Address:     parseAddr(o.textOf("value")),
-			Usage:       UsageState(o.textOf("usageState")),
-			Description: o.textOf("description"),
+			ID:          o.Text("id"),
+			Address:     wire.Address(o.Text("value")),
+			Usage:       UsageState(o.Text("usageState")),
+			Description: o.Text("description"),
 		}
 		usage, description, err := mark(now)
 		if err != nil {
 			return false, err
 		}
-		changed := o.set("description", description)
+		changed := o.Set("description", description)
 		if now.Usage != Used {
-			changed = o.set("usageState", usage) || changed
+			changed = o.Set("usageState", usage) || changed
 		}
 		return changed, nil
 	})

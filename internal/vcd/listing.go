@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // maxPages bounds how many pages of one list are read, should a server always offer another one.
@@ -167,7 +168,7 @@ func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error
 			var found struct {
 				Values []T `json:"values"`
 			}
-			if err := decodeJSON(got.Body, &found); err != nil {
+			if err := wire.DecodeJSON(got.Body, &found); err != nil {
 				return nil, false, err
 			}
 			if !unseen(seen, found.Values, T.Key) {

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const testGateway = "urn:vcloud:gateway:55555555-5555-4555-8555-555555555555"
@@ -122,16 +123,16 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 
 func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 	g := NewWithT(t)
-	var o object
+	var o wire.Object
 	g.Expect(json.Unmarshal(
 		[]byte(`{"id":"x","big":12345678901234567890.10,"text":"<&>","members":null,"description":"a"}`),
 		&o)).To(Succeed())
 
-	g.Expect(o.set("description", "a")).To(BeFalse())
-	g.Expect(o.set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
-	g.Expect(o.set("description", "b")).To(BeTrue())
+	g.Expect(o.Set("description", "a")).To(BeFalse())
+	g.Expect(o.Set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
+	g.Expect(o.Set("description", "b")).To(BeTrue())
 
-	body, err := encodeJSON(o)
+	body, err := wire.EncodeJSON(o)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(body)).To(
 		Equal(`{"big":12345678901234567890.10,"description":"b","id":"x","members":null,"text":"<&>"}` + "\n"))
@@ -199,7 +200,7 @@ func changeTwice(t *testing.T, body []byte) {
 	name := "n"
 	yes := true
 	port := 7
-	for _, apply := range []func(object) (bool, error){
+	for _, apply := range []func(wire.Object) (bool, error){
 		PoolChange{
 			Name:        &name,
 			Members:     &[]PoolMember{{Address: address, Port: 7}},
@@ -218,14 +219,14 @@ func changeTwice(t *testing.T, body []byte) {
 		DNATChange{Port: &port, Profile: &name, External: &name}.apply,
 		IPSetChange{Addresses: &[]netip.Addr{address}}.apply,
 	} {
-		var o object
+		var o wire.Object
 		if json.Unmarshal(body, &o) != nil || o == nil {
 			continue
 		}
 		if _, err := apply(o); err != nil {
 			continue
 		}
-		if _, err := encodeJSON(o); err != nil {
+		if _, err := wire.EncodeJSON(o); err != nil {
 			t.Fatalf("%q became no JSON: %v", body, err)
 		}
 		if again, err := apply(o); again || err != nil {

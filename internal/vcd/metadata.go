@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // metadataValue is the type of metadata that hold text.
@@ -20,12 +21,12 @@ const metadataValue = "MetadataStringValue"
 
 // SetMetadata starts writing metadata of a VM, all by one task. What values does not name stays.
 func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]string) (Task, error) {
-	doc := metadataDocument{Xmlns: namespaceVCloud, XmlnsXSI: namespaceXSI}
+	doc := wire.MetadataDocument{Xmlns: wire.NamespaceVCloud, XmlnsXSI: wire.NamespaceXSI}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{Type: metadataValue, Value: values[name]}})
+		doc.Entries = append(doc.Entries, wire.MetadataEntry{Key: name, Value: wire.TypedValue{Type: metadataValue, Value: values[name]}})
 	}
 	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", mimeMetadata, doc)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", wire.MIMEMetadata, doc)
 }
 
 // RemoveMetadata starts removing one key of the metadata of a VM.

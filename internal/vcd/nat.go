@@ -7,6 +7,8 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A NATRule is a NAT rule of a gateway.
@@ -36,19 +38,19 @@ type DNATChange struct {
 type wireNAT struct {
 	wireObject
 
-	Type     string   `json:"type"`
-	RuleType string   `json:"ruleType"` // the older field
-	Enabled  bool     `json:"enabled"`
-	External string   `json:"externalAddresses"`
-	Internal string   `json:"internalAddresses"`
-	Port     string   `json:"dnatExternalPort"`
-	Profile  *wireRef `json:"applicationPortProfile"`
+	Type     string    `json:"type"`
+	RuleType string    `json:"ruleType"` // the older field
+	Enabled  bool      `json:"enabled"`
+	External string    `json:"externalAddresses"`
+	Internal string    `json:"internalAddresses"`
+	Port     string    `json:"dnatExternalPort"`
+	Profile  *wire.Ref `json:"applicationPortProfile"`
 }
 
 func (w *wireNAT) rule() NATRule {
 	port, _ := strconv.Atoi(w.Port) // may be empty
 	return NATRule{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Type:        cmp.Or(w.Type, w.RuleType),
 		Enabled:     w.Enabled,
@@ -94,7 +96,7 @@ func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Tas
 		"externalAddresses":      rule.External,
 		"internalAddresses":      rule.Internal,
 		"dnatExternalPort":       strconv.Itoa(rule.Port),
-		"applicationPortProfile": refTo(rule.Profile.ID),
+		"applicationPortProfile": wire.RefTo(rule.Profile.ID),
 	})
 }
 
@@ -105,12 +107,12 @@ func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATCha
 	return startChanging(ctx, n.client, "NAT rule", id, natPath(gateway, id), change.apply)
 }
 
-func (c DNATChange) apply(o object) (bool, error) {
-	return either(
-		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
-		setIf(o, "externalAddresses", c.External), setIf(o, "internalAddresses", c.Internal),
-		setRef(o, "applicationPortProfile", c.Profile),
-		setBy(o, c.Port, func(o object, port int) bool { return o.set("dnatExternalPort", strconv.Itoa(port)) }),
+func (c DNATChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(
+		wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetIf(o, "enabled", c.Enabled),
+		wire.SetIf(o, "externalAddresses", c.External), wire.SetIf(o, "internalAddresses", c.Internal),
+		wire.SetRef(o, "applicationPortProfile", c.Profile),
+		wire.SetBy(o, c.Port, func(o wire.Object, port int) bool { return o.Set("dnatExternalPort", strconv.Itoa(port)) }),
 	), nil
 }
 

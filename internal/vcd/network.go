@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A Network is an org VDC network.
@@ -136,7 +137,7 @@ func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
 func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, error) {
 	var doc struct {
 		Members []struct {
-			VDC wireRef `json:"vdcRef"`
+			VDC wire.Ref `json:"vdcRef"`
 		} `json:"participatingOrgVdcs"`
 	}
 	err := n.client.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
@@ -181,7 +182,7 @@ func (n *Networks) SpoofGuard(ctx context.Context, network Ref) (string, error) 
 
 func (n *Networks) spoofGuard(ctx context.Context, network Ref) (string, error) {
 	var doc struct {
-		Profile *wireRef `json:"spoofGuardProfile"`
+		Profile *wire.Ref `json:"spoofGuardProfile"`
 	}
 	err := n.client.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
 	switch {
@@ -238,7 +239,7 @@ type NetworkUsage struct {
 }
 
 type wireUsage struct {
-	wireRef
+	wire.Ref
 
 	Status Realization `json:"status"`
 	Total  *int        `json:"totalIpCount"`
@@ -250,9 +251,9 @@ func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error)
 	return read(ctx, n.client, "network", network.Name, networksPath+"/"+url.PathEscape(network.ID),
 		func(w *wireUsage) NetworkUsage {
 			return NetworkUsage{
-				Ref:       refOf(&w.wireRef),
+				Ref:       refOf(&w.Ref),
 				Status:    w.Status,
-				Addresses: Amount{Used: number(w.Used), Limit: number(w.Total)},
+				Addresses: Amount{Used: wire.Number(w.Used), Limit: wire.Number(w.Total)},
 			}
 		})
 }
@@ -266,5 +267,5 @@ func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
 		sort:  "name",
 		size:  networksPage,
 		terms: []fiql.Term{fiql.Is("ownerRef.id", vdc.ID), fiql.Is("_context", "includeAccessible")},
-	}, func(w *wireUsage) Ref { return refOf(&w.wireRef) })
+	}, func(w *wireUsage) Ref { return refOf(&w.Ref) })
 }

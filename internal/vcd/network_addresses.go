@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A Use is what a network does with an address.
@@ -131,7 +133,7 @@ func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, err
 	}
 	var hosts []HostAddress
 	for _, line := range allocated {
-		if addr := parseAddr(line.Address); addr.IsValid() {
+		if addr := wire.Address(line.Address); addr.IsValid() {
 			used := UsedAddress{Address: addr, Category: line.Type}
 			hosts = append(hosts, HostAddress{used, line.Entity})
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A Policy is a VM sizing or placement policy.
@@ -60,7 +61,7 @@ func (v *VDCs) ListPlacementPolicies(ctx context.Context, vdc VDC) ([]Policy, er
 func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 	return lookup(ctx, v.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
 		var doc struct {
-			Default xmlRef `xml:"DefaultComputePolicy"`
+			Default wire.XMLRef `xml:"DefaultComputePolicy"`
 		}
 		if err := v.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 			return Policy{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
@@ -142,7 +143,7 @@ func (w wirePolicy) Key() string { return w.ID }
 
 func policyFrom(w *wirePolicy) computePolicy {
 	ref := Ref{ID: w.ID, Name: w.Name}
-	return computePolicy{Policy{ref, number(w.CPUCount), number(w.Memory)}, w.IsSizingOnly}
+	return computePolicy{Policy{ref, wire.Number(w.CPUCount), wire.Number(w.Memory)}, w.IsSizingOnly}
 }
 
 // policies lists the policies of a VDC, of both kinds: one call serves all look-ups of either.

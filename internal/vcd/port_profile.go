@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const profilesPath = "/cloudapi/1.0.0/applicationPortProfiles"
@@ -35,7 +36,7 @@ type wireProfile struct {
 }
 
 func (w *wireProfile) profile() PortProfile {
-	p := PortProfile{Ref: refOf(&w.wireRef), Description: w.Description, Scope: w.Scope, Status: w.Status}
+	p := PortProfile{Ref: refOf(&w.Ref), Description: w.Description, Scope: w.Scope, Status: w.Status}
 	if len(w.Ports) == 1 && len(w.Ports[0].Destinations) == 1 {
 		if port, err := strconv.Atoi(w.Ports[0].Destinations[0]); err == nil {
 			p.Protocol = w.Ports[0].Protocol
@@ -65,7 +66,7 @@ func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) 
 		"name":             p.Name,
 		"description":      p.Description,
 		"scope":            "TENANT",
-		"orgRef":           refTo(of.Org.ID),
+		"orgRef":           wire.RefTo(of.Org.ID),
 		"contextEntityId":  of.Owner.ID,
 		"applicationPorts": applicationPorts(p.Protocol, p.Port),
 	})
@@ -91,25 +92,25 @@ type ProfilePort struct {
 // UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not
 // name stays as VCD wrote it. What it belongs to, which VCD does not show, is written again.
 func (n *NAT) UpdatePortProfile(ctx context.Context, of Gateway, id string, change PortProfileChange) (Task, error) {
-	return startChanging(ctx, n.client, "application port profile", id, profilePath(id), func(o object) (bool, error) {
-		o.set("contextEntityId", of.Owner.ID)
-		setRef(o, "orgRef", &of.Org.ID)
+	return startChanging(ctx, n.client, "application port profile", id, profilePath(id), func(o wire.Object) (bool, error) {
+		o.Set("contextEntityId", of.Owner.ID)
+		wire.SetRef(o, "orgRef", &of.Org.ID)
 		return change.apply(o)
 	})
 }
 
-func (c PortProfileChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(o, c.Port, setProfilePort)),
+func (c PortProfileChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetBy(o, c.Port, setProfilePort)),
 		nil
 }
 
-func setProfilePort(o object, port ProfilePort) bool {
+func setProfilePort(o wire.Object, port ProfilePort) bool {
 	var now wireProfile
 	_ = json.Unmarshal(o["applicationPorts"], &now.Ports) // may be null
 	if p := now.profile(); p.Protocol == port.Protocol && p.Port == port.Port {
 		return false
 	}
-	return o.set("applicationPorts", applicationPorts(port.Protocol, port.Port))
+	return o.Set("applicationPorts", applicationPorts(port.Protocol, port.Port))
 }
 
 // DeletePortProfile starts deleting an application port profile, which no rule may use.

@@ -13,6 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // pageSize is the largest that VCD allows.
@@ -39,10 +40,10 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 		return failure.Unavailable("what answers has no query service of VCD: " + err.Error())
 	case err != nil:
 		return err
-	case rootOf(got.Body) != "QueryResultRecords":
+	case wire.Root(got.Body) != "QueryResultRecords":
 		return failure.Unavailable("the answer is no list of VCD")
 	}
-	return decodeXML(got.Body, into)
+	return wire.DecodeXML(got.Body, into)
 }
 
 // queryType returns the name of a query for this session: a provider asks for the administrator's view.

@@ -2,7 +2,11 @@
 
 package vcd
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
+)
 
 // A Ref names a VCD object. ID is its URN (urn:vcloud:<kind>:<uuid>); Name may change.
 type Ref struct {
@@ -48,7 +52,7 @@ func only(kind, nameOrURN, in string, hits []Ref) (Ref, error) {
 }
 
 // refOf returns a reference, empty if there is none.
-func refOf(r *wireRef) Ref {
+func refOf(r *wire.Ref) Ref {
 	if r == nil {
 		return Ref{}
 	}
@@ -57,7 +61,7 @@ func refOf(r *wireRef) Ref {
 
 // A wireObject is what the JSON API writes of most objects.
 type wireObject struct {
-	wireRef
+	wire.Ref
 
 	Description string      `json:"description"`
 	Status      Realization `json:"status"`

@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A call is one call of VCD's API. Its query is raw, because VCD wants the operators of filters bare.
@@ -35,10 +36,10 @@ func (c call) encode() (body []byte, contentType string, err error) {
 		return raw, c.contentType, nil
 	}
 	if c.json {
-		body, err = encodeJSON(c.content)
+		body, err = wire.EncodeJSON(c.content)
 		return body, transport.JSONType, err
 	}
-	body, err = encodeXML(c.content)
+	body, err = wire.EncodeXML(c.content)
 	return body, c.contentType, err
 }
 
@@ -123,7 +124,7 @@ func (c *client) getXML(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return err
 	}
-	return decodeXML(got.Body, into)
+	return wire.DecodeXML(got.Body, into)
 }
 
 // getJSON reads an object of the JSON API.
@@ -132,7 +133,7 @@ func (c *client) getJSON(ctx context.Context, path, query string, into any) erro
 	if err != nil {
 		return err
 	}
-	return decodeJSON(got.Body, into)
+	return wire.DecodeJSON(got.Body, into)
 }
 
 // read reads an object of the JSON API and converts it.
@@ -145,13 +146,13 @@ func read[W, T any](ctx context.Context, c *client, what, id, path string, conve
 	return convert(&doc), nil
 }
 
-func (c *client) object(ctx context.Context, path string) (object, error) {
-	var o object
+func (c *client) object(ctx context.Context, path string) (wire.Object, error) {
+	var o wire.Object
 	if err := c.getJSON(ctx, path, "", &o); err != nil {
 		return nil, err
 	}
 	if o == nil {
-		return nil, errNotJSON
+		return nil, wire.ErrNotJSON
 	}
 	return o, nil
 }

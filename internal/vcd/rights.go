@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const (
@@ -68,9 +70,9 @@ const sessionPath = "/cloudapi/1.0.0/sessions/current"
 
 // A whoami is what VCD shows of a session.
 type whoami struct {
-	Org   wireRef   `json:"org"`
-	User  wireRef   `json:"user"`
-	Roles []wireRef `json:"roleRefs"`
+	Org   wire.Ref   `json:"org"`
+	User  wire.Ref   `json:"user"`
+	Roles []wire.Ref `json:"roleRefs"`
 }
 
 func (u *user) whoami(ctx context.Context) (whoami, error) {
@@ -94,7 +96,7 @@ func (u *user) rights(ctx context.Context) (heldRights, error) {
 	}
 	held := heldRights{known: true}
 	for _, role := range current.Roles {
-		of, err := listAll[wireRef](ctx, u.client, listing{
+		of, err := listAll[wire.Ref](ctx, u.client, listing{
 			path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights",
 			what: "rights",
 			of:   " of role " + role.Name,

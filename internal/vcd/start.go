@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // errNoTask says nothing of what was asked for: it may have been started.
@@ -25,7 +26,7 @@ func startXML(ctx context.Context, c *client, method, path, contentType string, 
 		return Task{}, err
 	}
 	var doc types.Task
-	if err := decodeXML(got.Body, &doc); err != nil {
+	if err := wire.DecodeXML(got.Body, &doc); err != nil {
 		return Task{}, err
 	}
 	t := taskFrom(&doc)
@@ -53,8 +54,8 @@ func startJSON(ctx context.Context, c *client, method, path string, content any)
 	case !slices.Contains(doneAtOnce, got.Status):
 		return Task{}, errNoTask
 	case len(bytes.TrimSpace(got.Body)) == 0:
-	case decodeJSON(got.Body, &made) != nil:
-		return Task{}, errNotJSON
+	case wire.DecodeJSON(got.Body, &made) != nil:
+		return Task{}, wire.ErrNotJSON
 	}
 	return Task{State: TaskSucceeded, Owner: made.ID}, nil
 }
@@ -76,27 +77,27 @@ func startDeleting(ctx context.Context, c *client, what, id, path string) (Task,
 
 // startChanging reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
 // and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
-func startChanging(ctx context.Context, c *client, what, id, path string, edit func(object) (bool, error)) (Task, error) {
+func startChanging(ctx context.Context, c *client, what, id, path string, edit func(wire.Object) (bool, error)) (Task, error) {
 	task, err := startEditing(ctx, c, path, edit)
 	return task, failure.Wrap(err, "changing "+what, id)
 }
 
-func startEditing(ctx context.Context, c *client, path string, edit func(object) (bool, error)) (Task, error) {
+func startEditing(ctx context.Context, c *client, path string, edit func(wire.Object) (bool, error)) (Task, error) {
 	o, err := c.object(ctx, path)
 	if err != nil {
 		return Task{}, err
 	}
 	changed, err := edit(o)
-	if err != nil || !changed && Realization(o.textOf("status")) != RealizationFailed {
-		return Task{State: TaskSucceeded, Owner: o.textOf("id")}, err
+	if err != nil || !changed && Realization(o.Text("status")) != RealizationFailed {
+		return Task{State: TaskSucceeded, Owner: o.Text("id")}, err
 	}
 	task, err := startJSON(ctx, c, http.MethodPut, path, o)
 	if task.Owner == "" {
-		task.Owner = o.textOf("id")
+		task.Owner = o.Text("id")
 	}
 	return task, err
 }
 
 func startUndeploying(ctx context.Context, c *client, path, action string) (Task, error) {
-	return startXML(ctx, c, http.MethodPost, path+"/action/undeploy", mimeUndeploy, undeployParams{Action: action})
+	return startXML(ctx, c, http.MethodPost, path+"/action/undeploy", wire.MIMEUndeploy, wire.UndeployParams{Action: action})
 }

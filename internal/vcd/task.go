@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // TaskState is the state of a task.
@@ -71,8 +72,8 @@ func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task,
 			Operation: record.Name,
 			State:     taskState(record.Status),
 			Progress:  record.Progress,
-			Started:   parseTime(record.StartDate),
-			Ended:     parseTime(record.EndDate),
+			Started:   wire.Time(record.StartDate),
+			Ended:     wire.Time(record.EndDate),
 		}
 	}
 	return states, nil
@@ -140,8 +141,8 @@ func taskFrom(t *types.Task) Task {
 		Operation: t.OperationName,
 		State:     taskState(t.Status),
 		Progress:  t.Progress,
-		Started:   parseTime(t.StartTime),
-		Ended:     parseTime(t.EndTime),
+		Started:   wire.Time(t.StartTime),
+		Ended:     wire.Time(t.EndTime),
 	}
 	if task.ID == "" {
 		task.ID = urn.Of(urn.Task, t.HREF)

@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A VApp is a vApp with the names of its VMs.
@@ -113,7 +114,7 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 			Ref:     Ref{ID: urn.Of(urn.VApp, r.HREF), Name: r.Name},
 			VDC:     Ref{ID: urn.Of(urn.VDC, r.VdcHREF), Name: r.VdcName},
 			Status:  parseStatus(r.Status),
-			Created: parseTime(r.CreationDate),
+			Created: wire.Time(r.CreationDate),
 		})
 	}
 	return found, failure.Wrap(err, "listing vApps of organization", v.client.org)
@@ -133,7 +134,7 @@ func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	if err := v.client.getXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
 		return VAppDetails{}, err
 	}
-	found := VAppDetails{VApp: vAppFrom(&doc), Created: parseTime(doc.DateCreated)}
+	found := VAppDetails{VApp: vAppFrom(&doc), Created: wire.Time(doc.DateCreated)}
 	if found.ID == "" {
 		return VAppDetails{}, failure.Unavailable("the answer is no vApp of VCD")
 	}
@@ -173,7 +174,7 @@ func vAppFrom(doc *types.VApp) VApp {
 	if lease := doc.LeaseSettingsSection; lease != nil {
 		v.RuntimeLease = time.Duration(lease.DeploymentLeaseInSeconds) * time.Second
 		v.StorageLease = time.Duration(lease.StorageLeaseInSeconds) * time.Second
-		v.LeaseEnd = earliest(parseTime(lease.DeploymentLeaseExpiration), parseTime(lease.StorageLeaseExpiration))
+		v.LeaseEnd = earliest(wire.Time(lease.DeploymentLeaseExpiration), wire.Time(lease.StorageLeaseExpiration))
 	}
 	return v
 }
@@ -203,10 +204,10 @@ func (v *VApps) DeleteVApp(ctx context.Context, id string) (Task, error) {
 // SetLease starts setting the leases of a vApp; 0 is never. Where the organization caps them, VCD refuses or shortens:
 // read the vApp to see what it is.
 func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage time.Duration) (Task, error) {
-	section := newLeaseSection(runtime, storage)
-	section.Xmlns = namespaceVCloud
-	section.XmlnsOVF = namespaceOVF
-	return startXML(ctx, v.client, http.MethodPut, urn.Path(urn.VApp, vAppID)+"/leaseSettingsSection/", mimeLease, section)
+	section := wire.NewLeaseSection(runtime, storage)
+	section.Xmlns = wire.NamespaceVCloud
+	section.XmlnsOVF = wire.NamespaceOVF
+	return startXML(ctx, v.client, http.MethodPut, urn.Path(urn.VApp, vAppID)+"/leaseSettingsSection/", wire.MIMELease, section)
 }
 
 // ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
@@ -216,25 +217,25 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 	if err != nil {
 		return Task{}, err
 	}
-	doc, err := parseXML(got.Body)
+	doc, err := wire.ParseXML(got.Body)
 	if err != nil {
 		return Task{}, err
 	}
 	known := map[string]bool{}
-	for _, n := range doc.nodes("NetworkConfig") {
-		known[n.attr("networkName")] = true
+	for _, n := range doc.Nodes("NetworkConfig") {
+		known[n.Attr("networkName")] = true
 	}
 	for _, n := range networks {
 		if known[n.Name] {
 			continue
 		}
 		config := bridged(v.client, n)
-		config.Xmlns = namespaceVCloud
-		added, err := newNode(config)
+		config.Xmlns = wire.NamespaceVCloud
+		added, err := wire.NewNode(config)
 		if err != nil {
 			return Task{}, err
 		}
-		doc.insertBefore("", added)
+		doc.InsertBefore("", added)
 	}
-	return startXML(ctx, v.client, http.MethodPut, path, mimeNetworkConfig, doc.document())
+	return startXML(ctx, v.client, http.MethodPut, path, wire.MIMENetworkConfig, doc.Document())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A VM is a virtual machine in full.
@@ -99,7 +100,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 		return VM{}, err
 	}
 	var doc types.Vm
-	if err := decodeXML(got.Body, &doc); err != nil {
+	if err := wire.DecodeXML(got.Body, &doc); err != nil {
 		return VM{}, err
 	}
 	vm := vmFrom(&doc)
@@ -245,6 +246,6 @@ func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
 // DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
 func (v *VMs) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
 	v.documents.take(vmID)
-	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, vmID)+"/disk/action/detach", mimeDiskParams,
-		diskParams{Disk: xmlRef{HRef: v.client.href(urn.Disk, diskID)}})
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, vmID)+"/disk/action/detach", wire.MIMEDiskParams,
+		wire.DiskParams{Disk: wire.XMLRef{HRef: v.client.href(urn.Disk, diskID)}})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package wire
 
 import (
 	"bytes"
@@ -10,50 +10,50 @@ import (
 	"strings"
 )
 
-// A node is an element as the server wrote it, prefixes included. Documents that are read, changed in one element and
+// A Node is an element as the server wrote it, prefixes included. Documents that are read, changed in one element and
 // sent back go through nodes, because the SDK's types lose prefixes, and what they do not know.
-type node struct {
-	name     xml.Name // Space is the prefix, not the namespace
+type Node struct {
+	Name     xml.Name // Space is the prefix, not the namespace
 	attrs    []xml.Attr
 	children []any // *node or xml.CharData
 }
 
-// parseXML reads a document into its root node.
-func parseXML(document []byte) (*node, error) {
+// ParseXML reads a document into its root node.
+func ParseXML(document []byte) (*Node, error) {
 	decoder := xml.NewDecoder(bytes.NewReader(document))
-	top := &node{}
-	open := []*node{top}
+	top := &Node{}
+	open := []*Node{top}
 	for {
 		raw, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, errNotXML
+			return nil, ErrNotXML
 		}
 		if open = grow(open, raw); open == nil {
-			return nil, errNotXML
+			return nil, ErrNotXML
 		}
 	}
 	for _, child := range top.children {
-		if root, ok := child.(*node); ok && len(open) == 1 {
+		if root, ok := child.(*Node); ok && len(open) == 1 {
 			return root, nil
 		}
 	}
-	return nil, errNotXML
+	return nil, ErrNotXML
 }
 
 // grow adds a token to the innermost of the open nodes and returns those that are open then; nil if the token does not
 // fit.
-func grow(open []*node, raw xml.Token) []*node {
+func grow(open []*Node, raw xml.Token) []*Node {
 	inner := open[len(open)-1]
 	switch t := xml.CopyToken(raw).(type) {
 	case xml.StartElement:
-		child := &node{name: t.Name, attrs: t.Attr}
+		child := &Node{Name: t.Name, attrs: t.Attr}
 		inner.children = append(inner.children, child)
 		return append(open, child)
 	case xml.EndElement:
-		if len(open) == 1 || inner.name != t.Name {
+		if len(open) == 1 || inner.Name != t.Name {
 			return nil
 		}
 		return open[:len(open)-1]
@@ -63,37 +63,37 @@ func grow(open []*node, raw xml.Token) []*node {
 	return open
 }
 
-// newNode converts a value of Go into a node.
-func newNode(what any) (*node, error) {
+// NewNode converts a value of Go into a node.
+func NewNode(what any) (*Node, error) {
 	document, err := xml.Marshal(what)
 	if err != nil {
 		return nil, errors.New("writing a request")
 	}
-	return parseXML(document)
+	return ParseXML(document)
 }
 
-// nodes returns the children of a name, whatever their prefix.
-func (n *node) nodes(local string) []*node {
-	var found []*node
+// Nodes returns the children of a name, whatever their prefix.
+func (n *Node) Nodes(local string) []*Node {
+	var found []*Node
 	for _, child := range n.children {
-		if c, ok := child.(*node); ok && c.name.Local == local {
+		if c, ok := child.(*Node); ok && c.Name.Local == local {
 			found = append(found, c)
 		}
 	}
 	return found
 }
 
-// first returns the first child of a name, or nil.
-func (n *node) first(local string) *node {
-	if found := n.nodes(local); len(found) > 0 {
+// First returns the first child of a name, or nil.
+func (n *Node) First(local string) *Node {
+	if found := n.Nodes(local); len(found) > 0 {
 		return found[0]
 	}
 	return nil
 }
 
-// text returns the text of the first child of a name.
-func (n *node) text(local string) string {
-	child := n.first(local)
+// Text returns the text of the first child of a name.
+func (n *Node) Text(local string) string {
+	child := n.First(local)
 	if child == nil {
 		return ""
 	}
@@ -106,21 +106,21 @@ func (n *node) text(local string) string {
 	return b.String()
 }
 
-// setText replaces the content of a node.
-func (n *node) setText(text string) { n.children = []any{xml.CharData(text)} }
+// SetText replaces the content of a node.
+func (n *Node) SetText(text string) { n.children = []any{xml.CharData(text)} }
 
-// setTextAt replaces the content of the node at a path below n, if it is there.
-func (n *node) setTextAt(text string, path ...string) {
+// SetTextAt replaces the content of the node at a path below n, if it is there.
+func (n *Node) SetTextAt(text string, path ...string) {
 	for _, name := range path {
-		if n = n.first(name); n == nil {
+		if n = n.First(name); n == nil {
 			return
 		}
 	}
-	n.setText(text)
+	n.SetText(text)
 }
 
-// attr returns the value of an attribute, whatever its prefix.
-func (n *node) attr(local string) string {
+// Attr returns the value of an attribute, whatever its prefix.
+func (n *Node) Attr(local string) string {
 	for _, a := range n.attrs {
 		if a.Name.Local == local && a.Name.Space != "xmlns" {
 			return a.Value
@@ -129,8 +129,8 @@ func (n *node) attr(local string) string {
 	return ""
 }
 
-// setAttr changes an attribute; it adds one without a prefix if there is none of that name.
-func (n *node) setAttr(local, value string) {
+// SetAttr changes an attribute; it adds one without a prefix if there is none of that name.
+func (n *Node) SetAttr(local, value string) {
 	for i, a := range n.attrs {
 		if a.Name.Local == local && a.Name.Space != "xmlns" {
 			n.attrs[i].Value = value
@@ -140,11 +140,11 @@ func (n *node) setAttr(local, value string) {
 	n.attrs = append(n.attrs, xml.Attr{Name: xml.Name{Local: local}, Value: value})
 }
 
-// insertBefore puts nodes before the first child of a name, or at the end.
-func (n *node) insertBefore(local string, added ...*node) {
+// InsertBefore puts nodes before the first child of a name, or at the end.
+func (n *Node) InsertBefore(local string, added ...*Node) {
 	at := len(n.children)
 	for i, child := range n.children {
-		if c, ok := child.(*node); ok && c.name.Local == local {
+		if c, ok := child.(*Node); ok && c.Name.Local == local {
 			at = i
 			break
 		}
@@ -157,27 +157,27 @@ func (n *node) insertBefore(local string, added ...*node) {
 	n.children = append(n.children, rest...)
 }
 
-// keep drops all children but those that a function wants.
-func (n *node) keep(want func(*node) bool) {
+// Keep drops all children but those that a function wants.
+func (n *Node) Keep(want func(*Node) bool) {
 	kept := n.children[:0]
 	for _, child := range n.children {
-		if c, ok := child.(*node); ok && want(c) {
+		if c, ok := child.(*Node); ok && want(c) {
 			kept = append(kept, c)
 		}
 	}
 	n.children = kept
 }
 
-// document writes the node as a document.
-func (n *node) document() []byte {
+// Document writes the node as a document.
+func (n *Node) Document() []byte {
 	var b bytes.Buffer
 	b.WriteString(xmlHeader)
 	n.write(&b)
 	return b.Bytes()
 }
 
-func (n *node) write(b *bytes.Buffer) {
-	b.WriteString("<" + prefixed(n.name))
+func (n *Node) write(b *bytes.Buffer) {
+	b.WriteString("<" + prefixed(n.Name))
 	for _, a := range n.attrs {
 		b.WriteString(" " + prefixed(a.Name) + `="`)
 		_ = xml.EscapeText(b, []byte(a.Value)) // a buffer takes everything
@@ -186,13 +186,13 @@ func (n *node) write(b *bytes.Buffer) {
 	b.WriteString(">")
 	for _, child := range n.children {
 		switch c := child.(type) {
-		case *node:
+		case *Node:
 			c.write(b)
 		case xml.CharData:
 			_ = xml.EscapeText(b, c) // a buffer takes everything
 		}
 	}
-	b.WriteString("</" + prefixed(n.name) + ">")
+	b.WriteString("</" + prefixed(n.Name) + ">")
 }
 
 func prefixed(name xml.Name) string {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package wire
 
 import (
 	"encoding/xml"
@@ -9,27 +9,27 @@ import (
 
 // MIME types of what is sent.
 const (
-	mimeCompose       = "application/vnd.vmware.vcloud.composeVAppParams+xml"
-	mimeRecompose     = "application/vnd.vmware.vcloud.recomposeVAppParams+xml"
-	mimeUndeploy      = "application/vnd.vmware.vcloud.undeployVAppParams+xml"
-	mimeNetworkConfig = "application/vnd.vmware.vcloud.networkConfigSection+xml"
-	mimeLease         = "application/vnd.vmware.vcloud.leaseSettingsSection+xml"
-	mimeVM            = "application/vnd.vmware.vcloud.vm+xml"
-	mimeAffinityRule  = "application/vnd.vmware.vcloud.vmaffinityrule+xml"
-	mimeMetadata      = "application/vnd.vmware.vcloud.metadata+xml"
-	mimeDiskParams    = "application/vnd.vmware.vcloud.diskAttachOrDetachParams+xml"
+	MIMECompose       = "application/vnd.vmware.vcloud.composeVAppParams+xml"
+	MIMERecompose     = "application/vnd.vmware.vcloud.recomposeVAppParams+xml"
+	MIMEUndeploy      = "application/vnd.vmware.vcloud.undeployVAppParams+xml"
+	MIMENetworkConfig = "application/vnd.vmware.vcloud.networkConfigSection+xml"
+	MIMELease         = "application/vnd.vmware.vcloud.leaseSettingsSection+xml"
+	MIMEVM            = "application/vnd.vmware.vcloud.vm+xml"
+	MIMEAffinityRule  = "application/vnd.vmware.vcloud.vmaffinityrule+xml"
+	MIMEMetadata      = "application/vnd.vmware.vcloud.metadata+xml"
+	MIMEDiskParams    = "application/vnd.vmware.vcloud.diskAttachOrDetachParams+xml"
 )
 
 // Namespaces of what is sent. The SDK's types do not write them as the schema wants, nor more than one VM per request.
 const (
-	namespaceVCloud = "http://www.vmware.com/vcloud/v1.5"
-	namespaceVMW    = "http://www.vmware.com/schema/ovf"
-	namespaceXSI    = "http://www.w3.org/2001/XMLSchema-instance"
-	namespaceOVF    = "http://schemas.dmtf.org/ovf/envelope/1"
+	NamespaceVCloud = "http://www.vmware.com/vcloud/v1.5"
+	NamespaceVMW    = "http://www.vmware.com/schema/ovf"
+	NamespaceXSI    = "http://www.w3.org/2001/XMLSchema-instance"
+	NamespaceOVF    = "http://schemas.dmtf.org/ovf/envelope/1"
 )
 
-// composition is ComposeVAppParams and RecomposeVAppParams, in the order of the schema.
-type composition struct {
+// Composition is ComposeVAppParams and RecomposeVAppParams, in the order of the schema.
+type Composition struct {
 	XMLName     xml.Name
 	Xmlns       string         `xml:"xmlns,attr"`
 	XmlnsOVF    string         `xml:"xmlns:ovf,attr"`
@@ -37,16 +37,16 @@ type composition struct {
 	Deploy      bool           `xml:"deploy,attr"`
 	PowerOn     bool           `xml:"powerOn,attr"`
 	Description string         `xml:"Description,omitempty"`
-	Params      *instantiation `xml:"InstantiationParams,omitempty"`
-	Items       []sourcedItem  `xml:"SourcedItem"`
+	Params      *Instantiation `xml:"InstantiationParams,omitempty"`
+	Items       []SourcedItem  `xml:"SourcedItem"`
 	EULAs       bool           `xml:"AllEULAsAccepted"`
 }
 
-type instantiation struct {
+type Instantiation struct {
 	Lease         *leaseSection
-	NetworkConfig *networkConfigSection
-	Connections   *connectionSection
-	Customization *customizationSection
+	NetworkConfig *NetworkConfigSection
+	Connections   *ConnectionSection
+	Customization *CustomizationSection
 }
 
 type leaseSection struct {
@@ -58,59 +58,59 @@ type leaseSection struct {
 	Storage  int64    `xml:"StorageLeaseInSeconds"`
 }
 
-func newLeaseSection(runtime, storage time.Duration) *leaseSection {
+func NewLeaseSection(runtime, storage time.Duration) *leaseSection {
 	return &leaseSection{Info: "Lease settings", Runtime: int64(runtime.Seconds()), Storage: int64(storage.Seconds())}
 }
 
-type networkConfigSection struct {
+type NetworkConfigSection struct {
 	XMLName  xml.Name        `xml:"NetworkConfigSection"`
 	Info     string          `xml:"ovf:Info"`
-	Networks []networkConfig `xml:"NetworkConfig"`
+	Networks []NetworkConfig `xml:"NetworkConfig"`
 }
 
-type networkConfig struct {
+type NetworkConfig struct {
 	XMLName   xml.Name `xml:"NetworkConfig"`
 	Xmlns     string   `xml:"xmlns,attr,omitempty"`
 	Name      string   `xml:"networkName,attr"`
-	Parent    xmlRef   `xml:"Configuration>ParentNetwork"`
+	Parent    XMLRef   `xml:"Configuration>ParentNetwork"`
 	FenceMode string   `xml:"Configuration>FenceMode"`
 }
 
-type xmlRef struct {
+type XMLRef struct {
 	HRef string `xml:"href,attr"`
 	ID   string `xml:"id,attr,omitempty"`
 	Name string `xml:"name,attr,omitempty"`
 	Type string `xml:"type,attr,omitempty"`
 }
 
-type sourcedItem struct {
-	Source         xmlRef         `xml:"Source"`
-	General        generalParams  `xml:"VmGeneralParams"`
-	Params         *instantiation `xml:"InstantiationParams"`
-	StorageProfile *xmlRef        `xml:"StorageProfile,omitempty"`
-	Policies       *policyRefs    `xml:"ComputePolicy,omitempty"`
+type SourcedItem struct {
+	Source         XMLRef         `xml:"Source"`
+	General        GeneralParams  `xml:"VmGeneralParams"`
+	Params         *Instantiation `xml:"InstantiationParams"`
+	StorageProfile *XMLRef        `xml:"StorageProfile,omitempty"`
+	Policies       *PolicyRefs    `xml:"ComputePolicy,omitempty"`
 }
 
-type generalParams struct {
+type GeneralParams struct {
 	Name               string `xml:"Name"`
 	Description        string `xml:"Description"`
 	NeedsCustomization bool   `xml:"NeedsCustomization"`
 	RegenerateBIOSUUID bool   `xml:"RegenerateBiosUuid"`
 }
 
-type policyRefs struct {
-	Placement *xmlRef `xml:"VmPlacementPolicy,omitempty"`
-	Sizing    *xmlRef `xml:"VmSizingPolicy,omitempty"`
+type PolicyRefs struct {
+	Placement *XMLRef `xml:"VmPlacementPolicy,omitempty"`
+	Sizing    *XMLRef `xml:"VmSizingPolicy,omitempty"`
 }
 
-type connectionSection struct {
+type ConnectionSection struct {
 	XMLName     xml.Name     `xml:"NetworkConnectionSection"`
 	Info        string       `xml:"ovf:Info"`
 	Primary     int          `xml:"PrimaryNetworkConnectionIndex"`
-	Connections []connection `xml:"NetworkConnection"`
+	Connections []Connection `xml:"NetworkConnection"`
 }
 
-type connection struct {
+type Connection struct {
 	Network       string `xml:"network,attr"`
 	Index         int    `xml:"NetworkConnectionIndex"`
 	Address       string `xml:"IpAddress,omitempty"`
@@ -123,8 +123,8 @@ type connection struct {
 	Adapter       string `xml:"NetworkAdapterType"`
 }
 
-// customizationSection switches VCD's guest customization off: cloud-init does its work, and no password is made up.
-type customizationSection struct {
+// CustomizationSection switches VCD's guest customization off: cloud-init does its work, and no password is made up.
+type CustomizationSection struct {
 	XMLName      xml.Name `xml:"GuestCustomizationSection"`
 	Info         string   `xml:"ovf:Info"`
 	Enabled      bool     `xml:"Enabled"`
@@ -132,17 +132,17 @@ type customizationSection struct {
 	ComputerName string   `xml:"ComputerName,omitempty"`
 }
 
-type undeployParams struct {
+type UndeployParams struct {
 	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 UndeployVAppParams"`
 	Action  string   `xml:"UndeployPowerAction"`
 }
 
-type diskParams struct {
+type DiskParams struct {
 	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 DiskAttachOrDetachParams"`
-	Disk    xmlRef   `xml:"Disk"`
+	Disk    XMLRef   `xml:"Disk"`
 }
 
-type extraConfig struct {
+type ExtraConfig struct {
 	XMLName  xml.Name `xml:"vmw:ExtraConfig"`
 	XmlnsVMW string   `xml:"xmlns:vmw,attr"`
 	XmlnsOVF string   `xml:"xmlns:ovf,attr"`
@@ -151,38 +151,38 @@ type extraConfig struct {
 	Value    string   `xml:"vmw:value,attr"`
 }
 
-// diskSettings is a new disk, in the order of the schema.
-type diskSettings struct {
+// DiskSettings is a new disk, in the order of the schema.
+type DiskSettings struct {
 	XMLName  xml.Name `xml:"DiskSettings"`
 	SizeMiB  int64    `xml:"SizeMb"`
 	Unit     int      `xml:"UnitNumber"`
 	Bus      int      `xml:"BusNumber"`
 	Adapter  string   `xml:"AdapterType"`
 	Thin     bool     `xml:"ThinProvisioned"`
-	Profile  *xmlRef  `xml:"StorageProfile,omitempty"`
+	Profile  *XMLRef  `xml:"StorageProfile,omitempty"`
 	Override bool     `xml:"overrideVmDefault"`
 }
 
-// metadataDocument is Metadata, as far as it is written: general metadata that hold text.
-type metadataDocument struct {
+// MetadataDocument is Metadata, as far as it is written: general metadata that hold text.
+type MetadataDocument struct {
 	XMLName  xml.Name        `xml:"Metadata"`
 	Xmlns    string          `xml:"xmlns,attr"`
 	XmlnsXSI string          `xml:"xmlns:xsi,attr"`
-	Entries  []metadataEntry `xml:"MetadataEntry"`
+	Entries  []MetadataEntry `xml:"MetadataEntry"`
 }
 
-type metadataEntry struct {
+type MetadataEntry struct {
 	Key   string     `xml:"Key"`
-	Value typedValue `xml:"TypedValue"`
+	Value TypedValue `xml:"TypedValue"`
 }
 
-type typedValue struct {
+type TypedValue struct {
 	Type  string `xml:"xsi:type,attr"`
 	Value string `xml:"Value"`
 }
 
-// wireAffinityRule is a rule as VCD writes it.
-type wireAffinityRule struct {
+// AffinityRule is a rule as VCD writes it.
+type AffinityRule struct {
 	XMLName   xml.Name `xml:"VmAffinityRule"`
 	Xmlns     string   `xml:"xmlns,attr,omitempty"`
 	HREF      string   `xml:"href,attr,omitempty"`
@@ -191,9 +191,9 @@ type wireAffinityRule struct {
 	Enabled   bool     `xml:"IsEnabled"`
 	Mandatory bool     `xml:"IsMandatory"`
 	Polarity  string   `xml:"Polarity"`
-	VMs       *ruleVMs `xml:"VmReferences"`
+	VMs       *RuleVMs `xml:"VmReferences"`
 }
 
-type ruleVMs struct {
-	VMs []xmlRef `xml:"VmReference"`
+type RuleVMs struct {
+	VMs []XMLRef `xml:"VmReference"`
 }

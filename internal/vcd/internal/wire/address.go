@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package wire
 
 import "net/netip"
 
-// parseAddr reads an address; the zero one if there is none.
-func parseAddr(text string) netip.Addr {
+// Address reads an address; the zero one if there is none.
+func Address(text string) netip.Addr {
 	addr, err := netip.ParseAddr(text)
 	if err != nil {
 		return netip.Addr{}
@@ -13,18 +13,18 @@ func parseAddr(text string) netip.Addr {
 	return addr.Unmap()
 }
 
-// parseAddrs reads addresses, without what is none.
-func parseAddrs(texts []string) []netip.Addr {
+// Addresses reads addresses, without what is none.
+func Addresses(texts []string) []netip.Addr {
 	var addresses []netip.Addr
 	for _, text := range texts {
-		if addr := parseAddr(text); addr.IsValid() {
+		if addr := Address(text); addr.IsValid() {
 			addresses = append(addresses, addr)
 		}
 	}
 	return addresses
 }
 
-func addressTexts(addresses []netip.Addr) []string {
+func AddressTexts(addresses []netip.Addr) []string {
 	texts := make([]string, len(addresses))
 	for i, a := range addresses {
 		texts[i] = a.String()

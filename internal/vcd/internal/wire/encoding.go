@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package wire
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
-func encodeXML(what any) ([]byte, error) {
+func EncodeXML(what any) ([]byte, error) {
 	body, err := xml.Marshal(what)
 	if err != nil {
 		return nil, fmt.Errorf("writing a request: %w", err)
@@ -22,15 +22,15 @@ func encodeXML(what any) ([]byte, error) {
 	return append([]byte(xmlHeader), body...), nil
 }
 
-func decodeXML(body []byte, into any) error {
+func DecodeXML(body []byte, into any) error {
 	if xml.Unmarshal(body, into) != nil {
-		return errNotXML
+		return ErrNotXML
 	}
 	return nil
 }
 
-// encodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
-func encodeJSON(what any) ([]byte, error) {
+// EncodeJSON writes values as they are: what VCD wrote into an object that we change goes back as it came.
+func EncodeJSON(what any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -40,21 +40,21 @@ func encodeJSON(what any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func decodeJSON(body []byte, into any) error {
+func DecodeJSON(body []byte, into any) error {
 	if json.Unmarshal(body, into) != nil {
-		return errNotJSON
+		return ErrNotJSON
 	}
 	return nil
 }
 
 // The answer has another format than VCD's: something in front of it answered.
 var (
-	errNotXML  = failure.Unavailable("the answer is not XML of VCD")
-	errNotJSON = failure.Unavailable("the answer is not JSON of VCD")
+	ErrNotXML  = failure.Unavailable("the answer is not XML of VCD")
+	ErrNotJSON = failure.Unavailable("the answer is not JSON of VCD")
 )
 
-// rootOf returns the name of the outermost element of a document; empty if there is none.
-func rootOf(body []byte) string {
+// Root returns the name of the outermost element of a document; empty if there is none.
+func Root(body []byte) string {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	for {
 		token, err := decoder.Token()
@@ -67,8 +67,8 @@ func rootOf(body []byte) string {
 	}
 }
 
-// parseTime reads a time as VCD writes it; the zero time if there is none.
-func parseTime(value string) time.Time {
+// Time reads a time as VCD writes it; the zero time if there is none.
+func Time(value string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999Z0700"} {
 		if t, err := time.Parse(layout, value); err == nil {
 			return t
@@ -77,7 +77,7 @@ func parseTime(value string) time.Time {
 	return time.Time{}
 }
 
-func number(n *int) int64 {
+func Number(n *int) int64 {
 	if n == nil {
 		return 0
 	}
