@@ -13,6 +13,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
@@ -48,11 +49,11 @@ func (r AffinityRule) Has(vmID string) bool {
 type AffinityRules struct {
 	client *client
 
-	lists    *cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
+	lists    *cache.Cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
 	revision atomic.Int64
 }
 
-func newAffinityRules(c *client, lists *cache) *AffinityRules {
+func newAffinityRules(c *client, lists *cache.Cache) *AffinityRules {
 	return &AffinityRules{client: c, lists: lists}
 }
 
@@ -79,8 +80,8 @@ func affinityRuleFrom(w *wire.AffinityRule) AffinityRule {
 // unless [AffinityRules.ForgetAffinityRules] was called.
 func (a *AffinityRules) AffinityRules(ctx context.Context, vdc VDC) ([]AffinityRule, error) {
 	// An answer that was on its way when the rules changed is kept under the revision before.
-	name := key(vdc.ID, fmt.Sprint(a.revision.Load()))
-	return lookup(ctx, a.lists, name, func(ctx context.Context) ([]AffinityRule, error) {
+	name := cache.Key(vdc.ID, fmt.Sprint(a.revision.Load()))
+	return cache.Lookup(ctx, a.lists, name, func(ctx context.Context) ([]AffinityRule, error) {
 		return a.list(ctx, vdc)
 	})
 }
@@ -89,7 +90,7 @@ func (a *AffinityRules) AffinityRules(ctx context.Context, vdc VDC) ([]AffinityR
 // task.
 func (a *AffinityRules) ForgetAffinityRules() {
 	a.revision.Add(1)
-	a.lists.clear()
+	a.lists.Clear()
 }
 
 func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, error) {

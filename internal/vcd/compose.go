@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -80,7 +81,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		return VApp{}, Task{},
 			failure.Unavailable("the answer to composing vApp " + spec.Name + " is none of VCD")
 	}
-	v.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
+	v.lookups.Put(cache.Key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
@@ -45,7 +46,7 @@ type Entity struct {
 // Entities are the runtime defined entities.
 type Entities struct {
 	client  *client
-	lookups *cache
+	lookups *cache.Cache
 }
 
 // Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
@@ -113,7 +114,7 @@ type EntityKind struct{ Vendor, NSS string }
 
 // Types returns the versions, such as 1.1.0, of the types of a kind that VCD shows. Before 10.6 it shows a tenant none.
 func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error) {
-	return lookup(ctx, e.lookups, key("entityTypes", kind.Vendor, kind.NSS),
+	return cache.Lookup(ctx, e.lookups, cache.Key("entityTypes", kind.Vendor, kind.NSS),
 		func(ctx context.Context) ([]string, error) {
 			found, err := listAll[wireEntityType](ctx, e.client, listing{
 				path:  entityTypesPath,

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -118,7 +119,7 @@ func onGateway(gateway, path, what, sort string) listing {
 // Gateways are the edge gateways.
 type Gateways struct {
 	client  *client
-	lookups *cache
+	lookups *cache.Cache
 }
 
 // Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces
@@ -129,7 +130,7 @@ func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
 
 // FindGateway finds an edge gateway by name or URN, among those that the user is shown.
 func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, g.lookups, key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
+	return cache.Lookup(ctx, g.lookups, cache.Key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
 		in := "organization " + g.client.org
 		if err := fiql.CheckName("edge gateway", nameOrURN, in); err != nil {
 			return Ref{}, err

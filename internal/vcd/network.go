@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -40,17 +41,17 @@ const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 // Networks are the networks that VMs can be connected to.
 type Networks struct {
 	client  *client
-	lookups *cache
-	recent  *cache // of what changes
+	lookups *cache.Cache
+	recent  *cache.Cache // of what changes
 }
 
 // FindNetwork finds an organization network by name or URN, among those that VMs of the VDC can be connected to: its
 // own, those of its VDC group and those shared with it. What was found by name is remembered for its URN, too.
 func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
-	return lookup(ctx, n.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
+	return cache.Lookup(ctx, n.lookups, cache.Key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
 		found, err := n.findNetwork(ctx, vdc, nameOrURN)
 		if err == nil {
-			n.lookups.put(key("network", vdc.ID, found.ID), found)
+			n.lookups.Put(cache.Key("network", vdc.ID, found.ID), found)
 		}
 		return found, err
 	})
@@ -59,8 +60,8 @@ func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 // ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: for callers that wait for a
 // change of the network there.
 func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
-	n.lookups.drop(key("network", vdc.ID, network.ID))
-	n.lookups.drop(key("network", vdc.ID, network.Name))
+	n.lookups.Drop(cache.Key("network", vdc.ID, network.ID))
+	n.lookups.Drop(cache.Key("network", vdc.ID, network.Name))
 }
 
 func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
@@ -175,7 +176,7 @@ const defaultSpoofGuard = "default-spoofguard-profile"
 // SpoofGuard returns the name of the SpoofGuard segment profile that the provider gave a network (VCD 10.3.2), empty if
 // it is NSX's own or the user is not shown it. What is in a profile only providers see.
 func (n *Networks) SpoofGuard(ctx context.Context, network Ref) (string, error) {
-	return lookup(ctx, n.lookups, key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
+	return cache.Lookup(ctx, n.lookups, cache.Key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
 		return n.spoofGuard(ctx, network)
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
@@ -110,7 +111,7 @@ const allocatedAge = 20 * time.Second
 // RecentHostsOn is [Networks.HostsOn] a moment ago. Who may not see what is allocated gets none: VCD itself refuses
 // what is in use.
 func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
-	return lookup(ctx, n.recent, key("allocated", network.ID), func(ctx context.Context) ([]HostAddress, error) {
+	return cache.Lookup(ctx, n.recent, cache.Key("allocated", network.ID), func(ctx context.Context) ([]HostAddress, error) {
 		hosts, err := n.HostsOn(ctx, network)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
 			return nil, nil

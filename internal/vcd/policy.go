@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
@@ -59,7 +60,7 @@ func (v *VDCs) ListPlacementPolicies(ctx context.Context, vdc VDC) ([]Policy, er
 // FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that
 // fixes nothing, or may not be seen.
 func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
-	return lookup(ctx, v.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
+	return cache.Lookup(ctx, v.lookups, cache.Key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
 		var doc struct {
 			Default wire.XMLRef `xml:"DefaultComputePolicy"`
 		}
@@ -80,7 +81,7 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 
 // HardwareVersions returns the versions of virtual hardware that a VDC has, such as vmx-19.
 func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) {
-	return lookup(ctx, v.lookups, key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
+	return cache.Lookup(ctx, v.lookups, cache.Key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
 		var doc struct {
 			Versions []string `xml:"Capabilities>SupportedHardwareVersions>SupportedHardwareVersion"`
 		}
@@ -98,10 +99,10 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 	if sizing {
 		kind, other = other, kind
 	}
-	cacheKey := key("policies", vdc.ID)
-	_, cached := v.lookups.get(ctx, cacheKey)
+	cacheKey := cache.Key("policies", vdc.ID)
+	_, cached := v.lookups.Get(ctx, cacheKey)
 	for {
-		all, err := lookup(ctx, v.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
+		all, err := cache.Lookup(ctx, v.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
 			return v.policies(ctx, vdc)
 		})
 		if err != nil {
@@ -112,7 +113,7 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 			return found, err
 		}
 		// The list is remembered as a whole: what it lacks may have been published since.
-		v.lookups.drop(cacheKey)
+		v.lookups.Drop(cacheKey)
 		cached = false
 	}
 }

@@ -427,7 +427,9 @@ func TestProvidersLogInElsewhereAndSayWhereTheyWork(t *testing.T) {
 	}
 
 	g.Expect(f.count("GET /api/query?type=organization")).To(Equal(1))
-	g.Expect(s.client.queryType("vm")).To(Equal("adminVM"))
+	_, err = s.Inventory.QueryVM(t.Context(), testVM)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(f.count("GET /api/query?type=adminVM")).To(Equal(1))
 }
 
 func TestCredentialsCannotBePrinted(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
@@ -54,7 +55,7 @@ type client struct {
 	base     string // of the site, https://host[:port]
 	org      string // that the session works in
 	provider bool   // logged in to the System organization
-	lookups  *cache
+	lookups  *cache.Cache
 }
 
 // do makes a call.
@@ -100,7 +101,7 @@ func (c *client) setTenant(ctx context.Context, what call, header http.Header) e
 // orgID finds the URN of the organization that a provider's session works in. Without it no call can be made: that it
 // is missing, or hidden, is no evidence about what the call was for.
 func (c *client) orgID(ctx context.Context) (string, error) {
-	return lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
+	return cache.Lookup(ctx, c.lookups, "org", func(ctx context.Context) (string, error) {
 		if err := fiql.CheckName("organization", c.org, ""); err != nil {
 			return "", failure.Invalid(err.Error())
 		}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
@@ -28,7 +29,7 @@ const RightConsolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidat
 // A user is whom a session works as, as far as VCD shows it.
 type user struct {
 	client  *client
-	lookups *cache
+	lookups *cache.Cache
 }
 
 // heldRights are the rights of a session's user; not known if the user may not read them.
@@ -76,7 +77,7 @@ type whoami struct {
 }
 
 func (u *user) whoami(ctx context.Context) (whoami, error) {
-	return lookup(ctx, u.lookups, "session", func(ctx context.Context) (whoami, error) {
+	return cache.Lookup(ctx, u.lookups, "session", func(ctx context.Context) (whoami, error) {
 		var current whoami
 		err := u.client.getJSON(ctx, sessionPath, "", &current)
 		return current, err
@@ -85,7 +86,7 @@ func (u *user) whoami(ctx context.Context) (whoami, error) {
 
 // recentRights are the rights of the user a while ago at most.
 func (u *user) recentRights(ctx context.Context) (heldRights, error) {
-	return lookup(ctx, u.lookups, "rights", u.rights)
+	return cache.Lookup(ctx, u.lookups, "rights", u.rights)
 }
 
 // rights reads the rights of the session's user.

@@ -4,7 +4,9 @@ package vcd
 
 import (
 	"context"
+	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
@@ -33,16 +35,16 @@ type Session struct {
 	transport *transport.Transport
 	auth      *login.Authenticator
 	user      *user
-	lookups   *cache
-	recent    *cache // of what changes
+	lookups   *cache.Cache
+	recent    *cache.Cache // of what changes
 }
 
 // newSession returns a session that is not logged in yet.
 func newSession(t *transport.Transport, config Config, opts PoolOptions) *Session {
 	as := config.account()
 	auth := login.New(t, as)
-	lookups := newCache(opts.LookupTTL, opts.Clock)
-	recent := newCache(min(allocatedAge, opts.LookupTTL), opts.Clock)
+	lookups := cache.New(opts.LookupTTL, opts.Clock)
+	recent := cache.New(min(allocatedAge, opts.LookupTTL), opts.Clock)
 	c := &client{
 		sender:   auth,
 		base:     t.Site.Base,
@@ -58,7 +60,7 @@ func newSession(t *transport.Transport, config Config, opts PoolOptions) *Sessio
 		VApps:     &VApps{client: c, lookups: lookups},
 		VMs:       &VMs{client: c, clock: opts.Clock, documents: newDocuments(opts.Clock)},
 		Disks:     &Disks{client: c},
-		Affinity:  newAffinityRules(c, newCache(min(opts.LookupTTL, affinityAge), opts.Clock)),
+		Affinity:  newAffinityRules(c, cache.New(min(opts.LookupTTL, affinityAge), opts.Clock)),
 		Tasks:     newTasks(c, opts.Clock, opts.TaskPoll, t.Site.Metrics),
 		Gateways:  &Gateways{client: c, lookups: lookups},
 		Balancers: &Balancers{client: c},
@@ -85,12 +87,17 @@ func (s *Session) Site() string { return s.transport.Site.Base }
 
 // Refresh drops the results of look-ups, so that the next ones ask VCD.
 func (s *Session) Refresh() {
-	s.lookups.clear()
-	s.recent.clear()
+	s.lookups.Clear()
+	s.recent.Clear()
 }
 
 // close stops following tasks and logs out. A session that is still used logs in again.
 func (s *Session) close(ctx context.Context) error {
 	s.Tasks.stop()
 	return s.auth.Close(ctx)
+}
+
+// WithMaxAge has look-ups in the context ask VCD again for what was found longer ago than that.
+func WithMaxAge(ctx context.Context, age time.Duration) context.Context {
+	return cache.WithMaxAge(ctx, age)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
@@ -35,13 +36,13 @@ type Template struct {
 // Templates are the vApp templates of catalogs.
 type Templates struct {
 	client  *client
-	lookups *cache
+	lookups *cache.Cache
 }
 
 // FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be
 // one that another organization shares.
 func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
-	return lookup(ctx, t.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
+	return cache.Lookup(ctx, t.lookups, cache.Key("template", catalog, template), func(ctx context.Context) (Template, error) {
 		ref, in, err := t.locateTemplate(ctx, catalog, template)
 		if err != nil {
 			return Template{}, err
@@ -98,7 +99,7 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 // FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
 // any is returned: templates are searched for in all of them.
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, t.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
+	return cache.Lookup(ctx, t.lookups, cache.Key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
 		in := "organization " + t.client.org
 		if err := fiql.CheckName("catalog", nameOrURN, in); err != nil {
 			return Ref{}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -35,13 +36,13 @@ type VApp struct {
 // VApps are the vApps of VDCs.
 type VApps struct {
 	client  *client
-	lookups *cache
+	lookups *cache.Cache
 }
 
 // FindVApp finds a vApp of the VDC by name. Its id is cached, so that the next time takes one call.
 func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error) {
-	cacheKey := key("vapp", vdc.ID, name)
-	if id, ok := v.lookups.get(ctx, cacheKey); ok {
+	cacheKey := cache.Key("vapp", vdc.ID, name)
+	if id, ok := v.lookups.Get(ctx, cacheKey); ok {
 		found, err := v.VApp(ctx, fmt.Sprint(id))
 		if err == nil && found.Name == name {
 			return found, nil
@@ -49,7 +50,7 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden) {
 			return VApp{}, err
 		}
-		v.lookups.drop(cacheKey) // deleted or renamed; there may be another
+		v.lookups.Drop(cacheKey) // deleted or renamed; there may be another
 	}
 	ref, err := v.locateVApp(ctx, vdc, name)
 	if err != nil {
@@ -57,7 +58,7 @@ func (v *VApps) FindVApp(ctx context.Context, vdc VDC, name string) (VApp, error
 	}
 	found, err := v.VApp(ctx, ref.ID)
 	if err == nil {
-		v.lookups.put(cacheKey, ref.ID)
+		v.lookups.Put(cacheKey, ref.ID)
 	}
 	return found, err
 }

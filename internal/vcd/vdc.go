@@ -9,6 +9,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -36,16 +37,16 @@ type StorageProfile struct {
 // VDCs are the organization VDCs, with their storage profiles and VM policies.
 type VDCs struct {
 	client  *client
-	lookups *cache
+	lookups *cache.Cache
 }
 
 // FindVDC finds a VDC of the session's organization by name or URN. What was found by name is remembered for its URN,
 // too.
 func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	return lookup(ctx, v.lookups, key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
+	return cache.Lookup(ctx, v.lookups, cache.Key("vdc", nameOrURN), func(ctx context.Context) (VDC, error) {
 		vdc, err := v.findVDC(ctx, nameOrURN)
 		if err == nil {
-			v.lookups.put(key("vdc", vdc.ID), vdc)
+			v.lookups.Put(cache.Key("vdc", vdc.ID), vdc)
 		}
 		return vdc, err
 	})
@@ -54,8 +55,8 @@ func (v *VDCs) FindVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 // ForgetVDC lets the next FindVDC of that VDC, by whatever name, ask VCD: for callers that wait for a change of it
 // there.
 func (v *VDCs) ForgetVDC(vdc Ref) {
-	v.lookups.drop(key("vdc", vdc.ID))
-	v.lookups.drop(key("vdc", vdc.Name))
+	v.lookups.Drop(cache.Key("vdc", vdc.ID))
+	v.lookups.Drop(cache.Key("vdc", vdc.Name))
 }
 
 func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+// Package cache remembers what look-ups found, and has those who look for the same at the same time share one call. It does
+// not know what it remembers.
+package cache
 
 import (
 	"context"
@@ -12,10 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
-// A cache keeps what look-ups found for a while. Failures are not kept: a correction must take effect at once.
-type cache struct {
+// A Cache keeps what look-ups found for a while. Failures are not kept: a correction must take effect at once.
+type Cache struct {
 	ttl    time.Duration
-	clock  Clock
+	clock  transport.Clock
 	flight singleflight.Group
 
 	mu      sync.Mutex
@@ -27,8 +29,8 @@ type entry struct {
 	found time.Time
 }
 
-func newCache(ttl time.Duration, clock Clock) *cache {
-	return &cache{ttl: ttl, clock: clock, entries: map[string]entry{}}
+func New(ttl time.Duration, clock transport.Clock) *Cache {
+	return &Cache{ttl: ttl, clock: clock, entries: map[string]entry{}}
 }
 
 type maxAgeKey struct{}
@@ -38,7 +40,7 @@ func WithMaxAge(ctx context.Context, age time.Duration) context.Context {
 	return context.WithValue(ctx, maxAgeKey{}, age)
 }
 
-func (c *cache) get(ctx context.Context, key string) (any, bool) {
+func (c *Cache) Get(ctx context.Context, key string) (any, bool) {
 	maxAge := c.ttl
 	if age, ok := ctx.Value(maxAgeKey{}).(time.Duration); ok {
 		maxAge = min(age, c.ttl)
@@ -53,29 +55,29 @@ func (c *cache) get(ctx context.Context, key string) (any, bool) {
 	return e.value, true
 }
 
-func (c *cache) put(key string, value any) {
+func (c *Cache) Put(key string, value any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries[key] = entry{value, c.clock.Now()}
 }
 
-func (c *cache) drop(key string) {
+func (c *Cache) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.entries, key)
 }
 
-func (c *cache) clear() {
+func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.entries)
 }
 
-// lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when the
+// Lookup returns what the cache has for key, or finds it: once for all who ask at the same time. It goes on when the
 // callers give up, for the next one.
-func lookup[T any](ctx context.Context, c *cache, key string, find func(context.Context) (T, error)) (T, error) {
+func Lookup[T any](ctx context.Context, c *Cache, key string, find func(context.Context) (T, error)) (T, error) {
 	var none T
-	if value, ok := c.get(ctx, key); ok {
+	if value, ok := c.Get(ctx, key); ok {
 		if typed, ok := value.(T); ok {
 			return typed, nil
 		}
@@ -83,7 +85,7 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 	result := c.flight.DoChan(key, func() (any, error) {
 		found, err := find(transport.Shared(context.WithoutCancel(ctx)))
 		if err == nil {
-			c.put(key, found)
+			c.Put(key, found)
 		}
 		return found, err
 	})
@@ -98,8 +100,8 @@ func lookup[T any](ctx context.Context, c *cache, key string, find func(context.
 	}
 }
 
-// key names a look-up in the cache. Names cannot contain the separator.
-func key(parts ...string) string {
+// Key names a look-up in the cache. Names cannot contain the separator.
+func Key(parts ...string) string {
 	joined := ""
 	for _, part := range parts {
 		joined += "\x00" + part
