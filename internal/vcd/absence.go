@@ -10,6 +10,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -81,12 +82,12 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 			return a, failure.Wrap(err, "reading", id)
 		}
 	}
-	for _, chunk := range fiql.AnyOfChunks("id", ids, maxFilter) {
+	for _, chunk := range fiql.AnyOfChunks("id", ids, api.MaxFilter) {
 		var found types.QueryResultRecordsType
-		if err := s.client.queryPage(ctx, "vApp", fiql.AnyOf(chunk...), 1, "", &found); err != nil {
+		if err := s.client.QueryPage(ctx, "vApp", fiql.AnyOf(chunk...), 1, "", &found); err != nil {
 			return a, fmt.Errorf("looking for vApps in the organization: %w", err)
 		}
-		if len(both(found.VAppRecord, found.AdminVAppRecord)) > 0 {
+		if len(api.Both(found.VAppRecord, found.AdminVAppRecord)) > 0 {
 			return Absence{Listed: true}, nil
 		}
 	}
@@ -131,7 +132,7 @@ func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 	var page struct {
 		Values []wireGateway `json:"values"`
 	}
-	if err := s.client.getJSON(ctx, gatewaysPage, params("page", "1", "pageSize", "2"), &page); err != nil {
+	if err := s.client.GetJSON(ctx, gatewaysPage, api.Params("page", "1", "pageSize", "2"), &page); err != nil {
 		return false, err
 	}
 	for _, other := range page.Values {
@@ -201,10 +202,10 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 // readsAnother reports whether a query for vApps lists others than one, and the first of them can be read.
 func (s *Session) readsAnother(ctx context.Context, vApp string, within []fiql.Term) (bool, error) {
 	var found types.QueryResultRecordsType
-	if err := s.client.queryPage(ctx, "vApp", fiql.AnyOf(within...), 1, "", &found); err != nil {
+	if err := s.client.QueryPage(ctx, "vApp", fiql.AnyOf(within...), 1, "", &found); err != nil {
 		return false, readable(err)
 	}
-	others := both(found.VAppRecord, found.AdminVAppRecord)
+	others := api.Both(found.VAppRecord, found.AdminVAppRecord)
 	listed := func(r *types.QueryResultVAppRecordType) bool { return urn.Of(urn.VApp, r.HREF) == vApp }
 	if len(others) == 0 || slices.ContainsFunc(others, listed) {
 		return false, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -47,13 +48,13 @@ func (r AffinityRule) Has(vmID string) bool {
 
 // AffinityRules are the rules of VDCs about VMs that run on different hosts, or on one.
 type AffinityRules struct {
-	client *client
+	client *api.Client
 
 	lists    *cache.Cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
 	revision atomic.Int64
 }
 
-func newAffinityRules(c *client, lists *cache.Cache) *AffinityRules {
+func newAffinityRules(c *api.Client, lists *cache.Cache) *AffinityRules {
 	return &AffinityRules{client: c, lists: lists}
 }
 
@@ -97,7 +98,7 @@ func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, erro
 	var doc struct {
 		Rules []wire.AffinityRule `xml:"VmAffinityRule"`
 	}
-	if err := a.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
+	if err := a.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
 		return nil, fmt.Errorf("listing affinity rules of VDC %s: %w", vdc.Name, err)
 	}
 	rules := make([]AffinityRule, 0, len(doc.Rules))
@@ -148,7 +149,7 @@ func (a *AffinityRules) wire(rule AffinityRule) wire.AffinityRule {
 		w.Polarity = polarityApart
 	}
 	for _, vm := range rule.VMs {
-		w.VMs.VMs = append(w.VMs.VMs, wire.XMLRef{HRef: a.client.href(urn.VM, vm.ID)})
+		w.VMs.VMs = append(w.VMs.VMs, wire.XMLRef{HRef: a.client.Href(urn.VM, vm.ID)})
 	}
 	return w
 }

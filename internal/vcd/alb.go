@@ -6,12 +6,13 @@ import (
 	"context"
 	"net/url"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
-type Balancers struct{ client *client }
+type Balancers struct{ client *api.Client }
 
 // An EngineGroup is a service engine group that a gateway may put virtual services on.
 type EngineGroup struct {
@@ -33,11 +34,11 @@ type wireAssignment struct {
 // EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of
 // gateways.
 func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
-	lines, err := listAll[wireAssignment](ctx, b.client, listing{
-		path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
-		what:  "service engine groups",
-		of:    " of edge gateway " + gateway,
-		terms: []fiql.Term{fiql.Is("gatewayRef.id", gateway)},
+	lines, err := api.ListAll[wireAssignment](ctx, b.client, api.Listing{
+		Path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
+		What:  "service engine groups",
+		Of:    " of edge gateway " + gateway,
+		Terms: []fiql.Term{fiql.Is("gatewayRef.id", gateway)},
 	})
 	var groups []EngineGroup
 	for _, line := range lines {
@@ -73,7 +74,7 @@ func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSetti
 		IPv6Network string `json:"ipv6ServiceNetworkDefinition"`
 	}
 	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
-	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
+	return api.Read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
 		return BalancerSettings{
 			Known:       true,
 			Enabled:     s.Enabled,

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
@@ -113,12 +114,12 @@ func (w *wirePool) pool() ServerPool {
 // Pools lists the load balancer pools of a gateway, of all owners. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) Pools(ctx context.Context, gateway string) ([]ServerPool, error) {
-	return listAs(ctx, b.client, onGateway(gateway, "/loadBalancer/poolSummaries", "pools", "name"), (*wirePool).pool)
+	return api.ListAs(ctx, b.client, onGateway(gateway, "/loadBalancer/poolSummaries", "pools", "name"), (*wirePool).pool)
 }
 
 // Pool reads a pool by its URN.
 func (b *Balancers) Pool(ctx context.Context, id string) (ServerPool, error) {
-	return read(ctx, b.client, "pool", id, poolPath(id), (*wirePool).pool)
+	return api.Read(ctx, b.client, "pool", id, poolPath(id), (*wirePool).pool)
 }
 
 func poolPath(id string) string { return poolsPath + "/" + url.PathEscape(id) }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
@@ -133,12 +134,12 @@ func (w *wireService) service() VirtualService {
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
 	l := onGateway(gateway, "/loadBalancer/virtualServiceSummaries", "virtual services", "name")
-	return listAs(ctx, b.client, l, (*wireService).service)
+	return api.ListAs(ctx, b.client, l, (*wireService).service)
 }
 
 // VirtualService reads a virtual service by its URN.
 func (b *Balancers) VirtualService(ctx context.Context, id string) (VirtualService, error) {
-	return read(ctx, b.client, "virtual service", id, servicePath(id), (*wireService).service)
+	return api.Read(ctx, b.client, "virtual service", id, servicePath(id), (*wireService).service)
 }
 
 func servicePath(id string) string { return servicesPath + "/" + url.PathEscape(id) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -37,7 +38,7 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 
 		VCPUMHz int64 `xml:"VCpuInMhz2"`
 	}
-	if err := v.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
+	if err := v.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 		return Capacity{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 	}
 	c := Capacity{
@@ -58,10 +59,10 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 		}
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", fiql.AllOf(fiql.Is("id", vdc.ID)), 1, "", &found); err != nil {
+	if err := v.client.QueryPage(ctx, "orgVdc", fiql.AllOf(fiql.Is("id", vdc.ID)), 1, "", &found); err != nil {
 		return Capacity{}, fmt.Errorf("counting VMs of VDC %s: %w", vdc.Name, err)
 	}
-	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
+	for _, record := range api.Both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
 		if urn.Of(urn.VDC, record.HREF) == vdc.ID {
 			c.VMs.Used = wire.Number(record.NumberOfVMs)
 		}
@@ -78,7 +79,7 @@ func amountOf(share *types.CapacityWithUsage) Amount {
 
 func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amount) error {
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", fiql.AllOf(fiql.Is("vdc", vdc.ID)), 1, "name", &found); err != nil {
+	if err := v.client.QueryPage(ctx, "orgVdcStorageProfile", fiql.AllOf(fiql.Is("vdc", vdc.ID)), 1, "name", &found); err != nil {
 		return fmt.Errorf("reading storage of VDC %s: %w", vdc.Name, err)
 	}
 	for _, r := range found.OrgVdcStorageProfileRecord {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -51,18 +52,18 @@ func (w wireCertificate) certificate() Certificate {
 // Certificates lists the certificate library of the organization. It takes the right "Certificate Library: View" (VCD
 // 10.2).
 func (b *Balancers) Certificates(ctx context.Context) ([]Certificate, error) {
-	l := listing{path: certificatesPath, what: "certificates", sort: "alias"}
-	return listAs(ctx, b.client, l, (*wireCertificate).certificate)
+	l := api.Listing{Path: certificatesPath, What: "certificates", Sort: "alias"}
+	return api.ListAs(ctx, b.client, l, (*wireCertificate).certificate)
 }
 
 // CreateCertificate puts a certificate with its key into the library, at once. [ErrConflict] means that the alias is
 // taken. It takes the right "Certificate Library: Manage".
 func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec) (Certificate, error) {
-	got, err := b.client.do(ctx, call{
-		method: http.MethodPost,
-		path:   certificatesPath,
-		json:   true,
-		content: map[string]string{
+	got, err := b.client.Do(ctx, api.Call{
+		Method: http.MethodPost,
+		Path:   certificatesPath,
+		JSON:   true,
+		Content: map[string]string{
 			"alias":       spec.Alias,
 			"description": spec.Description,
 			"certificate": string(spec.Certificate),
@@ -78,6 +79,6 @@ func (b *Balancers) CreateCertificate(ctx context.Context, spec CertificateSpec)
 
 // DeleteCertificate removes an entry of the library, at once. Nothing may use it.
 func (b *Balancers) DeleteCertificate(ctx context.Context, id string) error {
-	_, err := b.client.do(ctx, call{method: http.MethodDelete, path: certificatesPath + "/" + url.PathEscape(id), json: true})
+	_, err := b.client.Do(ctx, api.Call{Method: http.MethodDelete, Path: certificatesPath + "/" + url.PathEscape(id), JSON: true})
 	return failure.Wrap(err, "deleting certificate", id)
 }

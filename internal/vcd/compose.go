@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -41,10 +42,10 @@ type VMSpec struct {
 const defaultAdapter = "VMXNET3"
 
 // bridged connects an organization network, bridged and under its own name.
-func bridged(c *client, n Ref) wire.NetworkConfig {
+func bridged(c *api.Client, n Ref) wire.NetworkConfig {
 	return wire.NetworkConfig{
 		Name:      n.Name,
-		Parent:    wire.XMLRef{HRef: c.href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
+		Parent:    wire.XMLRef{HRef: c.Href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
 		FenceMode: "bridged",
 	}
 }
@@ -63,11 +64,11 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 		}
 		what.Params.NetworkConfig = section
 	}
-	got, err := v.client.do(ctx, call{
-		method:      http.MethodPost,
-		path:        urn.Path(urn.VDC, vdc.ID) + "/action/composeVApp",
-		contentType: wire.MIMECompose,
-		content:     what,
+	got, err := v.client.Do(ctx, api.Call{
+		Method:      http.MethodPost,
+		Path:        urn.Path(urn.VDC, vdc.ID) + "/action/composeVApp",
+		ContentType: wire.MIMECompose,
+		Content:     what,
 	})
 	if err != nil {
 		return VApp{}, Task{}, fmt.Errorf("composing vApp %s: %w", spec.Name, err)
@@ -111,7 +112,7 @@ func (v *VApps) composition(root string, vms []VMSpec) wire.Composition {
 func (v *VApps) sourcedItem(vm VMSpec) wire.SourcedItem {
 	item := wire.SourcedItem{
 		Source: wire.XMLRef{
-			HRef: v.client.base + "/api/vAppTemplate/vm-" + urn.UUID(vm.Template.VM.ID),
+			HRef: v.client.Base + "/api/vAppTemplate/vm-" + urn.UUID(vm.Template.VM.ID),
 			ID:   vm.Template.VM.ID,
 			Name: vm.Template.VM.Name,
 			Type: wire.MIMEVM,
@@ -123,7 +124,7 @@ func (v *VApps) sourcedItem(vm VMSpec) wire.SourcedItem {
 		},
 	}
 	if profile := vm.StorageProfile; profile != nil {
-		item.StorageProfile = &wire.XMLRef{HRef: v.client.href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+		item.StorageProfile = &wire.XMLRef{HRef: v.client.Href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 	}
 	if vm.SizingPolicy != nil || vm.PlacementPolicy != nil {
 		item.Policies = &wire.PolicyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}
@@ -135,7 +136,7 @@ func (v *VApps) policyRef(p *Policy) *wire.XMLRef {
 	if p == nil {
 		return nil
 	}
-	return &wire.XMLRef{HRef: v.client.policyHRef(p.ID), ID: p.ID, Name: p.Name}
+	return &wire.XMLRef{HRef: v.client.PolicyHRef(p.ID), ID: p.ID, Name: p.Name}
 }
 
 // connections returns the network connections of a VM. A VM without NICs gets an empty section, so that those of the

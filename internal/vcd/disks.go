@@ -9,6 +9,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -37,11 +38,11 @@ func (d NamedDisk) Cluster() string {
 }
 
 // Disks are the independent disks of VDCs.
-type Disks struct{ client *client }
+type Disks struct{ client *api.Client }
 
 // NamedDisks lists the independent disks of a VDC that the user is shown.
 func (d *Disks) NamedDisks(ctx context.Context, vdc VDC) ([]NamedDisk, error) {
-	records, err := queryAll(ctx, d.client, "disk", "disks", fiql.AllOf(fiql.Is("vdc", vdc.ID)), "name",
+	records, err := api.QueryAll(ctx, d.client, "disk", "disks", fiql.AllOf(fiql.Is("vdc", vdc.ID)), "name",
 		func(r *types.DiskRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.DiskRecordType) {
 			return found.DiskRecord, found.AdminDiskRecord

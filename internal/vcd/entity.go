@@ -14,6 +14,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
@@ -45,21 +46,21 @@ type Entity struct {
 
 // Entities are the runtime defined entities.
 type Entities struct {
-	client  *client
+	client  *api.Client
 	lookups *cache.Cache
 }
 
 // Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
 func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
-	entity, err := e.exchange(ctx, call{method: http.MethodGet, path: entitiesPath + url.PathEscape(id), json: true})
+	entity, err := e.exchange(ctx, api.Call{Method: http.MethodGet, Path: entitiesPath + url.PathEscape(id), JSON: true})
 	if err != nil {
 		return Entity{}, fmt.Errorf("reading entity %s: %w", id, err)
 	}
 	return entity, nil
 }
 
-func (e *Entities) exchange(ctx context.Context, what call) (Entity, error) {
-	got, err := e.client.do(ctx, what)
+func (e *Entities) exchange(ctx context.Context, what api.Call) (Entity, error) {
+	got, err := e.client.Do(ctx, what)
 	if err != nil {
 		return Entity{}, err
 	}
@@ -93,12 +94,12 @@ func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMess
 		o[field] = value
 	}
 	o["entity"] = content
-	written, err := e.exchange(ctx, call{
-		method:  http.MethodPut,
-		path:    entitiesPath + url.PathEscape(read.ID),
-		json:    true,
-		content: o,
-		ifMatch: read.ETag,
+	written, err := e.exchange(ctx, api.Call{
+		Method:  http.MethodPut,
+		Path:    entitiesPath + url.PathEscape(read.ID),
+		JSON:    true,
+		Content: o,
+		IfMatch: read.ETag,
 	})
 	if err != nil {
 		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
@@ -116,10 +117,10 @@ type EntityKind struct{ Vendor, NSS string }
 func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error) {
 	return cache.Lookup(ctx, e.lookups, cache.Key("entityTypes", kind.Vendor, kind.NSS),
 		func(ctx context.Context) ([]string, error) {
-			found, err := listAll[wireEntityType](ctx, e.client, listing{
-				path:  entityTypesPath,
-				what:  "types of entities",
-				terms: []fiql.Term{fiql.Is("vendor", kind.Vendor), fiql.Is("nss", kind.NSS)},
+			found, err := api.ListAll[wireEntityType](ctx, e.client, api.Listing{
+				Path:  entityTypesPath,
+				What:  "types of entities",
+				Terms: []fiql.Term{fiql.Is("vendor", kind.Vendor), fiql.Is("nss", kind.NSS)},
 			})
 			var versions []string
 			for _, t := range found {
@@ -144,11 +145,11 @@ func (w wireEntityType) Key() string { return w.ID }
 func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID string) ([]Ref, error) {
 	// A version stands for all that begin with it.
 	path := entitiesPath + "types/" + url.PathEscape(kind.Vendor) + "/" + url.PathEscape(kind.NSS) + "/1"
-	found, err := listAll[wireEntity](ctx, e.client, listing{
-		path:  path,
-		what:  "entities",
-		terms: []fiql.Term{fiql.Is("name", name)},
-		sort:  "name",
+	found, err := api.ListAll[wireEntity](ctx, e.client, api.Listing{
+		Path:  path,
+		What:  "entities",
+		Terms: []fiql.Term{fiql.Is("name", name)},
+		Sort:  "name",
 	})
 	var hits []Ref
 	for _, entity := range found {
@@ -175,11 +176,11 @@ type wireListedEntity struct {
 
 // OfType lists the entities of a type that the user is shown, of all versions that begin with one.
 func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string) ([]Entity, error) {
-	return listAs(ctx, e.client, listing{
-		path: entitiesPath + "types/" + url.PathEscape(vendor) + "/" + url.PathEscape(namespace) + "/" +
+	return api.ListAs(ctx, e.client, api.Listing{
+		Path: entitiesPath + "types/" + url.PathEscape(vendor) + "/" + url.PathEscape(namespace) + "/" +
 			url.PathEscape(version),
-		what: "entities",
-		of:   " of type " + vendor + ":" + namespace,
+		What: "entities",
+		Of:   " of type " + vendor + ":" + namespace,
 	}, func(w *wireListedEntity) Entity {
 		return Entity{Ref: refOf(&w.Ref), Type: w.Type, State: w.State, Content: w.Content}
 	})
@@ -208,7 +209,7 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 	}
 	var doc types.Task // runs until the entity is resolved
 	if task.ID != "" {
-		_ = e.client.getXML(ctx, urn.Path(urn.Task, task.ID), &doc) // without it, Find finds the entity
+		_ = e.client.GetXML(ctx, urn.Path(urn.Task, task.ID), &doc) // without it, Find finds the entity
 	}
 	if doc.Owner != nil && entityURN.MatchString(doc.Owner.ID) {
 		return doc.Owner.ID, nil
@@ -221,10 +222,10 @@ var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:
 
 // Resolve has VCD hold an entity against the schema of its type. The problem is what does not match; empty if all does.
 func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err error) {
-	got, err := e.client.do(ctx, call{
-		method: http.MethodPost,
-		path:   entitiesPath + url.PathEscape(id) + "/resolve",
-		json:   true,
+	got, err := e.client.Do(ctx, api.Call{
+		Method: http.MethodPost,
+		Path:   entitiesPath + url.PathEscape(id) + "/resolve",
+		JSON:   true,
 	})
 	var resolved struct {
 		State   string `json:"state"`
@@ -242,7 +243,7 @@ func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err 
 // Delete removes an entity that was resolved, whatever came of that, at once. It takes the right of full access to its
 // type.
 func (e *Entities) Delete(ctx context.Context, id string) error {
-	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
+	_, err := e.client.Do(ctx, api.Call{Method: http.MethodDelete, Path: entitiesPath + url.PathEscape(id), JSON: true})
 	return failure.Wrap(err, "deleting entity", id)
 }
 
@@ -259,10 +260,10 @@ type wireTypeVersion struct {
 
 // TypeVersions lists the versions of a type of entities that the site has and the user is shown.
 func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) ([]TypeVersion, error) {
-	lines, err := listAll[wireTypeVersion](ctx, e.client, listing{
-		path:  "/cloudapi/1.0.0/entityTypes",
-		what:  "entity types",
-		terms: []fiql.Term{fiql.Is("vendor", vendor), fiql.Is("nss", namespace)},
+	lines, err := api.ListAll[wireTypeVersion](ctx, e.client, api.Listing{
+		Path:  "/cloudapi/1.0.0/entityTypes",
+		What:  "entity types",
+		Terms: []fiql.Term{fiql.Is("vendor", vendor), fiql.Is("nss", namespace)},
 	})
 	var found []TypeVersion
 	for _, w := range lines {
@@ -275,6 +276,6 @@ func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) (
 
 // Remove deletes an entity, at once.
 func (e *Entities) Remove(ctx context.Context, id string) error {
-	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
+	_, err := e.client.Do(ctx, api.Call{Method: http.MethodDelete, Path: entitiesPath + url.PathEscape(id), JSON: true})
 	return failure.Wrap(err, "deleting entity", id)
 }

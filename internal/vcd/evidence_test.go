@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
@@ -110,13 +111,13 @@ func TestATaskWithoutIDDoesNotHoldUpOthers(t *testing.T) {
 func TestTheLogIsReadToItsEnd(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
-	const total = pageSize + 1
+	const total = api.PageSize + 1
 	f.on(opQueryTask, func(w http.ResponseWriter, r *http.Request) {
 		g.Expect(r.URL.Query().Get("sortAsc")).To(Equal("startDate"))
 		page, err := strconv.Atoi(r.URL.Query().Get("page"))
 		g.Expect(err).NotTo(HaveOccurred())
 		reply(w, `<QueryResultRecords total="%d" page="%d">`, total, page)
-		for i := (page - 1) * pageSize; i < min(total, page*pageSize); i++ {
+		for i := (page - 1) * api.PageSize; i < min(total, page*api.PageSize); i++ {
 			name := "vappUpdateVm"
 			if i == total-1 {
 				name = "vappDeleteVm"

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -61,7 +62,7 @@ func rulesPath(gateway, id string) string {
 }
 
 // Firewall holds the firewall rules and IP sets of edge gateways.
-type Firewall struct{ client *client }
+type Firewall struct{ client *api.Client }
 
 // Rules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes
 // VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
@@ -84,7 +85,7 @@ func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, e
 }
 
 func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error) {
-	all, err := f.client.object(ctx, rulesPath(gateway, ""))
+	all, err := f.client.Object(ctx, rulesPath(gateway, ""))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -107,31 +108,31 @@ type wireUplinkSubnet struct {
 }
 
 // onGateway is a list of what is on an edge gateway.
-func onGateway(gateway, path, what, sort string) listing {
-	return listing{
-		path: gatewaysPath + url.PathEscape(gateway) + path,
-		what: what,
-		of:   " of edge gateway " + gateway,
-		sort: sort,
+func onGateway(gateway, path, what, sort string) api.Listing {
+	return api.Listing{
+		Path: gatewaysPath + url.PathEscape(gateway) + path,
+		What: what,
+		Of:   " of edge gateway " + gateway,
+		Sort: sort,
 	}
 }
 
 // Gateways are the edge gateways.
 type Gateways struct {
-	client  *client
+	client  *api.Client
 	lookups *cache.Cache
 }
 
 // Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces
 // is shown since VCD 10.4.1.
 func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
-	return read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
+	return api.Read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
 }
 
 // FindGateway finds an edge gateway by name or URN, among those that the user is shown.
 func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
 	return cache.Lookup(ctx, g.lookups, cache.Key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + g.client.org
+		in := "organization " + g.client.Org
 		if err := fiql.CheckName("edge gateway", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
@@ -142,8 +143,8 @@ func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, erro
 		var page struct {
 			Values []wireGateway `json:"values"`
 		}
-		if err := g.client.getJSON(ctx, gatewaysPage,
-			params("page", "1", "pageSize", "32", "filter", fiql.JSON(by)), &page); err != nil {
+		if err := g.client.GetJSON(ctx, gatewaysPage,
+			api.Params("page", "1", "pageSize", "32", "filter", fiql.JSON(by)), &page); err != nil {
 			return Ref{}, fmt.Errorf("looking up edge gateway %s: %w", nameOrURN, err)
 		}
 		var hits []Ref
@@ -156,7 +157,7 @@ func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, erro
 
 // Visible lists the edge gateways that the user is shown, sorted by name.
 func (g *Gateways) Visible(ctx context.Context) ([]Gateway, error) {
-	return listAs(ctx, g.client, listing{path: gatewaysPage, what: "edge gateways", sort: "name"},
+	return api.ListAs(ctx, g.client, api.Listing{Path: gatewaysPage, What: "edge gateways", Sort: "name"},
 		(*wireGateway).gateway)
 }
 
@@ -220,7 +221,7 @@ func (wireUsed) Key() string { return "" }
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
 // view gateways. VCD documents no order of the lines.
 func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
-	lines, err := listUnordered[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
+	lines, err := api.ListUnordered[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
 	var used []UsedAddress
 	for _, line := range lines {
 		if addr := wire.Address(line.Address); addr.IsValid() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -29,7 +30,7 @@ func (ts *Tasks) Since(ctx context.Context, after time.Time) ([]Task, error) {
 }
 
 func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
-	records, err := queryAll(ctx, ts.client, "task", "tasks", filter, "startDate",
+	records, err := api.QueryAll(ctx, ts.client, "task", "tasks", filter, "startDate",
 		func(r *types.QueryResultTaskRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultTaskRecordType) {
 			return found.TaskRecord, found.AdminTaskRecord
@@ -74,6 +75,6 @@ func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown"
 
 // CancelTask asks VCD to cancel a task. The task ends some time later, or not: VCD cannot cancel everything.
 func (ts *Tasks) CancelTask(ctx context.Context, id string) error {
-	_, err := ts.client.do(ctx, call{method: http.MethodPost, path: urn.Path(urn.Task, id) + "/action/cancel"})
+	_, err := ts.client.Do(ctx, api.Call{Method: http.MethodPost, Path: urn.Path(urn.Task, id) + "/action/cancel"})
 	return err
 }

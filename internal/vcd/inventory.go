@@ -12,6 +12,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
@@ -48,7 +49,7 @@ const forgetVApp = 30 * time.Minute
 
 // Inventory lists VMs by queries that serve all who ask.
 type Inventory struct {
-	client  *client
+	client  *api.Client
 	clock   Clock
 	metrics metrics.Site
 
@@ -56,7 +57,7 @@ type Inventory struct {
 	vdcs map[string]*inventory // by URN of the VDC
 }
 
-func newInventory(c *client, clock Clock, m metrics.Site) *Inventory {
+func newInventory(c *api.Client, clock Clock, m metrics.Site) *Inventory {
 	return &Inventory{
 		client:  c,
 		clock:   clock,
@@ -209,7 +210,7 @@ func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) s
 
 func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
 	in := fiql.AllOf(fiql.Is("vdc", vdc.ID), fiql.Is("isVAppTemplate", "false"))
-	for _, chunk := range fiql.AnyOfChunks("containerName", names, maxFilter) {
+	for _, chunk := range fiql.AnyOfChunks("containerName", names, api.MaxFilter) {
 		records, err := i.queryVMs(ctx, in+";"+fiql.AnyOf(chunk...))
 		if err != nil {
 			clear(rows)
@@ -239,7 +240,7 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 			return row, nil
 		}
 	}
-	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.org, Err: ErrNotFound}
+	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.Org, Err: ErrNotFound}
 }
 
 // AtAddress finds the VMs that the user is shown whose primary address is one.
@@ -254,7 +255,7 @@ func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMReco
 
 // queryVMs asks for all VM records that a filter matches.
 func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
-	return queryAll(ctx, i.client, "vm", "VMs", filter, "name",
+	return api.QueryAll(ctx, i.client, "vm", "VMs", filter, "name",
 		func(r *types.QueryResultVMRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultVMRecordType) {
 			return found.VMRecord, found.AdminVMRecord

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
@@ -46,9 +47,9 @@ func (s *vmServer) reply(w http.ResponseWriter, r *http.Request) {
 			s.filters = append(s.filters, value)
 		}
 	}
-	from := min((page-1)*pageSize, len(s.rows))
-	to := min(from+pageSize, len(s.rows))
-	reply(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
+	from := min((page-1)*api.PageSize, len(s.rows))
+	to := min(from+api.PageSize, len(s.rows))
+	reply(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, api.PageSize)
 	for _, name := range s.rows[from:to] {
 		reply(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
 			`numberOfCpus="2" memoryMB="4096" totalStorageAllocatedMb="20480" storageProfileName="standard" networkName="nodes" `+
@@ -170,10 +171,10 @@ func TestPaging(t *testing.T) {
 		calls        int
 		kind         error
 	}{
-		{"one page", pageSize, 0, 1, nil},
-		{"three pages", 2*pageSize + 1, 0, 3, nil},
-		{"a row that vanishes between pages makes it ask again", 2 * pageSize, 1, 4, nil},
-		{"rows that keep vanishing make it give up", 3 * pageSize, 9, 4, ErrUnavailable},
+		{"one page", api.PageSize, 0, 1, nil},
+		{"three pages", 2*api.PageSize + 1, 0, 3, nil},
+		{"a row that vanishes between pages makes it ask again", 2 * api.PageSize, 1, 4, nil},
+		{"rows that keep vanishing make it give up", 3 * api.PageSize, 9, 4, ErrUnavailable},
 		{"none", 0, 0, 1, nil},
 	}
 	for _, tt := range tests {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
@@ -65,12 +66,12 @@ func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 	case owner != "":
 		terms = append(terms, fiql.Is("_context", owner))
 	}
-	lines, err := listAll[wireIPSet](ctx, f.client, listing{
-		path:  groupsPath + "/summaries",
-		what:  "IP sets",
-		of:    " of " + owner,
-		sort:  "name",
-		terms: terms,
+	lines, err := api.ListAll[wireIPSet](ctx, f.client, api.Listing{
+		Path:  groupsPath + "/summaries",
+		What:  "IP sets",
+		Of:    " of " + owner,
+		Sort:  "name",
+		Terms: terms,
 	})
 	var sets []IPSet
 	for i := range lines {
@@ -83,7 +84,7 @@ func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 
 // IPSet reads an IP set by its URN.
 func (f *Firewall) IPSet(ctx context.Context, id string) (IPSet, error) {
-	return read(ctx, f.client, "IP set", id, groupPath(id), (*wireIPSet).set)
+	return api.Read(ctx, f.client, "IP set", id, groupPath(id), (*wireIPSet).set)
 }
 
 func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -67,17 +68,17 @@ func (w wireSuggestion) suggestion() Suggestion {
 }
 
 // IPSpaces are the IP Spaces and the addresses allocated from them.
-type IPSpaces struct{ client *client }
+type IPSpaces struct{ client *api.Client }
 
 // Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers
 // with [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
 func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
-	return listAs(ctx, i.client, listing{
-		path:  spacesPath + "/floatingIpSuggestions",
-		what:  "IP Spaces",
-		of:    " of edge gateway " + gateway,
-		sort:  "ipSpaceRef.name",
-		terms: []fiql.Term{fiql.Is("gatewayId", gateway)},
+	return api.ListAs(ctx, i.client, api.Listing{
+		Path:  spacesPath + "/floatingIpSuggestions",
+		What:  "IP Spaces",
+		Of:    " of edge gateway " + gateway,
+		Sort:  "ipSpaceRef.name",
+		Terms: []fiql.Term{fiql.Is("gatewayId", gateway)},
 	}, (*wireSuggestion).suggestion)
 }
 
@@ -108,14 +109,14 @@ func (w wireSpace) Key() string { return w.ID }
 // Public lists the IP Spaces of which addresses to outside are allocated to organizations, without their ranges; none
 // where there are no IP Spaces.
 func (i *IPSpaces) Public(ctx context.Context) ([]IPSpace, error) {
-	all, err := listAs(ctx, i.client, listing{path: spacesPath + "/summaries", what: "IP Spaces", sort: "name"},
+	all, err := api.ListAs(ctx, i.client, api.Listing{Path: spacesPath + "/summaries", What: "IP Spaces", Sort: "name"},
 		(*wireSpace).space)
 	return slices.DeleteFunc(all, func(s IPSpace) bool { return s.Type != SpacePublic }), err
 }
 
 // Space reads an IP Space by its URN.
 func (i *IPSpaces) Space(ctx context.Context, id string) (IPSpace, error) {
-	return read(ctx, i.client, "IP Space", id, spacePath(id), (*wireSpace).space)
+	return api.Read(ctx, i.client, "IP Space", id, spacePath(id), (*wireSpace).space)
 }
 
 func spacePath(id string) string { return spacesPath + "/" + url.PathEscape(id) }
@@ -131,12 +132,12 @@ type wireAllocation struct {
 
 // FloatingIPs lists the addresses of an IP Space that are allocated to the organization.
 func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
-	lines, err := listAll[wireAllocation](ctx, i.client, listing{
-		path:  spacePath(space) + "/allocations",
-		what:  "floating IPs",
-		of:    " of IP Space " + space,
-		sort:  "value",
-		terms: []fiql.Term{fiql.Is("type", floatingIP)},
+	lines, err := api.ListAll[wireAllocation](ctx, i.client, api.Listing{
+		Path:  spacePath(space) + "/allocations",
+		What:  "floating IPs",
+		Of:    " of IP Space " + space,
+		Sort:  "value",
+		Terms: []fiql.Term{fiql.Is("type", floatingIP)},
 	})
 	var allocated []FloatingIP
 	for j := range lines {
@@ -172,7 +173,7 @@ func AllocatedID(task Task, address netip.Addr) string {
 
 // FloatingIP reads an allocated address.
 func (i *IPSpaces) FloatingIP(ctx context.Context, space, id string) (FloatingIP, error) {
-	return read(ctx, i.client, "an address of IP Space", space, allocationPath(space, id), (*wireAllocation).allocation)
+	return api.Read(ctx, i.client, "an address of IP Space", space, allocationPath(space, id), (*wireAllocation).allocation)
 }
 
 func (w *wireAllocation) allocation() FloatingIP {
@@ -230,7 +231,7 @@ type wireRoom struct {
 // Room returns how many more floating IPs of an IP Space the organization can have: what is left, and what the quota
 // leaves. A quota that the provider gave the organization alone is not shown to tenants.
 func (i *IPSpaces) Room(ctx context.Context, space string) (int64, error) {
-	doc, err := read(ctx, i.client, "IP Space", space, spacePath(space), func(w *wireRoom) wireRoom { return *w })
+	doc, err := api.Read(ctx, i.client, "IP Space", space, spacePath(space), func(w *wireRoom) wireRoom { return *w })
 	if err != nil || doc.Ranges == nil {
 		return 0, err
 	}

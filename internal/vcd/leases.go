@@ -19,8 +19,8 @@ func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err er
 		return Leases{}, false, readable(err)
 	}
 	org := current.Org.ID
-	if s.client.provider {
-		if org, err = s.client.orgID(ctx); err != nil {
+	if s.client.Provider {
+		if org, err = s.client.OrgID(ctx); err != nil {
 			return Leases{}, false, err
 		}
 	}
@@ -30,7 +30,7 @@ func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err er
 			Storage int64 `xml:"StorageLeaseSeconds"`
 		} `xml:"Settings>VAppLeaseSettings"`
 	}
-	err = s.client.getXML(ctx, "/api/admin/org/"+urn.UUID(org), &doc)
+	err = s.client.GetXML(ctx, "/api/admin/org/"+urn.UUID(org), &doc)
 	if err != nil || doc.Settings == nil {
 		return Leases{}, false, readable(err)
 	}

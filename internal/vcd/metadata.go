@@ -44,7 +44,7 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 			Value  string `xml:"TypedValue>Value"`
 		} `xml:"MetadataEntry"`
 	}
-	if err := v.client.getXML(ctx, urn.Path(urn.VM, id)+"/metadata", &doc); err != nil {
+	if err := v.client.GetXML(ctx, urn.Path(urn.VM, id)+"/metadata", &doc); err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
@@ -59,7 +59,7 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 // MetadataValue reads a value of a vApp's metadata; empty if there is none.
 func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
 	var doc types.MetadataValue
-	err := v.client.getXML(ctx, urn.Path(urn.VApp, id)+"/metadata/"+url.PathEscape(key), &doc)
+	err := v.client.GetXML(ctx, urn.Path(urn.VApp, id)+"/metadata/"+url.PathEscape(key), &doc)
 	if err = readable(err); err != nil || doc.TypedValue == nil {
 		return "", failure.Wrap(err, "reading metadata of vApp", id)
 	}

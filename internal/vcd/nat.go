@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
@@ -70,13 +71,13 @@ func natPath(gateway, id string) string {
 }
 
 // NAT holds the NAT rules of edge gateways, and the application port profiles that they name.
-type NAT struct{ client *client }
+type NAT struct{ client *api.Client }
 
 // Rules lists the NAT rules of a gateway, of all owners. VCD pages this list by cursors, and knows no filter. It takes
 // the right "Organization vDC Gateway: View NAT".
 func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
-	l := listing{path: natPath(gateway, ""), what: "NAT rules", of: " of edge gateway " + gateway}
-	lines, err := listByCursor[wireNAT](ctx, n.client, l)
+	l := api.Listing{Path: natPath(gateway, ""), What: "NAT rules", Of: " of edge gateway " + gateway}
+	lines, err := api.ListByCursor[wireNAT](ctx, n.client, l)
 	rules := make([]NATRule, len(lines))
 	for i := range lines {
 		rules[i] = lines[i].rule()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -40,7 +41,7 @@ const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
 // Networks are the networks that VMs can be connected to.
 type Networks struct {
-	client  *client
+	client  *api.Client
 	lookups *cache.Cache
 	recent  *cache.Cache // of what changes
 }
@@ -103,7 +104,7 @@ func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...fiql
 	var page struct {
 		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
 	}
-	if err := n.client.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", fiql.JSON(terms...)),
+	if err := n.client.GetJSON(ctx, networksPath, api.Params("page", "1", "pageSize", "32", "filter", fiql.JSON(terms...)),
 		&page); err != nil {
 		return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
 	}
@@ -141,7 +142,7 @@ func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, er
 			VDC wire.Ref `json:"vdcRef"`
 		} `json:"participatingOrgVdcs"`
 	}
-	err := n.client.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
+	err := n.client.GetJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
 	if errors.Is(err, ErrForbidden) {
 		return true, nil
 	}
@@ -156,7 +157,7 @@ func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, er
 // dhcpPools returns the ranges of VCD's DHCP server on a network. Who may not see them goes without.
 func (n *Networks) dhcpPools(ctx context.Context, network Ref) ([]AddressRange, error) {
 	var dhcp types.OpenApiOrgVdcNetworkDhcp
-	err := n.client.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
+	err := n.client.GetJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
 		return nil, nil
 	}
@@ -185,7 +186,7 @@ func (n *Networks) spoofGuard(ctx context.Context, network Ref) (string, error) 
 	var doc struct {
 		Profile *wire.Ref `json:"spoofGuardProfile"`
 	}
-	err := n.client.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
+	err := n.client.GetJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrForbidden), errors.Is(err, ErrInvalid):
 		return "", nil
@@ -249,7 +250,7 @@ type wireUsage struct {
 
 // Usage reads how much of the static pools of a network is used.
 func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error) {
-	return read(ctx, n.client, "network", network.Name, networksPath+"/"+url.PathEscape(network.ID),
+	return api.Read(ctx, n.client, "network", network.Name, networksPath+"/"+url.PathEscape(network.ID),
 		func(w *wireUsage) NetworkUsage {
 			return NetworkUsage{
 				Ref:       refOf(&w.Ref),
@@ -261,12 +262,12 @@ func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error)
 
 // List returns the networks that VMs of a VDC can be connected to, sorted by name, without those of its VDC group.
 func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
-	return listAs(ctx, n.client, listing{
-		path:  networksPath,
-		what:  "networks",
-		of:    " of VDC " + vdc.Name,
-		sort:  "name",
-		size:  networksPage,
-		terms: []fiql.Term{fiql.Is("ownerRef.id", vdc.ID), fiql.Is("_context", "includeAccessible")},
+	return api.ListAs(ctx, n.client, api.Listing{
+		Path:  networksPath,
+		What:  "networks",
+		Of:    " of VDC " + vdc.Name,
+		Sort:  "name",
+		Size:  networksPage,
+		Terms: []fiql.Term{fiql.Is("ownerRef.id", vdc.ID), fiql.Is("_context", "includeAccessible")},
 	}, func(w *wireUsage) Ref { return refOf(&w.Ref) })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
@@ -76,11 +77,11 @@ func (w wireAllocated) Key() string { return w.Address + " " + w.Type + " " + w.
 // HostsBehind lists the addresses that are in use on the routed networks of an edge gateway: of the gateway itself, and
 // of all VMs, also those that the user may not see. It takes the right to view networks of VDCs.
 func (n *Networks) HostsBehind(ctx context.Context, gateway string) ([]HostAddress, error) {
-	all, err := listAll[wireNetwork](ctx, n.client, listing{
-		path: networksPath,
-		what: "networks",
-		sort: "name",
-		size: networksPage,
+	all, err := api.ListAll[wireNetwork](ctx, n.client, api.Listing{
+		Path: networksPath,
+		What: "networks",
+		Sort: "name",
+		Size: networksPage,
 	})
 	if err != nil {
 		return nil, err
@@ -122,12 +123,12 @@ func (n *Networks) RecentHostsOn(ctx context.Context, network Ref) ([]HostAddres
 
 // HostsOn lists the addresses that VCD has given to VMs and others on a network, also those that the user may not see.
 func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, error) {
-	allocated, err := listAll[wireAllocated](ctx, n.client, listing{
-		path: networksPath + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses",
-		what: "allocated addresses",
-		of:   " of network " + network.Name,
-		sort: "ipAddress",
-		size: networksPage,
+	allocated, err := api.ListAll[wireAllocated](ctx, n.client, api.Listing{
+		Path: networksPath + "/" + url.PathEscape(network.ID) + "/allocatedIpAddresses",
+		What: "allocated addresses",
+		Of:   " of network " + network.Name,
+		Sort: "ipAddress",
+		Size: networksPage,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading what uses network %s: %w", network.Name, err)

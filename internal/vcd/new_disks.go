@@ -28,7 +28,7 @@ func (v *VMs) diskSettings(disks []NewDisk) []wire.DiskSettings {
 		d := wire.DiskSettings{SizeMiB: disk.SizeMiB, Thin: true}
 		if profile := disk.StorageProfile; profile != nil {
 			d.Override = true
-			d.Profile = &wire.XMLRef{HRef: v.client.href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+			d.Profile = &wire.XMLRef{HRef: v.client.Href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 		}
 		settings = append(settings, d)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -64,7 +65,7 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 		var doc struct {
 			Default wire.XMLRef `xml:"DefaultComputePolicy"`
 		}
-		if err := v.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
+		if err := v.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 			return Policy{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		id := policyID(&types.Reference{ID: doc.Default.ID, HREF: doc.Default.HRef})
@@ -85,7 +86,7 @@ func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) 
 		var doc struct {
 			Versions []string `xml:"Capabilities>SupportedHardwareVersions>SupportedHardwareVersion"`
 		}
-		if err := v.client.getXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
+		if err := v.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 			return nil, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		return doc.Versions, nil
@@ -149,10 +150,10 @@ func policyFrom(w *wirePolicy) computePolicy {
 
 // policies lists the policies of a VDC, of both kinds: one call serves all look-ups of either.
 func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
-	return listAs(ctx, v.client, listing{
-		path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies",
-		what: "VM policies",
-		of:   " of VDC " + vdc.Name,
-		sort: "name",
+	return api.ListAs(ctx, v.client, api.Listing{
+		Path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies",
+		What: "VM policies",
+		Of:   " of VDC " + vdc.Name,
+		Sort: "name",
 	}, policyFrom)
 }

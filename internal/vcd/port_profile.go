@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
@@ -49,13 +50,13 @@ func (w *wireProfile) profile() PortProfile {
 // PortProfiles lists the application port profiles of the organization. It takes a right to
 // view the organization's networks.
 func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
-	l := listing{
-		path:  profilesPath,
-		what:  "application port profiles",
-		sort:  "name",
-		terms: []fiql.Term{fiql.Is("scope", "TENANT")},
+	l := api.Listing{
+		Path:  profilesPath,
+		What:  "application port profiles",
+		Sort:  "name",
+		Terms: []fiql.Term{fiql.Is("scope", "TENANT")},
 	}
-	return listAs(ctx, n.client, l, (*wireProfile).profile)
+	return api.ListAs(ctx, n.client, l, (*wireProfile).profile)
 }
 
 // CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to the

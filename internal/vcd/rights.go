@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
@@ -28,7 +29,7 @@ const RightConsolidate = "vApp: VM Migrate, Force Undeploy, Relocate, Consolidat
 
 // A user is whom a session works as, as far as VCD shows it.
 type user struct {
-	client  *client
+	client  *api.Client
 	lookups *cache.Cache
 }
 
@@ -41,7 +42,7 @@ type heldRights struct {
 // MayHave reports whether the session's user may have a right: one of its roles does, or the user may not read them.
 // They are read once for all who ask in a while.
 func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
-	if s.client.provider {
+	if s.client.Provider {
 		return true, nil
 	}
 	held, err := s.user.recentRights(ctx)
@@ -50,7 +51,7 @@ func (s *Session) MayHave(ctx context.Context, right string) (bool, error) {
 
 // holds reports whether the roles of the session's user have some rights now. False if the user may not read them.
 func (u *user) holds(ctx context.Context, rights ...string) (bool, error) {
-	if u.client.provider {
+	if u.client.Provider {
 		return true, nil
 	}
 	held, err := u.rights(ctx)
@@ -65,7 +66,7 @@ func (s *Session) Rights(ctx context.Context) (names []string, known bool, err e
 }
 
 // IsProvider reports whether the session's user is one of the organization System, who has all rights.
-func (s *Session) IsProvider() bool { return s.client.provider }
+func (s *Session) IsProvider() bool { return s.client.Provider }
 
 const sessionPath = "/cloudapi/1.0.0/sessions/current"
 
@@ -79,7 +80,7 @@ type whoami struct {
 func (u *user) whoami(ctx context.Context) (whoami, error) {
 	return cache.Lookup(ctx, u.lookups, "session", func(ctx context.Context) (whoami, error) {
 		var current whoami
-		err := u.client.getJSON(ctx, sessionPath, "", &current)
+		err := u.client.GetJSON(ctx, sessionPath, "", &current)
 		return current, err
 	})
 }
@@ -92,16 +93,16 @@ func (u *user) recentRights(ctx context.Context) (heldRights, error) {
 // rights reads the rights of the session's user.
 func (u *user) rights(ctx context.Context) (heldRights, error) {
 	var current whoami
-	if err := u.client.getJSON(ctx, sessionPath, "", &current); err != nil {
+	if err := u.client.GetJSON(ctx, sessionPath, "", &current); err != nil {
 		return heldRights{}, readable(err)
 	}
 	held := heldRights{known: true}
 	for _, role := range current.Roles {
-		of, err := listAll[wire.Ref](ctx, u.client, listing{
-			path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights",
-			what: "rights",
-			of:   " of role " + role.Name,
-			sort: "name",
+		of, err := api.ListAll[wire.Ref](ctx, u.client, api.Listing{
+			Path: "/cloudapi/1.0.0/roles/" + url.PathEscape(role.ID) + "/rights",
+			What: "rights",
+			Of:   " of role " + role.Name,
+			Sort: "name",
 		})
 		if err != nil {
 			return heldRights{}, readable(err)

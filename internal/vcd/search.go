@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
@@ -35,7 +36,7 @@ func (i *Inventory) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([
 		return ok || urn.UUID(id) == ""
 	})
 	filters = nil
-	for _, chunk := range fiql.AnyOfChunks("id", missing, maxFilter) {
+	for _, chunk := range fiql.AnyOfChunks("id", missing, api.MaxFilter) {
 		filters = append(filters, fiql.AnyOf(chunk...))
 	}
 	if err := i.collectVMs(ctx, filters, found); err != nil {
@@ -77,7 +78,7 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 		terms = append(terms, fiql.Is("name", name).String())
 	}
 	var filters []string
-	for chunk := range chunksOf(terms, maxFilter) {
+	for chunk := range chunksOf(terms, api.MaxFilter) {
 		filters = append(filters, fiql.AnyOf(within...)+";("+strings.Join(chunk, ",")+")")
 	}
 	return filters, nil

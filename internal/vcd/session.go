@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
@@ -31,7 +32,7 @@ type Session struct {
 	Entities  *Entities
 
 	config    Config
-	client    *client
+	client    *api.Client
 	transport *transport.Transport
 	auth      *login.Authenticator
 	user      *user
@@ -45,12 +46,12 @@ func newSession(t *transport.Transport, config Config, opts PoolOptions) *Sessio
 	auth := login.New(t, as)
 	lookups := cache.New(opts.LookupTTL, opts.Clock)
 	recent := cache.New(min(allocatedAge, opts.LookupTTL), opts.Clock)
-	c := &client{
-		sender:   auth,
-		base:     t.Site.Base,
-		org:      config.Org,
-		provider: as.IsProvider(),
-		lookups:  lookups,
+	c := &api.Client{
+		Sender:   auth,
+		Base:     t.Site.Base,
+		Org:      config.Org,
+		Provider: as.IsProvider(),
+		Lookups:  lookups,
 	}
 	return &Session{
 		VDCs:      &VDCs{client: c, lookups: lookups},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -20,8 +21,8 @@ import (
 var errNoTask = failure.Unavailable("the answer names no task of VCD")
 
 // startXML makes a call of the XML API that starts a task.
-func startXML(ctx context.Context, c *client, method, path, contentType string, content any) (Task, error) {
-	got, err := c.do(ctx, call{method: method, path: path, contentType: contentType, content: content})
+func startXML(ctx context.Context, c *api.Client, method, path, contentType string, content any) (Task, error) {
+	got, err := c.Do(ctx, api.Call{Method: method, Path: path, ContentType: contentType, Content: content})
 	if err != nil {
 		return Task{}, err
 	}
@@ -38,8 +39,8 @@ func startXML(ctx context.Context, c *client, method, path, contentType string, 
 
 // startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what
 // was created, for example.
-func startJSON(ctx context.Context, c *client, method, path string, content any) (Task, error) {
-	got, err := c.do(ctx, call{method: method, path: path, json: true, content: content})
+func startJSON(ctx context.Context, c *api.Client, method, path string, content any) (Task, error) {
+	got, err := c.Do(ctx, api.Call{Method: method, Path: path, JSON: true, Content: content})
 	if err != nil {
 		return Task{}, err
 	}
@@ -64,26 +65,26 @@ func startJSON(ctx context.Context, c *client, method, path string, content any)
 var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 
 // startCreating starts creating an object of the JSON API.
-func startCreating(ctx context.Context, c *client, what, name, path string, body any) (Task, error) {
+func startCreating(ctx context.Context, c *api.Client, what, name, path string, body any) (Task, error) {
 	task, err := startJSON(ctx, c, http.MethodPost, path, body)
 	return task, failure.Wrap(err, "creating "+what, name)
 }
 
 // startDeleting starts deleting an object of the JSON API.
-func startDeleting(ctx context.Context, c *client, what, id, path string) (Task, error) {
+func startDeleting(ctx context.Context, c *api.Client, what, id, path string) (Task, error) {
 	task, err := startJSON(ctx, c, http.MethodDelete, path, nil)
 	return task, failure.Wrap(err, "deleting "+what, id)
 }
 
 // startChanging reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
 // and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
-func startChanging(ctx context.Context, c *client, what, id, path string, edit func(wire.Object) (bool, error)) (Task, error) {
+func startChanging(ctx context.Context, c *api.Client, what, id, path string, edit func(wire.Object) (bool, error)) (Task, error) {
 	task, err := startEditing(ctx, c, path, edit)
 	return task, failure.Wrap(err, "changing "+what, id)
 }
 
-func startEditing(ctx context.Context, c *client, path string, edit func(wire.Object) (bool, error)) (Task, error) {
-	o, err := c.object(ctx, path)
+func startEditing(ctx context.Context, c *api.Client, path string, edit func(wire.Object) (bool, error)) (Task, error) {
+	o, err := c.Object(ctx, path)
 	if err != nil {
 		return Task{}, err
 	}
@@ -98,6 +99,6 @@ func startEditing(ctx context.Context, c *client, path string, edit func(wire.Ob
 	return task, err
 }
 
-func startUndeploying(ctx context.Context, c *client, path, action string) (Task, error) {
+func startUndeploying(ctx context.Context, c *api.Client, path, action string) (Task, error) {
 	return startXML(ctx, c, http.MethodPost, path+"/action/undeploy", wire.MIMEUndeploy, wire.UndeployParams{Action: action})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -61,11 +62,11 @@ func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task,
 		terms[i] = fiql.Is("id", id)
 	}
 	var found types.QueryResultRecordsType
-	if err := ts.client.queryPage(ctx, "task", fiql.AnyOf(terms...), 1, "", &found); err != nil {
+	if err := ts.client.QueryPage(ctx, "task", fiql.AnyOf(terms...), 1, "", &found); err != nil {
 		return nil, err
 	}
 	states := map[string]Task{}
-	for _, record := range both(found.TaskRecord, found.AdminTaskRecord) {
+	for _, record := range api.Both(found.TaskRecord, found.AdminTaskRecord) {
 		id := urn.Of(urn.Task, record.HREF)
 		states[id] = Task{
 			ID:        id,
@@ -84,7 +85,7 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 	states := map[string]Task{}
 	for _, id := range ids {
 		var doc types.Task
-		err := ts.client.getXML(ctx, urn.Path(urn.Task, id), &doc)
+		err := ts.client.GetXML(ctx, urn.Path(urn.Task, id), &doc)
 		switch {
 		case err == nil:
 			states[id] = taskFrom(&doc)
@@ -99,7 +100,7 @@ func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, 
 // The second error means that it cannot be read now; without it, a used-up quota would count as any failure.
 func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	var t types.Task
-	err = ts.client.getXML(ctx, urn.Path(urn.Task, id), &t)
+	err = ts.client.GetXML(ctx, urn.Path(urn.Task, id), &t)
 	if err == nil {
 		return failureOf(&t), nil
 	}

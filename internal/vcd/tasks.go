@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
@@ -31,7 +32,7 @@ const (
 
 // Tasks follows the tasks of a session: one query polls all that run.
 type Tasks struct {
-	client  *client
+	client  *api.Client
 	clock   Clock
 	every   time.Duration // between two polls
 	metrics metrics.Site
@@ -44,7 +45,7 @@ type Tasks struct {
 	usual    durations
 }
 
-func newTasks(c *client, clock Clock, every time.Duration, m metrics.Site) *Tasks {
+func newTasks(c *api.Client, clock Clock, every time.Duration, m metrics.Site) *Tasks {
 	return &Tasks{
 		client:   c,
 		clock:    clock,

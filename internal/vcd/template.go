@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -35,7 +36,7 @@ type Template struct {
 
 // Templates are the vApp templates of catalogs.
 type Templates struct {
-	client  *client
+	client  *api.Client
 	lookups *cache.Cache
 }
 
@@ -64,12 +65,12 @@ func (t *Templates) locateTemplate(ctx context.Context, catalog, template string
 		return locatedTemplate{}, in, err
 	}
 	var found types.QueryResultRecordsType
-	if err := t.client.queryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
+	if err := t.client.QueryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
 		return locatedTemplate{}, in, fmt.Errorf("looking up template %s: %w", template, err)
 	}
 	var hits []Ref
 	catalogs := map[string]Ref{}
-	for _, r := range both(found.VappTemplateRecord, found.AdminVappTemplateRecord) {
+	for _, r := range api.Both(found.VappTemplateRecord, found.AdminVappTemplateRecord) {
 		if r.CatalogName == catalog || urn.Is(catalog) {
 			id := urn.Of(urn.Template, r.HREF)
 			hits = append(hits, Ref{ID: id, Name: r.Name})
@@ -100,7 +101,7 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 // any is returned: templates are searched for in all of them.
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
 	return cache.Lookup(ctx, t.lookups, cache.Key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + t.client.org
+		in := "organization " + t.client.Org
 		if err := fiql.CheckName("catalog", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
@@ -109,10 +110,10 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 			by = fiql.Is("id", nameOrURN)
 		}
 		var found types.QueryResultRecordsType
-		if err := t.client.queryPage(ctx, "catalog", fiql.AllOf(by), 1, "", &found); err != nil {
+		if err := t.client.QueryPage(ctx, "catalog", fiql.AllOf(by), 1, "", &found); err != nil {
 			return Ref{}, fmt.Errorf("looking up catalog %s: %w", nameOrURN, err)
 		}
-		for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
+		for _, r := range api.Both(found.CatalogRecord, found.AdminCatalogRecord) {
 			ref := Ref{ID: urn.Of(urn.Catalog, r.HREF), Name: r.Name}
 			if ref.Name == nameOrURN || ref.ID == nameOrURN {
 				return ref, nil
@@ -142,7 +143,7 @@ type templateDocument struct {
 // readTemplate reads a template and refuses those no machine can be made from.
 func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
 	var doc templateDocument
-	if err := t.client.getXML(ctx, urn.Path(urn.Template, at.ref.ID), &doc); err != nil {
+	if err := t.client.GetXML(ctx, urn.Path(urn.Template, at.ref.ID), &doc); err != nil {
 		return Template{}, missing("template", at.ref.Name, in, err)
 	}
 	refuse := func(reason string) (Template, error) {

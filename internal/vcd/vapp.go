@@ -11,6 +11,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
@@ -35,7 +36,7 @@ type VApp struct {
 
 // VApps are the vApps of VDCs.
 type VApps struct {
-	client  *client
+	client  *api.Client
 	lookups *cache.Cache
 }
 
@@ -70,11 +71,11 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 	}
 	var found types.QueryResultRecordsType
 	filter := fiql.AllOf(fiql.Is("name", name), fiql.Is("vdc", vdc.ID))
-	if err := v.client.queryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
+	if err := v.client.QueryPage(ctx, "vApp", filter, 1, "", &found); err != nil {
 		return Ref{}, fmt.Errorf("looking up vApp %s: %w", name, err)
 	}
 	var hits []Ref
-	for _, record := range both(found.VAppRecord, found.AdminVAppRecord) {
+	for _, record := range api.Both(found.VAppRecord, found.AdminVAppRecord) {
 		hits = append(hits, Ref{ID: urn.Of(urn.VApp, record.HREF), Name: record.Name})
 	}
 	return only("vApp", name, in, hits)
@@ -83,7 +84,7 @@ func (v *VApps) locateVApp(ctx context.Context, vdc VDC, name string) (Ref, erro
 // VApp reads a vApp.
 func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	var doc types.VApp
-	if err := v.client.getXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
+	if err := v.client.GetXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
 		return VApp{}, err
 	}
 	found := vAppFrom(&doc)
@@ -104,7 +105,7 @@ type VAppRecord struct {
 
 // List returns the vApps of the organization that the user is shown, in all VDCs, sorted by name.
 func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
-	records, err := queryAll(ctx, v.client, "vApp", "vApps", "", "name",
+	records, err := api.QueryAll(ctx, v.client, "vApp", "vApps", "", "name",
 		func(r *types.QueryResultVAppRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultVAppRecordType) {
 			return found.VAppRecord, found.AdminVAppRecord
@@ -118,7 +119,7 @@ func (v *VApps) List(ctx context.Context) ([]VAppRecord, error) {
 			Created: wire.Time(r.CreationDate),
 		})
 	}
-	return found, failure.Wrap(err, "listing vApps of organization", v.client.org)
+	return found, failure.Wrap(err, "listing vApps of organization", v.client.Org)
 }
 
 // A VAppDetails is a vApp with its VMs in full.
@@ -132,7 +133,7 @@ type VAppDetails struct {
 // Details reads a vApp with all VMs in it, by one call.
 func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	var doc types.VApp
-	if err := v.client.getXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
+	if err := v.client.GetXML(ctx, urn.Path(urn.VApp, id), &doc); err != nil {
 		return VAppDetails{}, err
 	}
 	found := VAppDetails{VApp: vAppFrom(&doc), Created: wire.Time(doc.DateCreated)}
@@ -214,7 +215,7 @@ func (v *VApps) SetLease(ctx context.Context, vAppID string, runtime, storage ti
 // ConnectNetworks starts connecting networks to a vApp, in addition to those it has.
 func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []Ref) (Task, error) {
 	path := urn.Path(urn.VApp, vAppID) + "/networkConfigSection/"
-	got, err := v.client.do(ctx, call{method: http.MethodGet, path: path})
+	got, err := v.client.Do(ctx, api.Call{Method: http.MethodGet, Path: path})
 	if err != nil {
 		return Task{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
@@ -36,7 +37,7 @@ type StorageProfile struct {
 
 // VDCs are the organization VDCs, with their storage profiles and VM policies.
 type VDCs struct {
-	client  *client
+	client  *api.Client
 	lookups *cache.Cache
 }
 
@@ -60,7 +61,7 @@ func (v *VDCs) ForgetVDC(vdc Ref) {
 }
 
 func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
-	in := "organization " + v.client.org
+	in := "organization " + v.client.Org
 	if err := fiql.CheckName("VDC", nameOrURN, in); err != nil {
 		return VDC{}, err
 	}
@@ -69,13 +70,13 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 		by = fiql.Is("id", nameOrURN)
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", fiql.AllOf(fiql.Is("orgName", v.client.org), by), 1, "", &found); err != nil {
+	if err := v.client.QueryPage(ctx, "orgVdc", fiql.AllOf(fiql.Is("orgName", v.client.Org), by), 1, "", &found); err != nil {
 		return VDC{}, fmt.Errorf("looking up VDC %s: %w", nameOrURN, err)
 	}
 	var hits []Ref
 	fast := map[string]bool{}
 	disabled := map[string]bool{}
-	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
+	for _, record := range api.Both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
 		id := urn.Of(urn.VDC, record.HREF)
 		hits = append(hits, Ref{ID: id, Name: record.Name})
 		fast[id] = record.IsFastProvisioned == "true"
@@ -96,13 +97,13 @@ func (v *VDCs) findVDC(ctx context.Context, nameOrURN string) (VDC, error) {
 
 // ListVDCs returns the VDCs of the session's organization without their storage profiles, sorted by name.
 func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", fiql.AllOf(fiql.Is("orgName", v.client.org)), "name",
+	records, err := api.QueryAll(ctx, v.client, "orgVdc", "VDCs", fiql.AllOf(fiql.Is("orgName", v.client.Org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord
 		})
 	if err != nil {
-		return nil, fmt.Errorf("listing VDCs of organization %s: %w", v.client.org, err)
+		return nil, fmt.Errorf("listing VDCs of organization %s: %w", v.client.Org, err)
 	}
 	all := make([]VDC, 0, len(records))
 	for _, r := range records {
@@ -119,7 +120,7 @@ func (v *VDCs) ListVDCs(ctx context.Context) ([]VDC, error) {
 func (v *VDCs) storageProfiles(ctx context.Context, vdc Ref) ([]StorageProfile, error) {
 	var found types.QueryResultRecordsType
 	filter := fiql.AllOf(fiql.Is("vdc", vdc.ID))
-	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
+	if err := v.client.QueryPage(ctx, "orgVdcStorageProfile", filter, 1, "name", &found); err != nil {
 		return nil, fmt.Errorf("listing storage profiles of VDC %s: %w", vdc.Name, err)
 	}
 	var profiles []StorageProfile
@@ -174,7 +175,7 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 
 // List returns the VDCs of the organization that the user is shown, sorted by name.
 func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", fiql.AllOf(fiql.Is("orgName", v.client.org)), "name",
+	records, err := api.QueryAll(ctx, v.client, "orgVdc", "VDCs", fiql.AllOf(fiql.Is("orgName", v.client.Org)), "name",
 		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
 			return found.OrgVdcRecord, found.OrgVdcAdminRecord
@@ -183,5 +184,5 @@ func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
 	for _, r := range records {
 		refs = append(refs, Ref{ID: urn.Of(urn.VDC, r.HREF), Name: r.Name})
 	}
-	return refs, failure.Wrap(err, "listing VDCs of organization", v.client.org)
+	return refs, failure.Wrap(err, "listing VDCs of organization", v.client.Org)
 }

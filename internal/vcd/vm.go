@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
@@ -87,7 +88,7 @@ const (
 
 // VMs are the VMs of vApps.
 type VMs struct {
-	client    *client
+	client    *api.Client
 	clock     Clock
 	documents *documents
 }
@@ -95,7 +96,7 @@ type VMs struct {
 // VM reads a VM.
 func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 	read := v.clock.Now()
-	got, err := v.client.do(ctx, call{method: http.MethodGet, path: urn.Path(urn.VM, id)})
+	got, err := v.client.Do(ctx, api.Call{Method: http.MethodGet, Path: urn.Path(urn.VM, id)})
 	if err != nil {
 		return VM{}, err
 	}
@@ -247,5 +248,5 @@ func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
 func (v *VMs) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
 	v.documents.take(vmID)
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, vmID)+"/disk/action/detach", wire.MIMEDiskParams,
-		wire.DiskParams{Disk: wire.XMLRef{HRef: v.client.href(urn.Disk, diskID)}})
+		wire.DiskParams{Disk: wire.XMLRef{HRef: v.client.Href(urn.Disk, diskID)}})
 }

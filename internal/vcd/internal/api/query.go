@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package api
 
 import (
 	"context"
@@ -16,22 +16,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// pageSize is the largest that VCD allows.
-const pageSize = 128
+// PageSize is the largest that VCD allows.
+const PageSize = 128
 
-// maxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
-const maxFilter = 4000
+// MaxFilter bounds the length of one filter, so that URLs stay short enough for every proxy.
+const MaxFilter = 4000
 
-// queryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be
+// QueryPage asks the query service for one page of records. That it finds nothing is proof of something, so it must be
 // the service that says so: there is no VCD without one, and a page of something in front of VCD may well be XML.
-func (c *client) queryPage(ctx context.Context, kind, filter string, page int, sortBy string,
+func (c *Client) QueryPage(ctx context.Context, kind, filter string, page int, sortBy string,
 	into *types.QueryResultRecordsType,
 ) error {
-	got, err := c.do(ctx, call{
-		method: http.MethodGet,
-		path:   transport.QueryPath,
-		query: params(
-			"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(pageSize),
+	got, err := c.Do(ctx, Call{
+		Method: http.MethodGet,
+		Path:   transport.QueryPath,
+		query: Params(
+			"type", c.queryType(kind), "format", "records", "page", strconv.Itoa(page), "pageSize", strconv.Itoa(PageSize),
 			"sortAsc", sortBy, "filterEncoded", "true", "filter", filter,
 		),
 	})
@@ -47,8 +47,8 @@ func (c *client) queryPage(ctx context.Context, kind, filter string, page int, s
 }
 
 // queryType returns the name of a query for this session: a provider asks for the administrator's view.
-func (c *client) queryType(kind string) string {
-	if !c.provider {
+func (c *Client) queryType(kind string) string {
+	if !c.Provider {
 		return kind
 	}
 	admin := map[string]string{
@@ -67,23 +67,23 @@ func (c *client) queryType(kind string) string {
 	return kind
 }
 
-// both joins the records that tenants and providers get.
-func both[T any](tenant, provider []*T) []*T {
+// Both joins the records that tenants and providers get.
+func Both[T any](tenant, provider []*T) []*T {
 	if len(provider) > 0 {
 		return provider
 	}
 	return tenant
 }
 
-// queryAll asks the query service for all records of a kind that a filter matches, page by page in the order of a
+// QueryAll asks the query service for all records of a kind that a filter matches, page by page in the order of a
 // field; what they are is for messages.
-func queryAll[T any](ctx context.Context, c *client, kind, what, filter, sortBy string, hrefOf func(*T) string,
+func QueryAll[T any](ctx context.Context, c *Client, kind, what, filter, sortBy string, hrefOf func(*T) string,
 	of func(*types.QueryResultRecordsType) (tenant, provider []*T),
 ) ([]*T, error) {
 	id := func(r *T) string { return urn.UUID(hrefOf(r)) }
 	return complete(what, id, func(page int) ([]*T, int, error) {
 		var found types.QueryResultRecordsType
-		err := c.queryPage(ctx, kind, filter, page, sortBy, &found)
-		return both(of(&found)), int(found.Total), err
+		err := c.QueryPage(ctx, kind, filter, page, sortBy, &found)
+		return Both(of(&found)), int(found.Total), err
 	})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcd
+package api
 
 import (
 	"cmp"
@@ -19,56 +19,56 @@ import (
 // maxPages bounds how many pages of one list are read, should a server always offer another one.
 const maxPages = 400
 
-// A listing is a list of the JSON API.
-type listing struct {
-	path  string
-	what  string      // plural, for messages
-	of    string      // what they belong to, for messages; may be empty
-	terms []fiql.Term // of our own words and ids, which every filter can carry
-	sort  string      // field that orders the pages; empty where VCD knows none
-	size  int         // of a page, where VCD gives smaller ones than usual; 0: as usual
+// A Listing is a list of the JSON API.
+type Listing struct {
+	Path  string
+	What  string      // plural, for messages
+	Of    string      // what they belong to, for messages; may be empty
+	Terms []fiql.Term // of our own words and ids, which every filter can carry
+	Sort  string      // field that orders the pages; empty where VCD knows none
+	Size  int         // of a page, where VCD gives smaller ones than usual; 0: as usual
 }
 
-func (l listing) query(page int) string {
+func (l Listing) query(page int) string {
 	filter := ""
-	if len(l.terms) > 0 {
-		filter = fiql.JSON(l.terms...)
+	if len(l.Terms) > 0 {
+		filter = fiql.JSON(l.Terms...)
 	}
-	return params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(cmp.Or(l.size, pageSize)), "sortAsc", l.sort,
+	return Params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(cmp.Or(l.Size, PageSize)), "sortAsc", l.Sort,
 		"filter", filter)
 }
 
 // An item is something that stands in a list. Its key is empty if several items may be the same.
 type item interface{ Key() string }
 
-// listAll reads all pages of a list.
-func listAll[T item](ctx context.Context, c *client, l listing) ([]T, error) {
-	items, err := complete(l.what, T.Key, func(page int) ([]T, int, error) {
+// ListAll reads all pages of a list.
+func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
+	items, err := complete(l.What, T.Key, func(page int) ([]T, int, error) {
 		var found struct {
 			ResultTotal *int `json:"resultTotal"`
 			Values      []T  `json:"values"`
 		}
-		if err := c.getJSON(ctx, l.path, l.query(page), &found); err != nil {
+		if err := c.GetJSON(ctx, l.Path, l.query(page), &found); err != nil {
 			return nil, 0, err
 		}
 		if found.ResultTotal == nil {
-			return nil, 0, failure.Unavailable("the list of " + l.what + " does not say how long it is")
+			return nil, 0, failure.Unavailable("the list of " + l.What + " does not say how long it is")
 		}
 		return found.Values, *found.ResultTotal, nil
 	})
-	return items, failure.Wrap(err, "listing", l.what+l.of)
+	return items, failure.Wrap(err, "listing", l.What+l.Of)
 }
 
-// listUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items
+// ListUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items
 // of the first one again, in the place of others: such a list is read until two readings have the same items.
-func listUnordered[T interface {
+func ListUnordered[T interface {
 	item
 	comparable
-}](ctx context.Context, c *client, l listing) ([]T, error) {
+}](ctx context.Context, c *Client, l Listing) ([]T, error) {
 	var before map[T]int
 	for range 4 {
-		items, err := listAll[T](ctx, c, l)
-		if err != nil || len(items) <= cmp.Or(l.size, pageSize) {
+		items, err := ListAll[T](ctx, c, l)
+		if err != nil || len(items) <= cmp.Or(l.Size, PageSize) {
 			return items, err
 		}
 		now := map[T]int{}
@@ -80,12 +80,12 @@ func listUnordered[T interface {
 		}
 		before = now
 	}
-	return nil, failure.Unavailable("the list of " + l.what + l.of + " has no order that lasts")
+	return nil, failure.Unavailable("the list of " + l.What + l.Of + " has no order that lasts")
 }
 
-// listAs is listAll with a conversion.
-func listAs[T item, U any](ctx context.Context, c *client, l listing, convert func(*T) U) ([]U, error) {
-	items, err := listAll[T](ctx, c, l)
+// ListAs is listAll with a conversion.
+func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert func(*T) U) ([]U, error) {
+	items, err := ListAll[T](ctx, c, l)
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +153,15 @@ func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
 // nextCursor finds where a list goes on that has cursors instead of pages.
 var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
 
-// listByCursor reads a list that does not contain its length, as far as its cursors lead.
-func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error) {
-	items, err := twice(l.what, func() ([]T, bool, error) {
+// ListByCursor reads a list that does not contain its length, as far as its cursors lead.
+func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
+	items, err := twice(l.What, func() ([]T, bool, error) {
 		var items []T
 		cursor := ""
 		seen := map[string]bool{}
 		for range maxPages {
-			query := params("pageSize", strconv.Itoa(pageSize), "cursor", url.QueryEscape(cursor))
-			got, err := c.do(ctx, call{method: http.MethodGet, path: l.path, query: query, json: true})
+			query := Params("pageSize", strconv.Itoa(PageSize), "cursor", url.QueryEscape(cursor))
+			got, err := c.Do(ctx, Call{Method: http.MethodGet, Path: l.Path, query: query, JSON: true})
 			if err != nil {
 				return nil, false, err
 			}
@@ -181,7 +181,7 @@ func listByCursor[T item](ctx context.Context, c *client, l listing) ([]T, error
 		}
 		return nil, false, nil
 	})
-	return items, failure.Wrap(err, "listing", l.what+l.of)
+	return items, failure.Wrap(err, "listing", l.What+l.Of)
 }
 
 // cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the
