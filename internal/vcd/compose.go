@@ -41,15 +41,6 @@ type VMSpec struct {
 // defaultAdapter is the adapter of NICs that name none.
 const defaultAdapter = "VMXNET3"
 
-// bridged connects an organization network, bridged and under its own name.
-func bridged(c *api.Client, n Ref) wire.NetworkConfig {
-	return wire.NetworkConfig{
-		Name:      n.Name,
-		Parent:    wire.XMLRef{HRef: c.Href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
-		FenceMode: "bridged",
-	}
-}
-
 // ComposeVApp starts the creation of a vApp with its first VMs, in one request that carries their descriptions. The
 // vApp has its ID at once.
 func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, Task, error) {

@@ -3,6 +3,7 @@
 package vcd
 
 import (
+	"errors"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
@@ -53,3 +54,19 @@ func RetryAfter(err error) time.Duration { return failure.RetryAfter(err) }
 
 // IgnoreNotFound returns nil for errors that say that the entity does not exist.
 func IgnoreNotFound(err error) error { return failure.IgnoreNotFound(err) }
+
+// readable drops the errors of a user who may not read something.
+func readable(err error) error {
+	if errors.Is(err, ErrForbidden) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrInvalid) {
+		return nil
+	}
+	return err
+}
+
+// shown reports whether a read succeeded; its error is only of those that say nothing about the object.
+func shown(err error) (bool, error) {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
+		return false, nil
+	}
+	return err == nil, err
+}

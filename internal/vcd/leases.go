@@ -20,7 +20,7 @@ func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err er
 	}
 	org := current.Org.ID
 	if s.client.Provider {
-		if org, err = s.client.OrgID(ctx); err != nil {
+		if org, err = s.client.Organization.ID(ctx); err != nil {
 			return Leases{}, false, err
 		}
 	}

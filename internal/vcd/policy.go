@@ -157,3 +157,13 @@ func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
 		Sort: "name",
 	}, policyFrom)
 }
+
+func policyID(r *types.Reference) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.ID != "":
+		return urn.Of(urn.ComputePolicy, r.ID)
+	}
+	return urn.Of(urn.ComputePolicy, r.HREF)
+}

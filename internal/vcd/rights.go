@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"slices"
 
@@ -112,22 +111,6 @@ func (u *user) rights(ctx context.Context) (heldRights, error) {
 		}
 	}
 	return held, nil
-}
-
-// readable drops the errors of a user who may not read something.
-func readable(err error) error {
-	if errors.Is(err, ErrForbidden) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrInvalid) {
-		return nil
-	}
-	return err
-}
-
-// shown reports whether a read succeeded; its error is only of those that say nothing about the object.
-func shown(err error) (bool, error) {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // User returns the name of the session's user.

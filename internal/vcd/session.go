@@ -46,13 +46,11 @@ func newSession(t *transport.Transport, config Config, opts PoolOptions) *Sessio
 	auth := login.New(t, as)
 	lookups := cache.New(opts.LookupTTL, opts.Clock)
 	recent := cache.New(min(allocatedAge, opts.LookupTTL), opts.Clock)
-	c := &api.Client{
-		Sender:   auth,
+	c := api.New(auth, api.Scope{
 		Base:     t.Site.Base,
 		Org:      config.Org,
 		Provider: as.IsProvider(),
-		Lookups:  lookups,
-	}
+	}, lookups)
 	return &Session{
 		VDCs:      &VDCs{client: c, lookups: lookups},
 		Networks:  &Networks{client: c, lookups: lookups, recent: recent},

@@ -241,3 +241,12 @@ func (v *VApps) ConnectNetworks(ctx context.Context, vAppID string, networks []R
 	}
 	return startXML(ctx, v.client, http.MethodPut, path, wire.MIMENetworkConfig, doc.Document())
 }
+
+// bridged connects an organization network, bridged and under its own name.
+func bridged(c *api.Client, n Ref) wire.NetworkConfig {
+	return wire.NetworkConfig{
+		Name:      n.Name,
+		Parent:    wire.XMLRef{HRef: c.Href(urn.Network, n.ID), ID: n.ID, Name: n.Name},
+		FenceMode: "bridged",
+	}
+}

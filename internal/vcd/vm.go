@@ -148,16 +148,6 @@ func vmFrom(doc *types.Vm) VM {
 	return vm
 }
 
-func policyID(r *types.Reference) string {
-	switch {
-	case r == nil:
-		return ""
-	case r.ID != "":
-		return urn.Of(urn.ComputePolicy, r.ID)
-	}
-	return urn.Of(urn.ComputePolicy, r.HREF)
-}
-
 func nicsFrom(section *types.NetworkConnectionSection) []NIC {
 	if section == nil {
 		return nil

@@ -4,16 +4,11 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
-	"github.com/vmware/go-vcloud-director/v2/types/v56"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
@@ -44,18 +39,42 @@ func (c Call) encode() (body []byte, contentType string, err error) {
 	return body, c.ContentType, err
 }
 
-// A sender makes calls with credentials.
-type sender interface {
+// A Sender makes calls with credentials.
+type Sender interface {
 	Send(ctx context.Context, what transport.Request) (transport.Answer, error)
+}
+
+// A Scope says where calls are made.
+type Scope struct {
+	Base     string // of the site, https://host[:port]
+	Org      string // that the session works in
+	Provider bool   // logged in to the System organization
 }
 
 // A Client makes the calls of a session, in the organization that it works in.
 type Client struct {
-	Sender   sender
-	Base     string // of the site, https://host[:port]
-	Org      string // that the session works in
-	Provider bool   // logged in to the System organization
-	Lookups  *cache.Cache
+	Scope
+
+	// Organization is the one that a provider works in; nil for a tenant, whose session has only one.
+	Organization *Organization
+
+	sender Sender
+}
+
+// New returns a client. A provider's look-up of its organization is remembered.
+func New(as Sender, in Scope, lookups *cache.Cache) *Client {
+	c := &Client{Scope: in, sender: as}
+	if in.Provider {
+		c.Organization = &Organization{
+			name:    in.Org,
+			plain:   &Client{Scope: in, sender: as},
+			lookups: lookups,
+		}
+	}
+	if in.Provider && !login.IsSystem(in.Org) {
+		c.sender = c.Organization
+	}
+	return c
 }
 
 // Do makes a call.
@@ -71,51 +90,13 @@ func (c *Client) Do(ctx context.Context, what Call) (transport.Answer, error) {
 	if what.IfMatch != "" {
 		header.Set("If-Match", what.IfMatch)
 	}
-	if err := c.setTenant(ctx, what, header); err != nil {
-		return transport.Answer{}, err
-	}
-	return c.Sender.Send(ctx, transport.Request{
+	return c.sender.Send(ctx, transport.Request{
 		Method: what.Method,
 		Path:   what.Path,
 		Query:  what.query,
 		JSON:   what.JSON,
 		Header: header,
 		Body:   body,
-	})
-}
-
-// setTenant names the organization that a provider's session works in; a tenant's session has only one.
-func (c *Client) setTenant(ctx context.Context, what Call, header http.Header) error {
-	if !c.Provider || login.IsSystem(c.Org) || what.Path == transport.QueryPath &&
-		strings.HasPrefix(what.query, "type=organization&") {
-		return nil
-	}
-	org, err := c.OrgID(ctx)
-	if err != nil {
-		return err
-	}
-	header.Set("X-Vmware-Vcloud-Tenant-Context", urn.UUID(org))
-	return nil
-}
-
-// OrgID finds the URN of the organization that a provider's session works in. Without it no call can be made: that it
-// is missing, or hidden, is no evidence about what the call was for.
-func (c *Client) OrgID(ctx context.Context) (string, error) {
-	return cache.Lookup(ctx, c.Lookups, "org", func(ctx context.Context) (string, error) {
-		if err := fiql.CheckName("organization", c.Org, ""); err != nil {
-			return "", failure.Invalid(err.Error())
-		}
-		var found types.QueryResultRecordsType
-		err := c.QueryPage(ctx, "organization", fiql.AllOf(fiql.Is("name", c.Org)), 1, "", &found)
-		if err != nil && !errors.Is(err, failure.ErrForbidden) {
-			return "", fmt.Errorf("looking up organization %s: %w", c.Org, err)
-		}
-		for _, record := range found.OrgRecord {
-			if record.Name == c.Org {
-				return urn.Of(urn.Org, record.HREF), nil
-			}
-		}
-		return "", failure.Invalid("organization " + c.Org + " does not exist or may not be seen by this user")
 	})
 }
 
@@ -147,6 +128,7 @@ func Read[W, T any](ctx context.Context, c *Client, what, id, path string, conve
 	return convert(&doc), nil
 }
 
+// Object reads an object of the JSON API to change it.
 func (c *Client) Object(ctx context.Context, path string) (wire.Object, error) {
 	var o wire.Object
 	if err := c.GetJSON(ctx, path, "", &o); err != nil {

@@ -5,7 +5,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -114,34 +113,6 @@ func (s *Site) AgreedVersion() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
-}
-
-// Negotiate agrees on an API version, by one call for all sessions of the site. The LoginUrl that VCD offers beside
-// each version is not looked at: credentials go to the configured site only.
-func (t *Transport) Negotiate(ctx context.Context) (string, error) {
-	s := t.Site
-	if version := s.AgreedVersion(); version != "" {
-		return version, nil
-	}
-	ctx, cancel := s.Deadline(ctx, min(versionsTimeout, t.Timeout))
-	defer cancel()
-	req, err := s.NewRequest(ctx, http.MethodGet, "/api/versions", "text/xml, application/*+xml", nil)
-	if err != nil {
-		return "", err
-	}
-	got, err := t.Send(req)
-	if status, ok := errors.AsType[*failure.StatusError](err); ok && !errors.Is(err, failure.ErrThrottled) {
-		// Whatever answers, it is no VCD at work.
-		err = failure.Unavailable(s.Base + " answers: " + status.Error())
-	}
-	if err != nil {
-		return "", fmt.Errorf("asking for API versions: %w", err)
-	}
-	version, err := s.agree(got.Body)
-	if err != nil {
-		return "", fmt.Errorf("agreeing on an API version with %s: %w", s.Base, err)
-	}
-	return version, nil
 }
 
 // Deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.

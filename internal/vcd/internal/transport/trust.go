@@ -3,9 +3,7 @@
 package transport
 
 import (
-	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -46,20 +44,4 @@ func (t *trust) refused(now time.Time) (err error, due bool) { //nolint:revive /
 		t.asked = now
 	}
 	return t.err, due
-}
-
-// Trusted returns why the certificate of the site is not trusted any more, or nil.
-func (t *Transport) Trusted(ctx context.Context) error {
-	refused, due := t.trust.refused(t.Site.Clock.Now())
-	if !due {
-		return refused
-	}
-	req, err := t.Site.NewRequest(ctx, http.MethodGet, "/api/versions", "text/xml, application/*+xml", nil)
-	if err != nil {
-		return err
-	}
-	if _, err = t.Send(req); errors.Is(err, failure.ErrTLS) {
-		return err
-	}
-	return nil // whatever else is wrong, the calls that follow show it
 }
