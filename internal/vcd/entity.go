@@ -273,9 +273,3 @@ func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) (
 	}
 	return found, readable(err)
 }
-
-// Remove deletes an entity, at once.
-func (e *Entities) Remove(ctx context.Context, id string) error {
-	_, err := e.client.Do(ctx, api.Call{Method: http.MethodDelete, Path: entitiesPath + url.PathEscape(id), JSON: true})
-	return failure.Wrap(err, "deleting entity", id)
-}

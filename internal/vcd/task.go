@@ -107,15 +107,15 @@ func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrThrottled) && !errors.Is(err, ErrUnauthorized) {
 		err = nil
 	}
-	return &StatusError{Message: "the task failed; VCD does not say why"}, err
+	return &failure.StatusError{Message: "the task failed; VCD does not say why"}, err
 }
 
 // failureOf is why a task failed. Tasks that were aborted or cancelled failed, too.
 func failureOf(t *types.Task) error {
 	if t.Error == nil {
-		return &StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
+		return &failure.StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
 	}
-	e := &StatusError{Operation: t.OperationName, Code: t.Error.MinorErrorCode, Message: failure.TidyMessage(t.Error.Message)}
+	e := &failure.StatusError{Operation: t.OperationName, Code: t.Error.MinorErrorCode, Message: failure.TidyMessage(t.Error.Message)}
 	if t.Error.MajorErrorCode >= http.StatusBadRequest && t.Error.MajorErrorCode < 600 {
 		e.Status = t.Error.MajorErrorCode
 	}
@@ -127,7 +127,7 @@ func failureOf(t *types.Task) error {
 }
 
 // A taskError is the failure of a task that must not be taken for the absence of the object it worked on.
-type taskError struct{ cause *StatusError }
+type taskError struct{ cause *failure.StatusError }
 
 // Error implements error.
 func (e *taskError) Error() string { return e.cause.Error() }
