@@ -29,6 +29,7 @@ type entry struct {
 	found time.Time
 }
 
+// New returns an empty cache.
 func New(ttl time.Duration, clock transport.Clock) *Cache {
 	return &Cache{ttl: ttl, clock: clock, entries: map[string]entry{}}
 }
@@ -40,6 +41,7 @@ func WithMaxAge(ctx context.Context, age time.Duration) context.Context {
 	return context.WithValue(ctx, maxAgeKey{}, age)
 }
 
+// Get returns what was found for a key, if it is not too old.
 func (c *Cache) Get(ctx context.Context, key string) (any, bool) {
 	maxAge := c.ttl
 	if age, ok := ctx.Value(maxAgeKey{}).(time.Duration); ok {
@@ -55,18 +57,21 @@ func (c *Cache) Get(ctx context.Context, key string) (any, bool) {
 	return e.value, true
 }
 
+// Put remembers what was found for a key.
 func (c *Cache) Put(key string, value any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries[key] = entry{value, c.clock.Now()}
 }
 
+// Drop forgets what was found for a key.
 func (c *Cache) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.entries, key)
 }
 
+// Clear forgets all.
 func (c *Cache) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,6 +40,7 @@ type Term struct{ field, value string }
 // Is compares a field with a value.
 func Is(field, value string) Term { return Term{field, value} }
 
+// String returns the term as it stands in a query string.
 func (t Term) String() string { return t.field + "==" + Escape(t.value) }
 
 // Escape encodes a value for the query string, where VCD wants the operators of the filter bare.

@@ -3,12 +3,12 @@
 package fiql
 
 import (
+	"strings"
+	"testing"
+
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
-
-	"strings"
-	"testing"
 )
 
 func TestFilters(t *testing.T) {

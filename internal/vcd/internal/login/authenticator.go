@@ -39,6 +39,7 @@ type Authenticator struct {
 	denied    denials
 }
 
+// New returns an authenticator that has not logged in yet.
 func New(t *transport.Transport, as Account) *Authenticator {
 	return &Authenticator{
 		transport: t,
@@ -109,6 +110,7 @@ func (b *backoff) fail(err error, now time.Time) {
 	b.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, protects nothing
 }
 
+// SetVersion notes the version of the credentials, and whether VCD accepted them before.
 func (a *Authenticator) SetVersion(version string, accepted bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,12 +118,14 @@ func (a *Authenticator) SetVersion(version string, accepted bool) {
 	a.worked = a.worked || accepted
 }
 
+// Touch notes that the session is used.
 func (a *Authenticator) Touch() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.used = a.site.Clock.Now()
 }
 
+// UsedBefore reports whether the session was last used before a time.
 func (a *Authenticator) UsedBefore(t time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -57,6 +57,7 @@ func (a Account) identity() (org, user string) {
 	return a.Org, a.Credentials.Username
 }
 
+// IsSystem reports whether an organization is that of the provider.
 func IsSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
 
 // login asks for a token, as a service account, by API token if there is one, else by user name and password.

@@ -9,22 +9,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A source adds what it holds to what was found, by site.
-type source func(found map[string]*State)
+// A Source adds what it holds to what was found, by site.
+type Source func(found map[string]*State)
 
 // Gauges are computed from the pools of a registry when they are collected.
-type gauges struct {
+type Gauges struct {
 	up, inFlight, sessions, refused, tasks, inventoryAge *prometheus.Desc
 
 	mu      sync.Mutex
-	sources map[*source]bool
+	sources map[*Source]bool
 }
 
-func NewGauges() *gauges {
+// NewGauges returns gauges of no source.
+func NewGauges() *Gauges {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName("capvcd", "vcd", name), help, []string{"site"}, nil)
 	}
-	return &gauges{
+	return &Gauges{
 		up:       desc("site_up", "Whether a site answers, 1 or 0."),
 		inFlight: desc("calls_in_flight", "Calls to a site that wait for its answer."),
 		sessions: desc("sessions", "Sessions that are logged in."),
@@ -32,12 +33,12 @@ func NewGauges() *gauges {
 		tasks:    desc("tasks_running", "Tasks of VCD that were started here and have not ended."),
 		inventoryAge: desc("inventory_age_seconds",
 			"Time since VCD last listed the VMs of a VDC completely, of the VDC where that is longest ago."),
-		sources: map[*source]bool{},
+		sources: map[*Source]bool{},
 	}
 }
 
 // Add includes a source in the gauges, until remove is called.
-func (g *gauges) Add(measure source) (remove func()) {
+func (g *Gauges) Add(measure Source) (remove func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sources[&measure] = true
@@ -49,14 +50,14 @@ func (g *gauges) Add(measure source) (remove func()) {
 }
 
 // Describe implements [prometheus.Collector].
-func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
+func (g *Gauges) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{g.up, g.inFlight, g.sessions, g.refused, g.tasks, g.inventoryAge} {
 		descs <- d
 	}
 }
 
 // Collect implements [prometheus.Collector].
-func (g *gauges) Collect(to chan<- prometheus.Metric) {
+func (g *Gauges) Collect(to chan<- prometheus.Metric) {
 	found := map[string]*State{}
 	g.mu.Lock()
 	for measure := range g.sources {

@@ -10,7 +10,11 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
+// RealClock is the clock of the machine.
 type RealClock struct{}
 
-func (RealClock) Now() time.Time                         { return time.Now() }
+// Now implements [Clock].
+func (RealClock) Now() time.Time { return time.Now() }
+
+// After implements [Clock].
 func (RealClock) After(d time.Duration) <-chan time.Time { return time.After(d) }

@@ -48,6 +48,7 @@ type Site struct {
 	paused  time.Time            // VCD asked for no calls before
 }
 
+// NewSite returns a site that was not called yet, at https://host[:port].
 func NewSite(base string, opts Options, m *metrics.Set) *Site {
 	s := &Site{
 		Base:    base,

@@ -3,13 +3,13 @@
 package transport
 
 import (
-	. "github.com/onsi/gomega"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
-
 	"net/url"
 	"testing"
 	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
 )
 
 func TestOperation(t *testing.T) {

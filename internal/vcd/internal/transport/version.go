@@ -157,6 +157,7 @@ func ParseVersion(s string) (Version, bool) {
 	return Version{major, minor}, ok && err1 == nil && err2 == nil
 }
 
+// Compare returns a negative number if v is older than o, 0 if it is the same, and a positive one if it is newer.
 func (v Version) Compare(o Version) int {
 	if v.Major != o.Major {
 		return v.Major - o.Major

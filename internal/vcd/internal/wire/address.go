@@ -24,6 +24,7 @@ func Addresses(texts []string) []netip.Addr {
 	return addresses
 }
 
+// AddressTexts writes addresses.
 func AddressTexts(addresses []netip.Addr) []string {
 	texts := make([]string, len(addresses))
 	for i, a := range addresses {

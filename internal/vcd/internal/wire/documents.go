@@ -42,14 +42,16 @@ type Composition struct {
 	EULAs       bool           `xml:"AllEULAsAccepted"`
 }
 
+// Instantiation is InstantiationParams of a vApp or VM.
 type Instantiation struct {
-	Lease         *leaseSection
+	Lease         *LeaseSection
 	NetworkConfig *NetworkConfigSection
 	Connections   *ConnectionSection
 	Customization *CustomizationSection
 }
 
-type leaseSection struct {
+// LeaseSection is LeaseSettingsSection.
+type LeaseSection struct {
 	XMLName  xml.Name `xml:"LeaseSettingsSection"`
 	Xmlns    string   `xml:"xmlns,attr,omitempty"`
 	XmlnsOVF string   `xml:"xmlns:ovf,attr,omitempty"`
@@ -58,16 +60,19 @@ type leaseSection struct {
 	Storage  int64    `xml:"StorageLeaseInSeconds"`
 }
 
-func NewLeaseSection(runtime, storage time.Duration) *leaseSection {
-	return &leaseSection{Info: "Lease settings", Runtime: int64(runtime.Seconds()), Storage: int64(storage.Seconds())}
+// NewLeaseSection states the leases of a vApp; 0 is never.
+func NewLeaseSection(runtime, storage time.Duration) *LeaseSection {
+	return &LeaseSection{Info: "Lease settings", Runtime: int64(runtime.Seconds()), Storage: int64(storage.Seconds())}
 }
 
+// NetworkConfigSection lists the networks of a vApp.
 type NetworkConfigSection struct {
 	XMLName  xml.Name        `xml:"NetworkConfigSection"`
 	Info     string          `xml:"ovf:Info"`
 	Networks []NetworkConfig `xml:"NetworkConfig"`
 }
 
+// NetworkConfig connects a vApp with an organization network.
 type NetworkConfig struct {
 	XMLName   xml.Name `xml:"NetworkConfig"`
 	Xmlns     string   `xml:"xmlns,attr,omitempty"`
@@ -76,6 +81,7 @@ type NetworkConfig struct {
 	FenceMode string   `xml:"Configuration>FenceMode"`
 }
 
+// XMLRef is how the XML API writes a reference.
 type XMLRef struct {
 	HRef string `xml:"href,attr"`
 	ID   string `xml:"id,attr,omitempty"`
@@ -83,6 +89,7 @@ type XMLRef struct {
 	Type string `xml:"type,attr,omitempty"`
 }
 
+// SourcedItem is a new VM of a composition.
 type SourcedItem struct {
 	Source         XMLRef         `xml:"Source"`
 	General        GeneralParams  `xml:"VmGeneralParams"`
@@ -91,6 +98,7 @@ type SourcedItem struct {
 	Policies       *PolicyRefs    `xml:"ComputePolicy,omitempty"`
 }
 
+// GeneralParams is VmGeneralParams.
 type GeneralParams struct {
 	Name               string `xml:"Name"`
 	Description        string `xml:"Description"`
@@ -98,11 +106,13 @@ type GeneralParams struct {
 	RegenerateBIOSUUID bool   `xml:"RegenerateBiosUuid"`
 }
 
+// PolicyRefs is ComputePolicy of a VM.
 type PolicyRefs struct {
 	Placement *XMLRef `xml:"VmPlacementPolicy,omitempty"`
 	Sizing    *XMLRef `xml:"VmSizingPolicy,omitempty"`
 }
 
+// ConnectionSection is NetworkConnectionSection.
 type ConnectionSection struct {
 	XMLName     xml.Name     `xml:"NetworkConnectionSection"`
 	Info        string       `xml:"ovf:Info"`
@@ -110,6 +120,7 @@ type ConnectionSection struct {
 	Connections []Connection `xml:"NetworkConnection"`
 }
 
+// Connection is NetworkConnection: a NIC.
 type Connection struct {
 	Network       string `xml:"network,attr"`
 	Index         int    `xml:"NetworkConnectionIndex"`
@@ -132,16 +143,19 @@ type CustomizationSection struct {
 	ComputerName string   `xml:"ComputerName,omitempty"`
 }
 
+// UndeployParams is UndeployVAppParams.
 type UndeployParams struct {
 	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 UndeployVAppParams"`
 	Action  string   `xml:"UndeployPowerAction"`
 }
 
+// DiskParams is DiskAttachOrDetachParams.
 type DiskParams struct {
 	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 DiskAttachOrDetachParams"`
 	Disk    XMLRef   `xml:"Disk"`
 }
 
+// ExtraConfig is a key of the extra configuration of a VM.
 type ExtraConfig struct {
 	XMLName  xml.Name `xml:"vmw:ExtraConfig"`
 	XmlnsVMW string   `xml:"xmlns:vmw,attr"`
@@ -171,11 +185,13 @@ type MetadataDocument struct {
 	Entries  []MetadataEntry `xml:"MetadataEntry"`
 }
 
+// MetadataEntry is one key of metadata with its value.
 type MetadataEntry struct {
 	Key   string     `xml:"Key"`
 	Value TypedValue `xml:"TypedValue"`
 }
 
+// TypedValue is a value of metadata.
 type TypedValue struct {
 	Type  string `xml:"xsi:type,attr"`
 	Value string `xml:"Value"`
@@ -194,6 +210,7 @@ type AffinityRule struct {
 	VMs       *RuleVMs `xml:"VmReferences"`
 }
 
+// RuleVMs is VmReferences of an affinity rule.
 type RuleVMs struct {
 	VMs []XMLRef `xml:"VmReference"`
 }

@@ -14,6 +14,7 @@ import (
 
 const xmlHeader = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
+// EncodeXML writes a document.
 func EncodeXML(what any) ([]byte, error) {
 	body, err := xml.Marshal(what)
 	if err != nil {
@@ -22,6 +23,7 @@ func EncodeXML(what any) ([]byte, error) {
 	return append([]byte(xmlHeader), body...), nil
 }
 
+// DecodeXML reads a document. What is no XML was not written by VCD: see [ErrNotXML].
 func DecodeXML(body []byte, into any) error {
 	if xml.Unmarshal(body, into) != nil {
 		return ErrNotXML
@@ -40,6 +42,7 @@ func EncodeJSON(what any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// DecodeJSON reads a document. What is no JSON was not written by VCD: see [ErrNotJSON].
 func DecodeJSON(body []byte, into any) error {
 	if json.Unmarshal(body, into) != nil {
 		return ErrNotJSON
@@ -77,6 +80,7 @@ func Time(value string) time.Time {
 	return time.Time{}
 }
 
+// Number returns a number that may be left out; 0 then.
 func Number(n *int) int64 {
 	if n == nil {
 		return 0

@@ -60,6 +60,7 @@ type Ref struct {
 	Name string `json:"name,omitempty"`
 }
 
+// Key identifies what is referred to in a list.
 func (r Ref) Key() string { return r.ID }
 
 // RefTo is a reference to an object by its URN; nil, which stands for none, if there is no URN.
@@ -91,6 +92,7 @@ func SetRef(o Object, field string, urn *string) bool {
 	return now.ID != *urn && o.Set(field, RefTo(*urn))
 }
 
+// SetAddress sets an address unless there is nothing to set; the zero address removes it.
 func SetAddress(o Object, field string, address *netip.Addr) bool {
 	switch {
 	case address == nil, Address(o.Text(field)) == *address:
