@@ -17,8 +17,15 @@ internal/edge         k8s.io/apimachinery/pkg/runtime             edge
 internal/vcd         k8s.io/apimachinery/pkg/runtime             vcd
 internal/vcd         sigs.k8s.io/controller-runtime              vcd
 internal/vcd         $module/api/v1beta4                         vcd
-internal/vcd/wire    $module/internal/guestinfo                  vcd
-internal/vcd         $module/internal/vcd/wire                   -
+internal/vcd/internal/api $module/internal/guestinfo             vcd
+internal/vcd         $module/internal/vcd/internal/api           -
+internal/vcd/internal/wire $module/internal/vcd/internal/transport vcdparts
+internal/vcd/internal/wire $module/internal/vcd/internal/failure -
+internal/vcd/internal/transport $module/internal/vcd/internal/login vcdtransport
+internal/vcd/internal/transport $module/internal/siteproxy       -
+internal/vcd/internal/login $module/internal/vcd/internal/api    vcdlogin
+internal/vcd/internal/login $module/internal/vcd/internal/transport -
+internal/vcd/internal/cache $module/internal/vcd/internal/api    vcdcache
 internal/vcd         github.com/vmware/go-vcloud-director/v2/govcd -
 internal/vcd         $module/internal/siteproxy                  -
 internal/cloudstack  $module/internal/siteproxy                  -

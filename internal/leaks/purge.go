@@ -301,7 +301,7 @@ func (p purge) vApp(ctx context.Context, x Object) (gone bool, err error) {
 func (p purge) entities(ctx context.Context) error {
 	for _, x := range p.of(KindEntity) {
 		p.Step("entity " + x.Name)
-		if err := vcd.IgnoreNotFound(p.session.Entities.Remove(ctx, x.ID)); err != nil {
+		if err := vcd.IgnoreNotFound(p.session.Entities.Delete(ctx, x.ID)); err != nil {
 			return err
 		}
 	}

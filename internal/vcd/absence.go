@@ -9,6 +9,11 @@ import (
 	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // An Absence is the evidence that a VM or vApp is gone: which requests were made for it, and what each of them showed.
@@ -46,11 +51,11 @@ func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) 
 	if lost.ID != "" {
 		vm, err := s.VMs.VM(ctx, lost.ID)
 		if a.Shown, err = shown(err); a.Shown || err != nil {
-			return vm, a, wrapped(err, "reading", lost.ID)
+			return vm, a, failure.Wrap(err, "reading", lost.ID)
 		}
 		_, err = s.Inventory.QueryVM(ctx, lost.ID)
 		if a.Listed = err == nil; a.Listed || !errors.Is(err, ErrNotFound) {
-			return VM{}, a, wrapped(err, "looking in the organization for", lost.ID)
+			return VM{}, a, failure.Wrap(err, "looking in the organization for", lost.ID)
 		}
 	}
 	for _, observe := range []func(context.Context, Lost, *Absence) error{
@@ -74,15 +79,15 @@ func (s *Session) LostVApp(ctx context.Context, vdc VDC, ids ...string) (Absence
 			return Absence{Shown: true}, nil
 		}
 		if _, err = shown(err); err != nil {
-			return a, wrapped(err, "reading", id)
+			return a, failure.Wrap(err, "reading", id)
 		}
 	}
-	for _, chunk := range anyOfChunks("id", ids, maxFilter) {
+	for _, chunk := range fiql.AnyOfChunks("id", ids, api.MaxFilter) {
 		var found types.QueryResultRecordsType
-		if err := s.client.queryPage(ctx, "vApp", anyOf(chunk...), 1, "", &found); err != nil {
+		if err := s.client.QueryPage(ctx, "vApp", fiql.AnyOf(chunk...), 1, "", &found); err != nil {
 			return a, fmt.Errorf("looking for vApps in the organization: %w", err)
 		}
-		if len(both(found.VAppRecord, found.AdminVAppRecord)) > 0 {
+		if len(api.Both(found.VAppRecord, found.AdminVAppRecord)) > 0 {
 			return Absence{Listed: true}, nil
 		}
 	}
@@ -103,7 +108,7 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 	var err error
 	_, err = s.Gateways.Gateway(ctx, id)
 	if a.Shown, err = shown(err); a.Shown || err != nil {
-		return a, wrapped(err, "reading edge gateway", id)
+		return a, failure.Wrap(err, "reading edge gateway", id)
 	}
 	s.Refresh()
 	_, err = s.Gateways.FindGateway(ctx, id)
@@ -114,7 +119,7 @@ func (s *Session) LostGateway(ctx context.Context, vdc VDC, id string) (Absence,
 		a.HomeShown, err = s.seesGateways(ctx, id)
 	}
 	if _, err = shown(err); err != nil {
-		return a, wrapped(err, "listing", "edge gateways")
+		return a, failure.Wrap(err, "listing", "edge gateways")
 	}
 	err = s.observeScope(ctx, Lost{VDCs: []string{vdc.ID}}, &a)
 	a.ScopeShown = a.ScopeShown || a.ScopeGone
@@ -127,7 +132,7 @@ func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 	var page struct {
 		Values []wireGateway `json:"values"`
 	}
-	if err := s.client.getJSON(ctx, gatewaysPage, params("page", "1", "pageSize", "2"), &page); err != nil {
+	if err := s.client.GetJSON(ctx, gatewaysPage, api.Params("page", "1", "pageSize", "2"), &page); err != nil {
 		return false, err
 	}
 	for _, other := range page.Values {
@@ -139,7 +144,7 @@ func (s *Session) seesGateways(ctx context.Context, lost string) (bool, error) {
 			return seen, err
 		}
 	}
-	return s.client.holds(ctx, rightSeesAll, rightSeesGateways)
+	return s.user.holds(ctx, rightSeesAll, rightSeesGateways)
 }
 
 // allDeleted reports whether the log shows of each URN that it was deleted; false without URNs.
@@ -162,12 +167,12 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 		_, err := s.VDCs.FindVDC(ctx, vdc)
 		_, unlisted := errors.AsType[*LookupError](err) // a refused query shows nothing about the VDC
 		if a.ScopeShown, err = shown(err); err != nil {
-			return wrapped(err, "reading VDC", vdc)
+			return failure.Wrap(err, "reading VDC", vdc)
 		}
 		if !a.ScopeShown {
-			a.ScopeGone, err = s.client.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
+			a.ScopeGone, err = s.user.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
 			a.ScopeGone = a.ScopeGone && unlisted && len(lost.VDCs) == 1
-			return wrapped(err, "reading the rights by which VDCs are shown, such as", vdc)
+			return failure.Wrap(err, "reading the rights by which VDCs are shown, such as", vdc)
 		}
 	}
 	return nil
@@ -178,34 +183,34 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 	if !a.ScopeShown || a.HomeShown || a.Deleted {
 		return nil
 	}
-	all, err := s.client.holds(ctx, rightSeesAll)
+	all, err := s.user.holds(ctx, rightSeesAll)
 	if err != nil || !all {
-		return wrapped(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
+		return failure.Wrap(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
 	}
-	var within []term
+	var within []fiql.Term
 	for _, vdc := range lost.VDCs {
 		found, err := s.VDCs.FindVDC(ctx, vdc)
 		if err != nil {
-			return wrapped(err, "reading VDC", vdc)
+			return failure.Wrap(err, "reading VDC", vdc)
 		}
-		within = append(within, term{"vdc", found.ID})
+		within = append(within, fiql.Is("vdc", found.ID))
 	}
 	a.SeesAll, err = s.readsAnother(ctx, lost.VApp, within)
-	return wrapped(err, "listing vApps in", lost.VDCs[0])
+	return failure.Wrap(err, "listing vApps in", lost.VDCs[0])
 }
 
 // readsAnother reports whether a query for vApps lists others than one, and the first of them can be read.
-func (s *Session) readsAnother(ctx context.Context, vApp string, within []term) (bool, error) {
+func (s *Session) readsAnother(ctx context.Context, vApp string, within []fiql.Term) (bool, error) {
 	var found types.QueryResultRecordsType
-	if err := s.client.queryPage(ctx, "vApp", anyOf(within...), 1, "", &found); err != nil {
+	if err := s.client.QueryPage(ctx, "vApp", fiql.AnyOf(within...), 1, "", &found); err != nil {
 		return false, readable(err)
 	}
-	others := both(found.VAppRecord, found.AdminVAppRecord)
-	listed := func(r *types.QueryResultVAppRecordType) bool { return urnOf(kindVApp, r.HREF) == vApp }
+	others := api.Both(found.VAppRecord, found.AdminVAppRecord)
+	listed := func(r *types.QueryResultVAppRecordType) bool { return urn.Of(urn.VApp, r.HREF) == vApp }
 	if len(others) == 0 || slices.ContainsFunc(others, listed) {
 		return false, nil
 	}
-	_, err := s.VApps.VApp(ctx, urnOf(kindVApp, others[0].HREF))
+	_, err := s.VApps.VApp(ctx, urn.Of(urn.VApp, others[0].HREF))
 	return shown(err)
 }
 
@@ -223,7 +228,7 @@ func (s *Session) observeHome(ctx context.Context, lost Lost, a *Absence) error 
 		return nil
 	}
 	if a.HomeShown, err = shown(err); err != nil {
-		return wrapped(err, "reading the vApp of", lost.ID)
+		return failure.Wrap(err, "reading the vApp of", lost.ID)
 	}
 	a.HomeHolds = slices.ContainsFunc(home.VMs, func(vm Ref) bool { return vm.ID == lost.ID })
 	return nil
@@ -267,7 +272,7 @@ func (s *Session) log(ctx context.Context, id string) ([]Task, error) {
 	if errors.Is(err, ErrInvalid) || errors.Is(err, ErrForbidden) {
 		return nil, nil
 	}
-	return tasks, wrapped(err, "reading the tasks of", id)
+	return tasks, failure.Wrap(err, "reading the tasks of", id)
 }
 
 // observeSiblings asks for other VMs of the cluster until one is shown.
@@ -277,25 +282,9 @@ func (s *Session) observeSiblings(ctx context.Context, lost Lost, a *Absence) er
 		seen, err := shown(err)
 		if seen || err != nil {
 			a.SiblingsHidden = false
-			return wrapped(err, "reading", id)
+			return failure.Wrap(err, "reading", id)
 		}
 		a.SiblingsHidden = true
 	}
 	return nil
-}
-
-// shown reports whether a read succeeded; its error is only of those that say nothing about the object.
-func shown(err error) (bool, error) {
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// wrapped wraps an error, if there is one.
-func wrapped(err error, doing, id string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: %w", doing, id, err)
 }

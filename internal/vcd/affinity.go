@@ -4,7 +4,6 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,14 +12,18 @@ import (
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // RightAffinity is the right to see and change rules of affinity, as VCD's API names it.
 const RightAffinity = "Organization vDC: VM-VM Affinity Edit"
 
 const (
-	mimeAffinityRule = "application/vnd.vmware.vcloud.vmaffinityrule+xml"
-	polarityApart    = types.PolarityAntiAffinity
+	polarityApart = types.PolarityAntiAffinity
 	// MinRuleVMs is how many VMs a rule of affinity needs.
 	MinRuleVMs = 2
 	// affinityAge is how long the rules of a VDC count as listed.
@@ -45,46 +48,29 @@ func (r AffinityRule) Has(vmID string) bool {
 
 // AffinityRules are the rules of VDCs about VMs that run on different hosts, or on one.
 type AffinityRules struct {
-	client *client
+	client *api.Client
 
-	lists    *cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
+	lists    *cache.Cache // by VDC; rules change rarely, and one list serves all clusters in the VDC
 	revision atomic.Int64
 }
 
-func newAffinityRules(c *client) *AffinityRules {
-	return &AffinityRules{client: c, lists: newCache(min(c.opts.LookupTTL, affinityAge), c.opts.Clock)}
+func newAffinityRules(c *api.Client, lists *cache.Cache) *AffinityRules {
+	return &AffinityRules{client: c, lists: lists}
 }
 
-// wireAffinityRule is a rule as VCD writes it.
-type wireAffinityRule struct {
-	XMLName   xml.Name `xml:"VmAffinityRule"`
-	Xmlns     string   `xml:"xmlns,attr,omitempty"`
-	HREF      string   `xml:"href,attr,omitempty"`
-	ID        string   `xml:"id,attr,omitempty"`
-	Name      string   `xml:"Name"`
-	Enabled   bool     `xml:"IsEnabled"`
-	Mandatory bool     `xml:"IsMandatory"`
-	Polarity  string   `xml:"Polarity"`
-	VMs       *ruleVMs `xml:"VmReferences"`
-}
-
-type ruleVMs struct {
-	VMs []xmlRef `xml:"VmReference"`
-}
-
-func affinityRuleFrom(w *wireAffinityRule) AffinityRule {
+func affinityRuleFrom(w *wire.AffinityRule) AffinityRule {
 	rule := AffinityRule{
-		Ref:       Ref{ID: urnOf(kindAffinityRule, w.ID), Name: w.Name},
+		Ref:       Ref{ID: urn.Of(urn.AffinityRule, w.ID), Name: w.Name},
 		Apart:     w.Polarity == polarityApart,
 		Enabled:   w.Enabled,
 		Mandatory: w.Mandatory,
 	}
 	if rule.ID == "" {
-		rule.ID = urnOf(kindAffinityRule, w.HREF)
+		rule.ID = urn.Of(urn.AffinityRule, w.HREF)
 	}
 	if w.VMs != nil {
 		for _, vm := range w.VMs.VMs {
-			rule.VMs = append(rule.VMs, Ref{ID: urnOf(kindVM, vm.HRef), Name: vm.Name})
+			rule.VMs = append(rule.VMs, Ref{ID: urn.Of(urn.VM, vm.HRef), Name: vm.Name})
 		}
 	}
 	slices.SortFunc(rule.VMs, func(a, b Ref) int { return strings.Compare(a.ID, b.ID) })
@@ -95,8 +81,8 @@ func affinityRuleFrom(w *wireAffinityRule) AffinityRule {
 // unless [AffinityRules.ForgetAffinityRules] was called.
 func (a *AffinityRules) AffinityRules(ctx context.Context, vdc VDC) ([]AffinityRule, error) {
 	// An answer that was on its way when the rules changed is kept under the revision before.
-	name := key(vdc.ID, fmt.Sprint(a.revision.Load()))
-	return lookup(ctx, a.lists, name, func(ctx context.Context) ([]AffinityRule, error) {
+	name := cache.Key(vdc.ID, fmt.Sprint(a.revision.Load()))
+	return cache.Lookup(ctx, a.lists, name, func(ctx context.Context) ([]AffinityRule, error) {
 		return a.list(ctx, vdc)
 	})
 }
@@ -105,14 +91,14 @@ func (a *AffinityRules) AffinityRules(ctx context.Context, vdc VDC) ([]AffinityR
 // task.
 func (a *AffinityRules) ForgetAffinityRules() {
 	a.revision.Add(1)
-	a.lists.clear()
+	a.lists.Clear()
 }
 
 func (a *AffinityRules) list(ctx context.Context, vdc VDC) ([]AffinityRule, error) {
 	var doc struct {
-		Rules []wireAffinityRule `xml:"VmAffinityRule"`
+		Rules []wire.AffinityRule `xml:"VmAffinityRule"`
 	}
-	if err := a.client.getXML(ctx, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
+	if err := a.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", &doc); err != nil {
 		return nil, fmt.Errorf("listing affinity rules of VDC %s: %w", vdc.Name, err)
 	}
 	rules := make([]AffinityRule, 0, len(doc.Rules))
@@ -135,35 +121,35 @@ func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule Af
 		}
 	}
 	a.ForgetAffinityRules()
-	return a.client.start(ctx, http.MethodPost, pathOf(kindVDC, vdc.ID)+"/vmAffinityRules/", mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPost, urn.Path(urn.VDC, vdc.ID)+"/vmAffinityRules/", wire.MIMEAffinityRule, a.wire(rule))
 }
 
 // UpdateAffinityRule starts making the rule of an id like rule.
 func (a *AffinityRules) UpdateAffinityRule(ctx context.Context, rule AffinityRule) (Task, error) {
 	a.ForgetAffinityRules()
-	return a.client.start(ctx, http.MethodPut, pathOf(kindAffinityRule, rule.ID), mimeAffinityRule, a.wire(rule))
+	return startXML(ctx, a.client, http.MethodPut, urn.Path(urn.AffinityRule, rule.ID), wire.MIMEAffinityRule, a.wire(rule))
 }
 
 // DeleteAffinityRule starts deleting a rule. Its VMs stay.
 func (a *AffinityRules) DeleteAffinityRule(ctx context.Context, id string) (Task, error) {
 	a.ForgetAffinityRules()
-	return a.client.start(ctx, http.MethodDelete, pathOf(kindAffinityRule, id), "", nil)
+	return startXML(ctx, a.client, http.MethodDelete, urn.Path(urn.AffinityRule, id), "", nil)
 }
 
-func (a *AffinityRules) wire(rule AffinityRule) wireAffinityRule {
-	w := wireAffinityRule{
-		Xmlns:     namespaceVCloud,
+func (a *AffinityRules) wire(rule AffinityRule) wire.AffinityRule {
+	w := wire.AffinityRule{
+		Xmlns:     wire.NamespaceVCloud,
 		Name:      rule.Name,
 		Enabled:   rule.Enabled,
 		Mandatory: rule.Mandatory,
 		Polarity:  types.PolarityAffinity,
-		VMs:       &ruleVMs{},
+		VMs:       &wire.RuleVMs{},
 	}
 	if rule.Apart {
 		w.Polarity = polarityApart
 	}
 	for _, vm := range rule.VMs {
-		w.VMs.VMs = append(w.VMs.VMs, xmlRef{HRef: a.client.href(kindVM, vm.ID)})
+		w.VMs.VMs = append(w.VMs.VMs, wire.XMLRef{HRef: a.client.Href(urn.VM, vm.ID)})
 	}
 	return w
 }

@@ -8,6 +8,9 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const poolsPath = "/cloudapi/1.0.0/loadBalancer/pools"
@@ -62,11 +65,11 @@ type wirePool struct {
 	MemberGroupType string `json:"memberGroupType"` // of summaries
 	ActiveMonitors  bool   `json:"activeMonitoringEnabled"`
 
-	Gateway        *wireRef         `json:"gatewayRef"`
+	Gateway        *wire.Ref        `json:"gatewayRef"`
 	Algorithm      string           `json:"algorithm"`
 	DefaultPort    int              `json:"defaultPort"`
 	Members        []wirePoolMember `json:"members"`
-	MemberGroup    *wireRef         `json:"memberGroupRef"`
+	MemberGroup    *wire.Ref        `json:"memberGroupRef"`
 	HealthMonitors []wireType       `json:"healthMonitors"`
 	Persistence    wireType         `json:"persistenceProfile"`
 }
@@ -85,7 +88,7 @@ type wireType struct {
 
 func (w *wirePool) pool() ServerPool {
 	p := ServerPool{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Status:      w.Status,
 		MemberCount: w.MemberCount,
@@ -98,7 +101,7 @@ func (w *wirePool) pool() ServerPool {
 		Sticky:      w.Persistence.Type == clientIP,
 	}
 	for _, m := range w.Members {
-		if addr := parseAddr(m.Address); addr.IsValid() {
+		if addr := wire.Address(m.Address); addr.IsValid() {
 			p.Members = append(p.Members, PoolMember{Address: addr, Port: m.Port})
 		}
 	}
@@ -108,18 +111,15 @@ func (w *wirePool) pool() ServerPool {
 	return p
 }
 
-// Balancers are the load balancers of edge gateways: pools, virtual services and certificates.
-type Balancers struct{ client *client }
-
 // Pools lists the load balancer pools of a gateway, of all owners. It takes the right
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) Pools(ctx context.Context, gateway string) ([]ServerPool, error) {
-	return listAs(ctx, b.client, onGateway(gateway, "/loadBalancer/poolSummaries", "pools", "name"), (*wirePool).pool)
+	return api.ListAs(ctx, b.client, onGateway(gateway, "/loadBalancer/poolSummaries", "pools", "name"), (*wirePool).pool)
 }
 
 // Pool reads a pool by its URN.
 func (b *Balancers) Pool(ctx context.Context, id string) (ServerPool, error) {
-	return read(ctx, b.client, "pool", id, poolPath(id), (*wirePool).pool)
+	return api.Read(ctx, b.client, "pool", id, poolPath(id), (*wirePool).pool)
 }
 
 func poolPath(id string) string { return poolsPath + "/" + url.PathEscape(id) }
@@ -135,7 +135,7 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 		"name":           p.Name,
 		"description":    p.Description,
 		"enabled":        true,
-		"gatewayRef":     refTo(p.Gateway.ID),
+		"gatewayRef":     wire.RefTo(p.Gateway.ID),
 		"defaultPort":    p.DefaultPort,
 		"healthMonitors": monitors,
 	}
@@ -143,7 +143,7 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 		body["algorithm"] = p.Algorithm
 	}
 	if p.MemberGroup.ID != "" {
-		body["memberGroupRef"] = refTo(p.MemberGroup.ID)
+		body["memberGroupRef"] = wire.RefTo(p.MemberGroup.ID)
 	} else {
 		members := make([]wirePoolMember, len(p.Members))
 		for i, m := range p.Members {
@@ -154,99 +154,99 @@ func (b *Balancers) CreatePool(ctx context.Context, p ServerPool) (Task, error) 
 	if p.Sticky {
 		body["persistenceProfile"] = wireType{clientIP}
 	}
-	return b.client.create(ctx, "pool", p.Name, poolsPath, body)
+	return startCreating(ctx, b.client, "pool", p.Name, poolsPath, body)
 }
 
 // UpdatePool reads a pool, changes it and starts writing it back; what the change does not name stays as VCD wrote it.
 // If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdatePool(ctx context.Context, id string, change PoolChange) (Task, error) {
-	return b.client.change(ctx, "pool", id, poolPath(id), change.apply)
+	return startChanging(ctx, b.client, "pool", id, poolPath(id), change.apply)
 }
 
 // DeletePool starts deleting a pool, which no virtual service may use.
 func (b *Balancers) DeletePool(ctx context.Context, id string) (Task, error) {
-	return b.client.remove(ctx, "pool", id, poolPath(id))
+	return startDeleting(ctx, b.client, "pool", id, poolPath(id))
 }
 
-func (c PoolChange) apply(o object) (bool, error) {
-	return either(
-		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "algorithm", c.Algorithm),
-		setIf(o, "defaultPort", c.DefaultPort), setBy(c.MemberGroup, o.setMemberGroup), setBy(c.Members, o.setMembers),
-		o.setMonitors(c.Monitors, c.NoMonitors), setBy(c.Sticky, o.setSticky),
+func (c PoolChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(
+		wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetIf(o, "algorithm", c.Algorithm),
+		wire.SetIf(o, "defaultPort", c.DefaultPort), wire.SetBy(o, c.MemberGroup, setMemberGroup), wire.SetBy(o, c.Members, setMembers),
+		setMonitors(o, c.Monitors, c.NoMonitors), wire.SetBy(o, c.Sticky, setSticky),
 	), nil
 }
 
-func (o object) setMemberGroup(id string) bool {
-	var now wireRef
+func setMemberGroup(o wire.Object, id string) bool {
+	var now wire.Ref
 	_ = json.Unmarshal(o["memberGroupRef"], &now) // null is none
 	if now.ID == id {
 		return false
 	}
-	o.set("memberGroupRef", refTo(id))
+	o.Set("memberGroupRef", wire.RefTo(id))
 	if id != "" {
-		o.set("members", []any{})
-		o.set("memberCount", 0)
+		o.Set("members", []any{})
+		o.Set("memberCount", 0)
 	}
 	return true
 }
 
 // setMembers makes the pool's members those given. Other fields of members that stay are kept.
-func (o object) setMembers(members []PoolMember) bool {
-	var now []object
+func setMembers(o wire.Object, members []PoolMember) bool {
+	var now []wire.Object
 	_ = json.Unmarshal(o["members"], &now) // null is none
-	known := map[netip.Addr]object{}
+	known := map[netip.Addr]wire.Object{}
 	for _, m := range now {
-		known[parseAddr(m.textOf("ipAddress"))] = m
+		known[wire.Address(m.Text("ipAddress"))] = m
 	}
-	list := make([]object, 0, len(members))
-	same := len(now) == len(members) && sameJSON(o["memberGroupRef"], nil)
+	list := make([]wire.Object, 0, len(members))
+	same := len(now) == len(members) && wire.SameJSON(o["memberGroupRef"], nil)
 	for _, m := range members {
 		member, ok := known[m.Address]
 		if !ok {
-			member = object{}
-			member.set("ipAddress", m.Address.String())
-			member.set("enabled", true)
-			member.set("ratio", 1)
+			member = wire.Object{}
+			member.Set("ipAddress", m.Address.String())
+			member.Set("enabled", true)
+			member.Set("ratio", 1)
 		}
-		same = !member.set("port", m.Port) && ok && same
+		same = !member.Set("port", m.Port) && ok && same
 		list = append(list, member)
 	}
 	if same {
 		return false
 	}
-	o.set("memberGroupRef", nil)
-	o.set("members", list)
+	o.Set("memberGroupRef", nil)
+	o.Set("members", list)
 	return true
 }
 
 // setMonitors adds monitors of types that the pool lacks, and takes those of other types away. All others stay as they
 // are.
-func (o object) setMonitors(add, remove []string) bool {
-	var now []object
+func setMonitors(o wire.Object, add, remove []string) bool {
+	var now []wire.Object
 	_ = json.Unmarshal(o["healthMonitors"], &now) // null is none
-	list := slices.DeleteFunc(slices.Clone(now), func(m object) bool {
-		return slices.Contains(remove, m.textOf("type")) && !slices.Contains(add, m.textOf("type"))
+	list := slices.DeleteFunc(slices.Clone(now), func(m wire.Object) bool {
+		return slices.Contains(remove, m.Text("type")) && !slices.Contains(add, m.Text("type"))
 	})
 	same := len(list) == len(now)
 	for _, t := range add {
-		if !slices.ContainsFunc(list, func(m object) bool { return m.textOf("type") == t }) {
-			monitor := object{}
-			monitor.set("type", t)
+		if !slices.ContainsFunc(list, func(m wire.Object) bool { return m.Text("type") == t }) {
+			monitor := wire.Object{}
+			monitor.Set("type", t)
 			list = append(list, monitor)
 			same = false
 		}
 	}
-	return !same && o.set("healthMonitors", list)
+	return !same && o.Set("healthMonitors", list)
 }
 
-func (o object) setSticky(sticky bool) bool {
+func setSticky(o wire.Object, sticky bool) bool {
 	var now wireType
 	_ = json.Unmarshal(o["persistenceProfile"], &now) // null is none
 	switch {
 	case sticky == (now.Type == clientIP):
 		return false
 	case sticky:
-		return o.set("persistenceProfile", wireType{clientIP})
+		return o.Set("persistenceProfile", wireType{clientIP})
 	}
-	return o.set("persistenceProfile", nil)
+	return o.Set("persistenceProfile", nil)
 }

@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"net/netip"
 	"net/url"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const servicesPath = "/cloudapi/1.0.0/loadBalancer/virtualServices"
@@ -90,10 +93,10 @@ type wireService struct {
 	Ports        []wirePort  `json:"servicePorts"`
 	ProfileType  Application `json:"applicationProfileType"` // of summaries
 	Profile      wireType    `json:"applicationProfile"`
-	Pool         *wireRef    `json:"loadBalancerPoolRef"`
-	EngineGroup  *wireRef    `json:"serviceEngineGroupRef"`
-	Certificate  *wireRef    `json:"certificateRef"`
-	Gateway      *wireRef    `json:"gatewayRef"`
+	Pool         *wire.Ref   `json:"loadBalancerPoolRef"`
+	EngineGroup  *wire.Ref   `json:"serviceEngineGroupRef"`
+	Certificate  *wire.Ref   `json:"certificateRef"`
+	Gateway      *wire.Ref   `json:"gatewayRef"`
 	Transparent  *bool       `json:"transparentModeEnabled"`
 }
 
@@ -106,13 +109,13 @@ type wirePort struct {
 
 func (w *wireService) service() VirtualService {
 	vs := VirtualService{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Status:      w.Status,
 		Health:      w.HealthStatus,
 		Enabled:     w.Enabled == nil || *w.Enabled,
-		Address:     parseAddr(w.Address),
-		IPv6Address: parseAddr(w.IPv6Address),
+		Address:     wire.Address(w.Address),
+		IPv6Address: wire.Address(w.IPv6Address),
 		Application: cmp.Or(Application(w.Profile.Type), w.ProfileType),
 		Pool:        refOf(w.Pool),
 		EngineGroup: refOf(w.EngineGroup),
@@ -131,12 +134,12 @@ func (w *wireService) service() VirtualService {
 // "Organization vDC Gateway: View Load Balancer" (VCD 10.2).
 func (b *Balancers) VirtualServices(ctx context.Context, gateway string) ([]VirtualService, error) {
 	l := onGateway(gateway, "/loadBalancer/virtualServiceSummaries", "virtual services", "name")
-	return listAs(ctx, b.client, l, (*wireService).service)
+	return api.ListAs(ctx, b.client, l, (*wireService).service)
 }
 
 // VirtualService reads a virtual service by its URN.
 func (b *Balancers) VirtualService(ctx context.Context, id string) (VirtualService, error) {
-	return read(ctx, b.client, "virtual service", id, servicePath(id), (*wireService).service)
+	return api.Read(ctx, b.client, "virtual service", id, servicePath(id), (*wireService).service)
 }
 
 func servicePath(id string) string { return servicesPath + "/" + url.PathEscape(id) }
@@ -148,10 +151,10 @@ func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService)
 		"name":                  vs.Name,
 		"description":           vs.Description,
 		"enabled":               true,
-		"gatewayRef":            refTo(vs.Gateway.ID),
-		"loadBalancerPoolRef":   refTo(vs.Pool.ID),
-		"serviceEngineGroupRef": refTo(vs.EngineGroup.ID),
-		"certificateRef":        refTo(vs.Certificate.ID),
+		"gatewayRef":            wire.RefTo(vs.Gateway.ID),
+		"loadBalancerPoolRef":   wire.RefTo(vs.Pool.ID),
+		"serviceEngineGroupRef": wire.RefTo(vs.EngineGroup.ID),
+		"certificateRef":        wire.RefTo(vs.Certificate.ID),
 		"servicePorts":          wirePorts(vs.Ports),
 		"applicationProfile":    profileOf(vs.Application),
 	}
@@ -164,7 +167,7 @@ func (b *Balancers) CreateVirtualService(ctx context.Context, vs VirtualService)
 	if vs.Transparent {
 		body["transparentModeEnabled"] = true
 	}
-	return b.client.create(ctx, "virtual service", vs.Name, servicesPath, body)
+	return startCreating(ctx, b.client, "virtual service", vs.Name, servicesPath, body)
 }
 
 func profileOf(kind Application) map[string]any {
@@ -187,36 +190,36 @@ func wirePorts(ports []ServicePort) []map[string]any {
 // UpdateVirtualService reads a virtual service, changes it and starts writing it back; what the change does not name
 // stays as VCD wrote it. If nothing changes, nothing is written, and the task has succeeded.
 func (b *Balancers) UpdateVirtualService(ctx context.Context, id string, change VirtualServiceChange) (Task, error) {
-	return b.client.change(ctx, "virtual service", id, servicePath(id), change.apply)
+	return startChanging(ctx, b.client, "virtual service", id, servicePath(id), change.apply)
 }
 
 // DeleteVirtualService starts deleting a virtual service; its pool stays.
 func (b *Balancers) DeleteVirtualService(ctx context.Context, id string) (Task, error) {
-	return b.client.remove(ctx, "virtual service", id, servicePath(id))
+	return startDeleting(ctx, b.client, "virtual service", id, servicePath(id))
 }
 
-func (c VirtualServiceChange) apply(o object) (bool, error) {
-	return either(
-		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
-		setRef(o, "loadBalancerPoolRef", c.Pool), setRef(o, "certificateRef", c.Certificate),
-		setAddress(o, "virtualIpAddress", c.Address), setAddress(o, "ipv6VirtualIpAddress", c.IPv6Address),
-		setBy(c.Transparent, o.setTransparent), setBy(c.Application, o.setApplication), setBy(c.Ports, o.setPorts),
+func (c VirtualServiceChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(
+		wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetIf(o, "enabled", c.Enabled),
+		wire.SetRef(o, "loadBalancerPoolRef", c.Pool), wire.SetRef(o, "certificateRef", c.Certificate),
+		wire.SetAddress(o, "virtualIpAddress", c.Address), wire.SetAddress(o, "ipv6VirtualIpAddress", c.IPv6Address),
+		wire.SetBy(o, c.Transparent, setTransparent), wire.SetBy(o, c.Application, setApplication), wire.SetBy(o, c.Ports, setPorts),
 	), nil
 }
 
 // setTransparent leaves the field away where VCD does not know it, if it is to be false.
-func (o object) setTransparent(on bool) bool {
-	return (on || !sameJSON(o["transparentModeEnabled"], nil)) && o.set("transparentModeEnabled", on)
+func setTransparent(o wire.Object, on bool) bool {
+	return (on || !wire.SameJSON(o["transparentModeEnabled"], nil)) && o.Set("transparentModeEnabled", on)
 }
 
-func (o object) setApplication(kind Application) bool {
+func setApplication(o wire.Object, kind Application) bool {
 	var now wireType
 	_ = json.Unmarshal(o["applicationProfile"], &now) // may be null
-	return now.Type != string(kind) && o.set("applicationProfile", profileOf(kind))
+	return now.Type != string(kind) && o.Set("applicationProfile", profileOf(kind))
 }
 
 // setPorts changes the ports if they differ from those wanted.
-func (o object) setPorts(ports []ServicePort) bool {
+func setPorts(o wire.Object, ports []ServicePort) bool {
 	now := wireService{}
 	_ = json.Unmarshal(o["servicePorts"], &now.Ports) // null is none
 	have := now.service().Ports
@@ -227,5 +230,5 @@ func (o object) setPorts(ports []ServicePort) bool {
 		want.Profile = cmp.Or(want.Profile, TCPProxy)
 		same = have[i] == want
 	}
-	return !same && o.set("servicePorts", wirePorts(ports))
+	return !same && o.Set("servicePorts", wirePorts(ports))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // hang makes an operation of the fake hang until the test ends or the returned function is called.
@@ -46,7 +48,7 @@ func TestAHangingSiteHoldsUpFewWorkers(t *testing.T) {
 	}
 	g.Eventually(clock.Waiting).Should(Equal(17), "three call, the others wait for them")
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(3))
-	clock.Advance(maxWait)
+	clock.Advance(10 * time.Second)
 
 	for range 17 {
 		g.Eventually(results).Should(Receive(MatchError(ErrUnavailable)))
@@ -83,7 +85,7 @@ func TestOneSiteThatHangsLeavesOthersAlone(t *testing.T) {
 		_, _ = bad.VMs.VM(ctx, testVM)
 	}()
 	g.Eventually(func() int { return hanging.count(opVM) }).Should(Equal(1))
-	clock.Advance(maxSilence)
+	clock.Advance(20 * time.Second)
 
 	_, err = pool.Session(t.Context(), hanging.config())
 	g.Expect(err).To(MatchError(ErrUnavailable), "no call that has to wait begins")
@@ -109,7 +111,7 @@ func TestOneSlowCallTurnsNobodyAway(t *testing.T) {
 	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
 
 	for range 10 {
-		clock.Advance(maxWait + time.Second)
+		clock.Advance(11 * time.Second)
 		_, err := s.VApps.VApp(t.Context(), testVApp)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -132,7 +134,7 @@ func TestOneCallFindsOutWhetherAnOutageIsOver(t *testing.T) {
 	}
 	g.Expect(f.count(opVM)).To(Equal(tried), "the second failure in a row makes it an outage")
 	release := hang(t, f, opVM)
-	clock.Advance(maxOpen + maxOpen/2)
+	clock.Advance(45 * time.Second)
 	probed := make(chan error)
 	go func() {
 		_, err := s.VMs.VM(t.Context(), testVM)
@@ -202,7 +204,7 @@ func TestWhoWaitsForALookupOfSomebodyElseIsPatientForAWhileOnly(t *testing.T) {
 	}
 	g.Eventually(func() int { return f.count("GET /api/query?type=orgVdc") }).Should(Equal(1))
 	g.Eventually(clock.Waiting).Should(Equal(2))
-	clock.Advance(maxWait)
+	clock.Advance(10 * time.Second)
 
 	for range 2 {
 		g.Eventually(results).Should(Receive(MatchError(ErrUnavailable)))
@@ -229,4 +231,38 @@ func TestSitesWithoutSessionsAreForgotten(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(pool.sites).To(And(HaveLen(1), HaveKey(second.URL)))
+}
+
+func TestALookUpForEverybodyIsNotSentAway(t *testing.T) {
+	g := NewWithT(t)
+	f := newFakeVCD(t)
+	f.on("GET /api/query?type=orgVdc", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, `<QueryResultRecords total="1" page="1" pageSize="128"><OrgVdcRecord name="acme-vdc" href="https://x/api/vdc/%s"/></QueryResultRecords>`, urn.UUID(testVDC))
+	})
+	f.on("GET /api/query?type=orgVdcStorageProfile", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, `<QueryResultRecords total="0" page="1" pageSize="128"></QueryResultRecords>`)
+	})
+	f.on(opVM, answerVM)
+	clock := newFakeClock()
+	s := session(t, f, func(o *PoolOptions) {
+		o.Clock = clock
+		o.InFlight = 1
+	})
+	release := hang(t, f, opVM)
+	go func() { _, _ = s.VMs.VM(t.Context(), testVM) }()
+	g.Eventually(func() int { return f.count(opVM) }).Should(Equal(1))
+	go func() { _, _ = s.VMs.VM(As(t.Context(), "c1"), testVM) }()
+	g.Eventually(clock.Waiting).Should(Equal(1))
+	found := make(chan error, 1)
+
+	go func() {
+		_, err := s.VDCs.FindVDC(As(t.Context(), "c1"), "acme-vdc")
+		found <- err
+	}()
+	g.Eventually(clock.Waiting).Should(Equal(3), "each caller, and the call itself")
+	_, err := s.VMs.VM(As(t.Context(), "c1"), testVM)
+	g.Expect(err).To(MatchError(ErrLater))
+	release()
+
+	g.Eventually(found).Should(Receive(BeNil()))
 }

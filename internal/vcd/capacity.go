@@ -7,6 +7,11 @@ import (
 	"fmt"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // An Amount is how much of something is used, and how much there may be; a limit of 0 is none.
@@ -33,7 +38,7 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 
 		VCPUMHz int64 `xml:"VCpuInMhz2"`
 	}
-	if err := v.client.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+	if err := v.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 		return Capacity{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 	}
 	c := Capacity{
@@ -54,12 +59,12 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 		}
 	}
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdc", allOf(term{"id", vdc.ID}), 1, "", &found); err != nil {
+	if err := v.client.QueryPage(ctx, "orgVdc", fiql.AllOf(fiql.Is("id", vdc.ID)), 1, "", &found); err != nil {
 		return Capacity{}, fmt.Errorf("counting VMs of VDC %s: %w", vdc.Name, err)
 	}
-	for _, record := range both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
-		if urnOf(kindVDC, record.HREF) == vdc.ID {
-			c.VMs.Used = number(record.NumberOfVMs)
+	for _, record := range api.Both(found.OrgVdcRecord, found.OrgVdcAdminRecord) {
+		if urn.Of(urn.VDC, record.HREF) == vdc.ID {
+			c.VMs.Used = wire.Number(record.NumberOfVMs)
 		}
 	}
 	return c, v.readStorage(ctx, vdc, c.Storage)
@@ -74,32 +79,18 @@ func amountOf(share *types.CapacityWithUsage) Amount {
 
 func (v *VDCs) readStorage(ctx context.Context, vdc VDC, storage map[string]Amount) error {
 	var found types.QueryResultRecordsType
-	if err := v.client.queryPage(ctx, "orgVdcStorageProfile", allOf(term{"vdc", vdc.ID}), 1, "name", &found); err != nil {
+	if err := v.client.QueryPage(ctx, "orgVdcStorageProfile", fiql.AllOf(fiql.Is("vdc", vdc.ID)), 1, "name", &found); err != nil {
 		return fmt.Errorf("reading storage of VDC %s: %w", vdc.Name, err)
 	}
 	for _, r := range found.OrgVdcStorageProfileRecord {
-		storage[urnOf(kindStorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
+		storage[urn.Of(urn.StorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
 	}
 	for _, r := range found.AdminOrgVdcStorageProfileRecord {
-		storage[urnOf(kindStorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
+		storage[urn.Of(urn.StorageProfile, r.HREF)] = storageOf(r.StorageUsedMB, r.StorageLimitMB)
 	}
 	return nil
 }
 
 func storageOf(used, limit uint64) Amount {
 	return Amount{Used: int64(used), Limit: int64(limit)} //nolint:gosec // Mebibytes of a VDC.
-}
-
-// List returns the VDCs of the organization that the user is shown, sorted by name.
-func (v *VDCs) List(ctx context.Context) ([]Ref, error) {
-	records, err := queryAll(ctx, v.client, "orgVdc", "VDCs", allOf(term{"orgName", v.client.config.Org}), "name",
-		func(r *types.QueryResultOrgVdcRecordType) string { return r.HREF },
-		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultOrgVdcRecordType) {
-			return found.OrgVdcRecord, found.OrgVdcAdminRecord
-		})
-	refs := make([]Ref, 0, len(records))
-	for _, r := range records {
-		refs = append(refs, Ref{ID: urnOf(kindVDC, r.HREF), Name: r.Name})
-	}
-	return refs, wrapped(err, "listing VDCs of organization", v.client.config.Org)
 }

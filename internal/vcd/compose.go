@@ -8,132 +8,38 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// Namespaces of what is sent. The SDK's types do not write them as the schema wants, nor more than one VM per request.
-const (
-	namespaceVCloud = "http://www.vmware.com/vcloud/v1.5"
-	namespaceOVF    = "http://schemas.dmtf.org/ovf/envelope/1"
-)
+// A VAppSpec is what a new vApp looks like. Leases are set to never expire.
+type VAppSpec struct {
+	Name        string
+	Description string
+	Networks    []Ref    // organization networks to connect, bridged
+	VMs         []VMSpec // created in the same request
+}
+
+// A VMSpec is what a new VM looks like.
+type VMSpec struct {
+	Name            string
+	Description     string
+	Template        Template
+	NICs            []NIC // Index, Network, Mode, Address (MANUAL), Primary, Adapter
+	SizingPolicy    *Policy
+	PlacementPolicy *Policy
+	StorageProfile  *StorageProfile
+	ComputerName    string
+}
 
 // defaultAdapter is the adapter of NICs that name none.
 const defaultAdapter = "VMXNET3"
-
-// composition is ComposeVAppParams and RecomposeVAppParams, in the order of the schema.
-type composition struct {
-	XMLName     xml.Name
-	Xmlns       string         `xml:"xmlns,attr"`
-	XmlnsOVF    string         `xml:"xmlns:ovf,attr"`
-	Name        string         `xml:"name,attr,omitempty"`
-	Deploy      bool           `xml:"deploy,attr"`
-	PowerOn     bool           `xml:"powerOn,attr"`
-	Description string         `xml:"Description,omitempty"`
-	Params      *instantiation `xml:"InstantiationParams,omitempty"`
-	Items       []sourcedItem  `xml:"SourcedItem"`
-	EULAs       bool           `xml:"AllEULAsAccepted"`
-}
-
-type instantiation struct {
-	Lease         *leaseSection
-	NetworkConfig *networkConfigSection
-	Connections   *connectionSection
-	Customization *customizationSection
-}
-
-type leaseSection struct {
-	XMLName  xml.Name `xml:"LeaseSettingsSection"`
-	Xmlns    string   `xml:"xmlns,attr,omitempty"`
-	XmlnsOVF string   `xml:"xmlns:ovf,attr,omitempty"`
-	Info     string   `xml:"ovf:Info"`
-	Runtime  int64    `xml:"DeploymentLeaseInSeconds"`
-	Storage  int64    `xml:"StorageLeaseInSeconds"`
-}
-
-func newLeaseSection(runtime, storage time.Duration) *leaseSection {
-	return &leaseSection{Info: "Lease settings", Runtime: int64(runtime.Seconds()), Storage: int64(storage.Seconds())}
-}
-
-type networkConfigSection struct {
-	XMLName  xml.Name        `xml:"NetworkConfigSection"`
-	Info     string          `xml:"ovf:Info"`
-	Networks []networkConfig `xml:"NetworkConfig"`
-}
-
-type networkConfig struct {
-	XMLName   xml.Name `xml:"NetworkConfig"`
-	Xmlns     string   `xml:"xmlns,attr,omitempty"`
-	Name      string   `xml:"networkName,attr"`
-	Parent    xmlRef   `xml:"Configuration>ParentNetwork"`
-	FenceMode string   `xml:"Configuration>FenceMode"`
-}
-
-// networkConfig connects an organization network, bridged and under its own name.
-func (v *VApps) networkConfig(n Ref) networkConfig {
-	return networkConfig{
-		Name:      n.Name,
-		Parent:    xmlRef{HRef: v.client.href(kindNetwork, n.ID), ID: n.ID, Name: n.Name},
-		FenceMode: "bridged",
-	}
-}
-
-type xmlRef struct {
-	HRef string `xml:"href,attr"`
-	ID   string `xml:"id,attr,omitempty"`
-	Name string `xml:"name,attr,omitempty"`
-	Type string `xml:"type,attr,omitempty"`
-}
-
-type sourcedItem struct {
-	Source         xmlRef         `xml:"Source"`
-	General        generalParams  `xml:"VmGeneralParams"`
-	Params         *instantiation `xml:"InstantiationParams"`
-	StorageProfile *xmlRef        `xml:"StorageProfile,omitempty"`
-	Policies       *policyRefs    `xml:"ComputePolicy,omitempty"`
-}
-
-type generalParams struct {
-	Name               string `xml:"Name"`
-	Description        string `xml:"Description"`
-	NeedsCustomization bool   `xml:"NeedsCustomization"`
-	RegenerateBIOSUUID bool   `xml:"RegenerateBiosUuid"`
-}
-
-type policyRefs struct {
-	Placement *xmlRef `xml:"VmPlacementPolicy,omitempty"`
-	Sizing    *xmlRef `xml:"VmSizingPolicy,omitempty"`
-}
-
-type connectionSection struct {
-	XMLName     xml.Name     `xml:"NetworkConnectionSection"`
-	Info        string       `xml:"ovf:Info"`
-	Primary     int          `xml:"PrimaryNetworkConnectionIndex"`
-	Connections []connection `xml:"NetworkConnection"`
-}
-
-type connection struct {
-	Network       string      `xml:"network,attr"`
-	Index         int         `xml:"NetworkConnectionIndex"`
-	Address       string      `xml:"IpAddress,omitempty"`
-	Type          string      `xml:"IpType,omitempty"`
-	Secondary     string      `xml:"SecondaryIpAddress,omitempty"`
-	SecondaryType string      `xml:"SecondaryIpType,omitempty"`
-	Connected     bool        `xml:"IsConnected"`
-	Mode          AddressMode `xml:"IpAddressAllocationMode"`
-	SecondaryMode AddressMode `xml:"SecondaryIpAddressAllocationMode,omitempty"`
-	Adapter       string      `xml:"NetworkAdapterType"`
-}
-
-// customizationSection switches VCD's guest customization off: cloud-init does its work, and no password is made up.
-type customizationSection struct {
-	XMLName      xml.Name `xml:"GuestCustomizationSection"`
-	Info         string   `xml:"ovf:Info"`
-	Enabled      bool     `xml:"Enabled"`
-	Password     bool     `xml:"AdminPasswordEnabled"`
-	ComputerName string   `xml:"ComputerName,omitempty"`
-}
 
 // ComposeVApp starts the creation of a vApp with its first VMs, in one request that carries their descriptions. The
 // vApp has its ID at once.
@@ -141,33 +47,33 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	what := v.composition("ComposeVAppParams", spec.VMs)
 	what.Name = spec.Name
 	what.Description = spec.Description
-	what.Params = &instantiation{Lease: newLeaseSection(0, 0)}
+	what.Params = &wire.Instantiation{Lease: wire.NewLeaseSection(0, 0)}
 	if len(spec.Networks) > 0 {
-		section := &networkConfigSection{Info: "Networks"}
+		section := &wire.NetworkConfigSection{Info: "Networks"}
 		for _, n := range spec.Networks {
-			section.Networks = append(section.Networks, v.networkConfig(n))
+			section.Networks = append(section.Networks, bridged(v.client, n))
 		}
 		what.Params.NetworkConfig = section
 	}
-	got, err := v.client.do(ctx, call{
-		method:      http.MethodPost,
-		path:        pathOf(kindVDC, vdc.ID) + "/action/composeVApp",
-		contentType: mimeCompose,
-		content:     what,
+	got, err := v.client.Do(ctx, api.Call{
+		Method:      http.MethodPost,
+		Path:        urn.Path(urn.VDC, vdc.ID) + "/action/composeVApp",
+		ContentType: wire.MIMECompose,
+		Content:     what,
 	})
 	if err != nil {
 		return VApp{}, Task{}, fmt.Errorf("composing vApp %s: %w", spec.Name, err)
 	}
 	var doc types.VApp
-	if err := decodeXML(got.body, &doc); err != nil {
+	if err := wire.DecodeXML(got.Body, &doc); err != nil {
 		return VApp{}, Task{}, err
 	}
 	created := vAppFrom(&doc)
 	if created.ID == "" {
 		return VApp{}, Task{},
-			&connectionError{ErrUnavailable, "the answer to composing vApp " + spec.Name + " is none of VCD"}
+			failure.Unavailable("the answer to composing vApp " + spec.Name + " is none of VCD")
 	}
-	v.client.lookups.put(key("vapp", vdc.ID, spec.Name), created.ID)
+	v.lookups.Put(cache.Key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil
 }
 
@@ -182,54 +88,54 @@ func composeTask(doc *types.VApp, created VApp) Task {
 // AddVMs starts adding VMs to a vApp, by one task for all. Their networks must be connected to the vApp: see
 // [VApps.ConnectNetworks].
 func (v *VApps) AddVMs(ctx context.Context, vAppID string, vms []VMSpec) (Task, error) {
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVApp, vAppID)+"/action/recomposeVApp", mimeRecompose,
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VApp, vAppID)+"/action/recomposeVApp", wire.MIMERecompose,
 		v.composition("RecomposeVAppParams", vms))
 }
 
-func (v *VApps) composition(root string, vms []VMSpec) composition {
-	c := composition{XMLName: xml.Name{Local: root}, Xmlns: namespaceVCloud, XmlnsOVF: namespaceOVF, EULAs: true}
+func (v *VApps) composition(root string, vms []VMSpec) wire.Composition {
+	c := wire.Composition{XMLName: xml.Name{Local: root}, Xmlns: wire.NamespaceVCloud, XmlnsOVF: wire.NamespaceOVF, EULAs: true}
 	for _, vm := range vms {
 		c.Items = append(c.Items, v.sourcedItem(vm))
 	}
 	return c
 }
 
-func (v *VApps) sourcedItem(vm VMSpec) sourcedItem {
-	item := sourcedItem{
-		Source: xmlRef{
-			HRef: v.client.site.base + "/api/vAppTemplate/vm-" + uuidOf(vm.Template.VM.ID),
+func (v *VApps) sourcedItem(vm VMSpec) wire.SourcedItem {
+	item := wire.SourcedItem{
+		Source: wire.XMLRef{
+			HRef: v.client.Base + "/api/vAppTemplate/vm-" + urn.UUID(vm.Template.VM.ID),
 			ID:   vm.Template.VM.ID,
 			Name: vm.Template.VM.Name,
-			Type: mimeVM,
+			Type: wire.MIMEVM,
 		},
-		General: generalParams{Name: vm.Name, Description: vm.Description, RegenerateBIOSUUID: true},
-		Params: &instantiation{
+		General: wire.GeneralParams{Name: vm.Name, Description: vm.Description, RegenerateBIOSUUID: true},
+		Params: &wire.Instantiation{
 			Connections:   connections(vm.NICs),
-			Customization: &customizationSection{Info: "Guest customization", ComputerName: vm.ComputerName},
+			Customization: &wire.CustomizationSection{Info: "Guest customization", ComputerName: vm.ComputerName},
 		},
 	}
 	if profile := vm.StorageProfile; profile != nil {
-		item.StorageProfile = &xmlRef{HRef: v.client.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+		item.StorageProfile = &wire.XMLRef{HRef: v.client.Href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 	}
 	if vm.SizingPolicy != nil || vm.PlacementPolicy != nil {
-		item.Policies = &policyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}
+		item.Policies = &wire.PolicyRefs{Placement: v.policyRef(vm.PlacementPolicy), Sizing: v.policyRef(vm.SizingPolicy)}
 	}
 	return item
 }
 
-func (v *VApps) policyRef(p *Policy) *xmlRef {
+func (v *VApps) policyRef(p *Policy) *wire.XMLRef {
 	if p == nil {
 		return nil
 	}
-	return &xmlRef{HRef: v.client.policyHRef(p.ID), ID: p.ID, Name: p.Name}
+	return &wire.XMLRef{HRef: v.client.PolicyHRef(p.ID), ID: p.ID, Name: p.Name}
 }
 
 // connections returns the network connections of a VM. A VM without NICs gets an empty section, so that those of the
 // template do not come along.
-func connections(nics []NIC) *connectionSection {
-	section := &connectionSection{Info: "Network connections"}
+func connections(nics []NIC) *wire.ConnectionSection {
+	section := &wire.ConnectionSection{Info: "Network connections"}
 	for _, nic := range nics {
-		c := connection{Network: nic.Network, Index: nic.Index, Connected: true, Mode: nic.Mode, Adapter: nic.Adapter}
+		c := wire.Connection{Network: nic.Network, Index: nic.Index, Connected: true, Mode: string(nic.Mode), Adapter: nic.Adapter}
 		if nic.Mode == ModeManual {
 			c.Address = nic.Address
 		}
@@ -238,14 +144,14 @@ func connections(nics []NIC) *connectionSection {
 			c.Type = "IPV4"
 			c.Secondary = nic.Secondary
 			c.SecondaryType = "IPV6"
-			c.SecondaryMode = ModeManual
+			c.SecondaryMode = string(ModeManual)
 		case nic.SecondaryMode == ModePool:
 			c.Type = "IPV4"
 			c.SecondaryType = "IPV6"
-			c.SecondaryMode = ModePool
+			c.SecondaryMode = string(ModePool)
 		}
 		if c.Mode == "" {
-			c.Mode = ModePool
+			c.Mode = string(ModePool)
 		}
 		if c.Adapter == "" {
 			c.Adapter = defaultAdapter
@@ -255,6 +161,6 @@ func connections(nics []NIC) *connectionSection {
 		}
 		section.Connections = append(section.Connections, c)
 	}
-	slices.SortFunc(section.Connections, func(a, b connection) int { return a.Index - b.Index })
+	slices.SortFunc(section.Connections, func(a, b wire.Connection) int { return a.Index - b.Index })
 	return section
 }

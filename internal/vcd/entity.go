@@ -13,6 +13,14 @@ import (
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const entitiesPath = "/cloudapi/1.0.0/entities/"
@@ -33,43 +41,46 @@ type Entity struct {
 	Org        Ref
 	ETag       string // of this version
 	Content    json.RawMessage
-	raw        object
+	raw        wire.Object
 }
 
 // Entities are the runtime defined entities.
-type Entities struct{ client *client }
+type Entities struct {
+	client  *api.Client
+	lookups *cache.Cache
+}
 
 // Get reads a runtime defined entity by its URN. Its content is as VCD wrote it. It takes a right on the entity's type.
 func (e *Entities) Get(ctx context.Context, id string) (Entity, error) {
-	entity, err := e.exchange(ctx, call{method: http.MethodGet, path: entitiesPath + url.PathEscape(id), json: true})
+	entity, err := e.exchange(ctx, api.Call{Method: http.MethodGet, Path: entitiesPath + url.PathEscape(id), JSON: true})
 	if err != nil {
 		return Entity{}, fmt.Errorf("reading entity %s: %w", id, err)
 	}
 	return entity, nil
 }
 
-func (e *Entities) exchange(ctx context.Context, what call) (Entity, error) {
-	got, err := e.client.do(ctx, what)
+func (e *Entities) exchange(ctx context.Context, what api.Call) (Entity, error) {
+	got, err := e.client.Do(ctx, what)
 	if err != nil {
 		return Entity{}, err
 	}
 	return entityFrom(got)
 }
 
-func entityFrom(got answer) (Entity, error) {
-	var raw object
-	if err := decodeJSON(got.body, &raw); err != nil {
+func entityFrom(got transport.Answer) (Entity, error) {
+	var raw wire.Object
+	if err := wire.DecodeJSON(got.Body, &raw); err != nil {
 		return Entity{}, err
 	}
-	var org wireRef
+	var org wire.Ref
 	_ = json.Unmarshal(raw["org"], &org) // it is left out where VCD does not say
 	return Entity{
-		Ref:        Ref{ID: raw.textOf("id"), Name: raw.textOf("name")},
-		Type:       raw.textOf("entityType"),
-		ExternalID: raw.textOf("externalId"),
-		State:      raw.textOf("state"),
+		Ref:        Ref{ID: raw.Text("id"), Name: raw.Text("name")},
+		Type:       raw.Text("entityType"),
+		ExternalID: raw.Text("externalId"),
+		State:      raw.Text("state"),
 		Org:        Ref(org),
-		ETag:       got.header.Get("ETag"),
+		ETag:       got.Header.Get("ETag"),
 		Content:    raw["entity"],
 		raw:        raw,
 	}, nil
@@ -78,17 +89,17 @@ func entityFrom(got answer) (Entity, error) {
 // Update writes the content of an entity that was read, unless it was changed since: then the error wraps
 // [ErrChanged]. What VCD wrote beside the content goes back as it came. It returns the new version.
 func (e *Entities) Update(ctx context.Context, read Entity, content json.RawMessage) (Entity, error) {
-	o := object{}
+	o := wire.Object{}
 	for field, value := range read.raw {
 		o[field] = value
 	}
 	o["entity"] = content
-	written, err := e.exchange(ctx, call{
-		method:  http.MethodPut,
-		path:    entitiesPath + url.PathEscape(read.ID),
-		json:    true,
-		content: o,
-		ifMatch: read.ETag,
+	written, err := e.exchange(ctx, api.Call{
+		Method:  http.MethodPut,
+		Path:    entitiesPath + url.PathEscape(read.ID),
+		JSON:    true,
+		Content: o,
+		IfMatch: read.ETag,
 	})
 	if err != nil {
 		return Entity{}, fmt.Errorf("writing entity %s: %w", read.ID, err)
@@ -104,12 +115,12 @@ type EntityKind struct{ Vendor, NSS string }
 
 // Types returns the versions, such as 1.1.0, of the types of a kind that VCD shows. Before 10.6 it shows a tenant none.
 func (e *Entities) Types(ctx context.Context, kind EntityKind) ([]string, error) {
-	return lookup(ctx, e.client.lookups, key("entityTypes", kind.Vendor, kind.NSS),
+	return cache.Lookup(ctx, e.lookups, cache.Key("entityTypes", kind.Vendor, kind.NSS),
 		func(ctx context.Context) ([]string, error) {
-			found, err := listAll[wireEntityType](ctx, e.client, listing{
-				path:  entityTypesPath,
-				what:  "types of entities",
-				terms: []term{{"vendor", kind.Vendor}, {"nss", kind.NSS}},
+			found, err := api.ListAll[wireEntityType](ctx, e.client, api.Listing{
+				Path:  entityTypesPath,
+				What:  "types of entities",
+				Terms: []fiql.Term{fiql.Is("vendor", kind.Vendor), fiql.Is("nss", kind.NSS)},
 			})
 			var versions []string
 			for _, t := range found {
@@ -128,17 +139,17 @@ type wireEntityType struct {
 	Version string `json:"version"`
 }
 
-func (w wireEntityType) id() string { return w.ID }
+func (w wireEntityType) Key() string { return w.ID }
 
 // Find returns the entities of all versions of a kind that have a name and an external id.
 func (e *Entities) Find(ctx context.Context, kind EntityKind, name, externalID string) ([]Ref, error) {
 	// A version stands for all that begin with it.
 	path := entitiesPath + "types/" + url.PathEscape(kind.Vendor) + "/" + url.PathEscape(kind.NSS) + "/1"
-	found, err := listAll[wireEntity](ctx, e.client, listing{
-		path:  path,
-		what:  "entities",
-		terms: []term{{"name", name}},
-		sort:  "name",
+	found, err := api.ListAll[wireEntity](ctx, e.client, api.Listing{
+		Path:  path,
+		What:  "entities",
+		Terms: []fiql.Term{fiql.Is("name", name)},
+		Sort:  "name",
 	})
 	var hits []Ref
 	for _, entity := range found {
@@ -155,7 +166,27 @@ type wireEntity struct {
 	ExternalID string `json:"externalId"`
 }
 
-func (w wireEntity) id() string { return w.ID }
+type wireListedEntity struct {
+	wire.Ref
+
+	Type    string          `json:"entityType"`
+	State   string          `json:"state"`
+	Content json.RawMessage `json:"entity"`
+}
+
+// OfType lists the entities of a type that the user is shown, of all versions that begin with one.
+func (e *Entities) OfType(ctx context.Context, vendor, namespace, version string) ([]Entity, error) {
+	return api.ListAs(ctx, e.client, api.Listing{
+		Path: entitiesPath + "types/" + url.PathEscape(vendor) + "/" + url.PathEscape(namespace) + "/" +
+			url.PathEscape(version),
+		What: "entities",
+		Of:   " of type " + vendor + ":" + namespace,
+	}, func(w *wireListedEntity) Entity {
+		return Entity{Ref: refOf(&w.Ref), Type: w.Type, State: w.State, Content: w.Content}
+	})
+}
+
+func (w wireEntity) Key() string { return w.ID }
 
 // An EntitySpec is a new entity.
 type EntitySpec struct {
@@ -168,17 +199,17 @@ type EntitySpec struct {
 // Create makes an entity, which must be resolved then, and returns its URN. It is empty if the entity was made and VCD
 // did not say which it is; [Entities.Find] finds it. It takes the right of full access to its type.
 func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err error) {
-	task, err := e.client.startJSON(ctx, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
+	task, err := startJSON(ctx, e.client, http.MethodPost, entityTypesPath+"/"+url.PathEscape(spec.Type), map[string]any{
 		"name":       spec.Name,
 		"externalId": spec.ExternalID,
 		"entity":     spec.Content,
 	})
 	if err != nil {
-		return "", wrapped(err, "creating entity", spec.Name)
+		return "", failure.Wrap(err, "creating entity", spec.Name)
 	}
 	var doc types.Task // runs until the entity is resolved
 	if task.ID != "" {
-		_ = e.client.getXML(ctx, pathOf(kindTask, task.ID), &doc) // without it, Find finds the entity
+		_ = e.client.GetXML(ctx, urn.Path(urn.Task, task.ID), &doc) // without it, Find finds the entity
 	}
 	if doc.Owner != nil && entityURN.MatchString(doc.Owner.ID) {
 		return doc.Owner.ID, nil
@@ -187,31 +218,58 @@ func (e *Entities) Create(ctx context.Context, spec EntitySpec) (id string, err 
 }
 
 // entityURN matches the URN of an entity at the end of a text.
-var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:` + uuidPattern.String() + `$`)
+var entityURN = regexp.MustCompile(`urn:vcloud:entity:[A-Za-z0-9]+:[A-Za-z0-9]+:` + urn.UUIDPattern.String() + `$`)
 
 // Resolve has VCD hold an entity against the schema of its type. The problem is what does not match; empty if all does.
 func (e *Entities) Resolve(ctx context.Context, id string) (problem string, err error) {
-	got, err := e.client.do(ctx, call{
-		method: http.MethodPost,
-		path:   entitiesPath + url.PathEscape(id) + "/resolve",
-		json:   true,
+	got, err := e.client.Do(ctx, api.Call{
+		Method: http.MethodPost,
+		Path:   entitiesPath + url.PathEscape(id) + "/resolve",
+		JSON:   true,
 	})
 	var resolved struct {
 		State   string `json:"state"`
 		Message string `json:"message"`
 	}
 	if err == nil {
-		err = decodeJSON(got.body, &resolved)
+		err = wire.DecodeJSON(got.Body, &resolved)
 	}
 	if err == nil && resolved.State != EntityResolved {
 		problem = cmp.Or(resolved.Message, "its state is "+resolved.State)
 	}
-	return problem, wrapped(err, "resolving entity", id)
+	return problem, failure.Wrap(err, "resolving entity", id)
 }
 
 // Delete removes an entity that was resolved, whatever came of that, at once. It takes the right of full access to its
 // type.
 func (e *Entities) Delete(ctx context.Context, id string) error {
-	_, err := e.client.do(ctx, call{method: http.MethodDelete, path: entitiesPath + url.PathEscape(id), json: true})
-	return wrapped(err, "deleting entity", id)
+	_, err := e.client.Do(ctx, api.Call{Method: http.MethodDelete, Path: entitiesPath + url.PathEscape(id), JSON: true})
+	return failure.Wrap(err, "deleting entity", id)
+}
+
+// A TypeVersion is a version of a type of runtime defined entities.
+type TypeVersion struct{ ID, Vendor, Namespace, Version string }
+
+type wireTypeVersion struct {
+	wire.Ref
+
+	Vendor  string `json:"vendor"`
+	NSS     string `json:"nss"`
+	Version string `json:"version"`
+}
+
+// TypeVersions lists the versions of a type of entities that the site has and the user is shown.
+func (e *Entities) TypeVersions(ctx context.Context, vendor, namespace string) ([]TypeVersion, error) {
+	lines, err := api.ListAll[wireTypeVersion](ctx, e.client, api.Listing{
+		Path:  "/cloudapi/1.0.0/entityTypes",
+		What:  "entity types",
+		Terms: []fiql.Term{fiql.Is("vendor", vendor), fiql.Is("nss", namespace)},
+	})
+	var found []TypeVersion
+	for _, w := range lines {
+		if strings.EqualFold(w.Vendor, vendor) && strings.EqualFold(w.NSS, namespace) {
+			found = append(found, TypeVersion{w.ID, w.Vendor, w.NSS, w.Version})
+		}
+	}
+	return found, readable(err)
 }

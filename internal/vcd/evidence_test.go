@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 func TestAMissingOrganizationIsNoEvidence(t *testing.T) {
@@ -74,8 +77,8 @@ func TestAnAnswerWithoutATaskIsNoSuccess(t *testing.T) {
 			s := session(t, f)
 
 			_, errXML := s.VMs.PowerOn(t.Context(), testVM)
-			path := certificatesPath + "/" + uuidOf(testVM)
-			_, errJSON := s.client.startJSON(t.Context(), http.MethodDelete, path, nil)
+			path := certificatesPath + "/" + urn.UUID(testVM)
+			_, errJSON := startJSON(t.Context(), s.client, http.MethodDelete, path, nil)
 
 			g.Expect(errXML == nil).To(Equal(tt.xml), "%v", errXML)
 			g.Expect(errJSON == nil).To(Equal(tt.json), "%v", errJSON)
@@ -108,19 +111,19 @@ func TestATaskWithoutIDDoesNotHoldUpOthers(t *testing.T) {
 func TestTheLogIsReadToItsEnd(t *testing.T) {
 	g := NewWithT(t)
 	f := newFakeVCD(t)
-	const total = pageSize + 1
+	const total = api.PageSize + 1
 	f.on(opQueryTask, func(w http.ResponseWriter, r *http.Request) {
 		g.Expect(r.URL.Query().Get("sortAsc")).To(Equal("startDate"))
 		page, err := strconv.Atoi(r.URL.Query().Get("page"))
 		g.Expect(err).NotTo(HaveOccurred())
 		reply(w, `<QueryResultRecords total="%d" page="%d">`, total, page)
-		for i := (page - 1) * pageSize; i < min(total, page*pageSize); i++ {
+		for i := (page - 1) * api.PageSize; i < min(total, page*api.PageSize); i++ {
 			name := "vappUpdateVm"
 			if i == total-1 {
 				name = "vappDeleteVm"
 			}
 			reply(w, `<TaskRecord name="%s" status="success" href="https://x/api/task/%s" `+
-				`object="https://x/api/vApp/vm-%s"/>`, name, uuidOf(taskID(i)), uuidOf(testVM))
+				`object="https://x/api/vApp/vm-%s"/>`, name, urn.UUID(taskID(i)), urn.UUID(testVM))
 		}
 		reply(w, `</QueryResultRecords>`)
 	})

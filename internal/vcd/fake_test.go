@@ -15,6 +15,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // fakeClock stands still until it is told to go on.
@@ -199,7 +201,7 @@ func (f *fakeVCD) setPassword(value string) {
 }
 
 func (f *fakeVCD) serve(w http.ResponseWriter, r *http.Request) {
-	op := operation(r.Method, r.URL)
+	op := transport.Operation(r.Method, r.URL)
 	f.mu.Lock()
 	f.calls = append(f.calls, op)
 	f.headers = append(f.headers, r.Header.Clone())

@@ -5,6 +5,8 @@ package vcd
 import (
 	"context"
 	"errors"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // Features are what the API versions that a site offers let a load balancer be made of. A right may still be missing.
@@ -21,23 +23,23 @@ type Features struct {
 // Features returns what the site allows: in calls of the agreed API version, and in those that ask for a later one, if
 // VCD offers that. It makes a call only if what VCD offers is not known, or has not been asked for an hour.
 func (s *Session) Features(ctx context.Context) (Features, error) {
-	s.client.site.forgetOldVersions()
-	text, err := s.client.auth.transport.negotiate(ctx)
+	s.transport.Site.ForgetOldVersions()
+	text, err := s.transport.Negotiate(ctx)
 	if err != nil {
 		return Features{}, err
 	}
-	version, ok := parseAPIVersion(text)
+	version, ok := transport.ParseVersion(text)
 	if !ok {
 		return Features{}, errors.New("the agreed API version " + text + " is none")
 	}
 	features := featuresOf(version)
-	_, err = s.client.site.offeredSince(singleRuleAPI)
+	_, err = s.transport.Site.OfferedSince(singleRuleAPI)
 	features.SingleFirewallRule = err == nil
 	return features, nil
 }
 
-func featuresOf(agreed apiVersion) Features {
-	since := func(minor int) bool { return agreed.compare(apiVersion{37, minor}) >= 0 }
+func featuresOf(agreed transport.Version) Features {
+	since := func(minor int) bool { return agreed.Compare(transport.Version{Major: 37, Minor: minor}) >= 0 }
 	return Features{
 		SharedVIP:       since(0),
 		IPv6VIP:         since(0),
@@ -47,3 +49,6 @@ func featuresOf(agreed apiVersion) Features {
 		AllocateByValue: since(2),
 	}
 }
+
+// calledLater are the calls that need a later version of the API than the oldest one.
+var calledLater = []transport.LaterCalls{{Under: secondFirewallPath, Since: singleRuleAPI}}

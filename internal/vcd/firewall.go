@@ -9,6 +9,11 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A FirewallRule is a rule of a gateway's firewall that VCD itself did not create.
@@ -42,7 +47,7 @@ type wireRule struct {
 }
 
 // singleRuleAPI is the version of the API that brought creating one rule without the others, and the path for it.
-var singleRuleAPI = apiVersion{38, 1}
+var singleRuleAPI = transport.Version{Major: 38, Minor: 1}
 
 // secondFirewallPath begins the second version of the firewall's API: of the first, rules cannot name ports without a
 // profile for each.
@@ -57,14 +62,14 @@ func rulesPath(gateway, id string) string {
 }
 
 // Firewall holds the firewall rules and IP sets of edge gateways.
-type Firewall struct{ client *client }
+type Firewall struct{ client *api.Client }
 
 // Rules lists the rules of a gateway's firewall that are not VCD's own, in their order. VCD has no pages here. It takes
 // VCD 10.5.1, see [Features.SingleFirewallRule], and the right "Organization vDC Gateway: View Firewall".
 func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, error) {
 	lines, err := f.rules(ctx, gateway)
 	if err != nil {
-		return nil, wrapped(err, "listing firewall rules of edge gateway", gateway)
+		return nil, failure.Wrap(err, "listing firewall rules of edge gateway", gateway)
 	}
 	rules := make([]FirewallRule, len(lines))
 	for i, w := range lines {
@@ -80,16 +85,16 @@ func (f *Firewall) Rules(ctx context.Context, gateway string) ([]FirewallRule, e
 }
 
 func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error) {
-	all, err := f.client.object(ctx, rulesPath(gateway, ""))
+	all, err := f.client.Object(ctx, rulesPath(gateway, ""))
 	if err != nil {
 		return nil, err
 	}
 	raw, ok := all["userDefinedRules"]
 	if !ok {
-		return nil, &connectionError{ErrUnavailable, "the answer has no rules of users"}
+		return nil, failure.Unavailable("the answer has no rules of users")
 	}
 	var lines []wireRule
-	return lines, decodeJSON(raw, &lines)
+	return lines, wire.DecodeJSON(raw, &lines)
 }
 
 // itemPorts is how many ports NSX takes in one item of a rule.
@@ -121,7 +126,7 @@ func (f *Firewall) CreateRule(ctx context.Context, gateway string, spec Firewall
 	if spec.Before != "" { // the first rule goes without: 38.1 knows no position but beside another rule
 		body["relativePosition"] = map[string]any{"rulePosition": "BEFORE", "adjacentRuleId": spec.Before}
 	}
-	return f.client.create(ctx, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
+	return startCreating(ctx, f.client, "firewall rule", spec.Name, rulesPath(gateway, ""), body)
 }
 
 func portItems(protocol string, ports []int) []any {
@@ -139,5 +144,5 @@ func portItems(protocol string, ports []int) []any {
 
 // DeleteRule starts deleting one rule.
 func (f *Firewall) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
-	return f.client.remove(ctx, "firewall rule", id, rulesPath(gateway, id))
+	return startDeleting(ctx, f.client, "firewall rule", id, rulesPath(gateway, id))
 }

@@ -5,10 +5,10 @@ package vcd
 import (
 	"encoding/xml"
 	"testing"
-	"time"
-	"unicode/utf8"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // FuzzParseXML reads any documents: what is read and written again must read the same.
@@ -17,16 +17,16 @@ func FuzzParseXML(f *testing.F) {
 	f.Add([]byte(`<a x="&lt;&quot;&#10;"><b:c xmlns:b="d">t&amp;</b:c></a>`))
 	f.Add([]byte(`<a><b></a></b>`))
 	f.Fuzz(func(t *testing.T, document []byte) {
-		root, err := parseXML(document)
+		root, err := wire.ParseXML(document)
 		if err != nil {
 			return
 		}
-		once := root.document()
-		again, err := parseXML(once)
+		once := root.Document()
+		again, err := wire.ParseXML(once)
 		if err != nil {
 			t.Fatalf("%q does not read again: %v", once, err)
 		}
-		if twice := again.document(); string(once) != string(twice) {
+		if twice := again.Document(); string(once) != string(twice) {
 			t.Fatalf("%q became %q", once, twice)
 		}
 	})
@@ -40,21 +40,8 @@ func FuzzReconfigured(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := parseXML(body); err != nil {
+		if _, err := wire.ParseXML(body); err != nil {
 			t.Fatalf("%q is no XML", body)
-		}
-	})
-}
-
-// FuzzReadErrorBody reads errors of anything that answers on the way.
-func FuzzReadErrorBody(f *testing.F) {
-	f.Add([]byte(`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1 ] m" minorErrorCode="BUSY_ENTITY"/>`))
-	f.Add([]byte(`{"minorErrorCode":"X","message":"m"}`))
-	f.Add([]byte("<html><style>\xff"))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		err := newStatusError("op", answer{status: 500, body: body}, time.Now())
-		if text := err.Error(); text == "" || utf8.Valid(body) && !utf8.ValidString(text) {
-			t.Fatalf("%q became %q", body, text)
 		}
 	})
 }

@@ -4,9 +4,16 @@ package vcd
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const (
@@ -70,21 +77,13 @@ type UsedAddress struct {
 	Category string // PRIMARY_IP, DNAT, SNAT, Load_Balancer …
 }
 
-// An EngineGroup is a service engine group that a gateway may put virtual services on.
-type EngineGroup struct {
-	Ref // of the group, not of its assignment
-
-	Max      int // virtual services that the gateway may have on it; 0 is unknown
-	Deployed int // virtual services that the gateway has on it
-}
-
 type wireGateway struct {
 	wireObject
 
-	OrgRef       *wireRef `json:"orgRef"`
-	OwnerRef     *wireRef `json:"ownerRef"`
-	OrgVdc       *wireRef `json:"orgVdc"`
-	UsingIPSpace bool     `json:"usingIpSpace"`
+	OrgRef       *wire.Ref `json:"orgRef"`
+	OwnerRef     *wire.Ref `json:"ownerRef"`
+	OrgVdc       *wire.Ref `json:"orgVdc"`
+	UsingIPSpace bool      `json:"usingIpSpace"`
 	Uplinks      []struct {
 		ID           string `json:"uplinkId"`
 		Name         string `json:"uplinkName"`
@@ -109,27 +108,62 @@ type wireUplinkSubnet struct {
 }
 
 // onGateway is a list of what is on an edge gateway.
-func onGateway(gateway, path, what, sort string) listing {
-	return listing{
-		path: gatewaysPath + url.PathEscape(gateway) + path,
-		what: what,
-		of:   " of edge gateway " + gateway,
-		sort: sort,
+func onGateway(gateway, path, what, sort string) api.Listing {
+	return api.Listing{
+		Path: gatewaysPath + url.PathEscape(gateway) + path,
+		What: what,
+		Of:   " of edge gateway " + gateway,
+		Sort: sort,
 	}
 }
 
 // Gateways are the edge gateways.
-type Gateways struct{ client *client }
+type Gateways struct {
+	client  *api.Client
+	lookups *cache.Cache
+}
 
 // Gateway reads an edge gateway by its URN. It takes the right "Organization vDC Gateway: View"; the use of IP Spaces
 // is shown since VCD 10.4.1.
 func (g *Gateways) Gateway(ctx context.Context, id string) (Gateway, error) {
-	return read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
+	return api.Read(ctx, g.client, "edge gateway", id, gatewaysPath+url.PathEscape(id), (*wireGateway).gateway)
+}
+
+// FindGateway finds an edge gateway by name or URN, among those that the user is shown.
+func (g *Gateways) FindGateway(ctx context.Context, nameOrURN string) (Ref, error) {
+	return cache.Lookup(ctx, g.lookups, cache.Key("gateway", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + g.client.Org
+		if err := fiql.CheckName("edge gateway", nameOrURN, in); err != nil {
+			return Ref{}, err
+		}
+		by := fiql.Is("name", nameOrURN)
+		if urn.Is(nameOrURN) {
+			by = fiql.Is("id", nameOrURN)
+		}
+		var page struct {
+			Values []wireGateway `json:"values"`
+		}
+		if err := g.client.GetJSON(ctx, gatewaysPage,
+			api.Params("page", "1", "pageSize", "32", "filter", fiql.JSON(by)), &page); err != nil {
+			return Ref{}, fmt.Errorf("looking up edge gateway %s: %w", nameOrURN, err)
+		}
+		var hits []Ref
+		for _, doc := range page.Values {
+			hits = append(hits, Ref{ID: doc.ID, Name: doc.Name})
+		}
+		return only("edge gateway", nameOrURN, in, hits)
+	})
+}
+
+// Visible lists the edge gateways that the user is shown, sorted by name.
+func (g *Gateways) Visible(ctx context.Context) ([]Gateway, error) {
+	return api.ListAs(ctx, g.client, api.Listing{Path: gatewaysPage, What: "edge gateways", Sort: "name"},
+		(*wireGateway).gateway)
 }
 
 func (w *wireGateway) gateway() Gateway {
 	g := Gateway{
-		Ref:          refOf(&w.wireRef),
+		Ref:          refOf(&w.Ref),
 		Status:       w.Status,
 		Org:          refOf(w.OrgRef),
 		Owner:        refOf(w.OwnerRef),
@@ -166,7 +200,7 @@ func (w *wireUplinkSubnet) subnet() (UplinkSubnet, bool) {
 		Prefix:  prefix,
 		Gateway: gateway,
 		Enabled: w.Enabled == nil || *w.Enabled,
-		Primary: parseAddr(w.PrimaryIP),
+		Primary: wire.Address(w.PrimaryIP),
 	}
 	if w.IPRanges != nil {
 		for _, r := range w.IPRanges.Values {
@@ -176,107 +210,23 @@ func (w *wireUplinkSubnet) subnet() (UplinkSubnet, bool) {
 	return subnet, true
 }
 
-// parseAddr reads an address; the zero one if there is none.
-func parseAddr(text string) netip.Addr {
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return addr.Unmap()
-}
-
-// parseAddrs reads addresses, without what is none.
-func parseAddrs(texts []string) []netip.Addr {
-	var addresses []netip.Addr
-	for _, text := range texts {
-		if addr := parseAddr(text); addr.IsValid() {
-			addresses = append(addresses, addr)
-		}
-	}
-	return addresses
-}
-
 type wireUsed struct {
 	Address  string `json:"ipAddress"`
 	Category string `json:"category"`
 }
 
-// id is empty: several uses of an address have lines that are the same.
-func (wireUsed) id() string { return "" }
+// Key is empty: several uses of an address have lines that are the same.
+func (wireUsed) Key() string { return "" }
 
 // UsedAddresses lists the addresses to outside that are used on a gateway, one line for each use. It takes the right to
 // view gateways. VCD documents no order of the lines.
 func (g *Gateways) UsedAddresses(ctx context.Context, gateway string) ([]UsedAddress, error) {
-	lines, err := listUnordered[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
+	lines, err := api.ListUnordered[wireUsed](ctx, g.client, onGateway(gateway, "/usedIpAddresses", "used addresses", ""))
 	var used []UsedAddress
 	for _, line := range lines {
-		if addr := parseAddr(line.Address); addr.IsValid() {
+		if addr := wire.Address(line.Address); addr.IsValid() {
 			used = append(used, UsedAddress{Address: addr, Category: line.Category})
 		}
 	}
 	return used, err
-}
-
-type wireAssignment struct {
-	wireRef
-
-	Group    *wireRef `json:"serviceEngineGroupRef"`
-	Gateway  *wireRef `json:"gatewayRef"`
-	Max      int      `json:"maxVirtualServices"`
-	Deployed int      `json:"numDeployedVirtualServices"`
-}
-
-// EngineGroups lists the service engine groups assigned to a gateway. It takes the right to view load balancers of
-// gateways.
-func (b *Balancers) EngineGroups(ctx context.Context, gateway string) ([]EngineGroup, error) {
-	lines, err := listAll[wireAssignment](ctx, b.client, listing{
-		path:  "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/assignments",
-		what:  "service engine groups",
-		of:    " of edge gateway " + gateway,
-		terms: []term{{"gatewayRef.id", gateway}},
-	})
-	var groups []EngineGroup
-	for _, line := range lines {
-		if refOf(line.Gateway).ID == gateway {
-			groups = append(groups, EngineGroup{Ref: refOf(line.Group), Max: line.Max, Deployed: line.Deployed})
-		}
-	}
-	return groups, err
-}
-
-// BalancerSettings are how the load balancer of a gateway is set up.
-type BalancerSettings struct {
-	// Known is set if the settings were read: the zero value shows nothing.
-	Known   bool
-	Enabled bool
-	// Premium is true if the feature set is the larger one, which L4TLS takes.
-	Premium bool
-	// Transparent is true if virtual services may keep the address of the client (VCD 10.4.1).
-	Transparent bool
-	// LacksIPv4 and LacksIPv6 are true if the service network is shown to be of the other family only. Without any, VCD
-	// takes a default one, of IPv4.
-	LacksIPv4, LacksIPv6 bool
-}
-
-// Settings reads how the load balancer of a gateway is set up, which is the provider's to change. It takes the right
-// "Organization vDC Gateway: View Load Balancer" (VCD 10.2; the feature set is shown since 10.4).
-func (b *Balancers) Settings(ctx context.Context, gateway string) (BalancerSettings, error) {
-	type settings struct {
-		Enabled     bool   `json:"enabled"`
-		FeatureSet  string `json:"supportedFeatureSet"`
-		Transparent bool   `json:"transparentModeEnabled"`
-		Network     string `json:"serviceNetworkDefinition"`
-		IPv6Network string `json:"ipv6ServiceNetworkDefinition"`
-	}
-	path := gatewaysPath + url.PathEscape(gateway) + "/loadBalancer"
-	return read(ctx, b.client, "the load balancer of edge gateway", gateway, path, func(s *settings) BalancerSettings {
-		return BalancerSettings{
-			Known:       true,
-			Enabled:     s.Enabled,
-			Premium:     s.FeatureSet != "STANDARD",
-			Transparent: s.Transparent,
-			LacksIPv4:   s.IPv6Network != "" && s.Network == "",
-			LacksIPv6:   s.Network != "" && s.IPv6Network == "",
-		}
-	})
 }

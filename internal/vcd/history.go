@@ -7,18 +7,30 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // History returns the tasks of all users on an object, given by URN, from VCD's log, as far as the user may see them
 // and VCD has not dropped them yet. Why a task failed is not among it.
 func (ts *Tasks) History(ctx context.Context, id string) ([]Task, error) {
-	return ts.logged(ctx, allOf(term{"object", id}))
+	return ts.logged(ctx, fiql.AllOf(fiql.Is("object", id)))
+}
+
+// Since lists the tasks of all users that VCD began after a time, as far as the user may see them.
+func (ts *Tasks) Since(ctx context.Context, after time.Time) ([]Task, error) {
+	filter := "startDate=gt=" + fiql.Escape(after.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return ts.logged(ctx, filter)
 }
 
 func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
-	records, err := queryAll(ctx, ts.client, "task", "tasks", filter, "startDate",
+	records, err := api.QueryAll(ctx, ts.client, "task", "tasks", filter, "startDate",
 		func(r *types.QueryResultTaskRecordType) string { return r.HREF },
 		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultTaskRecordType) {
 			return found.TaskRecord, found.AdminTaskRecord
@@ -26,13 +38,13 @@ func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
 	tasks := make([]Task, 0, len(records))
 	for _, record := range records {
 		tasks = append(tasks, Task{
-			ID:        urnOf(kindTask, record.HREF),
+			ID:        urn.Of(urn.Task, record.HREF),
 			Operation: record.Name,
-			Owner:     urnOf("", record.Object),
+			Owner:     urn.Of("", record.Object),
 			State:     taskState(record.Status),
 			Progress:  record.Progress,
-			Started:   parseTime(record.StartDate),
-			Ended:     parseTime(record.EndDate),
+			Started:   wire.Time(record.StartDate),
+			Ended:     wire.Time(record.EndDate),
 		})
 	}
 	return tasks, err
@@ -41,15 +53,15 @@ func (ts *Tasks) logged(ctx context.Context, filter string) ([]Task, error) {
 // deletions are the operations that delete a VM or a vApp, by the kind of what they work on. Others that delete, such
 // as that of metadata, leave it as it is, and so does the deletion of one of a vApp's VMs leave the vApp.
 var deletions = map[string][]string{
-	kindVApp: {"vdcDeleteVapp", "vappDelete"},
-	kindVM:   {"vappDeleteVm", "vdcDeleteVm", "vmDelete"},
+	urn.VApp: {"vdcDeleteVapp", "vappDelete"},
+	urn.VM:   {"vappDeleteVm", "vdcDeleteVm", "vmDelete"},
 }
 
 // deletes reports whether the task deleted the VM or vApp that it worked on.
 func (t Task) deletes() bool {
-	kind := kindVM
-	if strings.HasPrefix(t.Owner, "urn:vcloud:"+kindVApp+":") {
-		kind = kindVApp
+	kind := urn.VM
+	if strings.HasPrefix(t.Owner, "urn:vcloud:"+urn.VApp+":") {
+		kind = urn.VApp
 	}
 	return t.State == TaskSucceeded &&
 		slices.ContainsFunc(deletions[kind], func(op string) bool { return strings.EqualFold(op, t.Operation) })
@@ -63,6 +75,6 @@ func (t Task) ShutsDown() bool { return strings.Contains(t.Operation, "Shutdown"
 
 // CancelTask asks VCD to cancel a task. The task ends some time later, or not: VCD cannot cancel everything.
 func (ts *Tasks) CancelTask(ctx context.Context, id string) error {
-	_, err := ts.client.do(ctx, call{method: http.MethodPost, path: pathOf(kindTask, id) + "/action/cancel"})
+	_, err := ts.client.Do(ctx, api.Call{Method: http.MethodPost, Path: urn.Path(urn.Task, id) + "/action/cancel"})
 	return err
 }

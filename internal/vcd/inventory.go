@@ -5,22 +5,65 @@ package vcd
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
+
+// A VMRecord is what one row of the inventory query says about a VM.
+type VMRecord struct {
+	Ref
+
+	VApp           Ref
+	VDC            Ref
+	Status         Status
+	Busy           bool // a task holds it
+	PrimaryAddress string
+	// LeaseEnd is when VCD stops the VM; zero if never.
+	LeaseEnd time.Time
+	// StorageEnd is when VCD deletes the VM with its vApp, which is stopped; zero if never.
+	StorageEnd time.Time
+
+	// What follows is as VCD last counted it; empty or 0 where it does not say.
+	CPUs              int64
+	MemoryMiB         int64
+	StorageMiB        string // of all disks, in VCD's words: only good to see that it changed
+	StorageProfile    string // name
+	SizingPolicyID    string
+	PlacementPolicyID string
+	PrimaryNetwork    string // name
+}
 
 // forgetVApp is how long a vApp stays in the inventory after it was last asked for.
 const forgetVApp = 30 * time.Minute
 
 // Inventory lists VMs by queries that serve all who ask.
 type Inventory struct {
-	client *client
+	client  *api.Client
+	clock   Clock
+	metrics metrics.Site
 
 	mu   sync.Mutex
 	vdcs map[string]*inventory // by URN of the VDC
+}
+
+func newInventory(c *api.Client, clock Clock, m metrics.Site) *Inventory {
+	return &Inventory{
+		client:  c,
+		clock:   clock,
+		metrics: m,
+		vdcs:    map[string]*inventory{},
+	}
 }
 
 // An inventory is what is known of the VMs of one VDC, as far as their vApps were asked for. One query feeds all.
@@ -46,11 +89,11 @@ type snapshot struct {
 // VMs returns the VMs of a vApp, sorted by name, from the inventory of the VDC. The inventory is asked for anew when it
 // is older than maxAge or was invalidated since: by one query for all vApps of the VDC that callers ask for.
 func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.Duration) ([]VMRecord, error) {
-	if err := checkName("vApp", vApp, "VDC "+vdc.Name); err != nil {
+	if err := fiql.CheckName("vApp", vApp, "VDC "+vdc.Name); err != nil {
 		return nil, err
 	}
 	inv := i.of(vdc)
-	since := i.client.opts.Clock.Now()
+	since := i.clock.Now()
 	inv.note(vApp, since)
 	if shot, ok := inv.usable(vApp, since, maxAge); ok {
 		return slices.Clone(shot.rows[vApp]), shot.err
@@ -58,8 +101,8 @@ func (i *Inventory) VMs(ctx context.Context, vdc VDC, vApp string, maxAge time.D
 	select {
 	case inv.querying <- struct{}{}:
 		defer func() { <-inv.querying }()
-	case <-i.client.opts.Clock.After(maxWait):
-		return nil, errSlow
+	case <-i.clock.After(transport.MaxWait):
+		return nil, transport.ErrSlow
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -150,12 +193,12 @@ func (inv *inventory) begin(now time.Time) (snapshot, []string) {
 }
 
 func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) snapshot {
-	shot, names := inv.begin(i.client.opts.Clock.Now())
-	shot.err = i.fillSnapshot(shared(ctx), vdc, names, shot.rows)
+	shot, names := inv.begin(i.clock.Now())
+	shot.err = i.fillSnapshot(transport.Shared(ctx), vdc, names, shot.rows)
 	if ctx.Err() != nil {
 		return shot // it says something of the caller only: others ask again
 	}
-	i.client.site.metrics.inventoryQueried(shot.err)
+	i.metrics.InventoryQueried(shot.err)
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	inv.shot = shot
@@ -166,9 +209,9 @@ func (i *Inventory) takeSnapshot(ctx context.Context, vdc VDC, inv *inventory) s
 }
 
 func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, rows map[string][]VMRecord) error {
-	in := allOf(term{"vdc", vdc.ID}, term{"isVAppTemplate", "false"})
-	for _, chunk := range anyOfChunks("containerName", names, maxFilter) {
-		records, err := i.queryVMs(ctx, in+";"+anyOf(chunk...))
+	in := fiql.AllOf(fiql.Is("vdc", vdc.ID), fiql.Is("isVAppTemplate", "false"))
+	for _, chunk := range fiql.AnyOfChunks("containerName", names, api.MaxFilter) {
+		records, err := i.queryVMs(ctx, in+";"+fiql.AnyOf(chunk...))
 		if err != nil {
 			clear(rows)
 			return err
@@ -188,7 +231,7 @@ func (i *Inventory) fillSnapshot(ctx context.Context, vdc VDC, names []string, r
 // QueryVM searches for a VM by its URN in the whole organization. Together with a failed [VMs.VM] it is part of the
 // proof that a VM is gone; it fails with [ErrNotFound] if no row has that id.
 func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
-	records, err := i.queryVMs(ctx, allOf(term{"id", id}, term{"isVAppTemplate", "false"}))
+	records, err := i.queryVMs(ctx, fiql.AllOf(fiql.Is("id", id), fiql.Is("isVAppTemplate", "false")))
 	if err != nil {
 		return VMRecord{}, err
 	}
@@ -197,40 +240,45 @@ func (i *Inventory) QueryVM(ctx context.Context, id string) (VMRecord, error) {
 			return row, nil
 		}
 	}
-	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.config.Org, Err: ErrNotFound}
+	return VMRecord{}, &LookupError{Kind: "VM", Name: id, In: "organization " + i.client.Org, Err: ErrNotFound}
+}
+
+// AtAddress finds the VMs that the user is shown whose primary address is one.
+func (i *Inventory) AtAddress(ctx context.Context, address netip.Addr) ([]VMRecord, error) {
+	records, err := i.queryVMs(ctx, fiql.AllOf(fiql.Is("ipAddress", address.String()), fiql.Is("isVAppTemplate", "false")))
+	var found []VMRecord
+	for _, record := range records {
+		found = append(found, vmRecord(record))
+	}
+	return found, err
+}
+
+// queryVMs asks for all VM records that a filter matches.
+func (i *Inventory) queryVMs(ctx context.Context, filter string) ([]*types.QueryResultVMRecordType, error) {
+	return api.QueryAll(ctx, i.client, "vm", "VMs", filter, "name",
+		func(r *types.QueryResultVMRecordType) string { return r.HREF },
+		func(found *types.QueryResultRecordsType) (tenant, provider []*types.QueryResultVMRecordType) {
+			return found.VMRecord, found.AdminVMRecord
+		})
 }
 
 func vmRecord(r *types.QueryResultVMRecordType) VMRecord {
 	return VMRecord{
-		Ref:            Ref{ID: urnOf(kindVM, r.HREF), Name: r.Name},
-		VApp:           Ref{ID: urnOf(kindVApp, r.ContainerID), Name: r.ContainerName},
-		VDC:            Ref{ID: urnOf(kindVDC, r.VdcHREF), Name: r.VdcName},
+		Ref:            Ref{ID: urn.Of(urn.VM, r.HREF), Name: r.Name},
+		VApp:           Ref{ID: urn.Of(urn.VApp, r.ContainerID), Name: r.ContainerName},
+		VDC:            Ref{ID: urn.Of(urn.VDC, r.VdcHREF), Name: r.VdcName},
 		Status:         parseStatus(r.Status),
 		Busy:           r.Busy,
 		PrimaryAddress: r.IpAddress,
-		LeaseEnd:       parseTime(r.AutoUndeployDate),
-		StorageEnd:     parseTime(r.AutoDeleteDate),
+		LeaseEnd:       wire.Time(r.AutoUndeployDate),
+		StorageEnd:     wire.Time(r.AutoDeleteDate),
 
 		CPUs:              int64(r.Cpus),
 		MemoryMiB:         int64(r.MemoryMB),
 		StorageMiB:        r.TotalStorageAllocatedMb,
 		StorageProfile:    r.StorageProfileName,
-		SizingPolicyID:    urnOf(kindComputePolicy, r.VmSizingPolicyId),
-		PlacementPolicyID: urnOf(kindComputePolicy, r.VmPlacementPolicyId),
+		SizingPolicyID:    urn.Of(urn.ComputePolicy, r.VmSizingPolicyId),
+		PlacementPolicyID: urn.Of(urn.ComputePolicy, r.VmPlacementPolicyId),
 		PrimaryNetwork:    r.NetworkName,
 	}
-}
-
-func compareRefs(a, b Ref) int {
-	switch {
-	case a.Name < b.Name:
-		return -1
-	case a.Name > b.Name:
-		return 1
-	case a.ID < b.ID:
-		return -1
-	case a.ID > b.ID:
-		return 1
-	}
-	return 0
 }

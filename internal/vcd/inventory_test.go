@@ -13,6 +13,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // vmServer answers VM queries page by page.
@@ -43,14 +47,14 @@ func (s *vmServer) reply(w http.ResponseWriter, r *http.Request) {
 			s.filters = append(s.filters, value)
 		}
 	}
-	from := min((page-1)*pageSize, len(s.rows))
-	to := min(from+pageSize, len(s.rows))
-	reply(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, pageSize)
+	from := min((page-1)*api.PageSize, len(s.rows))
+	to := min(from+api.PageSize, len(s.rows))
+	reply(w, `<QueryResultRecords total="%d" page="%d" pageSize="%d">`, len(s.rows), page, api.PageSize)
 	for _, name := range s.rows[from:to] {
 		reply(w, `<VMRecord name="%s" containerName="a" container="%s" status="POWERED_ON" isBusy="true" ipAddress="10.0.0.1" `+
 			`numberOfCpus="2" memoryMB="4096" totalStorageAllocatedMb="20480" storageProfileName="standard" networkName="nodes" `+
 			`vmSizingPolicyId="urn:vcloud:vdcComputePolicy:11111111-1111-4111-8111-111111111111" autoUndeployDate="2026-09-01T00:00:00.000Z" vdc="https://x/api/vdc/%s" vdcName="acme-vdc" href="https://x/api/vApp/vm-%s"/>`,
-			name, testVApp, uuidOf(testVDC), rowID(name))
+			name, testVApp, urn.UUID(testVDC), rowID(name))
 	}
 	reply(w, `</QueryResultRecords>`)
 	if page == 1 && s.shift > 0 {
@@ -96,9 +100,9 @@ func TestInventoryRows(t *testing.T) {
 		StorageMiB:     "20480",
 		StorageProfile: "standard",
 		PrimaryNetwork: "nodes",
-		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + uuidOf(testVDC),
+		SizingPolicyID: "urn:vcloud:vdcComputePolicy:" + urn.UUID(testVDC),
 	}))
-	g.Expect(f.filters[0]).To(Equal("vdc==" + escapeValue(testVDC) +
+	g.Expect(f.filters[0]).To(Equal("vdc==" + fiql.Escape(testVDC) +
 		";isVAppTemplate==false;(containerName==a)"))
 }
 
@@ -167,10 +171,10 @@ func TestPaging(t *testing.T) {
 		calls        int
 		kind         error
 	}{
-		{"one page", pageSize, 0, 1, nil},
-		{"three pages", 2*pageSize + 1, 0, 3, nil},
-		{"a row that vanishes between pages makes it ask again", 2 * pageSize, 1, 4, nil},
-		{"rows that keep vanishing make it give up", 3 * pageSize, 9, 4, ErrUnavailable},
+		{"one page", api.PageSize, 0, 1, nil},
+		{"three pages", 2*api.PageSize + 1, 0, 3, nil},
+		{"a row that vanishes between pages makes it ask again", 2 * api.PageSize, 1, 4, nil},
+		{"rows that keep vanishing make it give up", 3 * api.PageSize, 9, 4, ErrUnavailable},
 		{"none", 0, 0, 1, nil},
 	}
 	for _, tt := range tests {

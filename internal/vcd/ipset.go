@@ -9,6 +9,10 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const groupsPath = "/cloudapi/1.0.0/firewallGroups"
@@ -36,38 +40,38 @@ type IPSetChange struct {
 type wireIPSet struct {
 	wireObject
 
-	Owner     *wireRef `json:"ownerRef"`
-	Gateway   *wireRef `json:"edgeGatewayRef"`
-	Type      string   `json:"typeValue"`
-	Addresses []string `json:"ipAddresses"`
+	Owner     *wire.Ref `json:"ownerRef"`
+	Gateway   *wire.Ref `json:"edgeGatewayRef"`
+	Type      string    `json:"typeValue"`
+	Addresses []string  `json:"ipAddresses"`
 }
 
 func (w *wireIPSet) set() IPSet {
 	return IPSet{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Status:      w.Status,
 		Owner:       cmp.Or(refOf(w.Owner), refOf(w.Gateway)),
-		Addresses:   parseAddrs(w.Addresses),
+		Addresses:   wire.Addresses(w.Addresses),
 	}
 }
 
 // IPSets lists the IP sets of a gateway or VDC group, or all that the user is shown, without their addresses. It takes
 // the right "Organization vDC Gateway: View" (VCD 10.3 for its types).
 func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
-	terms := []term{{"typeValue", typeIPSet}}
+	terms := []fiql.Term{fiql.Is("typeValue", typeIPSet)}
 	switch {
 	case isVDCGroup(owner):
-		terms = append(terms, term{"ownerRef.id", owner})
+		terms = append(terms, fiql.Is("ownerRef.id", owner))
 	case owner != "":
-		terms = append(terms, term{"_context", owner})
+		terms = append(terms, fiql.Is("_context", owner))
 	}
-	lines, err := listAll[wireIPSet](ctx, f.client, listing{
-		path:  groupsPath + "/summaries",
-		what:  "IP sets",
-		of:    " of " + owner,
-		sort:  "name",
-		terms: terms,
+	lines, err := api.ListAll[wireIPSet](ctx, f.client, api.Listing{
+		Path:  groupsPath + "/summaries",
+		What:  "IP sets",
+		Of:    " of " + owner,
+		Sort:  "name",
+		Terms: terms,
 	})
 	var sets []IPSet
 	for i := range lines {
@@ -80,7 +84,7 @@ func (f *Firewall) IPSets(ctx context.Context, owner string) ([]IPSet, error) {
 
 // IPSet reads an IP set by its URN.
 func (f *Firewall) IPSet(ctx context.Context, id string) (IPSet, error) {
-	return read(ctx, f.client, "IP set", id, groupPath(id), (*wireIPSet).set)
+	return api.Read(ctx, f.client, "IP set", id, groupPath(id), (*wireIPSet).set)
 }
 
 func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) }
@@ -88,44 +92,36 @@ func groupPath(id string) string { return groupsPath + "/" + url.PathEscape(id) 
 // CreateIPSet starts creating an IP set; the task's owner is the new one. It takes the right
 // "Organization vDC Gateway: Configure Firewall", as do all changes.
 func (f *Firewall) CreateIPSet(ctx context.Context, set IPSet) (Task, error) {
-	return f.client.create(ctx, "IP set", set.Name, groupsPath, map[string]any{
+	return startCreating(ctx, f.client, "IP set", set.Name, groupsPath, map[string]any{
 		"name":        set.Name,
 		"description": set.Description,
 		"type":        typeIPSet,
 		"typeValue":   typeIPSet,
-		"ownerRef":    refTo(set.Owner.ID),
-		"ipAddresses": addressTexts(set.Addresses),
+		"ownerRef":    wire.RefTo(set.Owner.ID),
+		"ipAddresses": wire.AddressTexts(set.Addresses),
 	})
-}
-
-func addressTexts(addresses []netip.Addr) []string {
-	texts := make([]string, len(addresses))
-	for i, a := range addresses {
-		texts[i] = a.String()
-	}
-	return texts
 }
 
 // UpdateIPSet reads an IP set, changes it and starts writing it back; what the change does not name stays as VCD wrote
 // it. If nothing but the order changes, nothing is written, and the task has succeeded.
 func (f *Firewall) UpdateIPSet(ctx context.Context, id string, change IPSetChange) (Task, error) {
-	return f.client.change(ctx, "IP set", id, groupPath(id), change.apply)
+	return startChanging(ctx, f.client, "IP set", id, groupPath(id), change.apply)
 }
 
-func (c IPSetChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Addresses, o.setAddresses)),
+func (c IPSetChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetBy(o, c.Addresses, setAddresses)),
 		nil
 }
 
-func (o object) setAddresses(addresses []netip.Addr) bool {
+func setAddresses(o wire.Object, addresses []netip.Addr) bool {
 	var now []string
 	_ = json.Unmarshal(o["ipAddresses"], &now) // may be null
-	want := addressTexts(addresses)
+	want := wire.AddressTexts(addresses)
 	same := slices.Equal(slices.Sorted(slices.Values(now)), slices.Sorted(slices.Values(want)))
-	return !same && o.set("ipAddresses", want)
+	return !same && o.Set("ipAddresses", want)
 }
 
 // DeleteIPSet starts deleting an IP set, which no pool or rule may use.
 func (f *Firewall) DeleteIPSet(ctx context.Context, id string) (Task, error) {
-	return f.client.remove(ctx, "IP set", id, groupPath(id))
+	return startDeleting(ctx, f.client, "IP set", id, groupPath(id))
 }

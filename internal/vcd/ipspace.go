@@ -8,6 +8,12 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const spacesPath = "/cloudapi/1.0.0/ipSpaces"
@@ -51,33 +57,33 @@ type FloatingIP struct {
 }
 
 type wireSuggestion struct {
-	Space  *wireRef `json:"ipSpaceRef"`
-	Unused []string `json:"unusedValues"`
+	Space  *wire.Ref `json:"ipSpaceRef"`
+	Unused []string  `json:"unusedValues"`
 }
 
-func (w wireSuggestion) id() string { return refOf(w.Space).ID }
+func (w wireSuggestion) Key() string { return refOf(w.Space).ID }
 
 func (w wireSuggestion) suggestion() Suggestion {
-	return Suggestion{Space: refOf(w.Space), Unused: parseAddrs(w.Unused)}
+	return Suggestion{Space: refOf(w.Space), Unused: wire.Addresses(w.Unused)}
 }
 
 // IPSpaces are the IP Spaces and the addresses allocated from them.
-type IPSpaces struct{ client *client }
+type IPSpaces struct{ client *api.Client }
 
 // Suggestions lists the IP Spaces that a gateway can have addresses from. A gateway that does not use IP Spaces answers
 // with [ErrForbidden], as does a missing right "Organization vDC Gateway: View" (VCD 10.4.1).
 func (i *IPSpaces) Suggestions(ctx context.Context, gateway string) ([]Suggestion, error) {
-	return listAs(ctx, i.client, listing{
-		path:  spacesPath + "/floatingIpSuggestions",
-		what:  "IP Spaces",
-		of:    " of edge gateway " + gateway,
-		sort:  "ipSpaceRef.name",
-		terms: []term{{"gatewayId", gateway}},
+	return api.ListAs(ctx, i.client, api.Listing{
+		Path:  spacesPath + "/floatingIpSuggestions",
+		What:  "IP Spaces",
+		Of:    " of edge gateway " + gateway,
+		Sort:  "ipSpaceRef.name",
+		Terms: []fiql.Term{fiql.Is("gatewayId", gateway)},
 	}, (*wireSuggestion).suggestion)
 }
 
 type wireSpace struct {
-	wireRef
+	wire.Ref
 
 	Type   string `json:"type"`
 	Ranges *struct {
@@ -89,7 +95,7 @@ type wireSpace struct {
 }
 
 func (w wireSpace) space() IPSpace {
-	space := IPSpace{Ref: refOf(&w.wireRef), Type: w.Type}
+	space := IPSpace{Ref: refOf(&w.Ref), Type: w.Type}
 	if w.Ranges != nil {
 		for _, r := range w.Ranges.Ranges {
 			space.Ranges = appendRange(space.Ranges, r.Start, r.End)
@@ -98,25 +104,25 @@ func (w wireSpace) space() IPSpace {
 	return space
 }
 
-func (w wireSpace) id() string { return w.ID }
+func (w wireSpace) Key() string { return w.ID }
 
 // Public lists the IP Spaces of which addresses to outside are allocated to organizations, without their ranges; none
 // where there are no IP Spaces.
 func (i *IPSpaces) Public(ctx context.Context) ([]IPSpace, error) {
-	all, err := listAs(ctx, i.client, listing{path: spacesPath + "/summaries", what: "IP Spaces", sort: "name"},
+	all, err := api.ListAs(ctx, i.client, api.Listing{Path: spacesPath + "/summaries", What: "IP Spaces", Sort: "name"},
 		(*wireSpace).space)
 	return slices.DeleteFunc(all, func(s IPSpace) bool { return s.Type != SpacePublic }), err
 }
 
 // Space reads an IP Space by its URN.
 func (i *IPSpaces) Space(ctx context.Context, id string) (IPSpace, error) {
-	return read(ctx, i.client, "IP Space", id, spacePath(id), (*wireSpace).space)
+	return api.Read(ctx, i.client, "IP Space", id, spacePath(id), (*wireSpace).space)
 }
 
 func spacePath(id string) string { return spacesPath + "/" + url.PathEscape(id) }
 
 type wireAllocation struct {
-	wireRef
+	wire.Ref
 
 	Type        string     `json:"type"`
 	Value       string     `json:"value"`
@@ -126,12 +132,12 @@ type wireAllocation struct {
 
 // FloatingIPs lists the addresses of an IP Space that are allocated to the organization.
 func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP, error) {
-	lines, err := listAll[wireAllocation](ctx, i.client, listing{
-		path:  spacePath(space) + "/allocations",
-		what:  "floating IPs",
-		of:    " of IP Space " + space,
-		sort:  "value",
-		terms: []term{{"type", floatingIP}},
+	lines, err := api.ListAll[wireAllocation](ctx, i.client, api.Listing{
+		Path:  spacePath(space) + "/allocations",
+		What:  "floating IPs",
+		Of:    " of IP Space " + space,
+		Sort:  "value",
+		Terms: []fiql.Term{fiql.Is("type", floatingIP)},
 	})
 	var allocated []FloatingIP
 	for j := range lines {
@@ -147,18 +153,18 @@ func (i *IPSpaces) FloatingIPs(ctx context.Context, space string) ([]FloatingIP,
 // Allocate". The task's result has the id; [AllocatedID] reads it.
 func (i *IPSpaces) Allocate(ctx context.Context, space string, address netip.Addr) (Task, error) {
 	body := map[string]any{"type": floatingIP, "value": address.String()}
-	task, err := i.client.startJSON(ctx, http.MethodPost, spacePath(space)+"/allocate", body)
-	return task, wrapped(err, "allocating", address.String())
+	task, err := startJSON(ctx, i.client, http.MethodPost, spacePath(space)+"/allocate", body)
+	return task, failure.Wrap(err, "allocating", address.String())
 }
 
 // AllocatedID returns the id of an address in the result of the task that allocated it; empty if it is not there.
 func AllocatedID(task Task, address netip.Addr) string {
 	var result []wireAllocation
-	if decodeJSON([]byte(task.Result), &result) != nil {
+	if wire.DecodeJSON([]byte(task.Result), &result) != nil {
 		return ""
 	}
 	for _, a := range result {
-		if parseAddr(a.Value) == address {
+		if wire.Address(a.Value) == address {
 			return a.ID
 		}
 	}
@@ -167,11 +173,11 @@ func AllocatedID(task Task, address netip.Addr) string {
 
 // FloatingIP reads an allocated address.
 func (i *IPSpaces) FloatingIP(ctx context.Context, space, id string) (FloatingIP, error) {
-	return read(ctx, i.client, "an address of IP Space", space, allocationPath(space, id), (*wireAllocation).allocation)
+	return api.Read(ctx, i.client, "an address of IP Space", space, allocationPath(space, id), (*wireAllocation).allocation)
 }
 
 func (w *wireAllocation) allocation() FloatingIP {
-	return FloatingIP{ID: w.ID, Address: parseAddr(w.Value), Usage: w.Usage, Description: w.Description}
+	return FloatingIP{ID: w.ID, Address: wire.Address(w.Value), Usage: w.Usage, Description: w.Description}
 }
 
 // Mark reads an allocated address, lets mark say what it is used for and by whom, and starts writing that back. Of one
@@ -179,24 +185,24 @@ func (w *wireAllocation) allocation() FloatingIP {
 func (i *IPSpaces) Mark(ctx context.Context, space, id string,
 	mark func(now FloatingIP) (UsageState, string, error),
 ) (Task, error) {
-	task, err := i.client.edit(ctx, allocationPath(space, id), func(o object) (bool, error) {
+	task, err := startEditing(ctx, i.client, allocationPath(space, id), func(o wire.Object) (bool, error) {
 		now := FloatingIP{
-			ID:          o.textOf("id"),
-			Address:     parseAddr(o.textOf("value")),
-			Usage:       UsageState(o.textOf("usageState")),
-			Description: o.textOf("description"),
+			ID:          o.Text("id"),
+			Address:     wire.Address(o.Text("value")),
+			Usage:       UsageState(o.Text("usageState")),
+			Description: o.Text("description"),
 		}
 		usage, description, err := mark(now)
 		if err != nil {
 			return false, err
 		}
-		changed := o.set("description", description)
+		changed := o.Set("description", description)
 		if now.Usage != Used {
-			changed = o.set("usageState", usage) || changed
+			changed = o.Set("usageState", usage) || changed
 		}
 		return changed, nil
 	})
-	return task, wrapped(err, "marking an address of IP Space", space)
+	return task, failure.Wrap(err, "marking an address of IP Space", space)
 }
 
 func allocationPath(space, id string) string {
@@ -205,6 +211,39 @@ func allocationPath(space, id string) string {
 
 // Release starts giving an allocated address back; it must be marked [Unused] before.
 func (i *IPSpaces) Release(ctx context.Context, space, id string) (Task, error) {
-	task, err := i.client.startJSON(ctx, http.MethodDelete, allocationPath(space, id), nil)
-	return task, wrapped(err, "releasing an address of IP Space", space)
+	task, err := startJSON(ctx, i.client, http.MethodDelete, allocationPath(space, id), nil)
+	return task, failure.Wrap(err, "releasing an address of IP Space", space)
+}
+
+// unlimited is a quota without a limit.
+const unlimited = -1
+
+type wireRoom struct {
+	Ranges *struct {
+		Quota  *int64 `json:"defaultFloatingIpQuota"`
+		Ranges []struct {
+			Total     string `json:"totalIpCount"`
+			Allocated string `json:"allocatedIpCount"`
+		} `json:"ipRanges"`
+	} `json:"ipSpaceRanges"`
+}
+
+// Room returns how many more floating IPs of an IP Space the organization can have: what is left, and what the quota
+// leaves. A quota that the provider gave the organization alone is not shown to tenants.
+func (i *IPSpaces) Room(ctx context.Context, space string) (int64, error) {
+	doc, err := api.Read(ctx, i.client, "IP Space", space, spacePath(space), func(w *wireRoom) wireRoom { return *w })
+	if err != nil || doc.Ranges == nil {
+		return 0, err
+	}
+	var left int64
+	for _, r := range doc.Ranges.Ranges {
+		total, _ := strconv.ParseInt(r.Total, 10, 64) // what is no number counts nothing
+		allocated, _ := strconv.ParseInt(r.Allocated, 10, 64)
+		left += max(0, total-allocated)
+	}
+	if doc.Ranges.Quota == nil || *doc.Ranges.Quota == unlimited {
+		return left, nil
+	}
+	own, err := i.FloatingIPs(ctx, space)
+	return min(left, max(0, *doc.Ranges.Quota-int64(len(own)))), err
 }

@@ -5,6 +5,8 @@ package vcd
 import (
 	"context"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // Leases are the longest leases that an organization allows; 0 is without an end.
@@ -12,13 +14,13 @@ type Leases struct{ Runtime, Storage time.Duration }
 
 // Leases reads the longest leases of vApps. They are unknown, without an error, to users who may not read them.
 func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err error) {
-	current, err := s.client.whoami(ctx)
+	current, err := s.user.whoami(ctx)
 	if err != nil {
 		return Leases{}, false, readable(err)
 	}
 	org := current.Org.ID
-	if s.client.provider {
-		if org, err = s.client.orgID(ctx); err != nil {
+	if s.client.Provider {
+		if org, err = s.client.Organization.ID(ctx); err != nil {
 			return Leases{}, false, err
 		}
 	}
@@ -28,7 +30,7 @@ func (s *Session) Leases(ctx context.Context) (leases Leases, known bool, err er
 			Storage int64 `xml:"StorageLeaseSeconds"`
 		} `xml:"Settings>VAppLeaseSettings"`
 	}
-	err = s.client.getXML(ctx, "/api/admin/org/"+uuidOf(org), &doc)
+	err = s.client.GetXML(ctx, "/api/admin/org/"+urn.UUID(org), &doc)
 	if err != nil || doc.Settings == nil {
 		return Leases{}, false, readable(err)
 	}

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 const testGateway = "urn:vcloud:gateway:55555555-5555-4555-8555-555555555555"
@@ -26,7 +29,7 @@ func TestOperationsNameNoObjects(t *testing.T) {
 	} {
 		u, err := url.Parse("https://vcd" + path)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(operation(http.MethodGet, u)).To(Equal(want))
+		g.Expect(transport.Operation(http.MethodGet, u)).To(Equal(want))
 	}
 }
 
@@ -120,16 +123,16 @@ func TestCursorsLeadThroughAList(t *testing.T) {
 
 func TestWhatAChangeDoesNotNameStays(t *testing.T) {
 	g := NewWithT(t)
-	var o object
+	var o wire.Object
 	g.Expect(json.Unmarshal(
 		[]byte(`{"id":"x","big":12345678901234567890.10,"text":"<&>","members":null,"description":"a"}`),
 		&o)).To(Succeed())
 
-	g.Expect(o.set("description", "a")).To(BeFalse())
-	g.Expect(o.set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
-	g.Expect(o.set("description", "b")).To(BeTrue())
+	g.Expect(o.Set("description", "a")).To(BeFalse())
+	g.Expect(o.Set("members", []string{})).To(BeFalse(), "nothing and an empty list are the same")
+	g.Expect(o.Set("description", "b")).To(BeTrue())
 
-	body, err := encodeJSON(o)
+	body, err := wire.EncodeJSON(o)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(body)).To(
 		Equal(`{"big":12345678901234567890.10,"description":"b","id":"x","members":null,"text":"<&>"}` + "\n"))
@@ -151,9 +154,9 @@ func TestATaskThatWasDoneAtOnce(t *testing.T) {
 
 func TestFeaturesByVersion(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(featuresOf(apiVersion{36, 3})).To(Equal(Features{}))
-	g.Expect(featuresOf(apiVersion{37, 0})).To(Equal(Features{SharedVIP: true, IPv6VIP: true}))
-	g.Expect(featuresOf(apiVersion{37, 2})).To(HaveField("AllocateByValue", true))
+	g.Expect(featuresOf(transport.Version{Major: 36, Minor: 3})).To(Equal(Features{}))
+	g.Expect(featuresOf(transport.Version{Major: 37, Minor: 0})).To(Equal(Features{SharedVIP: true, IPv6VIP: true}))
+	g.Expect(featuresOf(transport.Version{Major: 37, Minor: 2})).To(HaveField("AllocateByValue", true))
 }
 
 // FuzzEdgeDecoders reads any documents; what is changed of one is JSON again, and a second change changes
@@ -176,7 +179,7 @@ func FuzzEdgeDecoders(f *testing.F) {
 		} {
 			decode()
 		}
-		_, _ = entityFrom(answer{body: body})
+		_, _ = entityFrom(transport.Answer{Body: body})
 		AllocatedID(Task{Result: string(body)}, netip.Addr{})
 		changeTwice(t, body)
 	})
@@ -197,7 +200,7 @@ func changeTwice(t *testing.T, body []byte) {
 	name := "n"
 	yes := true
 	port := 7
-	for _, apply := range []func(object) (bool, error){
+	for _, apply := range []func(wire.Object) (bool, error){
 		PoolChange{
 			Name:        &name,
 			Members:     &[]PoolMember{{Address: address, Port: 7}},
@@ -216,14 +219,14 @@ func changeTwice(t *testing.T, body []byte) {
 		DNATChange{Port: &port, Profile: &name, External: &name}.apply,
 		IPSetChange{Addresses: &[]netip.Addr{address}}.apply,
 	} {
-		var o object
+		var o wire.Object
 		if json.Unmarshal(body, &o) != nil || o == nil {
 			continue
 		}
 		if _, err := apply(o); err != nil {
 			continue
 		}
-		if _, err := encodeJSON(o); err != nil {
+		if _, err := wire.EncodeJSON(o); err != nil {
 			t.Fatalf("%q became no JSON: %v", body, err)
 		}
 		if again, err := apply(o); again || err != nil {

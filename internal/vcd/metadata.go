@@ -4,51 +4,35 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-const (
-	mimeMetadata  = "application/vnd.vmware.vcloud.metadata+xml"
-	namespaceXSI  = "http://www.w3.org/2001/XMLSchema-instance"
-	metadataValue = "MetadataStringValue"
-)
-
-// metadataDocument is Metadata, as far as it is written: general metadata that hold text.
-type metadataDocument struct {
-	XMLName  xml.Name        `xml:"Metadata"`
-	Xmlns    string          `xml:"xmlns,attr"`
-	XmlnsXSI string          `xml:"xmlns:xsi,attr"`
-	Entries  []metadataEntry `xml:"MetadataEntry"`
-}
-
-type metadataEntry struct {
-	Key   string     `xml:"Key"`
-	Value typedValue `xml:"TypedValue"`
-}
-
-type typedValue struct {
-	Type  string `xml:"xsi:type,attr"`
-	Value string `xml:"Value"`
-}
+// metadataValue is the type of metadata that hold text.
+const metadataValue = "MetadataStringValue"
 
 // SetMetadata starts writing metadata of a VM, all by one task. What values does not name stays.
 func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]string) (Task, error) {
-	doc := metadataDocument{Xmlns: namespaceVCloud, XmlnsXSI: namespaceXSI}
+	doc := wire.MetadataDocument{Xmlns: wire.NamespaceVCloud, XmlnsXSI: wire.NamespaceXSI}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		doc.Entries = append(doc.Entries, metadataEntry{Key: name, Value: typedValue{metadataValue, values[name]}})
+		doc.Entries = append(doc.Entries, wire.MetadataEntry{Key: name, Value: wire.TypedValue{Type: metadataValue, Value: values[name]}})
 	}
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/metadata", mimeMetadata, doc)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", wire.MIMEMetadata, doc)
 }
 
 // RemoveMetadata starts removing one key of the metadata of a VM.
 func (v *VMs) RemoveMetadata(ctx context.Context, id, name string) (Task, error) {
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodDelete, pathOf(kindVM, id)+"/metadata/"+url.PathEscape(name), "", nil)
+	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VM, id)+"/metadata/"+url.PathEscape(name), "", nil)
 }
 
 // Metadata reads the general metadata of a VM that hold text.
@@ -60,7 +44,7 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 			Value  string `xml:"TypedValue>Value"`
 		} `xml:"MetadataEntry"`
 	}
-	if err := v.client.getXML(ctx, pathOf(kindVM, id)+"/metadata", &doc); err != nil {
+	if err := v.client.GetXML(ctx, urn.Path(urn.VM, id)+"/metadata", &doc); err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
@@ -70,4 +54,14 @@ func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error
 		}
 	}
 	return values, nil
+}
+
+// MetadataValue reads a value of a vApp's metadata; empty if there is none.
+func (v *VApps) MetadataValue(ctx context.Context, id, key string) (string, error) {
+	var doc types.MetadataValue
+	err := v.client.GetXML(ctx, urn.Path(urn.VApp, id)+"/metadata/"+url.PathEscape(key), &doc)
+	if err = readable(err); err != nil || doc.TypedValue == nil {
+		return "", failure.Wrap(err, "reading metadata of vApp", id)
+	}
+	return doc.TypedValue.Value, nil
 }

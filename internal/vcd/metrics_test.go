@@ -3,7 +3,6 @@
 package vcd
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"golang.org/x/time/rate"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 )
@@ -88,17 +86,6 @@ func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
 	`)
 	g.Expect(value(g, registry, "capvcd_vcd_call_duration_seconds", nil)).To(BeEquivalentTo(8))
 	g.Expect(value(g, registry, "capvcd_vcd_throttled_total", map[string]string{"by": "vcd"})).To(BeEquivalentTo(1))
-}
-
-func TestEveryKindOfErrorHasAStatus(t *testing.T) {
-	g := NewWithT(t)
-
-	for _, kind := range callStatuses {
-		g.Expect(callStatus(fmt.Errorf("calling: %w", kind.kind))).To(Equal(kind.name))
-	}
-
-	g.Expect(callStatus(nil)).To(Equal("ok"))
-	g.Expect(callStatus(context.DeadlineExceeded)).To(Equal("other"))
 }
 
 func TestSessionsAndLoginsAreCounted(t *testing.T) {
@@ -221,8 +208,11 @@ func TestTheRateLimitIsCounted(t *testing.T) {
 	f := newFakeVCD(t)
 	f.on(opVM, answerVM)
 	registry := prometheus.NewRegistry()
-	s := session(t, f, func(o *PoolOptions) { o.Metrics = registry })
-	s.client.site.breaker.queue.limiter = rate.NewLimiter(2, 1)
+	s := session(t, f, func(o *PoolOptions) {
+		o.Metrics = registry
+		o.RequestsPerSecond = 2
+		o.Burst = 2 // for the login
+	})
 
 	g.Eventually(func() float64 { // A call that comes late finds what has become free meanwhile.
 		_, err := s.VMs.VM(t.Context(), testVM)
@@ -303,50 +293,6 @@ func TestTheInventoryGrowsOldUntilVCDAnswersCompletely(t *testing.T) {
 	clock.Advance(forgetVApp + time.Second)
 	g.Expect(testutil.GatherAndCount(registry, "capvcd_vcd_inventory_age_seconds")).To(BeZero(),
 		"it is not asked for any more")
-}
-
-func TestThereAreBoundedlyManySeries(t *testing.T) {
-	g := NewWithT(t)
-	registry := prometheus.NewRegistry()
-	m := newMetrics(registry)
-
-	for i := range 1000 {
-		site := m.of(fmt.Sprintf("https://vcd-%d.example.com", i))
-		site.call("GET /a", time.Second, nil)
-		site.login(nil)
-		site.outage()
-		site.waits(heldByInFlight, time.Second)
-		site.inventoryQueried(nil)
-		m.of("https://vcd-0.example.com").call(fmt.Sprintf("GET /%d", i), time.Second, nil)
-		m.of("https://vcd-0.example.com").taskEnded(Task{Operation: fmt.Sprint("op", i), State: TaskFailed})
-	}
-
-	families, err := registry.Gather()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(families).NotTo(BeEmpty())
-	for _, family := range families {
-		values := map[string]map[string]bool{}
-		for _, metric := range family.GetMetric() {
-			for _, l := range metric.GetLabel() {
-				if values[l.GetName()] == nil {
-					values[l.GetName()] = map[string]bool{}
-				}
-				values[l.GetName()][l.GetValue()] = true
-			}
-		}
-		for name, of := range values {
-			limit := map[string]int{
-				"site":      maxSites,
-				"operation": maxOperations,
-				"status":    len(callStatuses) + 1,
-				"result":    3,
-				"by":        4,
-			}[name]
-			g.Expect(len(of)).To(BeNumerically("<=", limit+1), "%s of %s", name, family.GetName())
-		}
-	}
-	g.Expect(value(g, registry, "capvcd_vcd_logins_total",
-		map[string]string{"site": "other"})).To(BeEquivalentTo(1000 - maxSites))
 }
 
 func TestNamesAndIdsMakeNoOperations(t *testing.T) {

@@ -5,9 +5,11 @@ package vcd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/url"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // A NATRule is a NAT rule of a gateway.
@@ -37,19 +39,19 @@ type DNATChange struct {
 type wireNAT struct {
 	wireObject
 
-	Type     string   `json:"type"`
-	RuleType string   `json:"ruleType"` // the older field
-	Enabled  bool     `json:"enabled"`
-	External string   `json:"externalAddresses"`
-	Internal string   `json:"internalAddresses"`
-	Port     string   `json:"dnatExternalPort"`
-	Profile  *wireRef `json:"applicationPortProfile"`
+	Type     string    `json:"type"`
+	RuleType string    `json:"ruleType"` // the older field
+	Enabled  bool      `json:"enabled"`
+	External string    `json:"externalAddresses"`
+	Internal string    `json:"internalAddresses"`
+	Port     string    `json:"dnatExternalPort"`
+	Profile  *wire.Ref `json:"applicationPortProfile"`
 }
 
 func (w *wireNAT) rule() NATRule {
 	port, _ := strconv.Atoi(w.Port) // may be empty
 	return NATRule{
-		Ref:         refOf(&w.wireRef),
+		Ref:         refOf(&w.Ref),
 		Description: w.Description,
 		Type:        cmp.Or(w.Type, w.RuleType),
 		Enabled:     w.Enabled,
@@ -69,13 +71,13 @@ func natPath(gateway, id string) string {
 }
 
 // NAT holds the NAT rules of edge gateways, and the application port profiles that they name.
-type NAT struct{ client *client }
+type NAT struct{ client *api.Client }
 
 // Rules lists the NAT rules of a gateway, of all owners. VCD pages this list by cursors, and knows no filter. It takes
 // the right "Organization vDC Gateway: View NAT".
 func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
-	l := listing{path: natPath(gateway, ""), what: "NAT rules", of: " of edge gateway " + gateway}
-	lines, err := listByCursor[wireNAT](ctx, n.client, l)
+	l := api.Listing{Path: natPath(gateway, ""), What: "NAT rules", Of: " of edge gateway " + gateway}
+	lines, err := api.ListByCursor[wireNAT](ctx, n.client, l)
 	rules := make([]NATRule, len(lines))
 	for i := range lines {
 		rules[i] = lines[i].rule()
@@ -86,7 +88,7 @@ func (n *NAT) Rules(ctx context.Context, gateway string) ([]NATRule, error) {
 // CreateDNAT starts creating a DNAT rule. The task's owner may be the rule or the gateway: not every VCD returns the id
 // of the new rule. It takes the right "Organization vDC Gateway: Configure NAT", as do all changes.
 func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Task, error) {
-	return n.client.create(ctx, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
+	return startCreating(ctx, n.client, "NAT rule", rule.Name, natPath(gateway, ""), map[string]any{
 		"name":                   rule.Name,
 		"description":            rule.Description,
 		"enabled":                true,
@@ -95,7 +97,7 @@ func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Tas
 		"externalAddresses":      rule.External,
 		"internalAddresses":      rule.Internal,
 		"dnatExternalPort":       strconv.Itoa(rule.Port),
-		"applicationPortProfile": refTo(rule.Profile.ID),
+		"applicationPortProfile": wire.RefTo(rule.Profile.ID),
 	})
 }
 
@@ -103,127 +105,19 @@ func (n *NAT) CreateDNAT(ctx context.Context, gateway string, rule NATRule) (Tas
 // it. If nothing changes, nothing is written, and the task has succeeded. [ErrChanged] means that it was changed
 // meanwhile.
 func (n *NAT) UpdateDNAT(ctx context.Context, gateway, id string, change DNATChange) (Task, error) {
-	return n.client.change(ctx, "NAT rule", id, natPath(gateway, id), change.apply)
+	return startChanging(ctx, n.client, "NAT rule", id, natPath(gateway, id), change.apply)
 }
 
-func (c DNATChange) apply(o object) (bool, error) {
-	return either(
-		setIf(o, "name", c.Name), setIf(o, "description", c.Description), setIf(o, "enabled", c.Enabled),
-		setIf(o, "externalAddresses", c.External), setIf(o, "internalAddresses", c.Internal),
-		setRef(o, "applicationPortProfile", c.Profile),
-		setBy(c.Port, func(port int) bool { return o.set("dnatExternalPort", strconv.Itoa(port)) }),
+func (c DNATChange) apply(o wire.Object) (bool, error) {
+	return wire.Either(
+		wire.SetIf(o, "name", c.Name), wire.SetIf(o, "description", c.Description), wire.SetIf(o, "enabled", c.Enabled),
+		wire.SetIf(o, "externalAddresses", c.External), wire.SetIf(o, "internalAddresses", c.Internal),
+		wire.SetRef(o, "applicationPortProfile", c.Profile),
+		wire.SetBy(o, c.Port, func(o wire.Object, port int) bool { return o.Set("dnatExternalPort", strconv.Itoa(port)) }),
 	), nil
 }
 
 // DeleteRule starts deleting a NAT rule.
 func (n *NAT) DeleteRule(ctx context.Context, gateway, id string) (Task, error) {
-	return n.client.remove(ctx, "NAT rule", id, natPath(gateway, id))
+	return startDeleting(ctx, n.client, "NAT rule", id, natPath(gateway, id))
 }
-
-const profilesPath = "/cloudapi/1.0.0/applicationPortProfiles"
-
-// A PortProfile is an application port profile: it names the port that a NAT rule sends to.
-type PortProfile struct {
-	Ref
-
-	Description string // carries the ownership marker
-	Scope       string // TENANT, PROVIDER or SYSTEM
-	Status      Realization
-	Protocol    string // TCP or UDP; empty if it has not just one
-	Port        int    // 0 if it has not just one
-}
-
-type wireProfile struct {
-	wireObject
-
-	Scope string `json:"scope"`
-	Ports []struct {
-		Protocol     string   `json:"protocol"`
-		Destinations []string `json:"destinationPorts"`
-	} `json:"applicationPorts"`
-}
-
-func (w *wireProfile) profile() PortProfile {
-	p := PortProfile{Ref: refOf(&w.wireRef), Description: w.Description, Scope: w.Scope, Status: w.Status}
-	if len(w.Ports) == 1 && len(w.Ports[0].Destinations) == 1 {
-		if port, err := strconv.Atoi(w.Ports[0].Destinations[0]); err == nil {
-			p.Protocol = w.Ports[0].Protocol
-			p.Port = port
-		}
-	}
-	return p
-}
-
-// PortProfiles lists the application port profiles of the organization. It takes a right to
-// view the organization's networks.
-func (n *NAT) PortProfiles(ctx context.Context) ([]PortProfile, error) {
-	l := listing{
-		path:  profilesPath,
-		what:  "application port profiles",
-		sort:  "name",
-		terms: []term{{"scope", "TENANT"}},
-	}
-	return listAs(ctx, n.client, l, (*wireProfile).profile)
-}
-
-// CreatePortProfile starts creating an application port profile; the task's owner is the new one. It belongs to the
-// organization and to the VDC or VDC group of a gateway. It takes the right "Organization vDC Gateway: Configure NAT"
-// or that of the firewall, as do all changes.
-func (n *NAT) CreatePortProfile(ctx context.Context, of Gateway, p PortProfile) (Task, error) {
-	return n.client.create(ctx, "application port profile", p.Name, profilesPath, map[string]any{
-		"name":             p.Name,
-		"description":      p.Description,
-		"scope":            "TENANT",
-		"orgRef":           refTo(of.Org.ID),
-		"contextEntityId":  of.Owner.ID,
-		"applicationPorts": applicationPorts(p.Protocol, p.Port),
-	})
-}
-
-func applicationPorts(protocol string, port int) []map[string]any {
-	return []map[string]any{{"protocol": protocol, "destinationPorts": []string{strconv.Itoa(port)}}}
-}
-
-// A PortProfileChange is one change of an application port profile: what is nil stays as it is.
-type PortProfileChange struct {
-	Name        *string
-	Description *string
-	Port        *ProfilePort
-}
-
-// A ProfilePort is the one port of a profile.
-type ProfilePort struct {
-	Protocol string // TCP or UDP
-	Port     int
-}
-
-// UpdatePortProfile reads an application port profile, changes it and starts writing it back; what the change does not
-// name stays as VCD wrote it. What it belongs to, which VCD does not show, is written again.
-func (n *NAT) UpdatePortProfile(ctx context.Context, of Gateway, id string, change PortProfileChange) (Task, error) {
-	return n.client.change(ctx, "application port profile", id, profilePath(id), func(o object) (bool, error) {
-		o.set("contextEntityId", of.Owner.ID)
-		setRef(o, "orgRef", &of.Org.ID)
-		return change.apply(o)
-	})
-}
-
-func (c PortProfileChange) apply(o object) (bool, error) {
-	return either(setIf(o, "name", c.Name), setIf(o, "description", c.Description), setBy(c.Port, o.setProfilePort)),
-		nil
-}
-
-func (o object) setProfilePort(port ProfilePort) bool {
-	var now wireProfile
-	_ = json.Unmarshal(o["applicationPorts"], &now.Ports) // may be null
-	if p := now.profile(); p.Protocol == port.Protocol && p.Port == port.Port {
-		return false
-	}
-	return o.set("applicationPorts", applicationPorts(port.Protocol, port.Port))
-}
-
-// DeletePortProfile starts deleting an application port profile, which no rule may use.
-func (n *NAT) DeletePortProfile(ctx context.Context, id string) (Task, error) {
-	return n.client.remove(ctx, "application port profile", id, profilePath(id))
-}
-
-func profilePath(id string) string { return profilesPath + "/" + url.PathEscape(id) }

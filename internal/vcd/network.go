@@ -3,7 +3,6 @@
 package vcd
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,20 +10,49 @@ import (
 	"net/url"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
+
+// A Network is an org VDC network.
+type Network struct {
+	Ref
+
+	Subnets []Subnet
+	// EdgeGateway is the gateway that a routed network is connected to, in its VDC or VDC group; zero if there is none.
+	EdgeGateway Ref
+}
+
+// A Subnet is one subnet of a network.
+type Subnet struct {
+	Prefix     netip.Prefix // network address and length
+	Gateway    netip.Addr
+	DNS        []netip.Addr
+	DNSSuffix  string
+	StaticPool []AddressRange // addresses VCD hands out for NICs of mode POOL
+	DHCPPool   []AddressRange // addresses VCD's DHCP server hands out
+}
 
 const networksPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
 // Networks are the networks that VMs can be connected to.
-type Networks struct{ client *client }
+type Networks struct {
+	client  *api.Client
+	lookups *cache.Cache
+	recent  *cache.Cache // of what changes
+}
 
 // FindNetwork finds an organization network by name or URN, among those that VMs of the VDC can be connected to: its
 // own, those of its VDC group and those shared with it. What was found by name is remembered for its URN, too.
 func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
-	return lookup(ctx, n.client.lookups, key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
+	return cache.Lookup(ctx, n.lookups, cache.Key("network", vdc.ID, nameOrURN), func(ctx context.Context) (Network, error) {
 		found, err := n.findNetwork(ctx, vdc, nameOrURN)
 		if err == nil {
-			n.client.lookups.put(key("network", vdc.ID, found.ID), found)
+			n.lookups.Put(cache.Key("network", vdc.ID, found.ID), found)
 		}
 		return found, err
 	})
@@ -33,20 +61,20 @@ func (n *Networks) FindNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 // ForgetNetwork lets the next FindNetwork of that network, by whatever name, ask VCD: for callers that wait for a
 // change of the network there.
 func (n *Networks) ForgetNetwork(vdc VDC, network Ref) {
-	n.client.lookups.drop(key("network", vdc.ID, network.ID))
-	n.client.lookups.drop(key("network", vdc.ID, network.Name))
+	n.lookups.Drop(cache.Key("network", vdc.ID, network.ID))
+	n.lookups.Drop(cache.Key("network", vdc.ID, network.Name))
 }
 
 func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (Network, error) {
 	in := "VDC " + vdc.Name
-	if err := checkName("network", nameOrURN, in); err != nil {
+	if err := fiql.CheckName("network", nameOrURN, in); err != nil {
 		return Network{}, err
 	}
-	by := term{"name", nameOrURN}
-	if isURN(nameOrURN) {
-		by = term{"id", nameOrURN}
+	by := fiql.Is("name", nameOrURN)
+	if urn.Is(nameOrURN) {
+		by = fiql.Is("id", nameOrURN)
 	}
-	found, err := n.networks(ctx, nameOrURN, term{"ownerRef.id", vdc.ID}, term{"_context", "includeAccessible"}, by)
+	found, err := n.networks(ctx, nameOrURN, fiql.Is("ownerRef.id", vdc.ID), fiql.Is("_context", "includeAccessible"), by)
 	if err == nil && len(found) == 0 {
 		found, err = n.groupNetworks(ctx, vdc, nameOrURN, by)
 	}
@@ -70,13 +98,13 @@ func (n *Networks) findNetwork(ctx context.Context, vdc VDC, nameOrURN string) (
 	return network(byID[ref.ID], dhcp), nil
 }
 
-func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term) ([]*types.OpenApiOrgVdcNetwork,
+func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...fiql.Term) ([]*types.OpenApiOrgVdcNetwork,
 	error,
 ) {
 	var page struct {
 		Values []*types.OpenApiOrgVdcNetwork `json:"values"`
 	}
-	if err := n.client.getJSON(ctx, networksPath, params("page", "1", "pageSize", "32", "filter", jsonFilter(terms...)),
+	if err := n.client.GetJSON(ctx, networksPath, api.Params("page", "1", "pageSize", "32", "filter", fiql.JSON(terms...)),
 		&page); err != nil {
 		return nil, fmt.Errorf("looking up network %s: %w", nameOrURN, err)
 	}
@@ -86,7 +114,7 @@ func (n *Networks) networks(ctx context.Context, nameOrURN string, terms ...term
 // groupNetworks finds networks that belong to a VDC group which the VDC is in. Who may not see the groups has to
 // believe that it is.
 func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
-	by term,
+	by fiql.Term,
 ) ([]*types.OpenApiOrgVdcNetwork, error) {
 	found, err := n.networks(ctx, nameOrURN, by)
 	if err != nil {
@@ -111,15 +139,15 @@ func (n *Networks) groupNetworks(ctx context.Context, vdc VDC, nameOrURN string,
 func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, error) {
 	var doc struct {
 		Members []struct {
-			VDC wireRef `json:"vdcRef"`
+			VDC wire.Ref `json:"vdcRef"`
 		} `json:"participatingOrgVdcs"`
 	}
-	err := n.client.getJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
+	err := n.client.GetJSON(ctx, "/cloudapi/1.0.0/vdcGroups/"+url.PathEscape(group), "", &doc)
 	if errors.Is(err, ErrForbidden) {
 		return true, nil
 	}
 	for _, m := range doc.Members {
-		if uuidOf(m.VDC.ID) == uuidOf(vdc.ID) {
+		if urn.UUID(m.VDC.ID) == urn.UUID(vdc.ID) {
 			return true, nil
 		}
 	}
@@ -129,7 +157,7 @@ func (n *Networks) inGroup(ctx context.Context, vdc VDC, group string) (bool, er
 // dhcpPools returns the ranges of VCD's DHCP server on a network. Who may not see them goes without.
 func (n *Networks) dhcpPools(ctx context.Context, network Ref) ([]AddressRange, error) {
 	var dhcp types.OpenApiOrgVdcNetworkDhcp
-	err := n.client.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
+	err := n.client.GetJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/dhcp", "", &dhcp)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) || errors.Is(err, ErrInvalid) {
 		return nil, nil
 	}
@@ -149,16 +177,16 @@ const defaultSpoofGuard = "default-spoofguard-profile"
 // SpoofGuard returns the name of the SpoofGuard segment profile that the provider gave a network (VCD 10.3.2), empty if
 // it is NSX's own or the user is not shown it. What is in a profile only providers see.
 func (n *Networks) SpoofGuard(ctx context.Context, network Ref) (string, error) {
-	return lookup(ctx, n.client.lookups, key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
+	return cache.Lookup(ctx, n.lookups, cache.Key("spoofguard", network.ID), func(ctx context.Context) (string, error) {
 		return n.spoofGuard(ctx, network)
 	})
 }
 
 func (n *Networks) spoofGuard(ctx context.Context, network Ref) (string, error) {
 	var doc struct {
-		Profile *wireRef `json:"spoofGuardProfile"`
+		Profile *wire.Ref `json:"spoofGuardProfile"`
 	}
-	err := n.client.getJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
+	err := n.client.GetJSON(ctx, networksPath+"/"+url.PathEscape(network.ID)+"/segmentProfiles", "", &doc)
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrForbidden), errors.Is(err, ErrInvalid):
 		return "", nil
@@ -173,7 +201,7 @@ func (n *Networks) spoofGuard(ctx context.Context, network Ref) (string, error) 
 
 func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 	found := Network{Ref: Ref{ID: n.ID, Name: n.Name}}
-	if n.Connection != nil && isURN(n.Connection.RouterRef.ID) {
+	if n.Connection != nil && urn.Is(n.Connection.RouterRef.ID) {
 		found.EdgeGateway = Ref{ID: n.Connection.RouterRef.ID, Name: n.Connection.RouterRef.Name}
 	}
 	for _, values := range n.Subnets.Values {
@@ -204,15 +232,42 @@ func network(n *types.OpenApiOrgVdcNetwork, dhcp []AddressRange) Network {
 	return found
 }
 
-// appendRange adds a range of which VCD wrote both ends, or only the first.
-func appendRange(ranges []AddressRange, from, to string) []AddressRange {
-	first, err := netip.ParseAddr(from)
-	if err != nil {
-		return ranges
-	}
-	last, err := netip.ParseAddr(cmp.Or(to, from))
-	if err != nil {
-		return ranges
-	}
-	return append(ranges, AddressRange{From: first, To: last})
+// A NetworkUsage is how much of the static pools of a network is used.
+type NetworkUsage struct {
+	Ref
+
+	Status    Realization
+	Addresses Amount // of the static pools; a limit of 0 is none
+}
+
+type wireUsage struct {
+	wire.Ref
+
+	Status Realization `json:"status"`
+	Total  *int        `json:"totalIpCount"`
+	Used   *int        `json:"usedIpCount"`
+}
+
+// Usage reads how much of the static pools of a network is used.
+func (n *Networks) Usage(ctx context.Context, network Ref) (NetworkUsage, error) {
+	return api.Read(ctx, n.client, "network", network.Name, networksPath+"/"+url.PathEscape(network.ID),
+		func(w *wireUsage) NetworkUsage {
+			return NetworkUsage{
+				Ref:       refOf(&w.Ref),
+				Status:    w.Status,
+				Addresses: Amount{Used: wire.Number(w.Used), Limit: wire.Number(w.Total)},
+			}
+		})
+}
+
+// List returns the networks that VMs of a VDC can be connected to, sorted by name, without those of its VDC group.
+func (n *Networks) List(ctx context.Context, vdc VDC) ([]Ref, error) {
+	return api.ListAs(ctx, n.client, api.Listing{
+		Path:  networksPath,
+		What:  "networks",
+		Of:    " of VDC " + vdc.Name,
+		Sort:  "name",
+		Size:  networksPage,
+		Terms: []fiql.Term{fiql.Is("ownerRef.id", vdc.ID), fiql.Is("_context", "includeAccessible")},
+	}, func(w *wireUsage) Ref { return refOf(&w.Ref) })
 }

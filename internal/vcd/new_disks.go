@@ -3,9 +3,17 @@
 package vcd
 
 import (
-	"encoding/xml"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
+
+// A NewDisk is a disk that a VM gets, empty.
+type NewDisk struct {
+	SizeMiB        int64
+	StorageProfile *StorageProfile // nil: that of the VM
+}
 
 const (
 	// paravirtualSCSI is the adapter of a new disk of a VM that has none yet.
@@ -14,25 +22,13 @@ const (
 	unitsOfBus, controllerUnit = 16, 7
 )
 
-// diskSettings is a new disk, in the order of the schema.
-type diskSettings struct {
-	XMLName  xml.Name `xml:"DiskSettings"`
-	SizeMiB  int64    `xml:"SizeMb"`
-	Unit     int      `xml:"UnitNumber"`
-	Bus      int      `xml:"BusNumber"`
-	Adapter  string   `xml:"AdapterType"`
-	Thin     bool     `xml:"ThinProvisioned"`
-	Profile  *xmlRef  `xml:"StorageProfile,omitempty"`
-	Override bool     `xml:"overrideVmDefault"`
-}
-
-func (v *VMs) diskSettings(disks []NewDisk) []diskSettings {
-	var settings []diskSettings
+func (v *VMs) diskSettings(disks []NewDisk) []wire.DiskSettings {
+	var settings []wire.DiskSettings
 	for _, disk := range disks {
-		d := diskSettings{SizeMiB: disk.SizeMiB, Thin: true}
+		d := wire.DiskSettings{SizeMiB: disk.SizeMiB, Thin: true}
 		if profile := disk.StorageProfile; profile != nil {
 			d.Override = true
-			d.Profile = &xmlRef{HRef: v.client.href(kindStorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
+			d.Profile = &wire.XMLRef{HRef: v.client.Href(urn.StorageProfile, profile.ID), ID: profile.ID, Name: profile.Name}
 		}
 		settings = append(settings, d)
 	}
@@ -41,16 +37,16 @@ func (v *VMs) diskSettings(disks []NewDisk) []diskSettings {
 
 // addDisks puts new disks behind those that a VM has, on the controller of its first one, so that the guest counts them
 // in this order.
-func addDisks(vm *node, added []diskSettings) error {
+func addDisks(vm *wire.Node, added []wire.DiskSettings) error {
 	refuse := func(reason string) error {
-		return &LookupError{Kind: "VM", Name: vm.attr("name"), Reason: reason, Err: ErrInvalid}
+		return &LookupError{Kind: "VM", Name: vm.Attr("name"), Reason: reason, Err: ErrInvalid}
 	}
-	spec := vm.first("VmSpecSection")
-	if spec == nil || spec.first("DiskSection") == nil {
+	spec := vm.First("VmSpecSection")
+	if spec == nil || spec.First("DiskSection") == nil {
 		return refuse("shows no disks to this user")
 	}
-	section := spec.first("DiskSection")
-	bus, unit, adapter := freeUnit(section.nodes("DiskSettings"))
+	section := spec.First("DiskSection")
+	bus, unit, adapter := freeUnit(section.Nodes("DiskSettings"))
 	for _, disk := range added {
 		if unit == controllerUnit {
 			unit++
@@ -61,29 +57,29 @@ func addDisks(vm *node, added []diskSettings) error {
 		disk.Bus = bus
 		disk.Unit = unit
 		disk.Adapter = adapter
-		n, err := newNode(disk)
+		n, err := wire.NewNode(disk)
 		if err != nil {
 			return err
 		}
-		section.insertBefore("", n)
+		section.InsertBefore("", n)
 		unit++
 	}
-	spec.setAttr("Modified", "true")
+	spec.SetAttr("Modified", "true")
 	return nil
 }
 
 // freeUnit returns the bus and the adapter of the first disk, and the first unit there behind all disks.
-func freeUnit(disks []*node) (bus, unit int, adapter string) {
+func freeUnit(disks []*wire.Node) (bus, unit int, adapter string) {
 	adapter = paravirtualSCSI
 	for i, disk := range disks {
-		onBus, errBus := strconv.Atoi(disk.text("BusNumber"))
-		at, errUnit := strconv.Atoi(disk.text("UnitNumber"))
+		onBus, errBus := strconv.Atoi(disk.Text("BusNumber"))
+		at, errUnit := strconv.Atoi(disk.Text("UnitNumber"))
 		if errBus != nil || errUnit != nil {
 			continue
 		}
 		if i == 0 {
 			bus = onBus
-			if named := disk.text("AdapterType"); named != "" {
+			if named := disk.Text("AdapterType"); named != "" {
 				adapter = named
 			}
 		}

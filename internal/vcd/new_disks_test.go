@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 func TestNewDisksComeBehindThoseOfTheVM(t *testing.T) {
@@ -36,7 +38,7 @@ func TestNewDisksComeBehindThoseOfTheVM(t *testing.T) {
 			document := "<Vm><VmSpecSection><DiskSection>" + strings.Join(tt.has, "") +
 				"</DiskSection></VmSpecSection></Vm>"
 
-			body, err := reconfigured([]byte(document), VMChange{}, make([]diskSettings, tt.added)...)
+			body, err := reconfigured([]byte(document), VMChange{}, make([]wire.DiskSettings, tt.added)...)
 
 			if tt.fails != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tt.fails)))

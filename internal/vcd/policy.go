@@ -10,7 +10,20 @@ import (
 	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
+
+// A Policy is a VM sizing or placement policy.
+type Policy struct {
+	Ref
+
+	CPUs      int64 // 0 when the policy does not fix it
+	MemoryMiB int64 // 0 when the policy does not fix it
+}
 
 // A computePolicy is a VM policy of a VDC of either kind.
 type computePolicy struct {
@@ -48,11 +61,11 @@ func (v *VDCs) ListPlacementPolicies(ctx context.Context, vdc VDC) ([]Policy, er
 // FindDefaultSizing returns the sizing policy that the VDC gives to VMs for which none is asked. It is empty if that
 // fixes nothing, or may not be seen.
 func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
-	return lookup(ctx, v.client.lookups, key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
+	return cache.Lookup(ctx, v.lookups, cache.Key("default sizing", vdc.ID), func(ctx context.Context) (Policy, error) {
 		var doc struct {
-			Default xmlRef `xml:"DefaultComputePolicy"`
+			Default wire.XMLRef `xml:"DefaultComputePolicy"`
 		}
-		if err := v.client.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+		if err := v.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 			return Policy{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		id := policyID(&types.Reference{ID: doc.Default.ID, HREF: doc.Default.HRef})
@@ -69,11 +82,11 @@ func (v *VDCs) FindDefaultSizing(ctx context.Context, vdc VDC) (Policy, error) {
 
 // HardwareVersions returns the versions of virtual hardware that a VDC has, such as vmx-19.
 func (v *VDCs) HardwareVersions(ctx context.Context, vdc VDC) ([]string, error) {
-	return lookup(ctx, v.client.lookups, key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
+	return cache.Lookup(ctx, v.lookups, cache.Key("hardware", vdc.ID), func(ctx context.Context) ([]string, error) {
 		var doc struct {
 			Versions []string `xml:"Capabilities>SupportedHardwareVersions>SupportedHardwareVersion"`
 		}
-		if err := v.client.getXML(ctx, pathOf(kindVDC, vdc.ID), &doc); err != nil {
+		if err := v.client.GetXML(ctx, urn.Path(urn.VDC, vdc.ID), &doc); err != nil {
 			return nil, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 		}
 		return doc.Versions, nil
@@ -87,10 +100,10 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 	if sizing {
 		kind, other = other, kind
 	}
-	cacheKey := key("policies", vdc.ID)
-	_, cached := v.client.lookups.get(ctx, cacheKey)
+	cacheKey := cache.Key("policies", vdc.ID)
+	_, cached := v.lookups.Get(ctx, cacheKey)
 	for {
-		all, err := lookup(ctx, v.client.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
+		all, err := cache.Lookup(ctx, v.lookups, cacheKey, func(ctx context.Context) ([]computePolicy, error) {
 			return v.policies(ctx, vdc)
 		})
 		if err != nil {
@@ -101,7 +114,7 @@ func (v *VDCs) findPolicy(ctx context.Context, vdc VDC, nameOrURN string, sizing
 			return found, err
 		}
 		// The list is remembered as a whole: what it lacks may have been published since.
-		v.client.lookups.drop(cacheKey)
+		v.lookups.Drop(cacheKey)
 		cached = false
 	}
 }
@@ -128,26 +141,29 @@ func choosePolicy(all []computePolicy, kind, other, nameOrURN, in string, sizing
 
 type wirePolicy struct{ types.VdcComputePolicyV2 }
 
-func (w wirePolicy) id() string { return w.ID }
+func (w wirePolicy) Key() string { return w.ID }
 
 func policyFrom(w *wirePolicy) computePolicy {
 	ref := Ref{ID: w.ID, Name: w.Name}
-	return computePolicy{Policy{ref, number(w.CPUCount), number(w.Memory)}, w.IsSizingOnly}
+	return computePolicy{Policy{ref, wire.Number(w.CPUCount), wire.Number(w.Memory)}, w.IsSizingOnly}
 }
 
 // policies lists the policies of a VDC, of both kinds: one call serves all look-ups of either.
 func (v *VDCs) policies(ctx context.Context, vdc VDC) ([]computePolicy, error) {
-	return listAs(ctx, v.client, listing{
-		path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies",
-		what: "VM policies",
-		of:   " of VDC " + vdc.Name,
-		sort: "name",
+	return api.ListAs(ctx, v.client, api.Listing{
+		Path: "/cloudapi/2.0.0/vdcs/" + url.PathEscape(vdc.ID) + "/computePolicies",
+		What: "VM policies",
+		Of:   " of VDC " + vdc.Name,
+		Sort: "name",
 	}, policyFrom)
 }
 
-func number(n *int) int64 {
-	if n == nil {
-		return 0
+func policyID(r *types.Reference) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.ID != "":
+		return urn.Of(urn.ComputePolicy, r.ID)
 	}
-	return int64(*n)
+	return urn.Of(urn.ComputePolicy, r.HREF)
 }

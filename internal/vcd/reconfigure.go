@@ -4,16 +4,33 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
+// A VMChange is one reconfiguration of a VM: nil and zero fields stay as they are. Extra configuration that
+// is not named stays.
+type VMChange struct {
+	ExtraConfig map[string]string
+	DiskMiB     int64     // grows the first disk
+	NewDisks    []NewDisk // behind those that the VM has, in this order
+	CPUs        int64
+	MemoryMiB   int64
+	// HardwareVersion is one not below the VM's, such as vmx-19.
+	HardwareVersion string
+}
+
+// hardware reports whether the change is about CPUs, memory or the version of the hardware.
+func (c VMChange) hardware() bool { return c.CPUs > 0 || c.MemoryMiB > 0 || c.HardwareVersion != "" }
+
 const (
-	namespaceVMW = "http://www.vmware.com/schema/ovf"
 	// mebibyte is what VCD counts disks in.
 	mebibyte = 1 << 20
 	// resourceDisk is the resource type of a hard disk.
@@ -26,23 +43,23 @@ const (
 func (v *VMs) ReconfigureVM(ctx context.Context, id string, change VMChange) (Task, error) {
 	document, ok := v.documents.take(id)
 	if !ok {
-		got, err := v.client.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+		got, err := v.client.Do(ctx, api.Call{Method: http.MethodGet, Path: urn.Path(urn.VM, id)})
 		if err != nil {
 			return Task{}, err
 		}
-		document = got.body
+		document = got.Body
 	}
 	body, err := reconfigured(document, change, v.diskSettings(change.NewDisks)...)
 	if err != nil {
 		return Task{}, err
 	}
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/reconfigureVm", mimeVM, body)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/action/reconfigureVm", wire.MIMEVM, body)
 }
 
 // reconfigured returns what to post to change a VM: its name and description, and of its sections only those that
 // change. VCD leaves sections alone that a request does not have.
-func reconfigured(document []byte, change VMChange, added ...diskSettings) ([]byte, error) {
-	vm, err := parseXML(document)
+func reconfigured(document []byte, change VMChange, added ...wire.DiskSettings) ([]byte, error) {
+	vm, err := wire.ParseXML(document)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +71,8 @@ func reconfigured(document []byte, change VMChange, added ...diskSettings) ([]by
 			return nil, err
 		}
 	}
-	vm.keep(func(section *node) bool {
-		switch section.name.Local {
+	vm.Keep(func(section *wire.Node) bool {
+		switch section.Name.Local {
 		case "Description":
 			return true
 		case "VirtualHardwareSection":
@@ -65,11 +82,11 @@ func reconfigured(document []byte, change VMChange, added ...diskSettings) ([]by
 		}
 		return false
 	})
-	return vm.document(), nil
+	return vm.Document(), nil
 }
 
 // apply changes the document of a VM.
-func (change VMChange) apply(vm *node) error {
+func (change VMChange) apply(vm *wire.Node) error {
 	if change.DiskMiB > 0 {
 		if err := growDisk(vm, change.DiskMiB); err != nil {
 			return err
@@ -86,112 +103,103 @@ func (change VMChange) apply(vm *node) error {
 	return nil
 }
 
-type extraConfig struct {
-	XMLName  xml.Name `xml:"vmw:ExtraConfig"`
-	XmlnsVMW string   `xml:"xmlns:vmw,attr"`
-	XmlnsOVF string   `xml:"xmlns:ovf,attr"`
-	Required bool     `xml:"ovf:required,attr"`
-	Key      string   `xml:"vmw:key,attr"`
-	Value    string   `xml:"vmw:value,attr"`
-}
-
 // mergeExtraConfig leaves only the changed keys of the extra configuration, with their new values. VCD keeps the keys
 // that a request does not name, and refuses a request that names one which the user has no right to.
-func mergeExtraConfig(vm *node, changes map[string]string) error {
-	hardware := vm.first("VirtualHardwareSection")
+func mergeExtraConfig(vm *wire.Node, changes map[string]string) error {
+	hardware := vm.First("VirtualHardwareSection")
 	if hardware == nil {
 		return &LookupError{
 			Kind:   "VM",
-			Name:   vm.attr("name"),
+			Name:   vm.Attr("name"),
 			Err:    ErrInvalid,
 			Reason: "shows no hardware section to this user",
 		}
 	}
 	left := maps.Clone(changes)
-	hardware.keep(func(child *node) bool {
-		if child.name.Local != "ExtraConfig" {
+	hardware.Keep(func(child *wire.Node) bool {
+		if child.Name.Local != "ExtraConfig" {
 			return true
 		}
-		key := child.attr("key")
+		key := child.Attr("key")
 		value, ok := left[key]
 		if ok {
-			child.setAttr("value", value)
+			child.SetAttr("value", value)
 			delete(left, key)
 		}
 		return ok
 	})
-	var added []*node
+	var added []*wire.Node
 	for _, key := range slices.Sorted(maps.Keys(left)) {
 		if left[key] == "" {
 			continue // it is not there
 		}
-		n, err := newNode(extraConfig{XmlnsVMW: namespaceVMW, XmlnsOVF: namespaceOVF, Key: key, Value: left[key]})
+		n, err := wire.NewNode(wire.ExtraConfig{XmlnsVMW: wire.NamespaceVMW, XmlnsOVF: wire.NamespaceOVF, Key: key, Value: left[key]})
 		if err != nil {
 			return err
 		}
 		added = append(added, n)
 	}
-	hardware.insertBefore("Link", added...)
+	hardware.InsertBefore("Link", added...)
 	return nil
 }
 
 // changeHardware sets CPUs, memory and the version of the hardware. Extra configuration does not come with it: the
 // section with that states CPUs and memory, too.
-func changeHardware(vm *node, change VMChange) error {
-	spec := vm.first("VmSpecSection")
+func changeHardware(vm *wire.Node, change VMChange) error {
+	spec := vm.First("VmSpecSection")
 	if spec == nil || len(change.ExtraConfig) > 0 {
 		return &LookupError{
 			Kind:   "VM",
-			Name:   vm.attr("name"),
+			Name:   vm.Attr("name"),
 			Err:    ErrInvalid,
 			Reason: "shows no hardware to this user",
 		}
 	}
-	spec.setAttr("Modified", "true")
+	spec.SetAttr("Modified", "true")
 	if change.CPUs > 0 {
-		spec.setTextAt(strconv.FormatInt(change.CPUs, 10), "NumCpus")
+		spec.SetTextAt(strconv.FormatInt(change.CPUs, 10), "NumCpus")
 		// Sockets have the same number of cores.
-		cores, err := strconv.ParseInt(spec.text("NumCoresPerSocket"), 10, 64)
+		cores, err := strconv.ParseInt(spec.Text("NumCoresPerSocket"), 10, 64)
 		if err != nil || cores < 1 || change.CPUs%cores != 0 {
-			spec.setTextAt("1", "NumCoresPerSocket")
+			spec.SetTextAt("1", "NumCoresPerSocket")
 		}
 	}
 	if change.MemoryMiB > 0 {
-		spec.setTextAt(strconv.FormatInt(change.MemoryMiB, 10), "MemoryResourceMb", "Configured")
+		spec.SetTextAt(strconv.FormatInt(change.MemoryMiB, 10), "MemoryResourceMb", "Configured")
 	}
 	if change.HardwareVersion != "" {
-		spec.setTextAt(change.HardwareVersion, "HardwareVersion")
+		spec.SetTextAt(change.HardwareVersion, "HardwareVersion")
 	}
 	return nil
 }
 
 // growDisk sets the size of the first disk that is not an independent one, in both sections that state it.
-func growDisk(vm *node, sizeMiB int64) error {
-	name := vm.attr("name")
+func growDisk(vm *wire.Node, sizeMiB int64) error {
+	name := vm.Attr("name")
 	refuse := func(reason string) error {
 		return &LookupError{Kind: "VM", Name: name, Reason: reason, Err: ErrInvalid}
 	}
-	spec := vm.first("VmSpecSection")
-	if spec == nil || spec.first("DiskSection") == nil {
+	spec := vm.First("VmSpecSection")
+	if spec == nil || spec.First("DiskSection") == nil {
 		return refuse("shows no disks to this user")
 	}
-	for _, disk := range spec.first("DiskSection").nodes("DiskSettings") {
-		if disk.first("Disk") != nil {
+	for _, disk := range spec.First("DiskSection").Nodes("DiskSettings") {
+		if disk.First("Disk") != nil {
 			continue
 		}
-		current, err := strconv.ParseInt(disk.text("SizeMb"), 10, 64)
+		current, err := strconv.ParseInt(disk.Text("SizeMb"), 10, 64)
 		if err != nil {
 			return refuse("has a disk of unknown size")
 		}
 		if sizeMiB < current {
 			return refuse(fmt.Sprintf("has a disk of %d MiB, which cannot shrink to %d MiB", current, sizeMiB))
 		}
-		spec.setAttr("Modified", "true")
-		disk.first("SizeMb").setText(strconv.FormatInt(sizeMiB, 10))
-		if quantity := disk.first("VirtualQuantity"); quantity != nil {
-			quantity.setText(strconv.FormatInt(inUnit(sizeMiB, disk.text("VirtualQuantityUnit")), 10))
+		spec.SetAttr("Modified", "true")
+		disk.First("SizeMb").SetText(strconv.FormatInt(sizeMiB, 10))
+		if quantity := disk.First("VirtualQuantity"); quantity != nil {
+			quantity.SetText(strconv.FormatInt(inUnit(sizeMiB, disk.Text("VirtualQuantityUnit")), 10))
 		}
-		growItem(vm.first("VirtualHardwareSection"), disk.text("DiskId"), sizeMiB)
+		growItem(vm.First("VirtualHardwareSection"), disk.Text("DiskId"), sizeMiB)
 		return nil
 	}
 	return refuse("has no disk of its own")
@@ -205,19 +213,19 @@ func inUnit(sizeMiB int64, unit string) int64 {
 }
 
 // growItem keeps the hardware section in step with the specification section.
-func growItem(hardware *node, diskID string, sizeMiB int64) {
+func growItem(hardware *wire.Node, diskID string, sizeMiB int64) {
 	if hardware == nil {
 		return
 	}
-	for _, item := range hardware.nodes("Item") {
-		if item.text("ResourceType") != resourceDisk || item.text("InstanceID") != diskID {
+	for _, item := range hardware.Nodes("Item") {
+		if item.Text("ResourceType") != resourceDisk || item.Text("InstanceID") != diskID {
 			continue
 		}
-		if host := item.first("HostResource"); host != nil && host.attr("capacity") != "" {
-			host.setAttr("capacity", strconv.FormatInt(sizeMiB, 10))
+		if host := item.First("HostResource"); host != nil && host.Attr("capacity") != "" {
+			host.SetAttr("capacity", strconv.FormatInt(sizeMiB, 10))
 		}
-		if item.text("VirtualQuantity") != "" {
-			item.first("VirtualQuantity").setText(strconv.FormatInt(inUnit(sizeMiB, item.text("VirtualQuantityUnits")),
+		if item.Text("VirtualQuantity") != "" {
+			item.First("VirtualQuantity").SetText(strconv.FormatInt(inUnit(sizeMiB, item.Text("VirtualQuantityUnits")),
 				10))
 		}
 	}

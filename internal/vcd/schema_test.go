@@ -12,6 +12,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
 // TestRequestsFollowTheSchema holds what is sent against VMware's schemas, which are not part of this repository. They
@@ -42,8 +44,8 @@ func TestRequestsFollowTheSchema(t *testing.T) {
 	f.on("PUT /api/vApp/vapp-{id}/leaseSettingsSection", keep("lease", task))
 	f.on("PUT /api/vApp/vapp-{id}/networkConfigSection", keep("networks", task))
 	f.on("GET /api/vApp/vapp-{id}/networkConfigSection", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, `<NetworkConfigSection xmlns="%s" xmlns:ovf="%s"><ovf:Info/></NetworkConfigSection>`, namespaceVCloud,
-			namespaceOVF)
+		reply(w, `<NetworkConfigSection xmlns="%s" xmlns:ovf="%s"><ovf:Info/></NetworkConfigSection>`, wire.NamespaceVCloud,
+			wire.NamespaceOVF)
 	})
 	f.on("GET /api/vApp/vapp-{id}",
 		func(w http.ResponseWriter, _ *http.Request) { reply(w, `<VApp id="%s" deployed="true"/>`, testVApp) })

@@ -6,6 +6,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 // A Search says which VMs are meant: those that any of its fields says.
@@ -29,11 +33,11 @@ func (i *Inventory) SearchVMs(ctx context.Context, vdcs []VDC, search Search) ([
 	}
 	missing := slices.DeleteFunc(slices.Clone(search.IDs), func(id string) bool {
 		_, ok := found[id]
-		return ok || uuidOf(id) == ""
+		return ok || urn.UUID(id) == ""
 	})
 	filters = nil
-	for _, chunk := range anyOfChunks("id", missing, maxFilter) {
-		filters = append(filters, anyOf(chunk...))
+	for _, chunk := range fiql.AnyOfChunks("id", missing, api.MaxFilter) {
+		filters = append(filters, fiql.AnyOf(chunk...))
 	}
 	if err := i.collectVMs(ctx, filters, found); err != nil {
 		return nil, err
@@ -51,31 +55,31 @@ func (i *Inventory) filtersInVDCs(vdcs []VDC, search Search) ([]string, error) {
 	if len(vdcs) == 0 {
 		return nil, nil
 	}
-	var within []term
+	var within []fiql.Term
 	for _, vdc := range vdcs {
-		within = append(within, term{"vdc", vdc.ID})
+		within = append(within, fiql.Is("vdc", vdc.ID))
 	}
 	for _, name := range slices.Concat(search.VApps, search.Names) {
-		if err := checkName("VM or vApp", name, ""); err != nil {
+		if err := fiql.CheckName("VM or vApp", name, ""); err != nil {
 			return nil, err
 		}
 	}
 	terms := []string{}
 	if search.Prefix != "" {
-		if err := checkName("vApp", search.Prefix, ""); err != nil {
+		if err := fiql.CheckName("vApp", search.Prefix, ""); err != nil {
 			return nil, err
 		}
-		terms = append(terms, term{"containerName", search.Prefix}.String()+"*") // the star is VCD's wildcard
+		terms = append(terms, fiql.Is("containerName", search.Prefix).String()+"*") // the star is VCD's wildcard
 	}
 	for _, name := range search.VApps {
-		terms = append(terms, term{"containerName", name}.String())
+		terms = append(terms, fiql.Is("containerName", name).String())
 	}
 	for _, name := range search.Names {
-		terms = append(terms, term{"name", name}.String())
+		terms = append(terms, fiql.Is("name", name).String())
 	}
 	var filters []string
-	for chunk := range chunksOf(terms, maxFilter) {
-		filters = append(filters, anyOf(within...)+";("+strings.Join(chunk, ",")+")")
+	for chunk := range chunksOf(terms, api.MaxFilter) {
+		filters = append(filters, fiql.AnyOf(within...)+";("+strings.Join(chunk, ",")+")")
 	}
 	return filters, nil
 }
@@ -100,8 +104,8 @@ func chunksOf(terms []string, limit int) func(func([]string) bool) {
 
 func (i *Inventory) collectVMs(ctx context.Context, filters []string, into map[string]VMRecord) error {
 	for _, filter := range filters {
-		records, err := i.queryVMs(ctx, filter+";"+allOf(term{"isVAppTemplate", "false"}))
-		i.client.site.metrics.inventoryQueried(err)
+		records, err := i.queryVMs(ctx, filter+";"+fiql.AllOf(fiql.Is("isVAppTemplate", "false")))
+		i.metrics.InventoryQueried(err)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,12 @@ package vcd
 
 import (
 	"context"
-	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
 )
 
 // A Session is one login, shared by all users of the same Config. It logs in again by itself. What it offers is grouped
@@ -26,57 +31,72 @@ type Session struct {
 	IPSpaces  *IPSpaces
 	Entities  *Entities
 
-	client *client
+	config    Config
+	client    *api.Client
+	transport *transport.Transport
+	auth      *login.Authenticator
+	user      *user
+	lookups   *cache.Cache
+	recent    *cache.Cache // of what changes
 }
 
 // newSession returns a session that is not logged in yet.
-func newSession(t *transport, config Config, opts PoolOptions) *Session {
-	org, _ := config.identity()
-	c := &client{
-		auth:     newAuthenticator(t, config),
-		site:     t.site,
-		config:   config,
-		opts:     opts,
-		provider: isSystem(org),
-		lookups:  newCache(opts.LookupTTL, opts.Clock),
-		recent:   newCache(min(allocatedAge, opts.LookupTTL), opts.Clock),
-	}
+func newSession(t *transport.Transport, config Config, opts PoolOptions) *Session {
+	as := config.account()
+	auth := login.New(t, as)
+	lookups := cache.New(opts.LookupTTL, opts.Clock)
+	recent := cache.New(min(allocatedAge, opts.LookupTTL), opts.Clock)
+	c := api.New(auth, api.Scope{
+		Base:     t.Site.Base,
+		Org:      config.Org,
+		Provider: as.IsProvider(),
+	}, lookups)
 	return &Session{
-		VDCs:      &VDCs{client: c},
-		Networks:  &Networks{client: c},
-		Templates: &Templates{client: c},
-		Inventory: &Inventory{client: c, vdcs: map[string]*inventory{}},
-		VApps:     &VApps{client: c},
-		VMs:       &VMs{client: c, documents: newDocuments(opts.Clock)},
+		VDCs:      &VDCs{client: c, lookups: lookups},
+		Networks:  &Networks{client: c, lookups: lookups, recent: recent},
+		Templates: &Templates{client: c, lookups: lookups},
+		Inventory: newInventory(c, opts.Clock, t.Site.Metrics),
+		VApps:     &VApps{client: c, lookups: lookups},
+		VMs:       &VMs{client: c, clock: opts.Clock, documents: newDocuments(opts.Clock)},
 		Disks:     &Disks{client: c},
-		Affinity:  newAffinityRules(c),
-		Tasks:     &Tasks{client: c, followed: map[string]*followedTask{}, usual: durations{}},
-		Gateways:  &Gateways{client: c},
+		Affinity:  newAffinityRules(c, cache.New(min(opts.LookupTTL, affinityAge), opts.Clock)),
+		Tasks:     newTasks(c, opts.Clock, opts.TaskPoll, t.Site.Metrics),
+		Gateways:  &Gateways{client: c, lookups: lookups},
 		Balancers: &Balancers{client: c},
 		NAT:       &NAT{client: c},
 		Firewall:  &Firewall{client: c},
 		IPSpaces:  &IPSpaces{client: c},
-		Entities:  &Entities{client: c},
+		Entities:  &Entities{client: c, lookups: lookups},
+
+		config:    config,
 		client:    c,
+		transport: t,
+		auth:      auth,
+		user:      &user{client: c, lookups: lookups},
+		lookups:   lookups,
+		recent:    recent,
 	}
 }
 
-func isSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
-
 // Org returns the name of the organization that the session works in.
-func (s *Session) Org() string { return s.client.config.Org }
+func (s *Session) Org() string { return s.config.Org }
 
 // Site returns the address of the site, https://host[:port].
-func (s *Session) Site() string { return s.client.site.base }
+func (s *Session) Site() string { return s.transport.Site.Base }
 
 // Refresh drops the results of look-ups, so that the next ones ask VCD.
 func (s *Session) Refresh() {
-	s.client.lookups.clear()
-	s.client.recent.clear()
+	s.lookups.Clear()
+	s.recent.Clear()
 }
 
 // close stops following tasks and logs out. A session that is still used logs in again.
 func (s *Session) close(ctx context.Context) error {
 	s.Tasks.stop()
-	return s.client.auth.close(ctx)
+	return s.auth.Close(ctx)
+}
+
+// WithMaxAge has look-ups in the context ask VCD again for what was found longer ago than that.
+func WithMaxAge(ctx context.Context, age time.Duration) context.Context {
+	return cache.WithMaxAge(ctx, age)
 }

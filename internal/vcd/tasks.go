@@ -11,6 +11,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/login"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/metrics"
 )
 
 const (
@@ -28,7 +32,10 @@ const (
 
 // Tasks follows the tasks of a session: one query polls all that run.
 type Tasks struct {
-	client *client
+	client  *api.Client
+	clock   Clock
+	every   time.Duration // between two polls
+	metrics metrics.Site
 
 	mu       sync.Mutex
 	followed map[string]*followedTask // by key
@@ -36,6 +43,17 @@ type Tasks struct {
 	lastPoll time.Time
 	next     int // where the next round starts
 	usual    durations
+}
+
+func newTasks(c *api.Client, clock Clock, every time.Duration, m metrics.Site) *Tasks {
+	return &Tasks{
+		client:   c,
+		clock:    clock,
+		every:    every,
+		metrics:  m,
+		followed: map[string]*followedTask{},
+		usual:    durations{},
+	}
 }
 
 type followedTask struct {
@@ -64,7 +82,7 @@ func (ts *Tasks) follow(f *followedTask) {
 	}
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	now := ts.client.opts.Clock.Now()
+	now := ts.clock.Now()
 	maps.DeleteFunc(ts.followed, func(_ string, old *followedTask) bool {
 		return old.task.State != TaskRunning && now.Sub(old.since) > endedKept
 	})
@@ -75,7 +93,7 @@ func (ts *Tasks) follow(f *followedTask) {
 	}
 	ts.followed[f.key] = f
 	if f.task.State == TaskRunning && ts.cancel == nil {
-		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), pollingKey{}, true))
+		ctx, cancel := context.WithCancel(login.Unattended(context.Background()))
 		ts.cancel = cancel
 		go ts.run(ctx)
 	}
@@ -143,7 +161,7 @@ func (ts *Tasks) countEnded(t Task) {
 			return
 		}
 	}
-	ts.client.site.metrics.taskEnded(t)
+	ts.metrics.TaskEnded(t.Operation, taskResult(t.State), t.Started, t.Ended)
 }
 
 // wakeLocked wakes the follower of a task that ended. It is called with the lock held and must not wait.
@@ -170,16 +188,11 @@ func (ts *Tasks) stop() {
 	}
 }
 
-type pollingKey struct{}
-
-// isPolling reports whether a call is made by a poller. Such calls do not keep a session alive.
-func isPolling(ctx context.Context) bool { return ctx.Value(pollingKey{}) != nil }
-
 // run polls while there is something to poll.
 func (ts *Tasks) run(ctx context.Context) {
 	for {
 		select {
-		case <-ts.client.opts.Clock.After(ts.untilNextPoll()):
+		case <-ts.clock.After(ts.untilNextPoll()):
 		case <-ctx.Done():
 			return
 		}
@@ -194,7 +207,7 @@ func (ts *Tasks) run(ctx context.Context) {
 		}
 		if err != nil {
 			select {
-			case <-ts.client.opts.Clock.After(RetryAfter(err)):
+			case <-ts.clock.After(RetryAfter(err)):
 			case <-ctx.Done():
 				return
 			}
@@ -226,8 +239,8 @@ func (ts *Tasks) giveUp(ctx context.Context) {
 func (ts *Tasks) untilNextPoll() time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	every := ts.client.opts.TaskPoll
-	now := ts.client.opts.Clock.Now()
+	every := ts.every
+	now := ts.clock.Now()
 	next := now.Add(max(every/4, every-now.Sub(ts.lastPoll)))
 	latest := next.Add(every / 2)
 	best := next
@@ -264,7 +277,7 @@ func (ts *Tasks) batch(ctx context.Context) ([]string, bool) {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	ts.lastPoll = ts.client.opts.Clock.Now()
+	ts.lastPoll = ts.clock.Now()
 	for _, t := range ts.followed {
 		t.asked = ts.lastPoll
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
 const opQueryTask = "GET /api/query?type=task"
@@ -30,7 +32,7 @@ func newTaskServer(t *testing.T) *taskServer {
 	s.on(opQueryTask, func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		ids := uuidPattern.FindAllString(r.URL.RawQuery, -1)
+		ids := urn.UUIDPattern.FindAllString(r.URL.RawQuery, -1)
 		s.asked = append(s.asked, len(ids))
 		reply(w, `<QueryResultRecords total="%d" page="1" pageSize="128">`, len(ids))
 		for _, id := range ids {
@@ -47,7 +49,7 @@ func newTaskServer(t *testing.T) *taskServer {
 func (s *taskServer) set(id, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.states[uuidOf(id)] = state
+	s.states[urn.UUID(id)] = state
 }
 
 // rounds is for how many tasks each query was.
@@ -418,7 +420,7 @@ func TestPollingDoesNotKeepASessionAlive(t *testing.T) {
 		tick(g, clock, f)
 	}
 
-	g.Expect(s.client.auth.usedBefore(used.Add(time.Second))).To(BeTrue())
+	g.Expect(s.auth.UsedBefore(used.Add(time.Second))).To(BeTrue())
 }
 
 func TestWhatATaskMadeIsAskedForAlsoIfItWasSeenRunning(t *testing.T) {

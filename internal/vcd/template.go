@@ -10,15 +10,40 @@ import (
 	"strings"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/cache"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
 )
 
+// A Template is a vApp template whose first VM is the image of a machine.
+type Template struct {
+	Ref
+
+	VM         Ref   // first VM of the template
+	CPUs       int64 // of that VM
+	MemoryMiB  int64
+	DiskMiB    int64 // of its first disk
+	Disks      int   // how many it has
+	OS         string
+	Hardware   string // version of its virtual hardware, such as vmx-19, if known
+	NICs       int
+	StorageID  string // storage profile of the template's VM, if known
+	CatalogRef Ref
+	Kubernetes string // version of Kubernetes in the image, such as v1.36.3; empty if nothing says it
+}
+
 // Templates are the vApp templates of catalogs.
-type Templates struct{ client *client }
+type Templates struct {
+	client  *api.Client
+	lookups *cache.Cache
+}
 
 // FindTemplate finds a vApp template by the names of catalog and template, or by the template's URN. The catalog may be
 // one that another organization shares.
 func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) (Template, error) {
-	return lookup(ctx, t.client.lookups, key("template", catalog, template), func(ctx context.Context) (Template, error) {
+	return cache.Lookup(ctx, t.lookups, cache.Key("template", catalog, template), func(ctx context.Context) (Template, error) {
 		ref, in, err := t.locateTemplate(ctx, catalog, template)
 		if err != nil {
 			return Template{}, err
@@ -31,8 +56,8 @@ func (t *Templates) FindTemplate(ctx context.Context, catalog, template string) 
 type locatedTemplate struct{ ref, catalog Ref }
 
 func (t *Templates) locateTemplate(ctx context.Context, catalog, template string) (locatedTemplate, string, error) {
-	if isURN(template) {
-		return locatedTemplate{ref: Ref{ID: urnOf(kindTemplate, template), Name: template}}, "", nil
+	if urn.Is(template) {
+		return locatedTemplate{ref: Ref{ID: urn.Of(urn.Template, template), Name: template}}, "", nil
 	}
 	in := "catalog " + catalog
 	filter, err := t.templateFilter(catalog, template, in)
@@ -40,56 +65,56 @@ func (t *Templates) locateTemplate(ctx context.Context, catalog, template string
 		return locatedTemplate{}, in, err
 	}
 	var found types.QueryResultRecordsType
-	if err := t.client.queryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
+	if err := t.client.QueryPage(ctx, "vAppTemplate", filter, 1, "", &found); err != nil {
 		return locatedTemplate{}, in, fmt.Errorf("looking up template %s: %w", template, err)
 	}
 	var hits []Ref
 	catalogs := map[string]Ref{}
-	for _, r := range both(found.VappTemplateRecord, found.AdminVappTemplateRecord) {
-		if r.CatalogName == catalog || isURN(catalog) {
-			id := urnOf(kindTemplate, r.HREF)
+	for _, r := range api.Both(found.VappTemplateRecord, found.AdminVappTemplateRecord) {
+		if r.CatalogName == catalog || urn.Is(catalog) {
+			id := urn.Of(urn.Template, r.HREF)
 			hits = append(hits, Ref{ID: id, Name: r.Name})
-			catalogs[id] = Ref{ID: urnOf(kindCatalog, r.Catalog), Name: r.CatalogName}
+			catalogs[id] = Ref{ID: urn.Of(urn.Catalog, r.Catalog), Name: r.CatalogName}
 		}
 	}
 	ref, err := only("template", template, in, hits)
-	if err != nil && len(hits) == 0 && !isURN(catalog) {
+	if err != nil && len(hits) == 0 && !urn.Is(catalog) {
 		err = t.blameCatalog(ctx, catalog, err)
 	}
 	return locatedTemplate{ref: ref, catalog: catalogs[ref.ID]}, in, err
 }
 
 func (t *Templates) templateFilter(catalog, template, in string) (string, error) {
-	if err := checkName("template", template, in); err != nil {
+	if err := fiql.CheckName("template", template, in); err != nil {
 		return "", err
 	}
-	by := term{"catalogName", catalog}
-	if isURN(catalog) {
-		by = term{"catalog", catalog}
-	} else if err := checkName("catalog", catalog, ""); err != nil {
+	by := fiql.Is("catalogName", catalog)
+	if urn.Is(catalog) {
+		by = fiql.Is("catalog", catalog)
+	} else if err := fiql.CheckName("catalog", catalog, ""); err != nil {
 		return "", err
 	}
-	return allOf(term{"name", template}, by), nil
+	return fiql.AllOf(fiql.Is("name", template), by), nil
 }
 
 // FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
 // any is returned: templates are searched for in all of them.
 func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, error) {
-	return lookup(ctx, t.client.lookups, key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
-		in := "organization " + t.client.config.Org
-		if err := checkName("catalog", nameOrURN, in); err != nil {
+	return cache.Lookup(ctx, t.lookups, cache.Key("catalog", nameOrURN), func(ctx context.Context) (Ref, error) {
+		in := "organization " + t.client.Org
+		if err := fiql.CheckName("catalog", nameOrURN, in); err != nil {
 			return Ref{}, err
 		}
-		by := term{"name", nameOrURN}
-		if isURN(nameOrURN) {
-			by = term{"id", nameOrURN}
+		by := fiql.Is("name", nameOrURN)
+		if urn.Is(nameOrURN) {
+			by = fiql.Is("id", nameOrURN)
 		}
 		var found types.QueryResultRecordsType
-		if err := t.client.queryPage(ctx, "catalog", allOf(by), 1, "", &found); err != nil {
+		if err := t.client.QueryPage(ctx, "catalog", fiql.AllOf(by), 1, "", &found); err != nil {
 			return Ref{}, fmt.Errorf("looking up catalog %s: %w", nameOrURN, err)
 		}
-		for _, r := range both(found.CatalogRecord, found.AdminCatalogRecord) {
-			ref := Ref{ID: urnOf(kindCatalog, r.HREF), Name: r.Name}
+		for _, r := range api.Both(found.CatalogRecord, found.AdminCatalogRecord) {
+			ref := Ref{ID: urn.Of(urn.Catalog, r.HREF), Name: r.Name}
 			if ref.Name == nameOrURN || ref.ID == nameOrURN {
 				return ref, nil
 			}
@@ -118,7 +143,7 @@ type templateDocument struct {
 // readTemplate reads a template and refuses those no machine can be made from.
 func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in string) (Template, error) {
 	var doc templateDocument
-	if err := t.client.getXML(ctx, pathOf(kindTemplate, at.ref.ID), &doc); err != nil {
+	if err := t.client.GetXML(ctx, urn.Path(urn.Template, at.ref.ID), &doc); err != nil {
 		return Template{}, missing("template", at.ref.Name, in, err)
 	}
 	refuse := func(reason string) (Template, error) {
@@ -187,4 +212,12 @@ func SameKubernetes(a, b string) bool {
 		return version
 	}
 	return trim(a) == trim(b)
+}
+
+// missing turns VCD's refusal to show an object given by URN into a look-up error.
+func missing(kind, nameOrURN, in string, err error) error {
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrForbidden) {
+		return &LookupError{Kind: kind, Name: nameOrURN, In: in, Err: ErrNotFound}
+	}
+	return fmt.Errorf("looking up %s %s: %w", kind, nameOrURN, err)
 }

@@ -81,7 +81,7 @@ func TestADroppedAPIVersionIsNegotiatedAgain(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(got.Name).To(Equal("cp-0"))
 	g.Expect(f.count("GET /api/versions")).To(Equal(2))
-	g.Expect(s.client.site.agreedVersion()).To(Equal("38.1"))
+	g.Expect(s.transport.Site.AgreedVersion()).To(Equal("38.1"))
 }
 
 func TestThrottlingStopsAllCallsToTheSite(t *testing.T) {
@@ -216,7 +216,7 @@ func TestAHangingSiteIsUnavailable(t *testing.T) {
 	f.on(opVM, func(http.ResponseWriter, *http.Request) { <-done })
 	defer close(done)
 	s := session(t, f)
-	s.client.auth.transport.timeout = 50 * time.Millisecond
+	s.transport.Timeout = 50 * time.Millisecond
 
 	_, err := s.VMs.VM(t.Context(), testVM)
 
@@ -271,7 +271,7 @@ func TestCredentialsGoToTheSiteOnly(t *testing.T) {
 
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, thief.URL+"/api/org", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.client.auth.transport.send(req)
+	_, err = s.transport.Send(req)
 
 	g.Expect(err).To(MatchError(ErrInvalid))
 }

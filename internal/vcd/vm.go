@@ -4,11 +4,81 @@ package vcd
 
 import (
 	"context"
-	"encoding/xml"
 	"net/http"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
+
+// A VM is a virtual machine in full.
+type VM struct {
+	Ref
+
+	Description string // carries the ownership marker
+	VApp        Ref
+	Status      Status
+	Deployed    bool
+	Tasks       []Task // unfinished tasks that hold it
+	NICs        []NIC
+	Disks       []Disk
+	ExtraConfig map[string]string
+	CPUs        int64
+	MemoryMiB   int64
+
+	HardwareVersion string // such as vmx-19; empty if VCD does not say
+
+	SizingPolicyID    string
+	PlacementPolicyID string
+	StorageProfile    Ref
+}
+
+// IndependentDisks returns the disks that outlive the VM.
+func (v VM) IndependentDisks() []Ref {
+	var disks []Ref
+	for _, d := range v.Disks {
+		if d.Independent != nil {
+			disks = append(disks, *d.Independent)
+		}
+	}
+	return disks
+}
+
+// AddressMode is how a NIC gets its address, in VCD's words.
+type AddressMode string
+
+// Address modes.
+const (
+	ModePool   AddressMode = "POOL"
+	ModeDHCP   AddressMode = "DHCP"
+	ModeManual AddressMode = "MANUAL"
+	ModeNone   AddressMode = "NONE"
+)
+
+// A NIC is a network connection of a VM.
+type NIC struct {
+	Index   int
+	Network string // name of the vApp network
+	MAC     string
+	Mode    AddressMode
+	Address string // what VCD assigned or saw; empty while unknown
+	// Secondary is the address of the other family, where a NIC has one; empty otherwise.
+	Secondary string
+	// SecondaryMode is how a new NIC of mode POOL gets an address of the other family: POOL, or empty without one.
+	SecondaryMode AddressMode
+	Primary       bool
+	Adapter       string // VMXNET3 …
+}
+
+// A Disk is a disk of a VM. Independent ("named") disks outlive the VM and are never deleted with it.
+type Disk struct {
+	ID          string // disk id within the VM
+	SizeMiB     int64
+	Independent *Ref // set if the disk is an independent one
+}
 
 // Resource types of OVF hardware items.
 const (
@@ -18,35 +88,35 @@ const (
 
 // VMs are the VMs of vApps.
 type VMs struct {
-	client *client
-
+	client    *api.Client
+	clock     Clock
 	documents *documents
 }
 
 // VM reads a VM.
 func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
-	read := v.client.opts.Clock.Now()
-	got, err := v.client.do(ctx, call{method: http.MethodGet, path: pathOf(kindVM, id)})
+	read := v.clock.Now()
+	got, err := v.client.Do(ctx, api.Call{Method: http.MethodGet, Path: urn.Path(urn.VM, id)})
 	if err != nil {
 		return VM{}, err
 	}
 	var doc types.Vm
-	if err := decodeXML(got.body, &doc); err != nil {
+	if err := wire.DecodeXML(got.Body, &doc); err != nil {
 		return VM{}, err
 	}
 	vm := vmFrom(&doc)
 	if vm.ID == "" {
-		return VM{}, &connectionError{ErrUnavailable, "the answer is no VM of VCD"}
+		return VM{}, failure.Unavailable("the answer is no VM of VCD")
 	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
-		v.documents.put(id, got.body, read)
+		v.documents.put(id, got.Body, read)
 	}
 	return vm, nil
 }
 
 func vmFrom(doc *types.Vm) VM {
 	vm := VM{
-		Ref:         Ref{ID: urnOf(kindVM, doc.ID), Name: doc.Name},
+		Ref:         Ref{ID: urn.Of(urn.VM, doc.ID), Name: doc.Name},
 		Description: doc.Description,
 		Status:      Status(doc.Status),
 		Deployed:    doc.Deployed,
@@ -55,15 +125,15 @@ func vmFrom(doc *types.Vm) VM {
 		NICs:        nicsFrom(doc.NetworkConnectionSection),
 	}
 	if vm.ID == "" {
-		vm.ID = urnOf(kindVM, doc.HREF)
+		vm.ID = urn.Of(urn.VM, doc.HREF)
 	}
 	for _, link := range doc.Link {
-		if link.Rel == "up" && urnOf("", link.HREF) != "" {
-			vm.VApp = Ref{ID: urnOf("", link.HREF), Name: link.Name}
+		if link.Rel == "up" && urn.Of("", link.HREF) != "" {
+			vm.VApp = Ref{ID: urn.Of("", link.HREF), Name: link.Name}
 		}
 	}
 	if profile := doc.StorageProfile; profile != nil {
-		vm.StorageProfile = Ref{ID: urnOf(kindStorageProfile, profile.HREF), Name: profile.Name}
+		vm.StorageProfile = Ref{ID: urn.Of(urn.StorageProfile, profile.HREF), Name: profile.Name}
 	}
 	if policy := doc.ComputePolicy; policy != nil {
 		vm.SizingPolicyID = policyID(policy.VmSizingPolicy)
@@ -76,16 +146,6 @@ func vmFrom(doc *types.Vm) VM {
 		readSpec(spec, &vm)
 	}
 	return vm
-}
-
-func policyID(r *types.Reference) string {
-	switch {
-	case r == nil:
-		return ""
-	case r.ID != "":
-		return urnOf(kindComputePolicy, r.ID)
-	}
-	return urnOf(kindComputePolicy, r.HREF)
 }
 
 func nicsFrom(section *types.NetworkConnectionSection) []NIC {
@@ -139,7 +199,7 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 	for _, settings := range spec.DiskSection.DiskSettings {
 		disk := Disk{ID: settings.DiskId, SizeMiB: settings.SizeMb}
 		if named := settings.Disk; named != nil {
-			disk.Independent = &Ref{ID: urnOf(kindDisk, named.HREF), Name: named.Name}
+			disk.Independent = &Ref{ID: urn.Of(urn.Disk, named.HREF), Name: named.Name}
 		}
 		vm.Disks = append(vm.Disks, disk)
 	}
@@ -148,40 +208,35 @@ func readSpec(spec *types.VmSpecSection, vm *VM) {
 // PowerOn starts powering a VM on.
 func (v *VMs) PowerOn(ctx context.Context, id string) (Task, error) {
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/powerOn", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/powerOn", "", nil)
 }
 
 // Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long
 // as the guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
 func (v *VMs) Shutdown(ctx context.Context, id string) (Task, error) {
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/power/action/shutdown", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/shutdown", "", nil)
 }
 
 // PowerOff starts powering a VM off and undeploying it, which deleting it needs.
 func (v *VMs) PowerOff(ctx context.Context, id string) (Task, error) {
-	return v.client.undeploy(ctx, pathOf(kindVM, id), "powerOff")
+	return startUndeploying(ctx, v.client, urn.Path(urn.VM, id), "powerOff")
 }
 
 // Consolidate starts giving a linked clone disks of its own, as which they can grow. It takes [RightConsolidate], and
 // ends at once if the VM is no linked clone.
 func (v *VMs) Consolidate(ctx context.Context, id string) (Task, error) {
 	v.documents.take(id)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, id)+"/action/consolidate", "", nil)
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/action/consolidate", "", nil)
 }
 
 // DeleteVM starts deleting a VM, which must be powered off and undeployed. An independent disk must have been detached.
 func (v *VMs) DeleteVM(ctx context.Context, id string) (Task, error) {
-	return v.client.start(ctx, http.MethodDelete, pathOf(kindVM, id), "", nil)
-}
-
-type diskParams struct {
-	XMLName xml.Name `xml:"http://www.vmware.com/vcloud/v1.5 DiskAttachOrDetachParams"`
-	Disk    xmlRef   `xml:"Disk"`
+	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VM, id), "", nil)
 }
 
 // DetachDisk starts detaching an independent disk from a VM; diskID is the URN of the disk. The disk stays.
 func (v *VMs) DetachDisk(ctx context.Context, vmID, diskID string) (Task, error) {
 	v.documents.take(vmID)
-	return v.client.start(ctx, http.MethodPost, pathOf(kindVM, vmID)+"/disk/action/detach", mimeDiskParams,
-		diskParams{Disk: xmlRef{HRef: v.client.href(kindDisk, diskID)}})
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, vmID)+"/disk/action/detach", wire.MIMEDiskParams,
+		wire.DiskParams{Disk: wire.XMLRef{HRef: v.client.Href(urn.Disk, diskID)}})
 }

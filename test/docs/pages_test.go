@@ -144,7 +144,7 @@ func notRun() map[string]map[string]string {
 			"sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring systemd-container": asRoot,
 		},
 		"docs/explanation/performance.md": {
-			"make test-unit WHAT=./internal/vcd              # queue, polls": byCI,
+			"make test-unit WHAT=./internal/vcd/...          # queue, polls": byCI,
 		},
 		"docs/explanation/vcdsim-performance.md": {
 			"go test ./vcdsim -run xxx -bench 10000 -benchmem    # the figures above": byCI,

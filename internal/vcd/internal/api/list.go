@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
+)
+
+// maxPages bounds how many pages of one list are read, should a server always offer another one.
+const maxPages = 400
+
+// A Listing is a list of the JSON API.
+type Listing struct {
+	Path  string
+	What  string      // plural, for messages
+	Of    string      // what they belong to, for messages; may be empty
+	Terms []fiql.Term // of our own words and ids, which every filter can carry
+	Sort  string      // field that orders the pages; empty where VCD knows none
+	Size  int         // of a page, where VCD gives smaller ones than usual; 0: as usual
+}
+
+func (l Listing) query(page int) string {
+	filter := ""
+	if len(l.Terms) > 0 {
+		filter = fiql.JSON(l.Terms...)
+	}
+	return Params("page", strconv.Itoa(page), "pageSize", strconv.Itoa(cmp.Or(l.Size, PageSize)), "sortAsc", l.Sort,
+		"filter", filter)
+}
+
+// An item is something that stands in a list. Its key is empty if several items may be the same.
+type item interface{ Key() string }
+
+// ListAll reads all pages of a list.
+func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
+	items, err := complete(l.What, T.Key, func(page int) ([]T, int, error) {
+		var found struct {
+			ResultTotal *int `json:"resultTotal"`
+			Values      []T  `json:"values"`
+		}
+		if err := c.GetJSON(ctx, l.Path, l.query(page), &found); err != nil {
+			return nil, 0, err
+		}
+		if found.ResultTotal == nil {
+			return nil, 0, failure.Unavailable("the list of " + l.What + " does not say how long it is")
+		}
+		return found.Values, *found.ResultTotal, nil
+	})
+	return items, failure.Wrap(err, "listing", l.What+l.Of)
+}
+
+// ListUnordered reads all pages of a list without an order, whose items have no ids. A second page may then have items
+// of the first one again, in the place of others: such a list is read until two readings have the same items.
+func ListUnordered[T interface {
+	item
+	comparable
+}](ctx context.Context, c *Client, l Listing) ([]T, error) {
+	var before map[T]int
+	for range 4 {
+		items, err := ListAll[T](ctx, c, l)
+		if err != nil || len(items) <= cmp.Or(l.Size, PageSize) {
+			return items, err
+		}
+		now := map[T]int{}
+		for _, item := range items {
+			now[item]++
+		}
+		if maps.Equal(now, before) {
+			return items, nil
+		}
+		before = now
+	}
+	return nil, failure.Unavailable("the list of " + l.What + l.Of + " has no order that lasts")
+}
+
+// ListAs is listAll with a conversion.
+func ListAs[T item, U any](ctx context.Context, c *Client, l Listing, convert func(*T) U) ([]U, error) {
+	items, err := ListAll[T](ctx, c, l)
+	if err != nil {
+		return nil, err
+	}
+	converted := make([]U, len(items))
+	for i := range items {
+		converted[i] = convert(&items[i])
+	}
+	return converted, nil
+}
+
+// complete reads all pages of a list. An item that comes or goes between two pages would be seen twice or never: such
+// an answer is discarded, and the list is read once more.
+func complete[T any](what string, id func(T) string, read func(page int) (items []T, total int, err error)) ([]T,
+	error,
+) {
+	return twice(what, func() ([]T, bool, error) {
+		var all []T
+		first := 0
+		seen := map[string]bool{}
+		for page := 1; page <= maxPages; page++ {
+			items, total, err := read(page)
+			if err != nil {
+				return nil, false, err
+			}
+			if page == 1 {
+				first = total
+			}
+			all = append(all, items...)
+			switch {
+			case !unseen(seen, items, id), total != first, len(all) > total:
+				return nil, false, nil
+			case len(all) == total:
+				return all, true, nil
+			case len(items) == 0:
+				return nil, false, nil
+			}
+		}
+		return nil, false, nil
+	})
+}
+
+// twice reads a list, once more if the first answer is not complete.
+func twice[T any](what string, read func() (items []T, complete bool, err error)) ([]T, error) {
+	for range 2 {
+		items, complete, err := read()
+		if err != nil || complete {
+			return items, err
+		}
+	}
+	return nil, failure.Unavailable("the list of " + what + " changed while it was read")
+}
+
+// unseen records items and reports whether none was there before.
+func unseen[T any](seen map[string]bool, items []T, id func(T) string) bool {
+	for _, item := range items {
+		key := id(item)
+		if key != "" && seen[key] {
+			return false
+		}
+		seen[key] = true
+	}
+	return true
+}
+
+// nextCursor finds where a list goes on that has cursors instead of pages.
+var nextCursor = regexp.MustCompile(`<([^<>]*)>\s*;[^,]*rel="?nextPage"?`)
+
+// ListByCursor reads a list that does not contain its length, as far as its cursors lead.
+func ListByCursor[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
+	items, err := twice(l.What, func() ([]T, bool, error) {
+		var items []T
+		cursor := ""
+		seen := map[string]bool{}
+		for range maxPages {
+			query := Params("pageSize", strconv.Itoa(PageSize), "cursor", url.QueryEscape(cursor))
+			got, err := c.Do(ctx, Call{Method: http.MethodGet, Path: l.Path, query: query, JSON: true})
+			if err != nil {
+				return nil, false, err
+			}
+			var found struct {
+				Values []T `json:"values"`
+			}
+			if err := wire.DecodeJSON(got.Body, &found); err != nil {
+				return nil, false, err
+			}
+			if !unseen(seen, found.Values, T.Key) {
+				return nil, false, nil
+			}
+			items = append(items, found.Values...)
+			if cursor = cursorIn(got.Header); cursor == "" {
+				return items, true, nil
+			}
+		}
+		return nil, false, nil
+	})
+	return items, failure.Wrap(err, "listing", l.What+l.Of)
+}
+
+// cursorIn takes the cursor of the next page out of the links of an answer; empty if this was the last one. Of the
+// link, only the cursor is used: it decides nothing about where the next call goes.
+func cursorIn(header http.Header) string {
+	for _, link := range header.Values("Link") {
+		match := nextCursor.FindStringSubmatch(link)
+		if match == nil {
+			continue
+		}
+		if next, err := url.Parse(match[1]); err == nil {
+			return next.Query().Get("cursor")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/textproto"
+	"regexp"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
+)
+
+// A connectionError is why a call got no answer. Its text has no ports and addresses that change.
+type connectionError struct {
+	kind   error
+	reason string
+}
+
+// Error implements error.
+func (e *connectionError) Error() string { return e.reason }
+
+// Unwrap lets [errors.Is] match the sentinels.
+func (e *connectionError) Unwrap() error { return e.kind }
+
+// Unavailable says why VCD gave no answer, or none of its own. It wraps [ErrUnavailable].
+func Unavailable(reason string) error { return &connectionError{ErrUnavailable, reason} }
+
+// Invalid says why a call is not made. It wraps [ErrInvalid].
+func Invalid(reason string) error { return &connectionError{ErrInvalid, reason} }
+
+// NewConnectionError classifies a call to site that got no answer. The caller's own cancellation stays what it is.
+func NewConnectionError(req *http.Request, site string, err error, timeout time.Duration) error {
+	if ctx := req.Context(); ctx.Err() != nil {
+		cause := context.Cause(ctx)
+		if silent, ok := errors.AsType[*connectionError](cause); ok {
+			return silent
+		}
+		return fmt.Errorf("calling %s: %w", site, cause)
+	}
+	if proxy, ok := siteproxy.Explain(req, err); ok {
+		return Unavailable(fmt.Sprintf("%s cannot be reached: %s", site, proxy))
+	}
+	via := siteproxy.Via(req)
+	if reason, ok := distrust(err); ok {
+		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+		return Unavailable(fmt.Sprintf("%s did not answer within %s%s", site, timeout, via))
+	}
+	return Unavailable(fmt.Sprintf("%s cannot be reached%s: %s", site, via, RootCause(err)))
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// distrust returns why a certificate was refused.
+func distrust(err error) (string, bool) {
+	if e, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "it is not for this host: " + e.Error(), true
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "it is signed by an unknown authority; give its CA bundle", true
+	}
+	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		if e.Reason == x509.Expired {
+			return "it is expired or not yet valid", true
+		}
+		return e.Error(), true
+	}
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return RootCause(e), true
+	}
+	return "", false
+}
+
+// quoted is text as %q writes it.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// RootCause returns the innermost text of err: the layers above it name addresses, ports and URLs. It does not quote
+// what another server answered: net/http puts what it cannot parse in quotation marks.
+func RootCause(err error) string {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		if dns.IsNotFound {
+			return "DNS does not know " + dns.Name
+		}
+		return "DNS: " + dns.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "connection closed before an answer came"
+	}
+	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
+		return "the header of the answer is not HTTP"
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return quoted.ReplaceAllString(err.Error(), "[…]")
+		}
+		err = inner
+	}
+}

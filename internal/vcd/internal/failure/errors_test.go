@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+var allKinds = []error{
+	ErrNotFound, ErrForbidden, ErrBusy, ErrThrottled, ErrUnauthorized, ErrInvalid, ErrQuota, ErrConflict,
+	ErrUnavailable, ErrTLS, ErrLater,
+}
+
+func TestStatusErrorKind(t *testing.T) {
+	tests := []struct {
+		name string
+		err  *StatusError
+		want error
+	}{
+		{"a busy entity is busy, not invalid", &StatusError{Status: 400, Code: "BUSY_ENTITY"}, ErrBusy},
+		{"other bad requests are invalid", &StatusError{Status: 400, Code: "BAD_REQUEST"}, ErrInvalid},
+		{"a name in use is a conflict", &StatusError{Status: 400, Code: "DUPLICATE_NAME"}, ErrConflict},
+		{"404 is not found", &StatusError{Status: 404}, ErrNotFound},
+		{
+			"403 is forbidden, which proves no absence",
+			&StatusError{Status: 403, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN"},
+			ErrForbidden,
+		},
+		{"401 is unauthorized", &StatusError{Status: 401}, ErrUnauthorized},
+		{"429 is throttled", &StatusError{Status: 429}, ErrThrottled},
+		{"503 with a delay is throttled", &StatusError{Status: 503, retryAfter: time.Second}, ErrThrottled},
+		{"503 without one is unavailable", &StatusError{Status: 503}, ErrUnavailable},
+		{
+			"500 is unavailable, whatever its text",
+			&StatusError{Status: 500, Message: "VDC_COMPOSE_VAPP is busy"},
+			ErrUnavailable,
+		},
+		{"502 is unavailable, not absent", &StatusError{Status: 502}, ErrUnavailable},
+		{"a proxy's 404 is no absence", &StatusError{Status: 404, foreign: true}, ErrUnavailable},
+		{"a firewall's 403 is none either", &StatusError{Status: 403, foreign: true}, ErrUnavailable},
+		{"a full VDC is a quota even as a 500", &StatusError{Status: 500, Code: "QUOTA_EXCEEDED"}, ErrQuota},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			err := fmt.Errorf("powering on VM %s: %w", "cp-0", tt.err)
+
+			for _, kind := range allKinds {
+				g.Expect(errors.Is(err, kind)).To(Equal(kind == tt.want), kind.Error()) //nolint:errorlint // sentinels are compared by identity here
+			}
+		})
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	tests := []struct {
+		name, body, code, text string
+	}{
+		{
+			"XML, without the request's id",
+			`<?xml version="1.0"?><Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 1b-2c ] The entity is gone." majorErrorCode="404" minorErrorCode="X"/>`,
+			"X",
+			"The entity is gone. (HTTP 404 X)",
+		},
+		{
+			"busy, without the task's id",
+			`<Error xmlns="http://www.vmware.com/vcloud/v1.5" message="[ 7 ] Unable to perform this action. Contact your cloud administrator. VDC_RECOMPOSE_VAPP(com.vmware.vcloud.entity.task:4e8)" minorErrorCode="BUSY_ENTITY"/>`,
+			"BUSY_ENTITY",
+			"Unable to perform this action. Contact your cloud administrator. (HTTP 404 BUSY_ENTITY)",
+		},
+		{"JSON", `{"minorErrorCode":"Y","message":"[ 7 ] No.","stackTrace":"secret"}`, "Y", "No. (HTTP 404 Y)"},
+		{
+			"OAuth",
+			`{"error":"invalid_grant","error_description":"Unknown token"}`,
+			"",
+			"invalid_grant Unknown token (HTTP 404)",
+		},
+		{
+			"HTML",
+			"<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>",
+			"",
+			"not an answer of VCD: no content type (HTTP 404)",
+		},
+		{
+			"the status of another API",
+			`{"kind":"Status","message":"secrets canary is forbidden"}`,
+			"",
+			"Not Found (HTTP 404)",
+		},
+		{"an error of another server", `{"error":"canary","error_description":"canary"}`, "", "Not Found (HTTP 404)"},
+		{"a JSON string", `"canary"`, "", "Not Found (HTTP 404)"},
+		{
+			"an XML error of another server",
+			`<Error message="canary" minorErrorCode="canary"/>`,
+			"",
+			"not an answer of VCD: no content type (HTTP 404)",
+		},
+		{"nothing", "", "", "Not Found (HTTP 404)"},
+		{"broken JSON", `{"message":`, "", "not an answer of VCD: no content type (HTTP 404)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			err := NewStatusError("op", 404, nil, []byte(tt.body), time.Now())
+
+			g.Expect(err.Code).To(Equal(tt.code))
+			g.Expect(err.Error()).To(Equal(tt.text))
+		})
+	}
+}
+
+func TestMessagesRepeatNothingThatWasEncoded(t *testing.T) {
+	g := NewWithT(t)
+	name := strings.Repeat("n", 128)
+
+	got := TidyMessage("vApp " + name + ": the value H4sIA" + strings.Repeat("Ab+/0",
+		60) + "== of guestinfo.userdata is too long")
+
+	g.Expect(got).To(Equal("vApp " + name + ": the value […] of guestinfo.userdata is too long"))
+}
+
+func TestLongMessagesAreCut(t *testing.T) {
+	g := NewWithT(t)
+
+	got := TidyMessage(strings.Repeat("ä", maxMessage))
+
+	g.Expect(len(got)).To(BeNumerically("<=", maxMessage+3))
+	g.Expect(got).To(HaveSuffix("…"))
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name, value string
+		want        time.Duration
+	}{
+		{"seconds", "7", 7 * time.Second},
+		{"a date", "Sat, 01 Aug 2026 12:01:00 GMT", time.Minute},
+		{"a date in the past is no delay", "Sat, 01 Aug 2026 11:00:00 GMT", 0},
+		{"nonsense is no delay", "soon", 0},
+		{"a day is not waited for", "86400", maxRetryAfter},
+		{"nor more seconds than there are", "9223372036854775807", maxRetryAfter},
+		{"nor a date by a clock that is ahead", "Sun, 02 Aug 2026 12:00:00 GMT", maxRetryAfter},
+		{"nothing is no delay", "", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(parseRetryAfter(tt.value, now)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestLookupErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		err  *LookupError
+		want string
+	}{
+		{
+			"what does not exist",
+			&LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
+			`template "x" in catalog c does not exist or may not be seen by this user`,
+		},
+		{
+			"what cannot be used",
+			&LookupError{Kind: "template", Name: "x", Reason: "has no VM", Err: ErrInvalid},
+			`template "x" has no VM`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(tt.err.Error()).To(Equal(tt.want))
+			g.Expect(errors.Is(tt.err, tt.err.Err)).To(BeTrue())
+		})
+	}
+}
+
+func TestIgnoreNotFound(t *testing.T) {
+	g := NewWithT(t)
+
+	g.Expect(IgnoreNotFound(fmt.Errorf("deleting: %w", &StatusError{Status: 404}))).To(Succeed())
+	g.Expect(IgnoreNotFound(&StatusError{Status: 403})).NotTo(Succeed())
+}
+
+func TestCancellationStaysWhatItIs(t *testing.T) {
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://vcd", http.NoBody)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	err = NewConnectionError(req, "https://vcd", errors.New("read tcp 127.0.0.1:4711: use of closed connection"),
+		time.Second)
+
+	g.Expect(err).To(MatchError(context.Canceled))
+	for _, kind := range allKinds {
+		g.Expect(err).NotTo(MatchError(kind))
+	}
+}

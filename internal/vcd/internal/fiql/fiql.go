@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fiql writes filters of both of VCD's APIs, in the language that they share, and refuses names that would change
+// the meaning of one. It does not know what the fields are.
+package fiql
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+)
+
+// fiqlMeta are the characters that mean something in a filter. VCD offers no way to escape them.
+const fiqlMeta = ";,()*=!<>\"'\\"
+
+// CheckName refuses names that a filter cannot carry, before they change its meaning.
+func CheckName(kind, name, in string) error {
+	switch {
+	case name == "":
+		return &failure.LookupError{Kind: kind, Name: name, In: in, Reason: "has no name", Err: failure.ErrInvalid}
+	case strings.ContainsAny(name, fiqlMeta):
+		return &failure.LookupError{
+			Kind: kind,
+			Name: name,
+			In:   in,
+			Err:  failure.ErrInvalid,
+			Reason: fmt.Sprintf("cannot be looked up: the name has one of the characters %s; refer to it by its URN",
+				fiqlMeta),
+		}
+	}
+	return nil
+}
+
+// A Term is one comparison of a filter. References are compared by URN: VCD also takes an address, but compares it as
+// text, and its public address may differ from the one that requests go to.
+type Term struct{ field, value string }
+
+// Is compares a field with a value.
+func Is(field, value string) Term { return Term{field, value} }
+
+// String returns the term as it stands in a query string.
+func (t Term) String() string { return t.field + "==" + Escape(t.value) }
+
+// Escape encodes a value for the query string, where VCD wants the operators of the filter bare.
+func Escape(value string) string {
+	return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
+}
+
+// AllOf joins terms so that each must hold.
+func AllOf(terms ...Term) string { return joinTerms(terms, ";") }
+
+// AnyOf joins terms so that one must hold, in parentheses.
+func AnyOf(terms ...Term) string { return "(" + joinTerms(terms, ",") + ")" }
+
+func joinTerms(terms []Term, by string) string {
+	parts := make([]string, len(terms))
+	for i, t := range terms {
+		parts[i] = t.String()
+	}
+	return strings.Join(parts, by)
+}
+
+// AnyOfChunks is [anyOf] in as many filters as it takes to keep each shorter than limit.
+func AnyOfChunks(field string, values []string, limit int) [][]Term {
+	var chunks [][]Term
+	var chunk []Term
+	length := 0
+	for _, value := range values {
+		t := Is(field, value)
+		if len(chunk) > 0 && length+len(t.String()) > limit {
+			chunks = append(chunks, chunk)
+			chunk = nil
+			length = 0
+		}
+		chunk = append(chunk, t)
+		length += len(t.String()) + 1
+	}
+	if len(chunk) > 0 {
+		chunks = append(chunks, chunk)
+	}
+	return chunks
+}
+
+// JSON encodes a filter for the JSON API, which wants it encoded as a whole.
+func JSON(terms ...Term) string {
+	parts := make([]string, len(terms))
+	for i, t := range terms {
+		parts[i] = t.field + "==" + t.value
+	}
+	return url.QueryEscape(strings.Join(parts, ";"))
+}

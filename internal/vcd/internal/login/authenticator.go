@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+)
+
+// An Authenticator makes calls with the credentials of a session. It logs in when there is no valid token, once more
+// when VCD refuses the token, and agrees on another API version when VCD, or one of its cells, refuses the version.
+// Calls that are refused for these reasons had no effect, so they are repeated.
+type Authenticator struct {
+	transport *transport.Transport
+	site      *transport.Site
+	account   Account
+	flight    singleflight.Group
+
+	mu        sync.Mutex
+	current   token
+	version   string             // of the credentials
+	worked    bool               // the credentials were accepted once
+	refused   map[string]refusal // by version of the credentials
+	refusals  int                // since they were last accepted
+	loggingIn bool
+	outage    backoff // of logins, while the site does not answer
+	lost      backoff // of logins, while VCD forgets sessions that it has just begun
+	used      time.Time
+	denied    denials
+}
+
+// New returns an authenticator that has not logged in yet.
+func New(t *transport.Transport, as Account) *Authenticator {
+	return &Authenticator{
+		transport: t,
+		site:      t.Site,
+		account:   as,
+		used:      t.Site.Clock.Now(),
+		refused:   map[string]refusal{},
+	}
+}
+
+const (
+	// loginTimeout bounds a login, with the agreement on an API version.
+	loginTimeout = 15 * time.Second
+	// maxAgreements is how many versions are given up for one call: cells of two releases offer different ones.
+	maxAgreements = 4
+	// renewalDelay is how long a session is used after a forbidden write: retries are later, and a person acts
+	// meanwhile.
+	renewalDelay = 10 * time.Second
+	// firstRenewal and lastRenewal are how long a session is used at least that follows one. It doubles.
+	firstRenewal = 20 * time.Second
+	lastRenewal  = 30 * time.Minute
+)
+
+// Denials are the sessions that were renewed because VCD forbade a write: a session may have the rights that its user
+// had when it began, so that one which was granted since shows in the next.
+type denials struct {
+	count int
+	until time.Time // the next session is used at least
+}
+
+// renewLater makes a call after a write that VCD forbade begin another session, soon, or when the session is old
+// enough. A service account's stays: each login changes its token.
+func (a *Authenticator) renewLater(method string, status int, t token) {
+	if status != http.StatusForbidden || method == http.MethodGet {
+		return
+	}
+	now := a.site.Clock.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := &a.denied
+	if a.account.ServiceAccount != nil || a.current.value != t.value || a.current.stale(d.until) {
+		return
+	}
+	if now.Sub(d.until) > 2*lastRenewal {
+		d.count = 0
+	}
+	if at := now.Add(renewalDelay); d.until.Before(at) {
+		d.until = at
+	}
+	a.current.expires = d.until
+	d.until = d.until.Add(min(lastRenewal, firstRenewal<<min(d.count, 10)))
+	d.count++
+}
+
+// A backoff delays logins after failures, so that not all sessions log in again in the same moment.
+type backoff struct {
+	failures int
+	err      error
+	until    time.Time
+}
+
+// fail records a failed login. The next may be tried after half a second, doubled up to half a minute, give or take
+// half.
+func (b *backoff) fail(err error, now time.Time) {
+	wait := min(30*time.Second, 500*time.Millisecond<<min(b.failures, 6))
+	b.failures++
+	b.err = err
+	b.until = now.Add(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, protects nothing
+}
+
+// SetVersion notes the version of the credentials, and whether VCD accepted them before.
+func (a *Authenticator) SetVersion(version string, accepted bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version = version
+	a.worked = a.worked || accepted
+}
+
+// Touch notes that the session is used.
+func (a *Authenticator) Touch() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used = a.site.Clock.Now()
+}
+
+// UsedBefore reports whether the session was last used before a time.
+func (a *Authenticator) UsedBefore(t time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used.Before(t)
+}
+
+// LogIn makes sure that there is a session that should work.
+func (a *Authenticator) LogIn(ctx context.Context) error {
+	_, err := a.token(ctx)
+	return err
+}
+
+// token returns a token that should work, logging in when there is none or when it is about to expire.
+func (a *Authenticator) token(ctx context.Context) (token, error) {
+	now := a.site.Clock.Now()
+	if account := a.account.ServiceAccount; account != nil {
+		account.flush(ctx, now) // the token of the last login works meanwhile
+	}
+	a.mu.Lock()
+	current := a.current
+	refused := a.refused[a.version].at(now)
+	a.mu.Unlock()
+	switch {
+	case refused != nil:
+		return token{}, refused
+	case !current.stale(now):
+		return current, nil
+	}
+	return a.renew(ctx, current)
+}
+
+// renew replaces the token, unless that has been done meanwhile: one login for all who need it at the same time. It
+// continues when the first caller gives up. While a login is retried after an outage, other callers get the error of
+// the last attempt.
+func (a *Authenticator) renew(ctx context.Context, old token) (token, error) {
+	if err := a.retrying(); err != nil {
+		return token{}, err
+	}
+	result := a.flight.DoChan("login", func() (any, error) {
+		current, version, err := a.beginLogin(old)
+		if err != nil || current.value != "" {
+			return current, err
+		}
+		ctx, cancel := a.site.Deadline(transport.Shared(context.WithoutCancel(ctx)), a.loginTimeout())
+		defer cancel()
+		return a.login(ctx, version)
+	})
+	select {
+	case r := <-result:
+		t, _ := r.Val.(token)
+		return t, r.Err
+	case <-ctx.Done():
+		return token{}, ctx.Err()
+	}
+}
+
+// loginTimeout bounds a login. The answer to a service account's is waited for longer: it contains the next token.
+func (a *Authenticator) loginTimeout() time.Duration {
+	if a.account.ServiceAccount != nil {
+		return a.transport.Timeout
+	}
+	return min(loginTimeout, a.transport.Timeout)
+}
+
+// retrying returns the last failure while another login is in flight.
+func (a *Authenticator) retrying() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.loggingIn {
+		return a.outage.err
+	}
+	return nil
+}
+
+// beginLogin returns the token or the refusal that another login has brought meanwhile; else it marks a login as begun
+// and returns the version of the credentials.
+func (a *Authenticator) beginLogin(old token) (token, string, error) {
+	now := a.site.Clock.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current.value != old.value && !a.current.stale(now) {
+		return a.current, "", nil
+	}
+	if err := a.refused[a.version].at(now); err != nil {
+		return token{}, "", err
+	}
+	for _, b := range []backoff{a.outage, a.lost} {
+		if now.Before(b.until) {
+			return token{}, "", b.err
+		}
+	}
+	a.loggingIn = true
+	return token{}, a.version, nil
+}
+
+func (a *Authenticator) login(ctx context.Context, version string) (token, error) {
+	t, err := login(ctx, a.transport, a.account)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.current = t
+	a.loggingIn = false
+	a.site.Metrics.Login(err)
+	switch {
+	case err == nil:
+		a.worked = true
+		a.refused = map[string]refusal{}
+		a.refusals = 0
+		a.outage = backoff{}
+		return t, nil
+	case errors.Is(err, failure.ErrUnauthorized):
+		a.outage = backoff{}
+		a.refuse(version, err)
+	default:
+		a.outage.fail(err, a.site.Clock.Now())
+	}
+	return token{}, err
+}
+
+// Close logs out.
+func (a *Authenticator) Close(ctx context.Context) error {
+	var unwritten error
+	if account := a.account.ServiceAccount; account != nil {
+		unwritten = account.Rest(ctx, func() error { return nil })
+	}
+	a.mu.Lock()
+	t := a.current
+	a.current = token{}
+	a.mu.Unlock()
+	defer a.transport.Close()
+	if t.value == "" {
+		return unwritten
+	}
+	if err := logout(ctx, a.transport, t); err != nil && !errors.Is(err, failure.ErrUnauthorized) {
+		return errors.Join(unwritten, err)
+	}
+	return unwritten
+}
+
+// Send makes a call with the credentials.
+func (a *Authenticator) Send(ctx context.Context, what transport.Request) (transport.Answer, error) {
+	if !isUnattended(ctx) {
+		a.Touch()
+	}
+	t, err := a.token(ctx)
+	if err != nil {
+		return transport.Answer{}, err
+	}
+	for logins, agreements := 1, maxAgreements; ; {
+		version, err := a.versionFor(ctx, what.Path)
+		if err != nil {
+			return transport.Answer{}, err
+		}
+		got, err := a.try(ctx, what, t, version)
+		switch {
+		case got.Status == http.StatusUnauthorized:
+			if t, err = a.replace(ctx, t, logins); err != nil {
+				return transport.Answer{}, err
+			}
+			logins--
+		case got.Status == http.StatusNotAcceptable && agreements > 0:
+			agreements--
+			a.site.RefuseVersion(version)
+		default:
+			a.answered(got.Status)
+			a.renewLater(what.Method, got.Status, t)
+			return got, err
+		}
+	}
+}
+
+// try makes one attempt at a call.
+func (a *Authenticator) try(ctx context.Context, what transport.Request, t token, version string) (transport.Answer, error) {
+	req, err := a.site.NewRequest(ctx, what.Method, what.Path, what.Accept(version), what.Body)
+	if err != nil {
+		return transport.Answer{}, err
+	}
+	req.URL.RawQuery = what.Query
+	maps.Copy(req.Header, what.Header)
+	authorize(req.Header, t)
+	return a.transport.Send(req)
+}
+
+// versionFor returns the API version to ask for in a call.
+func (a *Authenticator) versionFor(ctx context.Context, path string) (string, error) {
+	agreed, err := a.transport.Negotiate(ctx)
+	if err != nil {
+		return "", err
+	}
+	return a.site.VersionFor(path, agreed)
+}
+
+// replace returns a token instead of one that VCD does not know, if the call has a login left.
+func (a *Authenticator) replace(ctx context.Context, t token, logins int) (token, error) {
+	if logins == 0 {
+		return token{}, a.forgotten(t)
+	}
+	return a.renew(ctx, t)
+}
+
+// forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
+// are not refused. Cells that restart one after the other do so.
+func (a *Authenticator) forgotten(t token) error {
+	err := failure.Unavailable(a.site.Base + " forgets sessions that it has just begun")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current.value == t.value {
+		a.current = token{}
+		a.lost.fail(err, a.site.Clock.Now())
+	}
+	return err
+}
+
+// answered records that VCD knew the token of a call, if its answer shows that.
+func (a *Authenticator) answered(status int) {
+	if status == 0 || status == http.StatusNotAcceptable {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost = backoff{}
+}
+
+// State returns whether there is a session, and whether VCD refuses its credentials as they are.
+func (a *Authenticator) State(now time.Time) (loggedIn, refused bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.current.value != "", a.refused[a.version].at(now) != nil
+}
+
+type unattendedKey struct{}
+
+// Unattended is the context of calls that nobody waits for, such as those of a poller: they do not keep a session alive.
+func Unattended(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unattendedKey{}, true)
+}
+
+func isUnattended(ctx context.Context) bool { return ctx.Value(unattendedKey{}) != nil }

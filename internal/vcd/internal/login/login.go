@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/transport"
+)
+
+// Credentials are what a session logs in with: a user with a password, or an API token. The token wins.
+// Username may be written as "org/user" to log in to another organization than the one worked in
+// ("System/administrator").
+type Credentials struct {
+	Username string
+	Password string
+	APIToken string
+}
+
+// String keeps credentials out of everything that prints a value.
+func (Credentials) String() string { return transport.Redacted }
+
+// GoString keeps credentials out of everything that prints a value in detail.
+func (Credentials) GoString() string { return transport.Redacted }
+
+// MarshalText keeps credentials out of everything that writes JSON, such as logs.
+func (Credentials) MarshalText() ([]byte, error) { return []byte(transport.Redacted), nil }
+
+// systemOrg is the organization of the provider; it logs in elsewhere.
+const systemOrg = "system"
+
+// An Account is as whom to log in.
+type Account struct {
+	Org         string // the organization, unless the user name has another
+	Credentials Credentials
+	// ServiceAccount replaces Credentials; nil: there is none.
+	ServiceAccount *ServiceAccount
+}
+
+// IsProvider reports whether the account is one of the organization System.
+func (a Account) IsProvider() bool {
+	org, _ := a.identity()
+	return IsSystem(org)
+}
+
+// identity splits the organization off a user name of the form org/user.
+func (a Account) identity() (org, user string) {
+	if first, second, ok := strings.Cut(a.Credentials.Username, "/"); ok {
+		return first, second
+	}
+	return a.Org, a.Credentials.Username
+}
+
+// IsSystem reports whether an organization is that of the provider.
+func IsSystem(org string) bool { return strings.EqualFold(org, systemOrg) }
+
+// login asks for a token, as a service account, by API token if there is one, else by user name and password.
+func login(ctx context.Context, via *transport.Transport, as Account) (token, error) {
+	request := loginByPassword
+	switch {
+	case as.ServiceAccount != nil:
+		request = loginByServiceAccount
+	case as.Credentials.APIToken != "":
+		request = loginByAPIToken
+	}
+	t, err := loginAgreed(ctx, via, as, request)
+	if err != nil {
+		return token{}, err
+	}
+	now := via.Site.Clock.Now()
+	switch {
+	case !t.expires.After(now):
+		// Clocks disagree, or the token does not say. A 401 will.
+		t.expires = time.Time{}
+	default:
+		// Replaced a little early, so that no call goes out with a token that ends on the way.
+		t.expires = t.expires.Add(-min(5*time.Minute, t.expires.Sub(now)/10))
+	}
+	return t, nil
+}
+
+// A loginRequest asks for a token in an API version.
+type loginRequest func(ctx context.Context, via *transport.Transport, as Account, version string) (token, error)
+
+// loginAgreed asks for a token in a version that the cell that answers takes: another may have agreed on it.
+func loginAgreed(ctx context.Context, via *transport.Transport, as Account, request loginRequest) (token, error) {
+	org, _ := as.identity()
+	for agreements := maxAgreements; ; agreements-- {
+		version, err := via.Negotiate(ctx)
+		if err != nil {
+			return token{}, err
+		}
+		t, err := request(ctx, via, as, version)
+		switch {
+		case err == nil:
+			return t, nil
+		case agreements > 0 && refusesVersion(err):
+			via.Site.RefuseVersion(version)
+		default:
+			return token{}, fmt.Errorf("logging in to organization %s of %s: %w", org, via.Site.Base, loginFailure(err))
+		}
+	}
+}
+
+func loginByPassword(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
+	org, user := as.identity()
+	path := "/cloudapi/1.0.0/sessions"
+	if IsSystem(org) {
+		path += "/provider"
+	}
+	req, err := via.Site.NewRequest(ctx, http.MethodPost, path, transport.JSONType+";version="+version, nil)
+	if err != nil {
+		return token{}, err
+	}
+	req.SetBasicAuth(user+"@"+org, as.Credentials.Password)
+	got, err := via.Send(req)
+	if err != nil {
+		return token{}, err
+	}
+	value := got.Header.Get(tokenHeader)
+	if value == "" {
+		return token{}, failure.Unavailable("the answer to the login has no token")
+	}
+	return token{value: value, expires: jwtExpiry(value)}, nil
+}
+
+func loginByAPIToken(ctx context.Context, via *transport.Transport, as Account, version string) (token, error) {
+	t, _, err := tradeToken(ctx, via, as, version)
+	return t, err
+}
+
+// logout ends a session at VCD; other sessions pile up there.
+func logout(ctx context.Context, via *transport.Transport, t token) error {
+	version := via.Site.AgreedVersion()
+	req, err := via.Site.NewRequest(ctx, http.MethodDelete, "/api/session", transport.Request{}.Accept(version), nil)
+	if err != nil {
+		return err
+	}
+	authorize(req.Header, t)
+	_, err = via.Send(req)
+	return err
+}
+
+// A loginError is VCD's reason, other than wrong credentials, to refuse a login.
+type loginError struct{ cause *failure.StatusError }
+
+// Error implements error.
+func (e *loginError) Error() string { return e.cause.Error() }
+
+// Unwrap lets [errors.Is] match the sentinels.
+func (e *loginError) Unwrap() error { return failure.ErrUnauthorized }
+
+// loginFailure classifies the failure of a login. A login that ends in "not found" or "forbidden" must never look as if
+// the object of the call that needed the login were gone.
+func loginFailure(err error) error {
+	status, ok := errors.AsType[*failure.StatusError](err)
+	switch {
+	case !ok, errors.Is(err, failure.ErrUnavailable), errors.Is(err, failure.ErrThrottled), errors.Is(err, failure.ErrBusy):
+		return err
+	case refusesCredentials(status):
+		return &failure.StatusError{
+			Status:    http.StatusUnauthorized,
+			Operation: status.Operation,
+			Message:   "the credentials were refused",
+		}
+	case status.Code == "" && status.Message == "":
+		// VCD gives a reason. A load balancer without a working cell does not.
+		return failure.Unavailable(status.Error())
+	}
+	return &loginError{status}
+}

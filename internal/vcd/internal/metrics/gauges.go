@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A Source adds what it holds to what was found, by site.
+type Source func(found map[string]*State)
+
+// Gauges are computed from the pools of a registry when they are collected.
+type Gauges struct {
+	up, inFlight, sessions, refused, tasks, inventoryAge *prometheus.Desc
+
+	mu      sync.Mutex
+	sources map[*Source]bool
+}
+
+// NewGauges returns gauges of no source.
+func NewGauges() *Gauges {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(prometheus.BuildFQName("capvcd", "vcd", name), help, []string{"site"}, nil)
+	}
+	return &Gauges{
+		up:       desc("site_up", "Whether a site answers, 1 or 0."),
+		inFlight: desc("calls_in_flight", "Calls to a site that wait for its answer."),
+		sessions: desc("sessions", "Sessions that are logged in."),
+		refused:  desc("credentials_refused", "Sessions whose credentials VCD refuses as they are."),
+		tasks:    desc("tasks_running", "Tasks of VCD that were started here and have not ended."),
+		inventoryAge: desc("inventory_age_seconds",
+			"Time since VCD last listed the VMs of a VDC completely, of the VDC where that is longest ago."),
+		sources: map[*Source]bool{},
+	}
+}
+
+// Add includes a source in the gauges, until remove is called.
+func (g *Gauges) Add(measure Source) (remove func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sources[&measure] = true
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.sources, &measure)
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (g *Gauges) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.up, g.inFlight, g.sessions, g.refused, g.tasks, g.inventoryAge} {
+		descs <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (g *Gauges) Collect(to chan<- prometheus.Metric) {
+	found := map[string]*State{}
+	g.mu.Lock()
+	for measure := range g.sources {
+		(*measure)(found)
+	}
+	g.mu.Unlock()
+	for site, s := range found {
+		set := func(d *prometheus.Desc, value float64) {
+			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, site)
+		}
+		set(g.up, 1-float64(min(1, s.Down)))
+		set(g.inFlight, float64(s.InFlight))
+		set(g.sessions, float64(s.Sessions))
+		set(g.refused, float64(s.Refused))
+		set(g.tasks, float64(s.Tasks))
+		if s.Inventoried {
+			set(g.inventoryAge, s.InventoryAge.Seconds())
+		}
+	}
+}
+
+// A State is what there is of a site, or of those that share a label.
+type State struct {
+	Down, InFlight, Sessions, Refused, Tasks int
+
+	Inventoried  bool
+	InventoryAge time.Duration
+}

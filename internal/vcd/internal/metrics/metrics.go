@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics counts calls, logins, tasks and inventories by site. It bounds how many values labels have. It does not
+// know what it counts: callers name operations and results.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+)
+
+// Bounds of what label values there can be. What comes later is counted as otherLabel: a tenant who makes identities
+// for site after site must not fill the memory of the process.
+const (
+	maxSites      = 50
+	maxOperations = 100
+	otherLabel    = "other"
+)
+
+// Who holds back a call, as metrics name them.
+const (
+	HeldByRateLimit = "rate_limit" // ours, per site
+	HeldByInFlight  = "in_flight"  // our limit of calls at the same time
+	HeldByVCD       = "vcd"        // VCD asked for fewer calls
+	HeldByOutage    = "outage"     // the site is silent
+)
+
+// shortestWait is what counts as waiting.
+const shortestWait = time.Millisecond
+
+// A Set holds the metrics that all pools of a registry share.
+type Set struct {
+	calls       *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	siteSeconds *prometheus.CounterVec
+	throttled   *prometheus.CounterVec
+	waited      *prometheus.CounterVec
+	outages     *prometheus.CounterVec
+	logins      *prometheus.CounterVec
+	tasks       *prometheus.CounterVec
+	taskSeconds *prometheus.HistogramVec
+	inventories *prometheus.CounterVec
+
+	sites, operations, taskOperations *labels
+}
+
+// New registers the metrics of a pool. A registry that has them already keeps its own: they are shared.
+func New(registerer prometheus.Registerer) *Set {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return Register(registerer, prometheus.NewCounterVec(
+			prometheus.CounterOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help}, labels))
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return Register(registerer, prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Namespace: "capvcd", Subsystem: "vcd", Name: name, Help: help, Buckets: buckets},
+			labels))
+	}
+	return &Set{
+		calls: counter("calls_total", "Calls to VCD that were made.", "site", "operation", "status"),
+		seconds: histogram("call_duration_seconds", "Time until VCD answered a call in full.",
+			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "operation", "status"),
+		siteSeconds: counter("call_seconds_total", "Time that calls to a site took, all together.", "site"),
+		throttled: counter("throttled_total", "Calls that were delayed or rejected before they were made.",
+			"site", "by"),
+		waited:  counter("wait_seconds_total", "Time that calls waited before they were made.", "site", "by"),
+		outages: counter("outages_total", "Times that a site stopped answering.", "site"),
+		logins:  counter("logins_total", "Logins.", "site", "result"),
+		tasks: counter("tasks_total", "Tasks of VCD that were started here and have ended.", "site", "operation",
+			"result"),
+		taskSeconds: histogram("task_duration_seconds", "Time between start and end of a task, by VCD's clock.",
+			[]float64{1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600}, "operation", "result"),
+		inventories: counter("inventory_queries_total", "Queries for all VMs of a VDC that clusters have machines in.",
+			"site", "result"),
+
+		sites:          newLabels(maxSites),
+		operations:     newLabels(maxOperations),
+		taskOperations: newLabels(maxOperations),
+	}
+}
+
+// Register registers a collector. A registry that has it already keeps its own, which is returned.
+func Register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
+	if registerer == nil {
+		return c
+	}
+	err := registerer.Register(c)
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if existing, ok := already.ExistingCollector.(C); ok {
+			return existing
+		}
+	}
+	return c
+}
+
+// Labels are the values that a label may have: the first so many.
+type labels struct {
+	limit int
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func newLabels(limit int) *labels { return &labels{limit: limit, seen: map[string]bool{}} }
+
+// value returns v if it may be a value of the label.
+func (l *labels) value(v string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.seen[v] && len(l.seen) >= l.limit {
+		return otherLabel
+	}
+	l.seen[v] = true
+	return v
+}
+
+// A Site counts what concerns one site.
+type Site struct {
+	metrics *Set
+	Label   string // the value of the label
+}
+
+// Of returns the metrics of the site at https://host[:port].
+func (m *Set) Of(base string) Site {
+	return Site{
+		metrics: m,
+		Label:   m.sites.value(strings.TrimPrefix(base, "https://")),
+	}
+}
+
+// Call counts a call that was made, by how it ended.
+func (m Site) Call(operation string, took time.Duration, err error) {
+	operation = m.metrics.operations.value(operation)
+	status := callStatus(err)
+	m.metrics.calls.WithLabelValues(m.Label, operation, status).Inc()
+	m.metrics.seconds.WithLabelValues(operation, status).Observe(took.Seconds())
+	m.metrics.siteSeconds.WithLabelValues(m.Label).Add(took.Seconds())
+}
+
+// Held counts a call that was delayed or rejected before it was made.
+func (m Site) Held(by string) { m.metrics.throttled.WithLabelValues(m.Label, by).Inc() }
+
+// Waits counts the time that a call waited, if it did.
+func (m Site) Waits(by string, d time.Duration) {
+	if d >= shortestWait {
+		m.Held(by)
+		m.metrics.waited.WithLabelValues(m.Label, by).Add(d.Seconds())
+	}
+}
+
+// Outage counts that the site stopped answering.
+func (m Site) Outage() { m.metrics.outages.WithLabelValues(m.Label).Inc() }
+
+// Login counts a login, by how it ended.
+func (m Site) Login(err error) {
+	result := "success"
+	switch {
+	case errors.Is(err, failure.ErrUnauthorized):
+		result = "refused"
+	case err != nil:
+		result = "failure"
+	}
+	m.metrics.logins.WithLabelValues(m.Label, result).Inc()
+}
+
+// TaskEnded counts a task that is no longer running, with the times of its start and end if they are known.
+func (m Site) TaskEnded(operation, result string, started, ended time.Time) {
+	operation = m.metrics.taskOperations.value(operation)
+	m.metrics.tasks.WithLabelValues(m.Label, operation, result).Inc()
+	if !started.IsZero() && !ended.Before(started) { // both may be the same millisecond
+		m.metrics.taskSeconds.WithLabelValues(operation, result).Observe(ended.Sub(started).Seconds())
+	}
+}
+
+// InventoryQueried counts a query for all VMs of a VDC.
+func (m Site) InventoryQueried(err error) {
+	result := "success"
+	if err != nil {
+		result = "failure"
+	}
+	m.metrics.inventories.WithLabelValues(m.Label, result).Inc()
+}
+
+// callStatuses are what a call can end in.
+var callStatuses = []struct {
+	kind error
+	name string
+}{
+	{failure.ErrNotFound, "not_found"},
+	{failure.ErrForbidden, "forbidden"},
+	{failure.ErrBusy, "busy"},
+	{failure.ErrThrottled, "throttled"},
+	{failure.ErrUnauthorized, "unauthorized"},
+	{failure.ErrInvalid, "invalid"},
+	{failure.ErrQuota, "quota"},
+	{failure.ErrConflict, "conflict"},
+	{failure.ErrUnavailable, "unavailable"},
+	{failure.ErrTLS, "untrusted"},
+	{context.Canceled, "cancelled"}, // by the caller
+}
+
+func callStatus(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	for _, s := range callStatuses {
+		if errors.Is(err, s.kind) {
+			return s.name
+		}
+	}
+	return otherLabel
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import "time"
+
+// A Clock gives the time; tests have their own.
+type Clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}
+
+// RealClock is the clock of the machine.
+type RealClock struct{}
+
+// Now implements [Clock].
+func (RealClock) Now() time.Time { return time.Now() }
+
+// After implements [Clock].
+func (RealClock) After(d time.Duration) <-chan time.Time { return time.After(d) }

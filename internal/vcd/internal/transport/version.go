@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"encoding/xml"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+)
+
+// API versions this package speaks, inclusive: VMware Cloud Director 10.4.2 to 10.6.
+var (
+	oldestAPI = Version{37, 2}
+	newestAPI = Version{39, 1}
+)
+
+const (
+	// versionRefusal is how long a version that a cell refused is avoided, though another may offer it.
+	versionRefusal = 10 * time.Minute
+	// versionsAge is how long it is believed what VCD offers, where it matters whether something newer came.
+	versionsAge = time.Hour
+)
+
+// LaterCalls are calls of a part of the API that came after oldestAPI. They ask for a version that has it, whatever was
+// agreed on: documents differ between versions, so all else stays at one.
+type LaterCalls struct {
+	Under string // how their paths begin
+	Since Version
+}
+
+// RefuseVersion notes that VCD, or one of its cells, refused a version, and forgets the agreement on it.
+func (s *Site) RefuseVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused[version] = s.Clock.Now().Add(versionRefusal)
+	if s.version == version {
+		s.version = ""
+	}
+}
+
+// agree takes a version out of what VCD offers, and remembers what else there is.
+func (s *Site) agree(document []byte) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	offered, err := offeredVersions(document)
+	if err != nil {
+		return "", err
+	}
+	s.offered = offered
+	s.asked = s.Clock.Now()
+	s.version = s.choose(offered)
+	return s.version, nil
+}
+
+// VersionFor returns the version to ask for in a call to a path: the agreed one, or the oldest offered one that has
+// what is called.
+func (s *Site) VersionFor(path, agreed string) (string, error) {
+	for _, later := range s.later {
+		if !strings.HasPrefix(path, later.Under) {
+			continue
+		}
+		if version, ok := ParseVersion(agreed); ok && version.Compare(later.Since) >= 0 {
+			return agreed, nil
+		}
+		return s.OfferedSince(later.Since)
+	}
+	return agreed, nil
+}
+
+// OfferedSince returns the oldest offered version from one on.
+func (s *Site) OfferedSince(since Version) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	usable := slices.DeleteFunc(slices.Clone(s.offered), func(v Version) bool { return v.Compare(since) < 0 })
+	if len(usable) == 0 {
+		return "", &failure.LookupError{
+			Kind:   "API version",
+			Name:   since.String(),
+			Err:    failure.ErrInvalid,
+			Reason: "or a later one is not offered by this VCD",
+		}
+	}
+	return s.choose(usable), nil
+}
+
+// ForgetOldVersions lets VCD be asked for its versions again when that was long ago: it may have been upgraded.
+func (s *Site) ForgetOldVersions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Clock.Now().Sub(s.asked) > versionsAge {
+		s.version = ""
+	}
+}
+
+// choose takes the oldest version, so that the same wire format is used everywhere. What was refused is taken only if
+// there is nothing else. The lock is held.
+func (s *Site) choose(versions []Version) string {
+	now := s.Clock.Now()
+	for _, v := range versions {
+		if !now.Before(s.refused[v.String()]) {
+			return v.String()
+		}
+	}
+	return versions[0].String()
+}
+
+// versionName matches a version as VCD names it, with those of previews.
+var versionName = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,4})*(-[a-z0-9.]{1,16})?$`)
+
+// offeredVersions reads which versions VCD offers of those that this package speaks, sorted; at least one.
+func offeredVersions(document []byte) ([]Version, error) {
+	var offered struct {
+		Versions []struct {
+			Version string `xml:"Version"`
+		} `xml:"VersionInfo"`
+	}
+	if err := xml.Unmarshal(document, &offered); err != nil {
+		return nil, failure.Unavailable("the list of API versions is not an answer of VCD")
+	}
+	var usable []Version
+	var names []string
+	for _, v := range offered.Versions {
+		if versionName.MatchString(v.Version) { // Other text is another server's, and is not quoted.
+			names = append(names, v.Version)
+		}
+		parsed, ok := ParseVersion(v.Version)
+		if ok && parsed.Compare(oldestAPI) >= 0 && parsed.Compare(newestAPI) <= 0 {
+			usable = append(usable, parsed)
+		}
+	}
+	if len(usable) == 0 {
+		return nil, &failure.LookupError{
+			Kind:   "API version",
+			Name:   oldestAPI.String() + " to " + newestAPI.String(),
+			Err:    failure.ErrInvalid,
+			Reason: "is not offered by this VCD, which speaks: " + strings.Join(names, ", "),
+		}
+	}
+	slices.SortFunc(usable, Version.Compare)
+	return usable, nil
+}
+
+// An Version is a version of VCD's API, such as 37.2.
+type Version struct{ Major, Minor int }
+
+// ParseVersion refuses alpha versions.
+func ParseVersion(s string) (Version, bool) {
+	first, second, ok := strings.Cut(s, ".")
+	major, err1 := strconv.Atoi(first)
+	minor, err2 := strconv.Atoi(second)
+	return Version{major, minor}, ok && err1 == nil && err2 == nil
+}
+
+// Compare returns a negative number if v is older than o, 0 if it is the same, and a positive one if it is newer.
+func (v Version) Compare(o Version) int {
+	if v.Major != o.Major {
+		return v.Major - o.Major
+	}
+	return v.Minor - o.Minor
+}
+
+// String returns the version as VCD writes it.
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import "net/netip"
+
+// Address reads an address; the zero one if there is none.
+func Address(text string) netip.Addr {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr.Unmap()
+}
+
+// Addresses reads addresses, without what is none.
+func Addresses(texts []string) []netip.Addr {
+	var addresses []netip.Addr
+	for _, text := range texts {
+		if addr := Address(text); addr.IsValid() {
+			addresses = append(addresses, addr)
+		}
+	}
+	return addresses
+}
+
+// AddressTexts writes addresses.
+func AddressTexts(addresses []netip.Addr) []string {
+	texts := make([]string, len(addresses))
+	for i, a := range addresses {
+		texts[i] = a.String()
+	}
+	return texts
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
+)
+
+// errNoTask says nothing of what was asked for: it may have been started.
+var errNoTask = failure.Unavailable("the answer names no task of VCD")
+
+// startXML makes a call of the XML API that starts a task.
+func startXML(ctx context.Context, c *api.Client, method, path, contentType string, content any) (Task, error) {
+	got, err := c.Do(ctx, api.Call{Method: method, Path: path, ContentType: contentType, Content: content})
+	if err != nil {
+		return Task{}, err
+	}
+	var doc types.Task
+	if err := wire.DecodeXML(got.Body, &doc); err != nil {
+		return Task{}, err
+	}
+	t := taskFrom(&doc)
+	if t.ID == "" {
+		return Task{}, errNoTask
+	}
+	return t, nil
+}
+
+// startJSON makes a call of the JSON API that starts a task. Once it has ended, the task names what it worked on: what
+// was created, for example.
+func startJSON(ctx context.Context, c *api.Client, method, path string, content any) (Task, error) {
+	got, err := c.Do(ctx, api.Call{Method: method, Path: path, JSON: true, Content: content})
+	if err != nil {
+		return Task{}, err
+	}
+	location := got.Header.Get("Location")
+	if id := urn.Of(urn.Task, location); id != "" && strings.Contains(location, "/task/") {
+		return Task{ID: id, State: TaskRunning, asks: method == http.MethodPost}, nil
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	switch {
+	case !slices.Contains(doneAtOnce, got.Status):
+		return Task{}, errNoTask
+	case len(bytes.TrimSpace(got.Body)) == 0:
+	case wire.DecodeJSON(got.Body, &made) != nil:
+		return Task{}, wire.ErrNotJSON
+	}
+	return Task{State: TaskSucceeded, Owner: made.ID}, nil
+}
+
+// doneAtOnce are the answers to calls that start no task.
+var doneAtOnce = []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
+
+// startCreating starts creating an object of the JSON API.
+func startCreating(ctx context.Context, c *api.Client, what, name, path string, body any) (Task, error) {
+	task, err := startJSON(ctx, c, http.MethodPost, path, body)
+	return task, failure.Wrap(err, "creating "+what, name)
+}
+
+// startDeleting starts deleting an object of the JSON API.
+func startDeleting(ctx context.Context, c *api.Client, what, id, path string) (Task, error) {
+	task, err := startJSON(ctx, c, http.MethodDelete, path, nil)
+	return task, failure.Wrap(err, "deleting "+what, id)
+}
+
+// startChanging reads an object, lets edit change it and starts writing it back. If edit changes nothing, nothing is written,
+// and the task has succeeded; but an object that VCD failed to realize is written in any case, so that VCD tries again.
+func startChanging(ctx context.Context, c *api.Client, what, id, path string, edit func(wire.Object) (bool, error)) (Task, error) {
+	task, err := startEditing(ctx, c, path, edit)
+	return task, failure.Wrap(err, "changing "+what, id)
+}
+
+func startEditing(ctx context.Context, c *api.Client, path string, edit func(wire.Object) (bool, error)) (Task, error) {
+	o, err := c.Object(ctx, path)
+	if err != nil {
+		return Task{}, err
+	}
+	changed, err := edit(o)
+	if err != nil || !changed && Realization(o.Text("status")) != RealizationFailed {
+		return Task{State: TaskSucceeded, Owner: o.Text("id")}, err
+	}
+	task, err := startJSON(ctx, c, http.MethodPut, path, o)
+	if task.Owner == "" {
+		task.Owner = o.Text("id")
+	}
+	return task, err
+}
+
+func startUndeploying(ctx context.Context, c *api.Client, path, action string) (Task, error) {
+	return startXML(ctx, c, http.MethodPost, path+"/action/undeploy", wire.MIMEUndeploy, wire.UndeployParams{Action: action})
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/failure"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/urn"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
+)
+
+// TaskState is the state of a task.
+type TaskState string
+
+// Task states. Every state but Running is final.
+const (
+	TaskRunning   TaskState = "running" // queued and preRunning too
+	TaskSucceeded TaskState = "success"
+	TaskFailed    TaskState = "error" // aborted and canceled too
+	TaskUnknown   TaskState = "unknown"
+)
+
+// A Task is an asynchronous operation of VCD.
+type Task struct {
+	ID        string // URN
+	Operation string // vappUpdateVm …
+	Owner     string // URN of the entity it works on
+	State     TaskState
+	Progress  int
+	Err       error  // why it failed; wraps a sentinel
+	Result    string // what VCD says came of it, for those created by the JSON API: a JSON document, mostly empty
+	Started   time.Time
+	Ended     time.Time
+
+	// asks is true if its starter wants to know what it worked on: the JSON API only returns the address of the task.
+	asks bool
+}
+
+// readTask reads what a task that succeeded worked on and what came of it. If VCD has dropped the task meanwhile, what
+// is known stays.
+func (ts *Tasks) readTask(ctx context.Context, id string, known Task) (Task, error) {
+	states, err := ts.readTasks(ctx, []string{id})
+	if read, ok := states[id]; ok {
+		return read, err
+	}
+	return known, err
+}
+
+// queryTasks asks for the states of tasks by one call. The reasons of failures are not among them.
+func (ts *Tasks) queryTasks(ctx context.Context, ids []string) (map[string]Task, error) {
+	terms := make([]fiql.Term, len(ids))
+	for i, id := range ids {
+		terms[i] = fiql.Is("id", id)
+	}
+	var found types.QueryResultRecordsType
+	if err := ts.client.QueryPage(ctx, "task", fiql.AnyOf(terms...), 1, "", &found); err != nil {
+		return nil, err
+	}
+	states := map[string]Task{}
+	for _, record := range api.Both(found.TaskRecord, found.AdminTaskRecord) {
+		id := urn.Of(urn.Task, record.HREF)
+		states[id] = Task{
+			ID:        id,
+			Operation: record.Name,
+			State:     taskState(record.Status),
+			Progress:  record.Progress,
+			Started:   wire.Time(record.StartDate),
+			Ended:     wire.Time(record.EndDate),
+		}
+	}
+	return states, nil
+}
+
+// readTasks reads tasks one by one. What does not exist, or may not be seen, is left out.
+func (ts *Tasks) readTasks(ctx context.Context, ids []string) (map[string]Task, error) {
+	states := map[string]Task{}
+	for _, id := range ids {
+		var doc types.Task
+		err := ts.client.GetXML(ctx, urn.Path(urn.Task, id), &doc)
+		switch {
+		case err == nil:
+			states[id] = taskFrom(&doc)
+		case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrForbidden):
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// whyFailed reads the error of a failed task, which the query does not show.
+// The second error means that it cannot be read now; without it, a used-up quota would count as any failure.
+func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
+	var t types.Task
+	err = ts.client.GetXML(ctx, urn.Path(urn.Task, id), &t)
+	if err == nil {
+		return failureOf(&t), nil
+	}
+	if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrThrottled) && !errors.Is(err, ErrUnauthorized) {
+		err = nil
+	}
+	return &failure.StatusError{Message: "the task failed; VCD does not say why"}, err
+}
+
+// failureOf is why a task failed. Tasks that were aborted or cancelled failed, too.
+func failureOf(t *types.Task) error {
+	if t.Error == nil {
+		return &failure.StatusError{Operation: t.OperationName, Message: "the task ended as " + t.Status}
+	}
+	e := &failure.StatusError{Operation: t.OperationName, Code: t.Error.MinorErrorCode, Message: failure.TidyMessage(t.Error.Message)}
+	if t.Error.MajorErrorCode >= http.StatusBadRequest && t.Error.MajorErrorCode < 600 {
+		e.Status = t.Error.MajorErrorCode
+	}
+	if errors.Is(e, ErrNotFound) || errors.Is(e, ErrForbidden) {
+		// Something the task needed is missing; that says nothing of the object the task works on.
+		return &taskError{e}
+	}
+	return e
+}
+
+// A taskError is the failure of a task that must not be taken for the absence of the object it worked on.
+type taskError struct{ cause *failure.StatusError }
+
+// Error implements error.
+func (e *taskError) Error() string { return e.cause.Error() }
+
+// Unwrap lets [errors.Is] match the sentinels.
+func (e *taskError) Unwrap() error { return ErrInvalid }
+
+// taskFrom reads a task as the XML API writes it.
+func taskFrom(t *types.Task) Task {
+	task := Task{
+		ID:        urn.Of(urn.Task, t.ID),
+		Operation: t.OperationName,
+		State:     taskState(t.Status),
+		Progress:  t.Progress,
+		Started:   wire.Time(t.StartTime),
+		Ended:     wire.Time(t.EndTime),
+	}
+	if task.ID == "" {
+		task.ID = urn.Of(urn.Task, t.HREF)
+	}
+	if t.Owner != nil {
+		task.Owner = urn.Of("", cmp.Or(t.Owner.ID, t.Owner.HREF))
+	}
+	if t.Result != nil {
+		task.Result = t.Result.ResultContent.Text
+	}
+	if task.State == TaskFailed {
+		task.Err = failureOf(t)
+	}
+	return task
+}
+
+// unfinished returns the tasks that still hold an entity.
+func unfinished(tasks *types.TasksInProgress) []Task {
+	if tasks == nil {
+		return nil
+	}
+	var running []Task
+	for _, t := range tasks.Task {
+		if task := taskFrom(t); task.State == TaskRunning {
+			running = append(running, task)
+		}
+	}
+	return running
+}
+
+func taskState(status string) TaskState {
+	switch status {
+	case "success":
+		return TaskSucceeded
+	case "error", "aborted", "canceled":
+		return TaskFailed
+	default:
+		return TaskRunning
+	}
+}
+
+func taskResult(s TaskState) string {
+	switch s {
+	case TaskSucceeded:
+		return "success"
+	case TaskFailed:
+		return "failure"
+	case TaskRunning, TaskUnknown:
+	}
+	return "unknown"
+}
