@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -37,14 +38,14 @@ func getAccess(r *request, e store.Entity) (*response, error) {
 	return &response{
 		status:      http.StatusOK,
 		xml:         accessNode(r, r.sim.store.Access[e.ID]),
-		contentType: mime("controlAccess"),
+		contentType: wire.Mime("controlAccess"),
 	}, nil
 }
 
 func accessNode(r *request, a store.Access) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.Everyone != ""),
+	n := xmltree.New("ControlAccessParams", wire.Namespaces(), T("IsSharedToEveryone", a.Everyone != ""),
 		xmltree.OptT("EveryoneAccessLevel", a.Everyone))
 	if len(a.Grants) == 0 {
 		return n
@@ -52,7 +53,7 @@ func accessNode(r *request, a store.Access) *xmltree.Node {
 	list := xmltree.New("AccessSettings")
 	for _, g := range a.Grants {
 		list.Add(xmltree.New("AccessSetting",
-			xmltree.New("Subject", A("href", r.base()+"/api/admin/"+g.Kind+"/"+g.ID), A("name", g.Name),
+			xmltree.New("Subject", A("href", r.site.Base()+"/api/admin/"+g.Kind+"/"+g.ID), A("name", g.Name),
 				A("type", g.MediaType)), T("AccessLevel", g.Level)))
 	}
 	n.Add(list)
@@ -74,7 +75,7 @@ func setAccess(r *request, e store.Entity, tree *xmltree.Node) (*response, error
 		a.Grants = append(a.Grants, g)
 	}
 	r.sim.store.Access[e.ID] = a
-	return &response{status: http.StatusOK, xml: accessNode(r, a), contentType: mime("controlAccess")}, nil
+	return &response{status: http.StatusOK, xml: accessNode(r, a), contentType: wire.Mime("controlAccess")}, nil
 }
 
 // readGrant reads one setting; its subject must be there.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -25,11 +26,11 @@ func adminRoutes(add addRoute) {
 // getRole shows a role with its rights.
 func getRole(r *request) (*response, error) {
 	for _, d := range r.sim.store.Documents[rolesPath] {
-		if store.Bare(d.ID()) != store.Bare(r.vars["id"]) || !r.sees(d.OrgID) {
+		if store.Bare(d.ID()) != store.Bare(r.vars["id"]) || !r.session.Sees(d.OrgID) {
 			continue
 		}
 		n := adminRef(r, "Role", "role", store.Bare(d.ID()), store.Text(d.Body, "name"))
-		n.Add(namespaces())
+		n.Add(wire.Namespaces())
 		references := xmltree.New("RightReferences")
 		for _, x := range rights() {
 			if urn := rightURN(r, x.name); slices.Contains(d.Refs["rights"], urn) {
@@ -46,7 +47,7 @@ func getRight(r *request) (*response, error) {
 	for _, x := range rights() {
 		if urn := rightURN(r, x.name); store.Bare(urn) == store.Bare(r.vars["id"]) {
 			n := adminRef(r, "Right", "right", store.Bare(urn), x.name)
-			n.Add(namespaces())
+			n.Add(wire.Namespaces())
 			n.Add([]*xmltree.Node{xmltree.T("Description", x.name), xmltree.T("Category", x.category)})
 			return xmlOK(n), nil
 		}
@@ -56,7 +57,7 @@ func getRight(r *request) (*response, error) {
 
 // adminRef is a reference below /api/admin.
 func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
+	return xmltree.New(element, xmltree.A("href", r.site.Base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
 		xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
 }
@@ -64,14 +65,14 @@ func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
 // getAdminOrg shows an organization as its administrators see it.
 func getAdminOrg(r *request, o *store.Org) (*response, error) {
 	T := xmltree.T
-	path := r.base() + "/api/admin/org/" + o.ID
-	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", store.URN("org", o.ID)),
+	path := r.site.Base() + "/api/admin/org/" + o.ID
+	n := xmltree.New("AdminOrg", wire.Namespaces(), xmltree.A("name", o.Name), xmltree.A("id", store.URN("org", o.ID)),
 		xmltree.A("href", path),
 		xmltree.A("type", "application/vnd.vmware.admin.organization+xml"))
 	n.Add([]*xmltree.Node{
-		r.link("alternate", "/api/org/"+o.ID, mime("org")),
-		r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"),
-		r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
+		r.site.Link("alternate", "/api/org/"+o.ID, wire.Mime("org")),
+		r.site.Link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"),
+		r.site.Link("down", "/api/org/"+o.ID+"/metadata", wire.Mime("metadata")),
 		T("Description", o.Description),
 		T("FullName", o.FullName),
 		T("IsEnabled", !o.Disabled),

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -14,7 +15,7 @@ const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
 func ownCatalog(r *request) (store.OrgCatalog, error) {
 	sh, ok := r.sim.store.Catalog(store.Bare(r.vars["id"]))
-	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.sees(sh.Org.ID) {
+	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, store.Forbidden("CATALOG_VIEW", r.vars["id"])
 	}
 	return sh, nil
@@ -27,14 +28,14 @@ func getAdminCatalog(r *request, sh store.OrgCatalog) (*response, error) {
 func adminCatalogNode(r *request, sh store.OrgCatalog) *xmltree.Node {
 	c := sh.Catalog
 	path := "/api/admin/catalog/" + c.ID
-	n := xmltree.New("AdminCatalog", namespaces(), xmltree.A("name", c.Name), xmltree.A("id", store.URN("catalog", c.ID)),
-		xmltree.A("href", r.base()+path), xmltree.A("type", adminCatalogType))
+	n := xmltree.New("AdminCatalog", wire.Namespaces(), xmltree.A("name", c.Name), xmltree.A("id", store.URN("catalog", c.ID)),
+		xmltree.A("href", r.site.Base()+path), xmltree.A("type", adminCatalogType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
-		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")),
-		r.link("edit", path, adminCatalogType),
-		r.link("remove", path, ""),
-		r.link("down", path+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
+		r.site.Link("alternate", "/api/catalog/"+c.ID, wire.Mime("catalog")),
+		r.site.Link("edit", path, adminCatalogType),
+		r.site.Link("remove", path, ""),
+		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
 	})
 	catalogContent(r, n, sh)
 	n.Add(catalogProfiles(r, sh))
@@ -48,7 +49,7 @@ func catalogProfiles(r *request, sh store.OrgCatalog) *xmltree.Node {
 	}
 	n := xmltree.New("CatalogStorageProfiles")
 	for _, id := range sh.Catalog.StorageProfiles {
-		n.Add(r.ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)}))
+		n.Add(r.site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)}))
 	}
 	return n
 }
@@ -56,7 +57,7 @@ func catalogProfiles(r *request, sh store.OrgCatalog) *xmltree.Node {
 // createCatalog makes a catalog at once: VCD answers with a task that is done.
 func createCatalog(r *request) (*response, error) {
 	org := r.sim.store.Org(store.Bare(r.vars["id"]))
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("CATALOG_CREATE", r.vars["id"])
 	}
 	tree, err := r.tree()
@@ -64,7 +65,7 @@ func createCatalog(r *request) (*response, error) {
 		return nil, err
 	}
 	c := store.Catalog{
-		ID:          r.sim.ids.next("catalog"),
+		ID:          r.sim.ids.Next("catalog"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 		Created:     r.sim.clock.Now(),
@@ -77,7 +78,7 @@ func createCatalog(r *request) (*response, error) {
 	}
 	org.Catalogs = append(org.Catalogs, c)
 	sh, _ := r.sim.store.Catalog(c.ID)
-	return xmlOK(adminCatalogNode(r, sh)).createdAt(r.base() + "/api/admin/catalog/" + c.ID), nil
+	return xmlOK(adminCatalogNode(r, sh)).createdAt(r.site.Base() + "/api/admin/catalog/" + c.ID), nil
 }
 
 func readCatalogProfiles(r *request, org *store.Org, tree *xmltree.Node) ([]string, error) {

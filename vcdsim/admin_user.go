@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -40,12 +41,12 @@ func userNode(r *request, o *store.Org, u *store.User) *xmltree.Node {
 	if provider == "" {
 		provider = "INTEGRATED"
 	}
-	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", store.URN("user", u.ID)), A("href", r.base()+path),
+	n := xmltree.New("User", wire.Namespaces(), A("name", u.Name), A("id", store.URN("user", u.ID)), A("href", r.site.Base()+path),
 		A("type", adminUserType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+o.ID, adminOrgType),
-		r.link("edit", path, adminUserType),
-		r.link("remove", path, ""),
+		r.site.Link("up", "/api/admin/org/"+o.ID, adminOrgType),
+		r.site.Link("edit", path, adminUserType),
+		r.site.Link("remove", path, ""),
 		T("Description", u.Details.Description),
 		T("FullName", u.FullName),
 		T("EmailAddress", u.Details.Email),
@@ -59,7 +60,7 @@ func userNode(r *request, o *store.Org, u *store.User) *xmltree.Node {
 		T("IsGroupRole", false),
 		T("StoredVmQuota", u.Details.StoredVMQuota),
 		T("DeployedVmQuota", u.Details.DeployedVMQuota),
-		adminRef(r, "Role", "role", r.sim.ids.named("role", u.Role), u.Role),
+		adminRef(r, "Role", "role", r.sim.ids.Named("role", u.Role), u.Role),
 		xmltree.New("GroupReferences"),
 	})
 	return n
@@ -116,7 +117,7 @@ func hasRole(s *Simulator, org *store.Org, name string) bool {
 }
 
 func createUser(r *request, org *store.Org, tree *xmltree.Node) (*response, error) {
-	u := store.User{ID: r.sim.ids.next("user")}
+	u := store.User{ID: r.sim.ids.Next("user")}
 	if err := readUser(r, org, &u, tree); err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func createUser(r *request, org *store.Org, tree *xmltree.Node) (*response, erro
 		return nil, store.BadRequest("A user needs a role and a password.")
 	}
 	org.Users = append(org.Users, u)
-	return xmlOK(userNode(r, org, &u)).createdAt(r.base() + "/api/admin/user/" + u.ID), nil
+	return xmlOK(userNode(r, org, &u)).createdAt(r.site.Base() + "/api/admin/user/" + u.ID), nil
 }
 
 func putUser(r *request) (*response, error) {

@@ -130,7 +130,7 @@ func serviceCertificate(r *request, body map[string]any, kind string) error {
 		return nil
 	}
 	d := r.sim.store.Documents.Find(certificatePath, id)
-	if d == nil || !r.sees(d.OrgID) {
+	if d == nil || !r.session.Sees(d.OrgID) {
 		return store.Forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 	}
 	body["certificateRef"] = map[string]any{"id": d.ID(), "name": store.Text(d.Body, "alias")}
@@ -140,7 +140,7 @@ func serviceCertificate(r *request, body map[string]any, kind string) error {
 func knownCertificates(r *request, ids []string) error {
 	for _, id := range ids {
 		if d := r.sim.store.Documents.Find(certificatePath, store.URN("certificateLibraryItem", id)); d == nil ||
-			!r.sees(d.OrgID) {
+			!r.session.Sees(d.OrgID) {
 			return store.Forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 		}
 	}

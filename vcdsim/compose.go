@@ -35,7 +35,7 @@ func newVApp(r *request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*s
 		}
 	}
 	v := &store.VApp{
-		ID:          r.sim.ids.next("vapp"),
+		ID:          r.sim.ids.Next("vapp"),
 		Name:        name,
 		Description: tree.Str("Description"),
 		OrgID:       org.ID,
@@ -167,7 +167,7 @@ func newVM(r *request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *st
 		return nil, err
 	}
 	vm := &store.VM{
-		ID:                r.sim.ids.next("vm"),
+		ID:                r.sim.ids.Next("vm"),
 		Name:              name,
 		Description:       item.Str("VmGeneralParams", "Description"),
 		VAppID:            v.ID,

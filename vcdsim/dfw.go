@@ -16,7 +16,7 @@ const (
 
 func onGroup(r *request) (scope, error) {
 	org, g := r.sim.store.Group(store.Bare(r.vars["group"]))
-	if g == nil || !r.sees(org.ID) {
+	if g == nil || !r.session.Sees(org.ID) {
 		return scope{}, store.Forbidden("VDC_GROUP_VIEW", r.vars["group"])
 	}
 	return scope{org.ID, g.ID, []string{g.ID}}, nil
@@ -101,7 +101,7 @@ func dfwPolicyJSON(r *request, p scope, out map[string]any) {
 	out["enabled"] = dfwPolicyOn(r, p.parent)
 }
 
-func dfwPolicyID(r *request, group string) string { return r.sim.ids.named("dfwPolicy", group) }
+func dfwPolicyID(r *request, group string) string { return r.sim.ids.Named("dfwPolicy", group) }
 
 func knownDFWPolicy(r *request) error {
 	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r, store.Bare(r.vars["group"])) {
@@ -131,7 +131,7 @@ func defaultDFWRule(r *request, group string) map[string]any {
 		name = g.Name
 	}
 	return map[string]any{
-		"id":                        r.sim.ids.named("dfwRule", group),
+		"id":                        r.sim.ids.Named("dfwRule", group),
 		"name":                      "Default_VdcGroup_" + name,
 		"description":               "",
 		"comments":                  "",

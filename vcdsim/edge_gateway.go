@@ -34,7 +34,7 @@ func (eg *edgeGateways) name(id string) string {
 // edgeByID finds the gateway with an id the caller may see.
 func edgeByID(r *request, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
 	org, vdc, g := r.sim.store.Gateway(store.Bare(id))
-	if g == nil || !r.sees(org.ID) {
+	if g == nil || !r.session.Sees(org.ID) {
 		return nil, nil, nil, store.Forbidden("GATEWAY_VIEW", id)
 	}
 	return org, vdc, g, nil
@@ -71,7 +71,7 @@ func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) 
 			}
 		}
 	}
-	cluster := s.ids.named("edgeCluster", edgeCluster)
+	cluster := s.ids.Named("edgeCluster", edgeCluster)
 	out := map[string]any{
 		"distributedRoutingEnabled":                false,
 		"nonDistributedRoutingEnabled":             false,
@@ -102,9 +102,9 @@ func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) 
 		"orgVdcNetworkCount": networks,
 		"usingIpSpace":       spaces,
 		"gatewayBacking": map[string]any{
-			"backingId":       s.ids.named("tier1", g.ID),
+			"backingId":       s.ids.Named("tier1", g.ID),
 			"gatewayType":     "NSXT_BACKED",
-			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+			"networkProvider": jsonRef("nsxtmanager", s.ids.Named("nsxtmanager", providerNetworks), providerNetworks),
 		},
 	})
 	addEdgeOwner(org, vdc, g.Group, out)
@@ -211,7 +211,7 @@ func edgeOwner(r *request, id string) (org *store.Org, vdc *store.VDC, group str
 			group = store.Bare(id)
 		}
 	}
-	if vdc == nil || !r.sees(org.ID) {
+	if vdc == nil || !r.session.Sees(org.ID) {
 		return nil, nil, "", store.Forbidden("VDC_VIEW", id)
 	}
 	return org, vdc, group, nil
@@ -225,7 +225,7 @@ func createEdge(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.ID = r.sim.ids.next("gateway")
+	g.ID = r.sim.ids.Next("gateway")
 	vdc.EdgeGateways = append(vdc.EdgeGateways, *g)
 	return r.start(store.Work{Op: "create edgeGateway", Creates: true}, g.Entity(), []string{g.ID}), nil
 }

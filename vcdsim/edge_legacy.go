@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -17,7 +18,7 @@ func legacyEdgeRoutes(add addRoute) {
 	add("GET", "/api/edgeGateway/{gateway}", getLegacyGateway, latencyLegacy)
 }
 
-func edgeHref(r *request, id string) string { return r.base() + "/api/admin/edgeGateway/" + id }
+func edgeHref(r *request, id string) string { return r.site.Base() + "/api/admin/edgeGateway/" + id }
 
 // edgeRef is a reference to an edge gateway.
 func edgeRef(r *request, g *store.EdgeGateway) *xmltree.Node {
@@ -40,10 +41,10 @@ func getLegacyGateway(r *request) (*response, error) {
 			interfaces.Add(networkInterface(r, n))
 		}
 	}
-	return xmlOK(xmltree.New("EdgeGateway", namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name),
+	return xmlOK(xmltree.New("EdgeGateway", wire.Namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name),
 		xmltree.A("id", store.URN("gateway", g.ID)),
 		xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("type", mimeEdge),
-		r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
+		r.site.Link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
 		T("Description", g.Description), tasksNode(r, g.ID),
 		xmltree.New("Configuration", T("BackwardCompatibilityMode", false), T("GatewayBackingConfig", "compact"),
 			interfaces,
@@ -60,7 +61,7 @@ func gatewayInterface(name, kind string, network *xmltree.Node, subnets []*xmltr
 }
 
 func adminNetworkRef(r *request, id, name string) *xmltree.Node {
-	return xmltree.New("Network", xmltree.A("href", r.base()+"/api/admin/network/"+id),
+	return xmltree.New("Network", xmltree.A("href", r.site.Base()+"/api/admin/network/"+id),
 		xmltree.A("id", store.URN("network", id)), xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin.network+xml"))
 }

@@ -107,7 +107,7 @@ func prepareDNS(r *request, body map[string]any) error {
 	zones, _ := body["conditionalForwarderZones"].([]any)
 	for _, z := range append([]any{body["defaultForwarderZone"]}, zones...) {
 		if m, ok := z.(map[string]any); ok && store.Text(m, "id") == "" {
-			m["id"] = r.sim.ids.next("dnsForwarderZone")
+			m["id"] = r.sim.ids.Next("dnsForwarderZone")
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func prepareQoS(r *request, body map[string]any) error {
 		switch id := store.RefID(body, f); id {
 		case "":
 			body[f] = nil
-		case r.sim.ids.named("qosProfile", qosProfile):
+		case r.sim.ids.Named("qosProfile", qosProfile):
 			body[f] = map[string]any{"id": id, "name": qosProfile}
 		default:
 			return store.Forbidden("QOS_PROFILE_VIEW", id)

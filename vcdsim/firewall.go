@@ -37,7 +37,7 @@ func prepareRules(field string) func(*request, map[string]any) error {
 
 func prepareFirewallRule(r *request, rule map[string]any) error {
 	if store.Text(rule, "id") == "" {
-		rule["id"] = r.sim.ids.next("firewallRule")
+		rule["id"] = r.sim.ids.Next("firewallRule")
 	}
 	if err := ruleSizes(r.sim.assume, rule); err != nil {
 		return err
@@ -255,7 +255,7 @@ func showRules(r *request, p scope, out map[string]any) {
 	out["status"] = stateRealized
 	out["systemRules"] = []any{}
 	out["defaultRules"] = []any{map[string]any{
-		"id":                        r.sim.ids.named("firewallRule", p.parent),
+		"id":                        r.sim.ids.Named("firewallRule", p.parent),
 		"name":                      "default_rule",
 		"action":                    "DROP",
 		"actionValue":               "DROP",

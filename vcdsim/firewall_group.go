@@ -48,7 +48,7 @@ func groupScope(r *request, body map[string]any) (scope, error) {
 	if id == "" {
 		id = store.RefID(body, "edgeGatewayRef")
 	}
-	if org, group := r.sim.store.Group(store.Bare(id)); group != nil && r.sees(org.ID) {
+	if org, group := r.sim.store.Group(store.Bare(id)); group != nil && r.session.Sees(org.ID) {
 		return scope{org.ID, group.ID, nil}, nil
 	}
 	if strings.Contains(id, ":vdc:") {
@@ -89,7 +89,7 @@ func firewallGroupContent(r *request, body map[string]any) error {
 		}
 	}
 	for _, id := range members(body, "members") {
-		if org, _, n := r.sim.store.Network(id); n == nil || !r.sees(org.ID) {
+		if org, _, n := r.sim.store.Network(id); n == nil || !r.session.Sees(org.ID) {
 			return store.Forbidden("ORG_VDC_NETWORK_VIEW", id)
 		}
 	}

@@ -81,7 +81,7 @@ func spaceOwner(r *request, p, old *store.IPSpace, orgID string) error {
 		return nil
 	}
 	org := r.sim.store.Org(store.Bare(orgID))
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return store.Forbidden("ORG_VIEW", orgID)
 	}
 	p.OrgID = org.ID

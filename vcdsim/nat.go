@@ -154,7 +154,7 @@ func sameVersion(body map[string]any, old *store.Object) error {
 // documentReference finds a document the caller sees and returns the reference to it.
 func documentReference(r *request, path, operation, id string) (map[string]any, error) {
 	d := r.sim.store.Documents.Find(path, id)
-	if d == nil || d.OrgID != "" && !r.sees(d.OrgID) {
+	if d == nil || d.OrgID != "" && !r.session.Sees(d.OrgID) {
 		return nil, store.Forbidden(operation, id)
 	}
 	return map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}, nil
@@ -193,7 +193,7 @@ func (r *request) cursorPage(items []any, decided ...string) (*response, error) 
 	from = min(max(from, 0), len(items))
 	res := jsonOK(map[string]any{"values": append([]any{}, items[from:min(from+size, len(items))]...)})
 	if from+size < len(items) {
-		next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.base(), r.URL.EscapedPath(), from+size, size)
+		next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.site.Base(), r.URL.EscapedPath(), from+size, size)
 		for _, k := range []string{"filter", "sortAsc", "sortDesc"} {
 			if v := r.query.get(k); v != "" {
 				next += "&" + k + "=" + url.QueryEscape(v)

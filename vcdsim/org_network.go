@@ -220,7 +220,7 @@ func createOrgNetwork(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.ID = r.sim.ids.next("network")
+	n.ID = r.sim.ids.Next("network")
 	vdc.Networks = append(vdc.Networks, *n)
 	return r.start(store.Work{Op: "create orgVdcNetwork", Creates: true}, n.Entity(), n.Locks()), nil
 }

@@ -107,7 +107,7 @@ func listPolicies(r *request) (*response, error) { return r.page(computePolicies
 
 func listVDCPolicies(r *request) (*response, error) {
 	id := store.Bare(r.vars["id"])
-	if org, _ := r.sim.store.VDC(id); org == nil || !r.sees(org.ID) {
+	if org, _ := r.sim.store.VDC(id); org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
 	return r.page(computePolicies(r, id))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -51,7 +52,7 @@ func createPolicy(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	p := store.ComputePolicy{ID: r.sim.ids.next("vdcComputePolicy")}
+	p := store.ComputePolicy{ID: r.sim.ids.Next("vdcComputePolicy")}
 	if err := readPolicy(&p, body); err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func assignPolicies(r *request) (*response, error) {
 		return nil, err
 	}
 	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
-	out := xmltree.New("VdcComputePolicyReferences", namespaces(), xmltree.A("href", r.base()+path),
+	out := xmltree.New("VdcComputePolicyReferences", wire.Namespaces(), xmltree.A("href", r.site.Base()+path),
 		xmltree.A("type", policyReferences))
 	standard := r.sim.store.Policy(r.sim.store.DefaultSizing(v))
 	var names []string
@@ -145,7 +146,7 @@ func assignPolicies(r *request) (*response, error) {
 // policyRef is a reference to a compute policy.
 func policyRef(r *request, element string, p *store.ComputePolicy) *xmltree.Node {
 	urn := store.URN("vdcComputePolicy", p.ID)
-	return xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn),
+	return xmltree.New(element, xmltree.A("href", r.site.Base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn),
 		xmltree.A("id", urn), xmltree.A("name", p.Name),
 		xmltree.A("type", "application/json"))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -70,9 +71,9 @@ func propertyValues(properties map[string]store.Property) map[string]string {
 // productSections is the list of product sections of what is at a path.
 func productSections(r *request, path string, properties map[string]store.Property) *xmltree.Node {
 	path += "/productSections/"
-	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.base()+path),
-		xmltree.A("type", mime("productSections")),
-		r.link("edit", path, mime("productSections")), productSection(properties))
+	return xmltree.New("ProductSectionList", wire.Namespaces(), xmltree.A("href", r.site.Base()+path),
+		xmltree.A("type", wire.Mime("productSections")),
+		r.site.Link("edit", path, wire.Mime("productSections")), productSection(properties))
 }
 
 func vmProducts(r *request, vm *store.VM) *response {

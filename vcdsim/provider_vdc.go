@@ -4,6 +4,7 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -32,9 +33,9 @@ func providerRoutes(add addRoute) {
 		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r), "vcId") }, latencyCloudAPI)
 }
 
-func providerID(s *Simulator) string { return s.ids.named("providervdc", providerVDC) }
+func providerID(s *Simulator) string { return s.ids.Named("providervdc", providerVDC) }
 
-func poolID(s *Simulator) string { return s.ids.named("networkPool", providerPool) }
+func poolID(s *Simulator) string { return s.ids.Named("networkPool", providerPool) }
 
 // providerProfiles are the names of the storage profiles of all VDCs.
 func providerProfiles(s *Simulator) []string {
@@ -71,11 +72,11 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 		path = "/api/admin/extension/providervdc/"
 		mediaType = "application/vnd.vmware.admin.vmwprovidervdc+xml"
 	}
-	n := xmltree.New(element, namespaces(), A("status", 1), A("name", providerVDC), A("id", store.URN("providervdc", id)),
-		A("href", r.base()+path+id), A("type", mediaType))
+	n := xmltree.New(element, wire.Namespaces(), A("status", 1), A("name", providerVDC), A("id", store.URN("providervdc", id)),
+		A("href", r.site.Base()+path+id), A("type", mediaType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
-		r.link("down", path+id+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
+		r.site.Link("down", path+id+"/metadata", wire.Mime("metadata")),
 		T("Description", "All resources"),
 		xmltree.New("ComputeCapacity", rootCapacity("Cpu", "MHz"), rootCapacity("Memory", "MB"), T("IsElastic", false),
 			T("IsHA", false)),
@@ -85,7 +86,7 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 		xmltree.New("Vdcs"),
 		T("IsEnabled", true),
 		xmltree.New("NetworkPoolReferences",
-			xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+			xmltree.New("NetworkPoolReference", A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
 				A("id", store.URN("networkpool", poolID(r.sim))), A("name", providerPool),
 				A("type", "application/vnd.vmware.admin.networkPool+xml"))),
 	})
@@ -104,8 +105,8 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 
 // extensionRef is a reference to something vSphere or NSX has.
 func extensionRef(r *request, element, path, kind, name string) *xmltree.Node {
-	id := r.sim.ids.named(kind, name)
-	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/extension/"+path+"/"+id),
+	id := r.sim.ids.Named(kind, name)
+	return xmltree.New(element, xmltree.A("href", r.site.Base()+"/api/admin/extension/"+path+"/"+id),
 		xmltree.A("id", store.URN(kind, id)), xmltree.A("name", name))
 }
 
@@ -144,7 +145,7 @@ func providerRecords(r *request) []*record {
 		A("numberOfDatastores", 1),
 		A("numberOfStorageProfiles", len(providerProfiles(r.sim))),
 		A("numberOfVdcs", vdcs),
-		A("href", r.base()+"/api/admin/providervdc/"+id),
+		A("href", r.site.Base()+"/api/admin/providervdc/"+id),
 		A("type", "application/vnd.vmware.admin.providervdc+xml"),
 	}}
 	for _, name := range []string{
@@ -165,14 +166,14 @@ func providerProfileRecords(r *request) []*record {
 	for _, name := range providerProfiles(r.sim) {
 		out = append(out, &record{attrs: []xmltree.Attr{
 			A("name", name),
-			A("providerVdc", r.base()+"/api/admin/providervdc/"+providerID(r.sim)),
+			A("providerVdc", r.site.Base()+"/api/admin/providervdc/"+providerID(r.sim)),
 			A("isEnabled", true),
 			A("storageProvisionedMB", 0),
 			A("storageRequestedMB", 0),
 			A("storageTotalMB", 1<<20),
 			A("storageUsedMB", 0),
 			A("numberOfConditions", 0),
-			A("href", r.base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.named("providerVdcStorageProfile", name)),
+			A("href", r.site.Base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.Named("providerVdcStorageProfile", name)),
 			A("type", "application/vnd.vmware.admin.pvdcStorageProfile+xml"),
 		}})
 	}
@@ -195,7 +196,7 @@ func gatewayRecords(r *request) []*record {
 				}
 				out = append(out, &record{attrs: []xmltree.Attr{
 					A("name", g.Name),
-					A("vdc", r.href("vdc", v.ID)),
+					A("vdc", r.site.Href("vdc", v.ID)),
 					A("orgVdcName", v.Name),
 					A("numberOfExtNetworks", len(g.Uplinks)),
 					A("numberOfOrgNetworks", routed),
@@ -223,7 +224,7 @@ func vappNetworkRecords(r *request) []*record {
 		for _, n := range v.Networks {
 			attrs := []xmltree.Attr{
 				A("name", n.Name),
-				A("vApp", r.href("vapp", v.ID)),
+				A("vApp", r.site.Href("vapp", v.ID)),
 				A("vAppName", v.Name),
 				A("isBusy", r.sim.tasks.busy(v.ID)),
 				A("isLinked", n.ParentID != ""),
@@ -236,8 +237,8 @@ func vappNetworkRecords(r *request) []*record {
 			if gateway.IsValid() {
 				attrs = append(attrs, A("gateway", gateway.Addr()), A("netmask", netmask(gateway)))
 			}
-			out = append(out, &record{attrs: kept(append(attrs, A("href", r.href("network", n.ID)),
-				A("type", mime("vAppNetwork"))))})
+			out = append(out, &record{attrs: kept(append(attrs, A("href", r.site.Href("network", n.ID)),
+				A("type", wire.Mime("vAppNetwork"))))})
 		}
 	}
 	return out
@@ -247,11 +248,11 @@ func getVimServer(r *request) (*response, error) {
 	if err := r.byProvider("VIM_SERVER_VIEW"); err != nil {
 		return nil, err
 	}
-	if store.Bare(r.vars["id"]) != r.sim.ids.named("vimserver", providerCenter) {
+	if store.Bare(r.vars["id"]) != r.sim.ids.Named("vimserver", providerCenter) {
 		return nil, store.Forbidden("VIM_SERVER_VIEW", r.vars["id"])
 	}
 	n := extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter)
-	n.Add(namespaces())
+	n.Add(wire.Namespaces())
 	n.Add([]*xmltree.Node{
 		xmltree.T("vmext:Username", "administrator@vsphere.local"),
 		xmltree.T("vmext:Url", "https://"+providerCenter+".example"),
@@ -266,10 +267,10 @@ func getProviderProfile(r *request) (*response, error) {
 	}
 	for _, name := range providerProfiles(r.sim) {
 		n := providerProfile(r, "ProviderVdcStorageProfile", name)
-		if n.Attr("href") != r.base()+r.URL.Path {
+		if n.Attr("href") != r.site.Base()+r.URL.Path {
 			continue
 		}
-		n.Add(namespaces())
+		n.Add(wire.Namespaces())
 		n.Add([]*xmltree.Node{
 			xmltree.T("Enabled", true),
 			xmltree.T("Units", "MB"),
@@ -289,8 +290,8 @@ func getNetworkPool(r *request) (*response, error) {
 	if id != poolID(r.sim) {
 		return nil, store.Forbidden("NETWORK_POOL_VIEW", id)
 	}
-	return xmlOK(xmltree.New("vmext:VMWNetworkPool", namespaces(),
-		xmltree.A("href", r.base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", store.URN("networkpool", id)),
+	return xmlOK(xmltree.New("vmext:VMWNetworkPool", wire.Namespaces(),
+		xmltree.A("href", r.site.Base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", store.URN("networkpool", id)),
 		xmltree.A("name", providerPool), xmltree.A("type", "application/vnd.vmware.admin.networkPool+xml"),
 		xmltree.T("Description", ""))), nil
 }
@@ -306,7 +307,7 @@ func networkPools(r *request) []any {
 		"poolType":        "GENEVE",
 		"status":          "REALIZED",
 		"promiscuousMode": false,
-		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks),
+		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.Named("nsxtmanager", providerNetworks),
 			providerNetworks),
 		"totalBackingsCount": 0,
 		"usedBackingsCount":  0,
@@ -318,7 +319,7 @@ func virtualCenters(r *request) []any {
 		return nil
 	}
 	return []any{map[string]any{
-		"vcId":                      store.URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
+		"vcId":                      store.URN("vimserver", r.sim.ids.Named("vimserver", providerCenter)),
 		"name":                      providerCenter,
 		"description":               "",
 		"username":                  "administrator@vsphere.local",
@@ -335,7 +336,7 @@ func virtualCenters(r *request) []any {
 		"clusterHealthStatus":       "GREEN",
 		"vcVersion":                 "8.0.3",
 		"buildNumber":               nil,
-		"uuid":                      r.sim.ids.named("vimserver", providerCenter),
+		"uuid":                      r.sim.ids.Named("vimserver", providerCenter),
 		"nsxVManager":               nil,
 		"proxyConfigurationUrn":     nil,
 	}}

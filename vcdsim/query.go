@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -259,7 +260,7 @@ func matchingRecords(r *request, qt queryType) ([]*record, error) {
 
 // reference returns a term with which an address of another host than the public one equals nothing.
 func (r *request) reference(t fiql.Term) fiql.Term {
-	if r.sim.assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.base()+"/") {
+	if r.sim.assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.site.Base()+"/") {
 		t.Value += "#"
 	}
 	return t
@@ -362,12 +363,12 @@ func recordsPage(r *request, name, element string, rows []*record) (*response, e
 	}
 	from := min((page-1)*size, len(rows))
 	to := min(from+size, len(rows))
-	n := xmltree.New(container(name, format), namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
+	n := xmltree.New(container(name, format), wire.Namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
 		xmltree.A("page", page),
 		xmltree.A("name", name), xmltree.A("type", formatType(format)),
-		xmltree.A("href", r.base()+pageURI(r, page, format)))
+		xmltree.A("href", r.site.Base()+pageURI(r, page, format)))
 	n.Add(queryAlternates(r, name, format, page))
-	other := func(rel string, page int) { n.Add(r.link(rel, pageURI(r, page, format), formatType(format))) }
+	other := func(rel string, page int) { n.Add(r.site.Link(rel, pageURI(r, page, format), formatType(format))) }
 	if page > 1 {
 		other("firstPage", 1)
 		other("previousPage", page-1)

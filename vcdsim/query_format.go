@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -107,7 +108,7 @@ func (rec *record) reference(element string) *xmltree.Node {
 func attrsByID(r *request, attrs []xmltree.Attr) []xmltree.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
-		urn, ok := urnOf(r, out[i].Value)
+		urn, ok := r.site.URN(out[i].Value)
 		if !ok {
 			continue
 		}
@@ -119,30 +120,12 @@ func attrsByID(r *request, attrs []xmltree.Attr) []xmltree.Attr {
 	return out
 }
 
-// urnOf is the URN of the entity at an address of the simulator.
-func urnOf(r *request, href string) (string, bool) {
-	path, ok := strings.CutPrefix(href, r.base())
-	if !ok {
-		return "", false
-	}
-	for kind, prefix := range paths {
-		if id, found := strings.CutPrefix(path, prefix); found {
-			return store.URN(kind, id), true
-		}
-	}
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if len(parts) < 3 || parts[0] != "api" { // such as /api/vdc/<id> and /api/admin/user/<id>
-		return "", false
-	}
-	return store.URN(parts[len(parts)-2], parts[len(parts)-1]), true
-}
-
 // queryAlternates are links to the same page in the other formats.
 func queryAlternates(r *request, name, format string, page int) []*xmltree.Node {
 	var out []*xmltree.Node
 	for _, other := range queryFormats {
 		if other != format && (other != formatReferences || references[name] != "") {
-			out = append(out, r.link("alternate", pageURI(r, page, other), formatType(other)))
+			out = append(out, r.site.Link("alternate", pageURI(r, page, other), formatType(other)))
 		}
 	}
 	return out
@@ -150,12 +133,12 @@ func queryAlternates(r *request, name, format string, page int) []*xmltree.Node 
 
 // queryList answers which queries there are: each type in each of its formats.
 func queryList(r *request) *response {
-	n := xmltree.New("QueryList", namespaces(), xmltree.A("href", r.base()+"/api/query"),
+	n := xmltree.New("QueryList", wire.Namespaces(), xmltree.A("href", r.site.Base()+"/api/query"),
 		xmltree.A("type", "application/vnd.vmware.vcloud.query.queryList+xml"))
 	for _, name := range queryNames(r) {
 		for _, format := range queryFormats {
 			if format != formatReferences || references[name] != "" {
-				n.Add(r.link("down", "/api/query?type="+name+"&format="+format, formatType(format), name))
+				n.Add(r.site.Link("down", "/api/query?type="+name+"&format="+format, formatType(format), name))
 			}
 		}
 	}

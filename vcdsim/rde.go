@@ -64,7 +64,7 @@ func createEntity(r *request) (*response, error) {
 	if in.Name == "" || in.Entity == nil {
 		return nil, store.BadRequest("A defined entity needs a name and an entity.")
 	}
-	id := store.Text(typ.Body, "vendor") + ":" + store.Text(typ.Body, "nss") + ":" + r.sim.ids.next("entity")
+	id := store.Text(typ.Body, "vendor") + ":" + store.Text(typ.Body, "nss") + ":" + r.sim.ids.Next("entity")
 	org := r.sim.store.Org(r.tenant())
 	if org == nil {
 		return nil, store.Forbidden("DEFINED_ENTITY_CREATE", r.tenant())
@@ -81,7 +81,7 @@ func createEntity(r *request) (*response, error) {
 		"org":         jsonRef("org", org.ID, org.Name),
 	})
 	task := r.sim.tasks.start(r, store.Work{Op: opCreateEntity}, store.Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
-	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}, nil
+	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.site.Href("task", task.ID)}}, nil
 }
 
 func entityByID(r *request) (*store.Object, error) {

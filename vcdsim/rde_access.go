@@ -71,7 +71,7 @@ func (g grants) create(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = store.URN("accessControl", r.sim.ids.next("accessControl"))
+	body["id"] = store.URN("accessControl", r.sim.ids.Next("accessControl"))
 	r.sim.store.Documents.Add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }

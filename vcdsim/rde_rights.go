@@ -45,7 +45,7 @@ func neededOfEntity(r *request) level {
 // reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type,
 // or by another right of the type together with access to the entity.
 func reachesEntity(r *request, d *store.Object, needs level) bool {
-	if !r.sees(d.OrgID) {
+	if !r.session.Sees(d.OrgID) {
 		return false
 	}
 	if !r.sim.assume.EntitiesTakeRights || r.session.Provider() {

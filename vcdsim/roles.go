@@ -149,11 +149,11 @@ var described = []right{
 }
 
 func rightURN(r *request, name string) string {
-	return store.URN("right", r.sim.ids.named("right", name))
+	return store.URN("right", r.sim.ids.Named("right", name))
 }
 
 func categoryURN(r *request, name string) string {
-	return store.URN("rightsCategory", r.sim.ids.named("rightsCategory", name))
+	return store.URN("rightsCategory", r.sim.ids.Named("rightsCategory", name))
 }
 
 func rightJSON(r *request, x right) map[string]any {
@@ -361,7 +361,7 @@ func seedRoles(s *Simulator, org *store.Org) {
 		d := s.store.Documents.Add(rolesPath, org.ID, roleBody(s, "role", name))
 		rights, _ := builtInRole(name)
 		for _, right := range rights {
-			d.Refs["rights"] = append(d.Refs["rights"], store.URN("right", s.ids.named("right", right)))
+			d.Refs["rights"] = append(d.Refs["rights"], store.URN("right", s.ids.Named("right", right)))
 		}
 	}
 	for _, role := range org.Roles {
@@ -384,14 +384,14 @@ func seedRoles(s *Simulator, org *store.Org) {
 func (s *Simulator) rightURNs(names []string) []string {
 	var out []string
 	for _, name := range names {
-		out = append(out, store.URN("right", s.ids.named("right", name)))
+		out = append(out, store.URN("right", s.ids.Named("right", name)))
 	}
 	return out
 }
 
 func roleBody(s *Simulator, kind, name string) map[string]any {
 	return map[string]any{
-		"id":          store.URN(kind, s.ids.named(kind, name)),
+		"id":          store.URN(kind, s.ids.Named(kind, name)),
 		"name":        name,
 		"description": "Built-in rights of " + name,
 		"bundleKey":   undefinedBundle,

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
@@ -76,7 +77,7 @@ type Simulator struct {
 
 	mu      sync.Mutex // guards the fields below
 	store   *store.Store
-	ids     *ids
+	ids     *ids.Source
 	assume  Assumptions
 	pending []func() // run when the request at hand is answered
 
@@ -112,11 +113,11 @@ func New(cfg Config) (*Simulator, error) {
 		faults:   newFaults(cfg.Seed),
 		journal:  newJournal(),
 		store:    store.NewStore(model),
-		ids:      newIDs(cfg.Seed),
+		ids:      ids.New(cfg.Seed),
 		assume:   DefaultAssumptions(),
 	}
 	s.addParts(cfg)
-	s.ids.fill(&s.store.Model)
+	s.ids.Fill(&s.store.Model)
 	for i := range s.store.Model.Orgs {
 		seedDocuments(s, &s.store.Model.Orgs[i])
 	}

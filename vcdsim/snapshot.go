@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -24,8 +25,8 @@ func snapshotRoutes(add addRoute) {
 }
 
 func snapshotSection(r *request, vm *store.VM, root bool) *xmltree.Node {
-	n := newElement("SnapshotSection", root)
-	n.Add(section(r.href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
+	n := wire.Element("SnapshotSection", root)
+	n.Add(section(r.site.Href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
 	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
 	if s := vm.Snapshot; s != nil {
 		n.Add(xmltree.New("Snapshot", xmltree.A("created", s.Created), xmltree.A("poweredOn", s.PoweredOn),

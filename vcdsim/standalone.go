@@ -33,7 +33,7 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 		return nil, store.BadRequest("Bad request - %s is missing.", element)
 	}
 	v := &store.VApp{
-		ID:         r.sim.ids.next("vapp"),
+		ID:         r.sim.ids.Next("vapp"),
 		OrgID:      org.ID,
 		VDCID:      vdc.ID,
 		OwnerID:    r.session.UserID,
@@ -108,7 +108,7 @@ func bridgeNetworks(r *request, vdc *store.VDC, v *store.VApp, section *xmltree.
 		if i >= 0 && v.Network(vdc.Networks[i].Name) == nil {
 			n := vdc.Networks[i]
 			v.Networks = append(v.Networks,
-				store.VAppNetwork{ID: r.sim.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
+				store.VAppNetwork{ID: r.sim.ids.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
 		}
 	}
 }
@@ -121,7 +121,7 @@ func newRawVM(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*s
 	}
 	spec := item.At("VmSpecSection")
 	vm := &store.VM{
-		ID:              r.sim.ids.next("vm"),
+		ID:              r.sim.ids.Next("vm"),
 		Name:            name,
 		Description:     item.Str("Description"),
 		VAppID:          v.ID,

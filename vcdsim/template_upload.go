@@ -37,8 +37,8 @@ func uploadTemplate(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*respo
 
 func newTemplate(r *request, tree *xmltree.Node) store.Template {
 	return store.Template{
-		ID:          r.sim.ids.next("vapptemplate"),
-		ItemID:      r.sim.ids.next("catalogitem"),
+		ID:          r.sim.ids.Next("vapptemplate"),
+		ItemID:      r.sim.ids.Next("catalogitem"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 	}
@@ -118,7 +118,7 @@ func idleTemplate(r *request) (store.OrgCatalog, *store.Template, error) {
 	if err != nil {
 		return store.OrgCatalog{}, nil, err
 	}
-	if !r.sees(sh.Org.ID) {
+	if !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, nil, store.Forbidden("VAPP_TEMPLATE_EDIT", t.ID)
 	}
 	return sh, t, r.sim.tasks.checkIdle(t.ID)
@@ -217,7 +217,7 @@ func captureTarget(r *request, sh store.OrgCatalog, tree *xmltree.Node) ([]strin
 // captured is a VM as a template has it, without its independent disks.
 func captured(r *request, vm *store.VM) store.TemplateVM {
 	out := store.TemplateVM{
-		ID:              r.sim.ids.next("vm"),
+		ID:              r.sim.ids.Next("vm"),
 		Name:            vm.Name,
 		OS:              vm.OS,
 		CPUs:            vm.CPUs,
@@ -289,7 +289,7 @@ func cloneVApp(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	if len(v.Networks) == 0 {
 		v.Networks = slices.Clone(source.Networks)
 		for i := range v.Networks {
-			v.Networks[i].ID = r.sim.ids.next("network")
+			v.Networks[i].ID = r.sim.ids.Next("network")
 		}
 	}
 	vms := clonedVMs(r, source, v)
@@ -306,7 +306,7 @@ func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
 	var out []*store.VM
 	for _, vm := range r.sim.store.VMsOf(source.ID) {
 		c := vm.Clone()
-		c.ID = r.sim.ids.next("vm")
+		c.ID = r.sim.ids.Next("vm")
 		c.VAppID = v.ID
 		c.Status = store.Unresolved
 		c.Deployed = false
@@ -319,7 +319,7 @@ func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
 		c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
 		for i := range c.NICs {
 			n := &c.NICs[i]
-			n.MAC = r.sim.ids.mac()
+			n.MAC = r.sim.ids.MAC()
 			n.Lease = ""
 			if n.Mode != store.ModeManual {
 				n.Address = ""

@@ -44,7 +44,7 @@ func oauthOrg(r *request) (*store.Org, error) {
 		name = store.SystemOrg
 	}
 	org := r.sim.store.OrgByName(name)
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("TOKEN_MANAGE", name)
 	}
 	return org, nil
@@ -62,7 +62,7 @@ func registerClient(r *request, org *store.Org) (*response, error) {
 		return nil, err
 	}
 	c := &store.APIClient{
-		ID:              r.sim.ids.next("token"),
+		ID:              r.sim.ids.Next("token"),
 		Name:            in.Name,
 		OrgID:           org.ID,
 		UserID:          r.session.UserID,
@@ -112,7 +112,7 @@ func clientJSON(r *request, c *store.APIClient) map[string]any {
 			"softwareVersion": c.SoftwareVersion,
 			"uri":             c.SoftwareURI,
 			"status":          c.Status,
-			"role":            jsonRef("role", r.sim.ids.named("role", c.Role), c.Role),
+			"role":            jsonRef("role", r.sim.ids.Named("role", c.Role), c.Role),
 			"org":             jsonRef("org", org.ID, org.Name),
 		}
 	}
@@ -130,7 +130,7 @@ func clientJSON(r *request, c *store.APIClient) map[string]any {
 func apiClientsOf(r *request, service bool) []*store.APIClient {
 	var out []*store.APIClient
 	for _, c := range r.sim.store.Clients {
-		if c.ServiceAccount == service && r.sim.store.Org(c.OrgID) != nil && r.sees(c.OrgID) && reachesClient(r, c) {
+		if c.ServiceAccount == service && r.sim.store.Org(c.OrgID) != nil && r.session.Sees(c.OrgID) && reachesClient(r, c) {
 			out = append(out, c)
 		}
 	}
@@ -210,7 +210,7 @@ func putServiceAccount(r *request) (*response, error) {
 	changed.SoftwareID = in.SoftwareID
 	changed.SoftwareVersion = in.Version
 	changed.SoftwareURI = in.URI
-	if id := store.Bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.Role) {
+	if id := store.Bare(in.Role.ID); id != "" && id != r.sim.ids.Named("role", c.Role) {
 		if changed.Role, err = roleName(r, r.sim.store.Org(c.OrgID), id); err != nil {
 			return nil, err
 		}
@@ -254,12 +254,12 @@ func authorizeDevice(r *request) (*response, error) {
 	}
 	c := r.sim.store.Clients[i]
 	c.Status = "REQUESTED"
-	c.DeviceCode = r.sim.ids.next("deviceCode")
-	c.UserCode = strings.ToUpper(r.sim.ids.next("userCode")[:8])
+	c.DeviceCode = r.sim.ids.Next("deviceCode")
+	c.UserCode = strings.ToUpper(r.sim.ids.Next("userCode")[:8])
 	return jsonOK(map[string]any{
 		"device_code":      c.DeviceCode,
 		"user_code":        c.UserCode,
-		"verification_uri": r.base() + "/tenant",
+		"verification_uri": r.site.Base() + "/tenant",
 		"expires_in":       3600,
 		"interval":         60,
 	}), nil
@@ -324,7 +324,7 @@ func refreshesClient(c *store.APIClient, token string, s *Simulator) bool {
 		return false
 	}
 	if c.ServiceAccount {
-		c.Token = s.ids.next("apiToken")
+		c.Token = s.ids.Next("apiToken")
 	}
 	return true
 }
@@ -334,7 +334,7 @@ func tradesClient(c *store.APIClient, assertion string, s *Simulator) bool {
 	if c.ServiceAccount || c.Token != "" || s.store.Sessions[assertion] == nil {
 		return false
 	}
-	c.Token = s.ids.next("apiToken")
+	c.Token = s.ids.Next("apiToken")
 	return true
 }
 
@@ -343,7 +343,7 @@ func activatesClient(c *store.APIClient, code string, s *Simulator) bool {
 	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
 	}
-	c.Token = s.ids.next("apiToken")
+	c.Token = s.ids.Next("apiToken")
 	c.Status = "ACTIVE"
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -93,7 +94,7 @@ func createVApp(r *request, op string) (*response, error) {
 }
 
 func createdVApp(r *request, v *store.VApp) *response {
-	return xmlOK(vappNode(r, v)).createdAt(r.href("vapp", v.ID))
+	return xmlOK(vappNode(r, v)).createdAt(r.site.Href("vapp", v.ID))
 }
 
 func addVMs(r *request, vms []*store.VM) []string {
@@ -255,8 +256,8 @@ func putLease(r *request, v *store.VApp) (*response, error) {
 }
 
 func getVAppOwner(r *request, v *store.VApp) (*response, error) {
-	n := xmltree.New("Owner", namespaces(), xmltree.A("href", r.href("vapp", v.ID)+"/owner"),
-		xmltree.A("type", mime("owner")))
+	n := xmltree.New("Owner", wire.Namespaces(), xmltree.A("href", r.site.Href("vapp", v.ID)+"/owner"),
+		xmltree.A("type", wire.Mime("owner")))
 	n.Add(ownerNode(r, v.OwnerID, userName(r, v)).Children)
 	return xmlOK(n), nil
 }

@@ -48,7 +48,7 @@ func vappNetworkID(r *request, c *xmltree.Node, have []store.VAppNetwork) string
 	if i := slices.IndexFunc(have, func(h store.VAppNetwork) bool { return h.Name == c.Attr("networkName") }); i >= 0 {
 		return have[i].ID
 	}
-	return r.sim.ids.next("vappNetwork")
+	return r.sim.ids.Next("vappNetwork")
 }
 
 func readConfiguration(r *request, vdc *store.VDC, c *xmltree.Node, n *store.VAppNetwork) error {

@@ -4,6 +4,7 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -14,9 +15,9 @@ func vappLinks(r *request, v *store.VApp) []*xmltree.Node {
 	add := func(rel, suffix, kind string) {
 		t := ""
 		if kind != "" {
-			t = mime(kind)
+			t = wire.Mime(kind)
 		}
-		out = append(out, r.link(rel, path+suffix, t))
+		out = append(out, r.site.Link(rel, path+suffix, t))
 	}
 	deployed := r.sim.store.Deployed(v)
 	switch r.sim.store.Status(v) {
@@ -33,19 +34,19 @@ func vappLinks(r *request, v *store.VApp) []*xmltree.Node {
 		add("undeploy", "/action/undeploy", "undeployVAppParams")
 	}
 	for _, n := range v.Networks {
-		out = append(out, r.link("down", "/api/network/"+n.ID, mime("vAppNetwork"), n.Name))
+		out = append(out, r.site.Link("down", "/api/network/"+n.ID, wire.Mime("vAppNetwork"), n.Name))
 	}
 	add("down", "/controlAccess/", "controlAccess")
 	add("controlAccess", "/action/controlAccess", "controlAccess")
 	add("recompose", "/action/recomposeVApp", "recomposeVAppParams")
-	out = append(out, r.link("up", "/api/vdc/"+v.VDCID, mime("vdc")))
+	out = append(out, r.site.Link("up", "/api/vdc/"+v.VDCID, wire.Mime("vdc")))
 	add("edit", "", "vapp")
 	if !deployed {
 		add("remove", "", "")
 	}
 	add("down", "/owner", "owner")
 	add("down", "/metadata", "metadata")
-	out = append(out, r.link("ovf", path+"/ovf", "text/xml"))
+	out = append(out, r.site.Link("ovf", path+"/ovf", "text/xml"))
 	add("down", "/productSections/", "productSections")
 	return out
 }
@@ -53,7 +54,7 @@ func vappLinks(r *request, v *store.VApp) []*xmltree.Node {
 func vappNode(r *request, v *store.VApp) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	n := r.entity("VApp", "vapp", v.ID, v.Name,
+	n := r.site.Entity("VApp", "vapp", v.ID, v.Name,
 		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.Deployed(v)),
 		A("status", int(r.sim.store.Status(v))))
 	n.Add(vappLinks(r, v))
@@ -82,13 +83,13 @@ func vappNode(r *request, v *store.VApp) *xmltree.Node {
 }
 
 func leaseSection(r *request, v *store.VApp, root bool) *xmltree.Node {
-	href := r.href("vapp", v.ID) + "/leaseSettingsSection/"
-	n := newElement("LeaseSettingsSection", root)
+	href := r.site.Href("vapp", v.ID) + "/leaseSettingsSection/"
+	n := wire.Element("LeaseSettingsSection", root)
 	n.Add(section(href, "leaseSettingsSection"))
 	n.Add([]*xmltree.Node{
 		xmltree.T("ovf:Info", "Lease settings section"),
 		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-			xmltree.A("type", mime("leaseSettingsSection"))),
+			xmltree.A("type", wire.Mime("leaseSettingsSection"))),
 		xmltree.T("DeploymentLeaseInSeconds", int64(v.Lease.Runtime.Seconds())),
 		xmltree.T("StorageLeaseInSeconds", int64(v.Lease.Storage.Seconds())),
 	})
@@ -106,24 +107,24 @@ func startupSection(r *request, v *store.VApp) *xmltree.Node {
 	if len(vms) == 0 {
 		return nil
 	}
-	href := r.href("vapp", v.ID) + "/startupSection/"
-	n := xmltree.New("ovf:StartupSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
+	href := r.site.Href("vapp", v.ID) + "/startupSection/"
+	n := xmltree.New("ovf:StartupSection", xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
 		xmltree.A(vcloudPrefix+"href", href),
-		xmltree.A(vcloudPrefix+"type", mime("startupSection")), xmltree.T("ovf:Info", "VApp startup section"))
+		xmltree.A(vcloudPrefix+"type", wire.Mime("startupSection")), xmltree.T("ovf:Info", "VApp startup section"))
 	for _, vm := range vms {
 		n.Add(xmltree.New("ovf:Item", xmltree.A("ovf:id", vm.Name), xmltree.A("ovf:order", 0),
 			xmltree.A("ovf:startAction", "powerOn"),
 			xmltree.A("ovf:startDelay", 0), xmltree.A("ovf:stopAction", "powerOff"), xmltree.A("ovf:stopDelay", 0)))
 	}
 	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-		xmltree.A("type", mime("startupSection"))))
+		xmltree.A("type", wire.Mime("startupSection"))))
 	return n
 }
 
 func networkSection(r *request, v *store.VApp) *xmltree.Node {
-	n := xmltree.New("ovf:NetworkSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
-		xmltree.A(vcloudPrefix+"href", r.href("vapp", v.ID)+"/networkSection/"),
-		xmltree.A(vcloudPrefix+"type", mime("networkSection")),
+	n := xmltree.New("ovf:NetworkSection", xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
+		xmltree.A(vcloudPrefix+"href", r.site.Href("vapp", v.ID)+"/networkSection/"),
+		xmltree.A(vcloudPrefix+"type", wire.Mime("networkSection")),
 		xmltree.T("ovf:Info", "The list of logical networks"))
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("ovf:Network", xmltree.A("ovf:name", net.Name), xmltree.T("ovf:Description", "")))
@@ -134,17 +135,17 @@ func networkSection(r *request, v *store.VApp) *xmltree.Node {
 func networkConfigSection(r *request, v *store.VApp, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	href := r.href("vapp", v.ID) + "/networkConfigSection/"
-	n := newElement("NetworkConfigSection", root)
+	href := r.site.Href("vapp", v.ID) + "/networkConfigSection/"
+	n := wire.Element("NetworkConfigSection", root)
 	n.Add(section(href, "networkConfigSection"))
 	n.Add([]*xmltree.Node{
 		T("ovf:Info", "The configuration parameters for logical networks"),
-		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("networkConfigSection"))),
+		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", wire.Mime("networkConfigSection"))),
 	})
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("NetworkConfig", A("networkName", net.Name),
-			r.link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""),
-			r.link("down", "/api/network/"+net.ID, mime("vAppNetwork")),
+			r.site.Link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""),
+			r.site.Link("down", "/api/network/"+net.ID, wire.Mime("vAppNetwork")),
 			T("Description", net.Description), vappNetworkConfiguration(r, net),
 			T("IsDeployed", r.sim.store.Deployed(v))))
 	}
@@ -161,7 +162,7 @@ func vappNetworkConfiguration(r *request, net store.VAppNetwork) *xmltree.Node {
 		n.Add(ipScope(parent.Gateway, parent.DNS, parent.DNSSuffix, parent.StaticPool, true))
 	}
 	if parent != nil {
-		n.Add(r.ref("ParentNetwork", store.Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
+		n.Add(r.site.Ref("ParentNetwork", store.Entity{Kind: "network", ID: parent.ID, Name: parent.Name}))
 	}
 	n.Add([]*xmltree.Node{
 		xmltree.T("FenceMode", net.FenceMode),

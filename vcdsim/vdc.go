@@ -4,6 +4,7 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -19,7 +20,7 @@ func vdcRoutes(add addRoute) {
 // ownVDC finds the VDC in the path.
 func ownVDC(r *request) (*store.Org, *store.VDC, error) {
 	org, v := r.sim.store.VDC(store.Bare(r.vars["id"]))
-	if v == nil || !r.sees(org.ID) {
+	if v == nil || !r.session.Sees(org.ID) {
 		return nil, nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
 	return org, v, nil
@@ -53,8 +54,8 @@ var vdcActions = [][2]string{
 }
 
 func getVDC(r *request, org *store.Org, v *store.VDC) (*response, error) {
-	n := r.entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
-	n.Add(r.link("up", "/api/org/"+org.ID, mime("org")))
+	n := r.site.Entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
+	n.Add(r.site.Link("up", "/api/org/"+org.ID, wire.Mime("org")))
 	vdcContent(r, n, org, v)
 	return xmlOK(n), nil
 }
@@ -62,17 +63,17 @@ func getVDC(r *request, org *store.Org, v *store.VDC) (*response, error) {
 // vdcContent is what a VDC shows to all callers.
 func vdcContent(r *request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 	path := "/api/vdc/" + v.ID
-	n.Add(r.link("down", path+"/metadata", mime("metadata")))
+	n.Add(r.site.Link("down", path+"/metadata", wire.Mime("metadata")))
 	for _, a := range vdcActions {
-		n.Add(r.link("add", path+a[0], mime(a[1])))
+		n.Add(r.site.Link("add", path+a[0], wire.Mime(a[1])))
 	}
 	n.Add([]*xmltree.Node{
-		r.link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways",
+		r.site.Link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways",
 			"application/vnd.vmware.vcloud.query.records+xml"),
-		r.link("add", "/api/admin/vdc/"+v.ID+"/networks", mime("network")),
-		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
-		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
-		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
+		r.site.Link("add", "/api/admin/vdc/"+v.ID+"/networks", wire.Mime("network")),
+		r.site.Link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
+		r.site.Link("down", path+"/vmAffinityRules/", wire.Mime("vmaffinityrules")),
+		r.site.Link("add", path+"/vmAffinityRules/", wire.Mime("vmaffinityrule")),
 		xmltree.T("Description", v.Description),
 		tasksNode(r, v.ID),
 		xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
@@ -96,8 +97,8 @@ func vdcContent(r *request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 func resourceEntities(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 	n := xmltree.New("ResourceEntities")
 	add := func(kind, id, name string) {
-		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.href(kind, id)), xmltree.A("id", store.URN(kind, id)),
-			xmltree.A("name", name), xmltree.A("type", mime(kind))))
+		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.site.Href(kind, id)), xmltree.A("id", store.URN(kind, id)),
+			xmltree.A("name", name), xmltree.A("type", wire.Mime(kind))))
 	}
 	for i := range org.Catalogs {
 		sh := store.OrgCatalog{Org: org, Catalog: &org.Catalogs[i]}
@@ -128,7 +129,7 @@ func availableNetworks(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 		in := &org.VDCs[i]
 		for j := range in.Networks {
 			if x := &in.Networks[j]; in == v || org.Shares(x, v) {
-				n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)),
+				n.Add(xmltree.New("Network", xmltree.A("href", r.site.Href("network", x.ID)),
 					xmltree.A("id", store.URN("network", x.ID)),
 					xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
 			}
@@ -142,25 +143,25 @@ func storageProfiles(r *request, v *store.VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
 		if admin && r.session.Provider() {
-			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
+			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
 				xmltree.A("id", store.URN("vdcstorageProfile", p.ID)),
 				xmltree.A("name", p.Name), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml")))
 			continue
 		}
-		n.Add(r.ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
+		n.Add(r.site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
 	}
 	return n
 }
 
 func getStorageProfile(r *request) (*response, error) {
 	org, vdc, p := r.sim.store.Profile(store.Bare(r.vars["id"]))
-	if p == nil || !r.sees(org.ID) {
+	if p == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
 	}
-	n := r.entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
+	n := r.site.Entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
-		r.link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
+		r.site.Link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", wire.Mime("metadata")),
 	})
 	profileContent(r, n, p)
 	return xmlOK(n), nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -132,16 +133,16 @@ func resourcePools(r *request, v *store.VDC) *xmltree.Node {
 	if !r.session.Provider() {
 		return nil
 	}
-	server := r.sim.ids.named("vimserver", providerCenter)
+	server := r.sim.ids.Named("vimserver", providerCenter)
 	return xmltree.New("ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
-		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.base()+"/api/admin/extension/vimServer/"+server),
+		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.site.Base()+"/api/admin/extension/vimServer/"+server),
 			xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),
 		xmltree.T("vmext:MoRef", "resgroup-"+v.ID[:4]), xmltree.T("vmext:VimObjectType", "RESOURCE_POOL")))
 }
 
 // providerProfile is the provider's storage profile of a name.
 func providerProfile(r *request, element, name string) *xmltree.Node {
-	return adminRef(r, element, "pvdcStorageProfile", r.sim.ids.named("providerVdcStorageProfile", name), name)
+	return adminRef(r, element, "pvdcStorageProfile", r.sim.ids.Named("providerVdcStorageProfile", name), name)
 }
 
 // adminProfile finds the storage profile in the path for its provider.
@@ -161,11 +162,11 @@ func getAdminProfile(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := xmltree.New("AdminVdcStorageProfile", namespaces(), xmltree.A("name", p.Name),
+	n := xmltree.New("AdminVdcStorageProfile", wire.Namespaces(), xmltree.A("name", p.Name),
 		xmltree.A("id", store.URN("vdcstorageProfile", p.ID)),
-		xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
+		xmltree.A("href", r.site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
 		xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
-	n.Add(r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
+	n.Add(r.site.Link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
 	profileContent(r, n, p)
 	n.Add(providerProfile(r, "ProviderVdcStorageProfile", p.Name))
 	return xmlOK(n), nil
@@ -252,11 +253,11 @@ func addProfile(r *request, v *store.VDC, tree *xmltree.Node) error {
 // readProfileParams reads what a VDC is to have of its provider's storage.
 func readProfileParams(r *request, tree *xmltree.Node) (store.StorageProfile, bool) {
 	for _, name := range providerProfiles(r.sim) {
-		if r.sim.ids.named("providerVdcStorageProfile",
+		if r.sim.ids.Named("providerVdcStorageProfile",
 			name) == store.Bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
 			return store.StorageProfile{
-				ID:       r.sim.ids.next("vdcstorageProfile"),
+				ID:       r.sim.ids.Next("vdcstorageProfile"),
 				Name:     name,
 				Default:  tree.Bool("Default"),
 				Disabled: tree.Str("Enabled") == "false",

@@ -26,7 +26,7 @@ const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NS
 func groupMemberJSON(r *request, org *store.Org, v *store.VDC) map[string]any {
 	return map[string]any{
 		"vdcRef":               jsonRef("vdc", v.ID, v.Name),
-		"siteRef":              jsonRef("site", r.sim.ids.named("site", "local"), "local"),
+		"siteRef":              jsonRef("site", r.sim.ids.Named("site", "local"), "local"),
 		"orgRef":               jsonRef("org", org.ID, org.Name),
 		"networkProviderScope": scopeOfVDCs,
 		"faultDomainTag":       scopeOfVDCs,
@@ -78,7 +78,7 @@ func listVDCGroups(r *request) (*response, error) {
 
 func ownVDCGroup(r *request) (*store.Org, *store.VDCGroup, error) {
 	org, g := r.sim.store.Group(store.Bare(r.vars["id"]))
-	if g == nil || !r.sees(org.ID) {
+	if g == nil || !r.session.Sees(org.ID) {
 		return nil, nil, store.Forbidden("VDC_GROUP_VIEW", r.vars["id"])
 	}
 	return org, g, nil
@@ -151,14 +151,14 @@ func createVDCGroup(r *request) (*response, error) {
 	if org == nil {
 		org = r.sim.store.Org(r.tenant())
 	}
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_GROUP_CREATE", body.OrgID)
 	}
 	g, err := readVDCGroup(r, org, nil)
 	if err != nil {
 		return nil, err
 	}
-	g.ID = r.sim.ids.next("vdcGroup")
+	g.ID = r.sim.ids.Next("vdcGroup")
 	org.VDCGroups = append(org.VDCGroups, *g)
 	return r.start(store.Work{Op: "create vdcGroup", Creates: true}, g.Entity(), []string{g.ID}), nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -113,7 +114,7 @@ func showVM(r *request, show func(*request, *store.VM) *response) (*response, er
 
 // rootItem makes a document of a hardware item.
 func rootItem(n *xmltree.Node) *xmltree.Node {
-	n.Attrs = append(append(namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value)), n.Attrs...)
+	n.Attrs = append(append(wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value)), n.Attrs...)
 	return n
 }
 
@@ -126,7 +127,7 @@ func nicItems(vm *store.VM) []*xmltree.Node {
 }
 
 func customizationStatus(vm *store.VM) *xmltree.Node {
-	return xmltree.New("GuestCustomizationStatusSection", namespaces(), xmltree.A("ovf:required", false),
+	return xmltree.New("GuestCustomizationStatusSection", wire.Namespaces(), xmltree.A("ovf:required", false),
 		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
 		xmltree.T("GuestCustStatus", gcStatus(vm)))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -100,13 +101,13 @@ func diskItems(r *request, element string, vm *store.VM) []*xmltree.Node {
 			subtype = x.BusSubType
 		}
 		host := xmltree.New("rasd:HostResource",
-			xmltree.A(vcloudPrefix+"storageProfileHref", r.href("vdcstorageProfile", d.StorageProfileID)),
+			xmltree.A(vcloudPrefix+"storageProfileHref", r.site.Href("vdcstorageProfile", d.StorageProfileID)),
 			xmltree.A(vcloudPrefix+"busType", bus), xmltree.A(vcloudPrefix+"busSubType", subtype),
 			xmltree.A(vcloudPrefix+"capacity", d.SizeMiB),
 			xmltree.A(vcloudPrefix+"iops", 0),
 			xmltree.A(vcloudPrefix+"storageProfileOverrideVmDefault", d.StorageProfileID != vm.StorageProfileID))
 		if d.DiskID != "" {
-			host.Add(xmltree.A(vcloudPrefix+"disk", r.href("disk", d.DiskID)))
+			host.Add(xmltree.A(vcloudPrefix+"disk", r.site.Href("disk", d.DiskID)))
 		}
 		out = append(out, item(element, fields{
 			"AddressOnParent":      d.Unit,
@@ -142,7 +143,7 @@ func driveItem(r *request, element string, vm *store.VM) *xmltree.Node {
 }
 
 func cpuItem(r *request, element string, vm *store.VM) *xmltree.Node {
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/cpu"
+	href := r.site.Href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
 		"AllocationUnits": "hertz * 10^6",
 		"Description":     "Number of Virtual CPUs",
@@ -152,14 +153,14 @@ func cpuItem(r *request, element string, vm *store.VM) *xmltree.Node {
 		"ResourceType":    3,
 		"VirtualQuantity": vm.CPUs,
 		"Weight":          0,
-	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
+	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", wire.Mime("rasdItem")))
 	n.Add(xmltree.New("vmw:CoresPerSocket", xmltree.A("ovf:required", false), fmt.Sprint(vm.CoresPerSocket)))
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
+	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItem"))))
 	return n
 }
 
 func memoryItem(r *request, element string, vm *store.VM) *xmltree.Node {
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/memory"
+	href := r.site.Href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
 		"AllocationUnits": "byte * 2^20",
 		"Description":     "Memory Size",
@@ -169,21 +170,21 @@ func memoryItem(r *request, element string, vm *store.VM) *xmltree.Node {
 		"ResourceType":    4,
 		"VirtualQuantity": vm.MemoryMiB,
 		"Weight":          0,
-	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
+	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", wire.Mime("rasdItem")))
+	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItem"))))
 	return n
 }
 
 // hardwareSection is the VirtualHardwareSection with its extra configuration.
 func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/"
-	n := newElement("ovf:VirtualHardwareSection", root)
+	href := r.site.Href("vm", vm.ID) + "/virtualHardwareSection/"
+	n := wire.Element("ovf:VirtualHardwareSection", root)
 	n.Add([]xmltree.Attr{
-		A("xmlns:vcloud", namespaces()[0].Value),
+		A("xmlns:vcloud", wire.Namespaces()[0].Value),
 		A("ovf:transport", ""),
 		A(vcloudPrefix+"href", href),
-		A(vcloudPrefix+"type", mime("virtualHardwareSection")),
+		A(vcloudPrefix+"type", wire.Mime("virtualHardwareSection")),
 	})
 	n.Add(xmltree.T("ovf:Info", "Virtual hardware requirements"))
 	n.Add(fill(xmltree.New("ovf:System"), "vssd:", vssdFields, fields{
@@ -206,7 +207,7 @@ func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 			A("ovf:required", false)))
 	}
 	link := func(rel, part, kind string) {
-		n.Add(xmltree.New("Link", A("rel", rel), A("href", href+part), A("type", mime(kind))))
+		n.Add(xmltree.New("Link", A("rel", rel), A("href", href+part), A("type", wire.Mime(kind))))
 	}
 	link("edit", "", "virtualHardwareSection")
 	for _, p := range []string{"cpu", "memory"} {
@@ -221,11 +222,11 @@ func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 }
 
 func itemsList(r *request, vm *store.VM, part string, items []*xmltree.Node) *response {
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/" + part
-	n := xmltree.New("RasdItemsList", namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value),
-		xmltree.A("href", href), xmltree.A("type", mime("rasdItemsList")))
+	href := r.site.Href("vm", vm.ID) + "/virtualHardwareSection/" + part
+	n := xmltree.New("RasdItemsList", wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
+		xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItemsList")))
 	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-		xmltree.A("type", mime("rasdItemsList"))))
+		xmltree.A("type", wire.Mime("rasdItemsList"))))
 	n.Add(items)
 	return xmlOK(n)
 }

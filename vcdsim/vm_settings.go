@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -66,11 +67,11 @@ func putCapabilities(r *request) (*response, error) {
 }
 
 func capabilitiesSection(r *request, vm *store.VM, root bool) *xmltree.Node {
-	n := newElement("VmCapabilities", root)
+	n := wire.Element("VmCapabilities", root)
 	path := "/api/vApp/vm-" + vm.ID + "/vmCapabilities/"
-	n.Add([]xmltree.Attr{xmltree.A("href", r.base()+path), xmltree.A("type", mime("vmCapabilitiesSection"))})
+	n.Add([]xmltree.Attr{xmltree.A("href", r.site.Base()+path), xmltree.A("type", wire.Mime("vmCapabilitiesSection"))})
 	if root {
-		n.Add(r.link("edit", path, mime("vmCapabilitiesSection")))
+		n.Add(r.site.Link("edit", path, wire.Mime("vmCapabilitiesSection")))
 	}
 	n.Add([]*xmltree.Node{
 		xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd),
