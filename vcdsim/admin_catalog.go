@@ -22,34 +22,34 @@ func ownCatalog(r *request) (store.OrgCatalog, error) {
 }
 
 func getAdminCatalog(r *request, sh store.OrgCatalog) (*response, error) {
-	return xmlOK(adminCatalogNode(r, sh)), nil
+	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)), nil
 }
 
-func adminCatalogNode(r *request, sh store.OrgCatalog) *xmltree.Node {
+func adminCatalogNode(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
 	c := sh.Catalog
 	path := "/api/admin/catalog/" + c.ID
 	n := xmltree.New("AdminCatalog", wire.Namespaces(), xmltree.A("name", c.Name), xmltree.A("id", store.URN("catalog", c.ID)),
-		xmltree.A("href", r.site.Base()+path), xmltree.A("type", adminCatalogType))
+		xmltree.A("href", site.Base()+path), xmltree.A("type", adminCatalogType))
 	n.Add([]*xmltree.Node{
-		r.site.Link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
-		r.site.Link("alternate", "/api/catalog/"+c.ID, wire.Mime("catalog")),
-		r.site.Link("edit", path, adminCatalogType),
-		r.site.Link("remove", path, ""),
-		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
+		site.Link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
+		site.Link("alternate", "/api/catalog/"+c.ID, wire.Mime("catalog")),
+		site.Link("edit", path, adminCatalogType),
+		site.Link("remove", path, ""),
+		site.Link("down", path+"/metadata", wire.Mime("metadata")),
 	})
-	catalogContent(r, n, sh)
-	n.Add(catalogProfiles(r, sh))
+	catalogContent(site, n, sh)
+	n.Add(catalogProfiles(site, st, sh))
 	return n
 }
 
 // catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
-func catalogProfiles(r *request, sh store.OrgCatalog) *xmltree.Node {
+func catalogProfiles(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
 	if len(sh.Catalog.StorageProfiles) == 0 {
 		return nil
 	}
 	n := xmltree.New("CatalogStorageProfiles")
 	for _, id := range sh.Catalog.StorageProfiles {
-		n.Add(r.site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)}))
+		n.Add(site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)}))
 	}
 	return n
 }
@@ -73,19 +73,19 @@ func createCatalog(r *request) (*response, error) {
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
 	}
-	if c.StorageProfiles, err = readCatalogProfiles(r, org, tree); err != nil {
+	if c.StorageProfiles, err = readCatalogProfiles(r.sim.store, org, tree); err != nil {
 		return nil, err
 	}
 	org.Catalogs = append(org.Catalogs, c)
 	sh, _ := r.sim.store.Catalog(c.ID)
-	return xmlOK(adminCatalogNode(r, sh)).createdAt(r.site.Base() + "/api/admin/catalog/" + c.ID), nil
+	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)).createdAt(r.site.Base() + "/api/admin/catalog/" + c.ID), nil
 }
 
-func readCatalogProfiles(r *request, org *store.Org, tree *xmltree.Node) ([]string, error) {
+func readCatalogProfiles(st *store.Store, org *store.Org, tree *xmltree.Node) ([]string, error) {
 	var out []string
 	for _, p := range tree.At("CatalogStorageProfiles").All("VdcStorageProfile") {
 		id := store.Bare(p.Attr("href"))
-		owner, _, profile := r.sim.store.Profile(id)
+		owner, _, profile := st.Profile(id)
 		if profile == nil || owner.ID != org.ID {
 			return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
 		}
@@ -115,14 +115,14 @@ func putCatalog(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response,
 	}
 	if tree.At("CatalogStorageProfiles") != nil {
 		var err error
-		if profiles, err = readCatalogProfiles(r, sh.Org, tree); err != nil {
+		if profiles, err = readCatalogProfiles(r.sim.store, sh.Org, tree); err != nil {
 			return nil, err
 		}
 	}
 	sh.Catalog.Name = name
 	sh.Catalog.Description = tree.Str("Description")
 	sh.Catalog.StorageProfiles = profiles
-	return xmlOK(adminCatalogNode(r, sh)), nil
+	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)), nil
 }
 
 // deleteCatalog removes a catalog; one that is not empty only with recursive.

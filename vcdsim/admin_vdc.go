@@ -42,7 +42,7 @@ func getAdminVDC(r *request) (*response, error) {
 			A("type", "application/vnd.vmware.admin.networkPool+xml")))
 	}
 	n.Add([]*xmltree.Node{
-		adminRef(r, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC),
+		adminRef(r.site, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC),
 		resourcePools(r, v),
 		T("UsesFastProvisioning", !v.FullClones),
 		T("OverCommitAllowed", !c.NoOvercommit),

@@ -27,24 +27,24 @@ func affinityRule(r *request) (*store.AffinityRule, error) {
 	return a, nil
 }
 
-func affinityNode(r *request, a *store.AffinityRule, root bool) *xmltree.Node {
+func affinityNode(site wire.Site, st *store.Store, a *store.AffinityRule, root bool) *xmltree.Node {
 	n := wire.Element("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
 		xmltree.A("id", store.URN("vmAffinityRule", a.ID)),
-		xmltree.A("href", r.site.Base()+path),
+		xmltree.A("href", site.Base()+path),
 		xmltree.A("type", wire.Mime("vmaffinityrule")),
 	})
 	refs := xmltree.New("VmReferences")
 	for _, id := range a.VMs {
-		if vm := r.sim.store.VMs[id]; vm != nil {
-			refs.Add(r.site.Ref("VmReference", vm.Entity()))
+		if vm := st.VMs[id]; vm != nil {
+			refs.Add(site.Ref("VmReference", vm.Entity()))
 		}
 	}
 	n.Add([]*xmltree.Node{
-		r.site.Link("up", "/api/vdc/"+a.VDCID, wire.Mime("vdc")),
-		r.site.Link("edit", path, wire.Mime("vmaffinityrule")),
-		r.site.Link("remove", path, ""),
+		site.Link("up", "/api/vdc/"+a.VDCID, wire.Mime("vdc")),
+		site.Link("edit", path, wire.Mime("vmaffinityrule")),
+		site.Link("remove", path, ""),
 		xmltree.T("Name", a.Name),
 		xmltree.T("IsEnabled", a.Enabled),
 		xmltree.T("IsMandatory", a.Mandatory),
@@ -61,14 +61,14 @@ func listAffinityRules(r *request, _ *store.Org, vdc *store.VDC) (*response, err
 		r.site.Link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", wire.Mime("vmaffinityrule")))
 	for _, a := range store.Sorted(r.sim.store.Affinity) {
 		if a.VDCID == vdc.ID {
-			n.Add(affinityNode(r, a, false))
+			n.Add(affinityNode(r.site, r.sim.store, a, false))
 		}
 	}
 	return xmlOK(n), nil
 }
 
 func getAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
-	return xmlOK(affinityNode(r, a, true)), nil
+	return xmlOK(affinityNode(r.site, r.sim.store, a, true)), nil
 }
 
 // readAffinity reads a rule into a.
@@ -96,7 +96,7 @@ func readAffinity(r *request, a *store.AffinityRule) error {
 	if len(a.VMs) < 2 {
 		return store.BadRequest("The affinity rule %q has fewer than two VMs.", a.Name)
 	}
-	return vmsFreeOfAffinity(r, a)
+	return vmsFreeOfAffinity(r.sim.store, a)
 }
 
 // readAffinityMembers adds the VMs of a list to a rule.
@@ -116,8 +116,8 @@ func readAffinityMembers(r *request, a *store.AffinityRule, refs *xmltree.Node) 
 
 // vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart, and those that are in a rule of the
 // same polarity: VMware's programming guide says that a VM is in one of each at most.
-func vmsFreeOfAffinity(r *request, a *store.AffinityRule) error {
-	for _, o := range store.Sorted(r.sim.store.Affinity) {
+func vmsFreeOfAffinity(st *store.Store, a *store.AffinityRule) error {
+	for _, o := range store.Sorted(st.Affinity) {
 		if o.ID != a.ID && o.Polarity == a.Polarity && shared(a.VMs, o.VMs) > 0 {
 			return store.BadRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)
 		}

@@ -70,7 +70,7 @@ func cloudCollection() *collection {
 		defaults: map[string]any{"description": ""},
 		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
-			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
+			ref, err := documentReference(r.session, r.sim.store, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
 				store.RefID(backing, "loadBalancerControllerRef"))
 			if err != nil {
 				return err
@@ -110,7 +110,7 @@ func engineCollection() *collection {
 		},
 		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
-			ref, err := documentReference(r, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
+			ref, err := documentReference(r.session, r.sim.store, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
 				store.RefID(backing, "loadBalancerCloudRef"))
 			if err == nil {
 				backing["loadBalancerCloudRef"] = ref

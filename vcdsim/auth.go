@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -102,7 +103,7 @@ func passwordLogin(r *request, orgName, userName, password string) (*response, e
 		if u := &org.Users[i]; u.Name == userName && u.Password == password && !u.Disabled {
 			x := openSession(r, org, u)
 			r.session = x
-			res := jsonOK(sessionJSON(r, x))
+			res := jsonOK(sessionJSON(r.sim.ids, x))
 			res.header = map[string]string{
 				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token,
 				"X-VMWARE-VCLOUD-TOKEN-TYPE":   "Bearer",
@@ -212,17 +213,17 @@ func oauthError(code string) *response {
 	}
 }
 
-func sessionJSON(r *request, x *store.Session) map[string]any {
+func sessionJSON(source *ids.Source, x *store.Session) map[string]any {
 	org := jsonRef("org", x.OrgID, x.Org)
 	return map[string]any{
 		"id":                        store.URN("session", x.ID),
-		"site":                      jsonRef("site", r.sim.ids.Named("site", "site"), "vcdsim"),
+		"site":                      jsonRef("site", source.Named("site", "site"), "vcdsim"),
 		"user":                      jsonRef("user", x.UserID, x.User),
 		"org":                       org,
 		"operatingOrg":              org,
 		"location":                  "",
 		"roles":                     []string{x.Role},
-		"roleRefs":                  []any{jsonRef("role", r.sim.ids.Named("role", x.Role), x.Role)},
+		"roleRefs":                  []any{jsonRef("role", source.Named("role", x.Role), x.Role)},
 		"sessionIdleTimeoutMinutes": 30,
 	}
 }
@@ -232,7 +233,9 @@ func jsonRef(kind, id, name string) map[string]any {
 	return map[string]any{"name": name, "id": store.URN(kind, id)}
 }
 
-func currentSession(r *request) (*response, error) { return jsonOK(sessionJSON(r, r.session)), nil }
+func currentSession(r *request) (*response, error) {
+	return jsonOK(sessionJSON(r.sim.ids, r.session)), nil
+}
 
 func legacySession(r *request) (*response, error) {
 	x := r.session

@@ -24,28 +24,28 @@ func catalogRoutes(add addRoute) {
 func getCatalog(r *request, sh store.OrgCatalog) (*response, error) {
 	n := r.site.Entity("Catalog", "catalog", sh.Catalog.ID, sh.Catalog.Name)
 	n.Add(r.site.Link("up", "/api/org/"+sh.Org.ID, wire.Mime("org")))
-	catalogContent(r, n, sh)
+	catalogContent(r.site, n, sh)
 	return xmlOK(n), nil
 }
 
 // catalogContent is what a catalog shows to all callers.
-func catalogContent(r *request, n *xmltree.Node, sh store.OrgCatalog) {
+func catalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 	c := sh.Catalog
 	n.Add([]*xmltree.Node{
-		r.site.Link("down", "/api/catalog/"+c.ID+"/metadata", wire.Mime("metadata")),
-		r.site.Link("add", "/api/catalog/"+c.ID+"/catalogItems", wire.Mime("catalogitem")),
-		r.site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("media")),
-		r.site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("uploadVAppTemplateParams")),
-		r.site.Link("add", "/api/catalog/"+c.ID+"/action/captureVApp", wire.Mime("captureVAppParams")),
+		site.Link("down", "/api/catalog/"+c.ID+"/metadata", wire.Mime("metadata")),
+		site.Link("add", "/api/catalog/"+c.ID+"/catalogItems", wire.Mime("catalogitem")),
+		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("media")),
+		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("uploadVAppTemplateParams")),
+		site.Link("add", "/api/catalog/"+c.ID+"/action/captureVApp", wire.Mime("captureVAppParams")),
 		xmltree.T("Description", c.Description),
 	})
 	items := xmltree.New("CatalogItems")
 	for _, i := range sh.Items() {
-		items.Add(xmltree.New("CatalogItem", xmltree.A("href", r.site.Href("catalogitem", i.ID)), xmltree.A("id", i.ID),
+		items.Add(xmltree.New("CatalogItem", xmltree.A("href", site.Href("catalogitem", i.ID)), xmltree.A("id", i.ID),
 			xmltree.A("name", i.Of.Name), xmltree.A("type", wire.Mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		ownerAmong(r, sh.Org.Users),
+		ownerAmong(site, sh.Org.Users),
 		items,
 		xmltree.T("IsPublished", false),
 		xmltree.T("DateCreated", c.CreatedAt()),
@@ -54,17 +54,17 @@ func catalogContent(r *request, n *xmltree.Node, sh store.OrgCatalog) {
 }
 
 // ownerAmong is the Owner element, the first user of an organization.
-func ownerAmong(r *request, users []store.User) *xmltree.Node {
+func ownerAmong(site wire.Site, users []store.User) *xmltree.Node {
 	u := store.User{Name: "system"}
 	if len(users) > 0 {
 		u = users[0]
 	}
-	return ownerNode(r, u.ID, u.Name)
+	return ownerNode(site, u.ID, u.Name)
 }
 
-func ownerNode(r *request, id, name string) *xmltree.Node {
+func ownerNode(site wire.Site, id, name string) *xmltree.Node {
 	return xmltree.New("Owner", xmltree.A("type", wire.Mime("owner")),
-		xmltree.New("User", xmltree.A("href", r.site.Base()+"/api/admin/user/"+id),
+		xmltree.New("User", xmltree.A("href", site.Base()+"/api/admin/user/"+id),
 			xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
 }
 
@@ -111,7 +111,7 @@ func deleteCatalogItem(r *request) (*response, error) {
 		return nil, store.Forbidden("CATALOG_ITEM_VIEW", r.vars["id"])
 	}
 	if _, m := r.sim.store.Media(i.Of.ID); m != nil {
-		if err := removableMedia(r, m); err != nil {
+		if err := removableMedia(r.sim.store, r.sim.tasks, m); err != nil {
 			return nil, err
 		}
 		removeMedia(r.sim, m.ID)
@@ -128,7 +128,7 @@ func getTemplate(r *request, sh store.OrgCatalog, t *store.Template) (*response,
 	vdc := sh.VDCOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.site.Entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
-		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r, t)),
+		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r.sim.store, t)),
 		xmltree.A("status", t.Status))
 	n.Add([]*xmltree.Node{
 		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
@@ -143,13 +143,13 @@ func getTemplate(r *request, sh store.OrgCatalog, t *store.Template) (*response,
 		xmltree.T("Description", t.Description),
 		tasksNode(r, t.ID),
 		filesNode(r, t.Upload),
-		ownerAmong(r, sh.Org.Users),
+		ownerAmong(r.site, sh.Org.Users),
 	})
 	children := xmltree.New("Children")
 	for i := range t.VMs {
 		children.Add(templateVMNode(r, vdc, t, &t.VMs[i], false))
 	}
-	n.Add([]*xmltree.Node{children, templateLease(r, t)})
+	n.Add([]*xmltree.Node{children, templateLease(r.site, t)})
 	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false),
 		section(r.site.Base()+path+"/customizationSection/", "customizationSection"),
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
@@ -160,25 +160,25 @@ func getTemplate(r *request, sh store.OrgCatalog, t *store.Template) (*response,
 func getTemplateOwner(r *request, sh store.OrgCatalog, t *store.Template) (*response, error) {
 	n := xmltree.New("Owner", wire.Namespaces(), xmltree.A("type", wire.Mime("owner")),
 		xmltree.A("href", r.site.Base()+"/api/vAppTemplate/vappTemplate-"+t.ID+"/owner"))
-	n.Add(ownerAmong(r, sh.Org.Users).Children)
+	n.Add(ownerAmong(r.site, sh.Org.Users).Children)
 	return xmlOK(n), nil
 }
 
 // getTemplateProducts answers with no product section: those of a template are its VMs'.
 func getTemplateProducts(r *request, _ store.OrgCatalog, t *store.Template) (*response, error) {
-	return xmlOK(productSections(r, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
+	return xmlOK(productSections(r.site, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
 }
 
-func templateLease(r *request, t *store.Template) *xmltree.Node {
+func templateLease(site wire.Site, t *store.Template) *xmltree.Node {
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID + "/leaseSettingsSection/"
-	return xmltree.New("LeaseSettingsSection", section(r.site.Base()+path, "leaseSettingsSection"),
-		xmltree.T("ovf:Info", "Lease settings section"), r.site.Link("edit", path, wire.Mime("leaseSettingsSection")),
+	return xmltree.New("LeaseSettingsSection", section(site.Base()+path, "leaseSettingsSection"),
+		xmltree.T("ovf:Info", "Lease settings section"), site.Link("edit", path, wire.Mime("leaseSettingsSection")),
 		xmltree.T("StorageLeaseInSeconds", int64(t.Lease.Seconds())))
 }
 
 // templateDescribed reports whether the descriptor of a template is there.
-func templateDescribed(r *request, t *store.Template) bool {
-	u := r.sim.store.Uploads[t.Upload]
+func templateDescribed(st *store.Store, t *store.Template) bool {
+	u := st.Uploads[t.Upload]
 	return u == nil || fileReceived(&u.Files[0])
 }
 

@@ -58,14 +58,14 @@ func diskNode(r *request, d *store.Disk) *xmltree.Node {
 		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", d.Description),
 		tasksNode(r, d.ID),
-		profileRef(r, "StorageProfile", d.StorageProfileID),
-		ownerNode(r, d.OwnerID, r.sim.store.User(d.OrgID, d.OwnerID)),
+		profileRef(r.site, r.sim.store, "StorageProfile", d.StorageProfileID),
+		ownerNode(r.site, d.OwnerID, r.sim.store.User(d.OrgID, d.OwnerID)),
 	})
 	return n
 }
 
 // readDisk reads the Disk element of a request into d. The size comes in MB, or in bytes from older clients.
-func readDisk(r *request, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error {
+func readDisk(st *store.Store, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error {
 	if n == nil || n.Attr("name") == "" {
 		return store.BadRequest("Bad request - the disk has no name.")
 	}
@@ -84,7 +84,7 @@ func readDisk(r *request, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error 
 	}
 	d.SizeMiB = size
 	if ref := n.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-		if d.StorageProfileID, err = readProfile(r, vdc, ref); err != nil {
+		if d.StorageProfileID, err = readProfile(st, vdc, ref); err != nil {
 			return err
 		}
 	}
@@ -138,7 +138,7 @@ func createDisk(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 		Metadata:         map[string]store.Metadata{},
 	}
 	d.UUID = r.sim.ids.Named("diskUUID", d.ID)
-	if err := readDisk(r, vdc, n, d); err != nil {
+	if err := readDisk(r.sim.store, vdc, n, d); err != nil {
 		return nil, err
 	}
 	r.sim.store.Disks[d.ID] = d
@@ -166,12 +166,12 @@ func putDisk(r *request) (*response, error) {
 	if len(d.AttachedTo) > 0 {
 		return nil, store.BadRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
 	}
-	vdc, err := vdcByID(r, d.VDCID)
+	vdc, err := vdcByID(r.sim.store, d.VDCID)
 	if err != nil {
 		return nil, err
 	}
 	spec := *d
-	if err := readDisk(r, vdc, tree, &spec); err != nil {
+	if err := readDisk(r.sim.store, vdc, tree, &spec); err != nil {
 		return nil, err
 	}
 	return r.start(store.Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.Entity(), []string{d.ID}), nil

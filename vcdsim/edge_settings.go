@@ -7,7 +7,9 @@ import (
 )
 
 // onGateway is the scope of what belongs to the gateway in the path.
-func onGateway(r *request) (scope, error) { return gatewayScope(r, r.vars["gateway"]) }
+func onGateway(r *request) (scope, error) {
+	return gatewayScope(r.session, r.sim.store, r.vars["gateway"])
+}
 
 func always(body map[string]any) func(*request) map[string]any {
 	return func(*request) map[string]any {
@@ -144,7 +146,7 @@ func prepareQoS(r *request, body map[string]any) error {
 
 // prepareBGP refuses what a gateway that shares its external network cannot do.
 func prepareBGP(r *request, body map[string]any) error {
-	_, _, g, err := edgeByID(r, r.vars["gateway"])
+	_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
 	if err != nil {
 		return err
 	}

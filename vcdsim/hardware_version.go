@@ -43,14 +43,14 @@ var guestFamilies = []struct {
 }
 
 // hardwareVersions of VMs; the newest is the default.
-func hardwareVersions(r *request, vdcID string) *xmltree.Node {
+func hardwareVersions(site wire.Site, vdcID string) *xmltree.Node {
 	versions := xmltree.New("SupportedHardwareVersions")
 	for _, v := range hardware {
 		n := xmltree.T("SupportedHardwareVersion", v)
 		n.Add([]xmltree.Attr{
 			xmltree.A("default", v == defaultHardware),
 			xmltree.A("name", v),
-			xmltree.A("href", r.site.Base()+"/api/vdc/"+vdcID+"/hwv/"+v),
+			xmltree.A("href", site.Base()+"/api/vdc/"+vdcID+"/hwv/"+v),
 			xmltree.A("type", wire.Mime("virtualHardwareVersion")),
 		})
 		versions.Add(n)

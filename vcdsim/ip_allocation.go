@@ -358,7 +358,7 @@ func commitRelease(s *Simulator, t *store.Task) error {
 // gateway with IP blocks answers 403, which is how clients detect it.
 func suggestIPs(r *request) (*response, error) {
 	id := r.filterValue("gatewayId")
-	org, _, g, err := edgeByID(r, id)
+	org, _, g, err := edgeByID(r.session, r.sim.store, id)
 	if err != nil {
 		return nil, err
 	}

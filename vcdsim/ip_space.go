@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -121,7 +122,7 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 	}
 	maps.Copy(out, map[string]any{
 		"ipSpaceRanges":             map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota},
-		"ipSpacePrefixes":           prefixesJSON(r, p),
+		"ipSpacePrefixes":           prefixesJSON(r.sim.ids, p),
 		"ipSpaceInternalScope":      internal,
 		"ipSpaceExternalScope":      nil,
 		"routeAdvertisementEnabled": false,
@@ -135,14 +136,14 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 }
 
 // prefixesJSON lists the prefixes, those of one length together.
-func prefixesJSON(r *request, p *store.IPSpace) []any {
+func prefixesJSON(source *ids.Source, p *store.IPSpace) []any {
 	out := []any{}
 	at := map[int]map[string]any{}
 	for _, x := range p.Prefixes {
 		bits := x.First.Bits()
 		used := allocatedInSpace(p, store.IPPrefix, func(value string) bool { return holdsPrefix(x, value) })
 		sequence := map[string]any{
-			"id":                        r.sim.ids.Named("ipSpacePrefix", p.ID+x.First.String()),
+			"id":                        source.Named("ipSpacePrefix", p.ID+x.First.String()),
 			"startingPrefixIpAddress":   x.First.Addr().String(),
 			"prefixLength":              bits,
 			"totalPrefixCount":          x.Count,

@@ -170,7 +170,7 @@ func spaceAssignments(r *request) []any {
 	var out []any
 	for i := range r.sim.store.Model.IPSpaces {
 		p := &r.sim.store.Model.IPSpaces[i]
-		for _, o := range visibleOrgs(r) {
+		for _, o := range visibleOrgs(r.session, r.sim.store) {
 			if r.sim.spaces.assignedTo(p, o.ID) {
 				out = append(out, spaceAssignmentJSON(r, p, o))
 			}

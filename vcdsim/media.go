@@ -97,8 +97,8 @@ func getMedia(r *request) (*response, error) {
 		xmltree.T("Description", m.Description),
 		tasksNode(r, m.ID),
 		filesNode(r, m.Upload),
-		ownerAmong(r, sh.Org.Users),
-		profileRef(r, "VdcStorageProfile", vdc.DefaultProfile()),
+		ownerAmong(r.site, sh.Org.Users),
+		profileRef(r.site, r.sim.store, "VdcStorageProfile", vdc.DefaultProfile()),
 	})
 	return xmlOK(n), nil
 }
@@ -109,19 +109,19 @@ func deleteMedia(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := removableMedia(r, m); err != nil {
+	if err := removableMedia(r.sim.store, r.sim.tasks, m); err != nil {
 		return nil, err
 	}
 	return r.start(store.Work{Op: opDeleteMedia, Document: m.ID}, m.Entity(), []string{m.ID}), nil
 }
 
-func removableMedia(r *request, m *store.Media) error {
-	for _, vm := range r.sim.store.Order {
+func removableMedia(st *store.Store, ts *tasks, m *store.Media) error {
+	for _, vm := range st.Order {
 		if vm.MediaID == m.ID {
 			return store.BadRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
 		}
 	}
-	return r.sim.tasks.checkIdle(m.ID)
+	return ts.checkIdle(m.ID)
 }
 
 func commitDeleteMedia(s *Simulator, t *store.Task) error {
@@ -209,7 +209,7 @@ func mediaRecords(r *request) []*record {
 			v := sh.VDCOf(&store.Template{VDC: m.VDC})
 			out = append(out, &record{
 				metadata: r.sim.store.Metadata[m.ID],
-				links:    recordLinks(r, "media", m.ID),
+				links:    recordLinks(r.site, "media", m.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
 					A("catalogName", sh.Catalog.Name),

@@ -84,7 +84,7 @@ func taggable(r *request, kind, id string) (store.Entity, error) {
 			e = store.Entity{Kind: kind, ID: id, Name: providerVDC}
 		}
 	default:
-		e = modelledFor(r, kind, id)
+		e = modelledFor(r.session, r.sim.store, kind, id)
 	}
 	if err != nil || e.ID == "" {
 		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
@@ -93,9 +93,9 @@ func taggable(r *request, kind, id string) (store.Entity, error) {
 }
 
 // modelledFor finds an entity of the model that the session sees.
-func modelledFor(r *request, kind, id string) store.Entity {
-	org, name := modelled(r.sim.store, kind, id)
-	if org == nil || !r.session.Sees(org.ID) {
+func modelledFor(session *store.Session, st *store.Store, kind, id string) store.Entity {
+	org, name := modelled(st, kind, id)
+	if org == nil || !session.Sees(org.ID) {
 		return store.Entity{}
 	}
 	return store.Entity{Kind: kind, ID: id, Name: name}

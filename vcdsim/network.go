@@ -77,7 +77,7 @@ func getNetwork(r *request) (*response, error) {
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})
 	if _, _, g := r.sim.store.Gateway(n.Edge); g != nil {
-		out.Add(edgeRef(r, g))
+		out.Add(edgeRef(r.site, g))
 	}
 	out.Add(xmltree.T("IsShared", false))
 	return xmlOK(out), nil
@@ -97,7 +97,7 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 			out.Add([]*xmltree.Node{
 				r.site.Link("up", "/api/vApp/vapp-"+v.ID, wire.Mime("vapp")),
 				xmltree.T("Description", n.Description),
-				vappNetworkConfiguration(r, n),
+				vappNetworkConfiguration(r.site, r.sim.store, n),
 			})
 			return xmlOK(out), nil
 		}
@@ -196,8 +196,8 @@ func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) m
 
 func listNetworks(r *request) (*response, error) {
 	var out []any
-	vdcID := vdcContext(r)
-	for _, o := range visibleOrgs(r) {
+	vdcID := vdcContext(r.query)
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for v := range o.VDCs {
 			for n := range o.VDCs[v].Networks {
 				if vdcID == "" || vdcID == o.VDCs[v].ID {

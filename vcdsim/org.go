@@ -18,10 +18,10 @@ func orgRoutes(add addRoute) {
 }
 
 // visibleOrgs are the organizations the caller may see.
-func visibleOrgs(r *request) []*store.Org {
+func visibleOrgs(session *store.Session, st *store.Store) []*store.Org {
 	var out []*store.Org
-	for i := range r.sim.store.Model.Orgs {
-		if o := &r.sim.store.Model.Orgs[i]; r.session.Sees(o.ID) {
+	for i := range st.Model.Orgs {
+		if o := &st.Model.Orgs[i]; session.Sees(o.ID) {
 			out = append(out, o)
 		}
 	}
@@ -31,7 +31,7 @@ func visibleOrgs(r *request) []*store.Org {
 func listOrgs(r *request) (*response, error) {
 	n := xmltree.New("OrgList", wire.Namespaces(), xmltree.A("href", r.site.Base()+"/api/org/"),
 		xmltree.A("type", wire.Mime("orgList")))
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		n.Add(xmltree.New("Org", xmltree.A("href", r.site.Href("org", o.ID)), xmltree.A("name", o.Name),
 			xmltree.A("type", wire.Mime("org"))))
 	}
@@ -79,7 +79,7 @@ func getAdmin(r *request) (*response, error) {
 		xmltree.A("type", "application/vnd.vmware.admin.vcloud+xml"),
 		xmltree.T("Description", builds[highest]+" "+r.sim.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
 	refs := xmltree.New("OrganizationReferences")
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.site.Base()+"/api/admin/org/"+o.ID),
 			xmltree.A("name", o.Name),
 			xmltree.A("type", "application/vnd.vmware.admin.organization+xml")))
@@ -121,7 +121,7 @@ func (va *vapps) countIn(orgID string) int {
 
 func listOrgsJSON(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		out = append(out, orgJSON(r, o))
 	}
 	return r.page(out)

@@ -37,7 +37,7 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 	context := store.Text(body, "contextEntityId")
 	switch store.Text(body, "scope") {
 	case "TENANT":
-		org, vdc, group, err := edgeOwner(r, context)
+		org, vdc, group, err := edgeOwner(r.session, r.sim.store, context)
 		if err != nil {
 			return scope{}, err
 		}

@@ -3,6 +3,7 @@
 package vcdsim
 
 import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -30,7 +31,7 @@ func providerRoutes(add addRoute) {
 		func(r *request) (*response, error) { return oneOf(r, networkPools(r), "id") }, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters", listVirtualCenters, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}",
-		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r), "vcId") }, latencyCloudAPI)
+		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r.session, r.sim.ids), "vcId") }, latencyCloudAPI)
 }
 
 func providerID(s *Simulator) string { return s.ids.Named("providervdc", providerVDC) }
@@ -82,7 +83,7 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 			T("IsHA", false)),
 		xmltree.New("AvailableNetworks"),
 		providerProfileRefs(r),
-		hardwareVersions(r, id),
+		hardwareVersions(r.site, id),
 		xmltree.New("Vdcs"),
 		T("IsEnabled", true),
 		xmltree.New("NetworkPoolReferences",
@@ -121,7 +122,7 @@ func rootCapacity(name, unit string) *xmltree.Node {
 func providerProfileRefs(r *request) *xmltree.Node {
 	n := xmltree.New("StorageProfiles")
 	for _, name := range providerProfiles(r.sim) {
-		n.Add(providerProfile(r, "ProviderVdcStorageProfile", name))
+		n.Add(providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", name))
 	}
 	return n
 }
@@ -184,7 +185,7 @@ func providerProfileRecords(r *request) []*record {
 func gatewayRecords(r *request) []*record {
 	A := xmltree.A
 	var out []*record
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for _, g := range v.EdgeGateways {
@@ -203,7 +204,7 @@ func gatewayRecords(r *request) []*record {
 					A("isBusy", r.sim.tasks.busy(g.ID)),
 					A("gatewayStatus", "READY"),
 					A("haStatus", "DISABLED"),
-					A("href", edgeHref(r, g.ID)),
+					A("href", edgeHref(r.site, g.ID)),
 					A("type", mimeEdge),
 				}})
 			}
@@ -266,7 +267,7 @@ func getProviderProfile(r *request) (*response, error) {
 		return nil, err
 	}
 	for _, name := range providerProfiles(r.sim) {
-		n := providerProfile(r, "ProviderVdcStorageProfile", name)
+		n := providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", name)
 		if n.Attr("href") != r.site.Base()+r.URL.Path {
 			continue
 		}
@@ -314,12 +315,12 @@ func networkPools(r *request) []any {
 	}}
 }
 
-func virtualCenters(r *request) []any {
-	if !r.session.Provider() {
+func virtualCenters(session *store.Session, source *ids.Source) []any {
+	if !session.Provider() {
 		return nil
 	}
 	return []any{map[string]any{
-		"vcId":                      store.URN("vimserver", r.sim.ids.Named("vimserver", providerCenter)),
+		"vcId":                      store.URN("vimserver", source.Named("vimserver", providerCenter)),
 		"name":                      providerCenter,
 		"description":               "",
 		"username":                  "administrator@vsphere.local",
@@ -336,10 +337,12 @@ func virtualCenters(r *request) []any {
 		"clusterHealthStatus":       "GREEN",
 		"vcVersion":                 "8.0.3",
 		"buildNumber":               nil,
-		"uuid":                      r.sim.ids.Named("vimserver", providerCenter),
+		"uuid":                      source.Named("vimserver", providerCenter),
 		"nsxVManager":               nil,
 		"proxyConfigurationUrn":     nil,
 	}}
 }
 
-func listVirtualCenters(r *request) (*response, error) { return r.page(virtualCenters(r)) }
+func listVirtualCenters(r *request) (*response, error) {
+	return r.page(virtualCenters(r.session, r.sim.ids))
+}

@@ -18,7 +18,7 @@ type grants struct {
 func grantRoutes(add addRoute) {
 	for _, g := range []grants{
 		{entitiesPath, entityByID},
-		{typesPath, func(r *request) (*store.Object, error) { return rdeType(r, r.vars["id"]) }},
+		{typesPath, func(r *request) (*store.Object, error) { return rdeType(r.sim.store, r.vars["id"]) }},
 	} {
 		base := "/cloudapi/" + g.path + "/{id}/accessControls"
 		add("GET", base, g.list, latencyCloudAPI)

@@ -69,17 +69,17 @@ func leaseAttr(name string, t time.Time) xmltree.Attr {
 	return xmltree.A(name, t)
 }
 
-func recordLinks(r *request, kind, id string) []*xmltree.Node {
-	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", r.site.Href(kind, id)),
+func recordLinks(site wire.Site, kind, id string) []*xmltree.Node {
+	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", site.Href(kind, id)),
 		xmltree.A("type", wire.Mime(kind)))}
 }
 
-func userName(r *request, v *store.VApp) string { return r.sim.store.User(v.OrgID, v.OwnerID) }
+func userName(st *store.Store, v *store.VApp) string { return st.User(v.OrgID, v.OwnerID) }
 
 // networkHref is the address of a vApp's network by its name.
-func networkHref(r *request, v *store.VApp, name string) string {
+func networkHref(site wire.Site, v *store.VApp, name string) string {
 	if n := v.Network(name); n != nil {
-		return r.site.Href("network", n.ID)
+		return site.Href("network", n.ID)
 	}
 	return ""
 }
@@ -128,7 +128,7 @@ func vappRecords(r *request) []*record {
 		}
 		out = append(out, &record{
 			metadata: v.Metadata,
-			links:    recordLinks(r, "vapp", v.ID),
+			links:    recordLinks(r.site, "vapp", v.ID),
 			attrs: kept([]xmltree.Attr{
 				A("name", v.Name),
 				A("vdc", r.site.Href("vdc", v.VDCID)),
@@ -138,7 +138,7 @@ func vappRecords(r *request) []*record {
 				A("isBusy", r.sim.tasks.busy(v.ID)),
 				A("creationDate", v.Created),
 				A("status", r.sim.store.Status(v).Text()),
-				A("ownerName", userName(r, v)),
+				A("ownerName", userName(r.sim.store, v)),
 				A("isDeployed", r.sim.store.Deployed(v)),
 				A("isInMaintenanceMode", false),
 				A("isAutoNature", v.AutoNature),
@@ -163,12 +163,12 @@ func vappRecords(r *request) []*record {
 func vdcRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			vms, running := r.sim.vms.countIn(v.ID)
 			out = append(out, &record{
-				links: recordLinks(r, "vdc", v.ID),
+				links: recordLinks(r.site, "vdc", v.ID),
 				attrs: []xmltree.Attr{
 					A("name", v.Name),
 					A("description", v.Description),
@@ -216,7 +216,7 @@ func (m *vms) countIn(vdcID string) (all, running int) {
 func networkRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for j := range v.Networks {
@@ -226,7 +226,7 @@ func networkRecords(r *request) []*record {
 					linkType = 2
 				}
 				out = append(out, &record{
-					links: recordLinks(r, "network", n.ID),
+					links: recordLinks(r.site, "network", n.ID),
 					attrs: []xmltree.Attr{
 						A("name", n.Name),
 						A("defaultGateway", n.Gateway.Addr()),
@@ -252,11 +252,11 @@ func networkRecords(r *request) []*record {
 func profileRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for _, v := range o.VDCs {
 			for _, p := range v.StorageProfiles {
 				out = append(out, &record{
-					links: recordLinks(r, "vdcstorageProfile", p.ID),
+					links: recordLinks(r.site, "vdcstorageProfile", p.ID),
 					attrs: []xmltree.Attr{
 						A("name", p.Name),
 						A("isEnabled", !p.Disabled),
@@ -295,7 +295,7 @@ func catalogRecords(r *request) []*record {
 	A := xmltree.A
 	for _, sh := range visibleCatalogs(r) {
 		out = append(out, &record{
-			links: recordLinks(r, "catalog", sh.Catalog.ID),
+			links: recordLinks(r.site, "catalog", sh.Catalog.ID),
 			attrs: []xmltree.Attr{
 				A("name", sh.Catalog.Name),
 				A("description", sh.Catalog.Description),
@@ -323,32 +323,32 @@ func itemRecords(r *request) []*record {
 	var out []*record
 	for _, sh := range visibleCatalogs(r) {
 		for _, i := range sh.Items() {
-			out = append(out, itemRecord(r, i))
+			out = append(out, itemRecord(r.site, i))
 		}
 	}
 	return out
 }
 
-func itemRecord(r *request, i store.OrgCatalogItem) *record {
+func itemRecord(site wire.Site, i store.OrgCatalogItem) *record {
 	A := xmltree.A
 	return &record{
-		links: recordLinks(r, "catalogitem", i.ID),
+		links: recordLinks(site, "catalogitem", i.ID),
 		attrs: []xmltree.Attr{
-			A("entity", r.site.Href(i.Of.Kind, i.Of.ID)),
+			A("entity", site.Href(i.Of.Kind, i.Of.ID)),
 			A("entityName", i.Of.Name),
 			A("entityType", i.Of.Kind),
-			A("catalog", r.site.Href("catalog", i.Catalog.ID)),
+			A("catalog", site.Href("catalog", i.Catalog.ID)),
 			A("catalogName", i.Catalog.Name),
 			A("ownerName", "system"),
 			A("isPublished", false),
-			A("vdc", r.site.Href("vdc", i.VDC.ID)),
+			A("vdc", site.Href("vdc", i.VDC.ID)),
 			A("vdcName", i.VDC.Name),
 			A("isVdcEnabled", true),
 			A("creationDate", i.Created),
 			A("isExpired", false),
 			A("status", i.Status),
 			A("name", i.Of.Name),
-			A("href", r.site.Href("catalogitem", i.ID)),
+			A("href", site.Href("catalogitem", i.ID)),
 			A("type", wire.Mime("catalogitem")),
 		},
 	}
@@ -362,7 +362,7 @@ func templateRecords(r *request) []*record {
 			t := &sh.Catalog.Templates[i]
 			v := sh.VDCOf(t)
 			out = append(out, &record{
-				links: recordLinks(r, "vapptemplate", t.ID),
+				links: recordLinks(r.site, "vapptemplate", t.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
 					A("catalogName", sh.Catalog.Name),
@@ -408,7 +408,7 @@ func taskRecords(r *request) []*record {
 			orgName = org.Name
 		}
 		rec := &record{
-			links: recordLinks(r, "task", t.ID),
+			links: recordLinks(r.site, "task", t.ID),
 			attrs: []xmltree.Attr{
 				A("org", r.site.Href("org", t.OrgID)),
 				A("orgName", orgName),
@@ -443,7 +443,7 @@ func diskRecords(r *request) []*record {
 		attached := len(d.AttachedTo)
 		out = append(out, &record{
 			metadata: d.Metadata,
-			links:    recordLinks(r, "disk", d.ID),
+			links:    recordLinks(r.site, "disk", d.ID),
 			attrs: kept([]xmltree.Attr{
 				A("name", d.Name),
 				A("vdc", r.site.Href("vdc", d.VDCID)),
@@ -474,9 +474,9 @@ func diskRecords(r *request) []*record {
 func orgRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		out = append(out, &record{
-			links: recordLinks(r, "org", o.ID),
+			links: recordLinks(r.site, "org", o.ID),
 			attrs: []xmltree.Attr{
 				A("name", o.Name),
 				A("isReadOnly", false),

@@ -68,7 +68,7 @@ func (w *vmRow) fill(rec *record) {
 		A("name", vm.Name),
 		A("containerName", vapp.Name),
 		A("container", r.site.Href("vapp", vapp.ID)),
-		A("ownerName", userName(r, vapp)),
+		A("ownerName", userName(r.sim.store, vapp)),
 		A("owner", r.site.Base()+"/api/admin/user/"+vapp.OwnerID),
 		A("vdc", r.site.Href("vdc", vapp.VDCID)),
 		A("vdcName", vdcName),
@@ -80,7 +80,7 @@ func (w *vmRow) fill(rec *record) {
 		A("status", vm.Status.Text()),
 	}
 	if nic := vm.Primary(); nic != nil {
-		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r, vapp, nic.Network)),
+		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r.site, vapp, nic.Network)),
 			Opt("ipAddress", nic.Address))
 	}
 	attrs = append(attrs, A("isBusy", r.sim.tasks.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
@@ -100,5 +100,5 @@ func (w *vmRow) fill(rec *record) {
 			A("moref", "vm-"+vm.ID[:4]))
 	}
 	rec.attrs = kept(attrs)
-	rec.links = recordLinks(r, "vm", vm.ID)
+	rec.links = recordLinks(r.site, "vm", vm.ID)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -102,8 +103,8 @@ func registerClient(r *request, org *store.Org) (*response, error) {
 	}), nil
 }
 
-func clientJSON(r *request, c *store.APIClient) map[string]any {
-	org := r.sim.store.Org(c.OrgID)
+func clientJSON(st *store.Store, source *ids.Source, c *store.APIClient) map[string]any {
+	org := st.Org(c.OrgID)
 	if c.ServiceAccount {
 		return map[string]any{
 			"id":              store.URN("serviceAccount", c.ID),
@@ -112,7 +113,7 @@ func clientJSON(r *request, c *store.APIClient) map[string]any {
 			"softwareVersion": c.SoftwareVersion,
 			"uri":             c.SoftwareURI,
 			"status":          c.Status,
-			"role":            jsonRef("role", r.sim.ids.Named("role", c.Role), c.Role),
+			"role":            jsonRef("role", source.Named("role", c.Role), c.Role),
 			"org":             jsonRef("org", org.ID, org.Name),
 		}
 	}
@@ -154,7 +155,7 @@ func reachesClient(r *request, c *store.APIClient) bool {
 func listClients(r *request, service bool) (*response, error) {
 	var out []any
 	for _, c := range apiClientsOf(r, service) {
-		out = append(out, clientJSON(r, c))
+		out = append(out, clientJSON(r.sim.store, r.sim.ids, c))
 	}
 	return r.page(out)
 }
@@ -173,7 +174,7 @@ func getClient(r *request, service bool) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(clientJSON(r, c)), nil
+	return jsonOK(clientJSON(r.sim.store, r.sim.ids, c)), nil
 }
 
 func deleteClient(r *request, service bool) (*response, error) {
@@ -211,7 +212,7 @@ func putServiceAccount(r *request) (*response, error) {
 	changed.SoftwareVersion = in.Version
 	changed.SoftwareURI = in.URI
 	if id := store.Bare(in.Role.ID); id != "" && id != r.sim.ids.Named("role", c.Role) {
-		if changed.Role, err = roleName(r, r.sim.store.Org(c.OrgID), id); err != nil {
+		if changed.Role, err = roleName(r.sim.store, r.sim.store.Org(c.OrgID), id); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +223,7 @@ func putServiceAccount(r *request) (*response, error) {
 		return nil, store.DuplicateName(changed.Name)
 	}
 	*c = changed
-	return jsonOK(clientJSON(r, c)), nil
+	return jsonOK(clientJSON(r.sim.store, r.sim.ids, c)), nil
 }
 
 // revokeClient revokes the token of a service account and ends its sessions.

@@ -27,8 +27,8 @@ func ownVDC(r *request) (*store.Org, *store.VDC, error) {
 }
 
 // vdcByID finds the VDC an entity is in.
-func vdcByID(r *request, id string) (*store.VDC, error) {
-	_, v := r.sim.store.VDC(id)
+func vdcByID(st *store.Store, id string) (*store.VDC, error) {
+	_, v := st.VDC(id)
 	if v == nil {
 		return nil, store.Forbidden("VDC_VIEW", id)
 	}
@@ -79,18 +79,18 @@ func vdcContent(r *request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 		xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
 		computeNode(&v.Compute),
 		resourceEntities(r, org, v),
-		availableNetworks(r, org, v),
-		hardwareVersions(r, v.ID),
+		availableNetworks(r.site, org, v),
+		hardwareVersions(r.site, v.ID),
 		xmltree.T("NicQuota", 0),
 		xmltree.T("NetworkQuota", networkQuota(&v.Compute)),
 		xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota),
 		xmltree.T("IsEnabled", !v.Disabled),
-		storageProfiles(r, v, n.Name == "AdminVdc"),
+		storageProfiles(r.site, r.session, v, n.Name == "AdminVdc"),
 		xmltree.T("VCpuInMhz2", cpuSpeed(&v.Compute)),
 	})
 	if p := r.sim.store.Policy(r.sim.store.DefaultSizing(v)); p != nil {
-		n.Add(policyRef(r, "DefaultComputePolicy", p))
+		n.Add(policyRef(r.site, "DefaultComputePolicy", p))
 	}
 }
 
@@ -123,13 +123,13 @@ func resourceEntities(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 }
 
 // availableNetworks are a VDC's own networks and those of the group it is in.
-func availableNetworks(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
+func availableNetworks(site wire.Site, org *store.Org, v *store.VDC) *xmltree.Node {
 	n := xmltree.New("AvailableNetworks")
 	for i := range org.VDCs {
 		in := &org.VDCs[i]
 		for j := range in.Networks {
 			if x := &in.Networks[j]; in == v || org.Shares(x, v) {
-				n.Add(xmltree.New("Network", xmltree.A("href", r.site.Href("network", x.ID)),
+				n.Add(xmltree.New("Network", xmltree.A("href", site.Href("network", x.ID)),
 					xmltree.A("id", store.URN("network", x.ID)),
 					xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
 			}
@@ -139,16 +139,16 @@ func availableNetworks(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 }
 
 // storageProfiles refers to the storage profiles of a VDC; in an AdminVdc to the admin views, which can be changed.
-func storageProfiles(r *request, v *store.VDC, admin bool) *xmltree.Node {
+func storageProfiles(site wire.Site, session *store.Session, v *store.VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
-		if admin && r.session.Provider() {
-			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
+		if admin && session.Provider() {
+			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
 				xmltree.A("id", store.URN("vdcstorageProfile", p.ID)),
 				xmltree.A("name", p.Name), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml")))
 			continue
 		}
-		n.Add(r.site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
+		n.Add(site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
 	}
 	return n
 }
@@ -163,12 +163,12 @@ func getStorageProfile(r *request) (*response, error) {
 		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
 		r.site.Link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", wire.Mime("metadata")),
 	})
-	profileContent(r, n, p)
+	profileContent(r.sim.store, n, p)
 	return xmlOK(n), nil
 }
 
 // profileContent is what a storage profile shows to all callers.
-func profileContent(r *request, n *xmltree.Node, p *store.StorageProfile) {
+func profileContent(st *store.Store, n *xmltree.Node, p *store.StorageProfile) {
 	n.Add([]*xmltree.Node{
 		xmltree.T("Enabled", !p.Disabled),
 		xmltree.T("Units", "MB"),
@@ -177,7 +177,7 @@ func profileContent(r *request, n *xmltree.Node, p *store.StorageProfile) {
 		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0),
 			xmltree.T("DiskIopsDefault", 0),
 			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
-		xmltree.T("StorageUsedMB", r.sim.store.StorageUsed(p.ID)),
+		xmltree.T("StorageUsedMB", st.StorageUsed(p.ID)),
 		xmltree.T("IopsAllocated", 0),
 	})
 }
@@ -195,7 +195,7 @@ func vdcJSON(org *store.Org, v *store.VDC) map[string]any {
 
 func listVDCs(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for v := range o.VDCs {
 			out = append(out, vdcJSON(o, &o.VDCs[v]))
 		}

@@ -32,11 +32,11 @@ const defaultDiskAdapter = "5"
 // diskID numbers the disks of a VM as VCD does, from 2000 on, bus by bus.
 func diskID(i int) string { return strconv.Itoa(2000 + i) }
 
-func profileRef(r *request, element, id string) *xmltree.Node {
+func profileRef(site wire.Site, st *store.Store, element, id string) *xmltree.Node {
 	if id == "" {
 		return nil
 	}
-	return r.site.Ref(element, store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)})
+	return site.Ref(element, store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)})
 }
 
 // vmLinks are the actions a VM offers in its state.
@@ -104,36 +104,36 @@ func vmNode(r *request, vm *store.VM, root bool) *xmltree.Node {
 		T("Description", vm.Description),
 		tasksNode(r, vm.ID),
 		hardwareSection(r, vm, false),
-		osSection(r, vm),
-		connectionSection(r, vm, false),
-		customizationSection(r, vm, false),
+		osSection(r.site, vm),
+		connectionSection(r.site, vm, false),
+		customizationSection(r.site, vm, false),
 		productSection(vm.Properties),
-		runtimeSection(r, vm),
-		snapshotSection(r, vm, false),
+		runtimeSection(r.site, vm),
+		snapshotSection(r.site, vm, false),
 		specSection(r, vm),
 		T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.sim.ids.Named("local", vm.ID)),
-		capabilitiesSection(r, vm, false),
-		profileRef(r, "StorageProfile", vm.StorageProfileID),
-		bootOptionsNode(r, vm),
-		computePolicy(r, vm),
+		capabilitiesSection(r.site, vm, false),
+		profileRef(r.site, r.sim.store, "StorageProfile", vm.StorageProfileID),
+		bootOptionsNode(r.version, vm),
+		computePolicy(r.site, r.sim.store, vm),
 	})
 	return n
 }
 
 // computePolicy is there since API 33.
-func computePolicy(r *request, vm *store.VM) *xmltree.Node {
+func computePolicy(site wire.Site, st *store.Store, vm *store.VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
 	for element, id := range map[string]string{
 		"VmPlacementPolicy": vm.PlacementPolicyID,
 		"VmSizingPolicy":    vm.SizingPolicyID,
 	} {
-		p := r.sim.store.Policy(id)
+		p := st.Policy(id)
 		if p == nil {
 			continue
 		}
 		n.Add(xmltree.New(element,
-			xmltree.A("href", r.site.Base()+"/cloudapi/2.0.0/vdcComputePolicies/"+store.URN("vdcComputePolicy", id)),
+			xmltree.A("href", site.Base()+"/cloudapi/2.0.0/vdcComputePolicies/"+store.URN("vdcComputePolicy", id)),
 			xmltree.A("id", store.URN("vdcComputePolicy", id)), xmltree.A("name", p.Name),
 			xmltree.A("type", "application/json")))
 	}
@@ -144,8 +144,8 @@ func computePolicy(r *request, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-func osSection(r *request, vm *store.VM) *xmltree.Node {
-	href := r.site.Href("vm", vm.ID) + "/operatingSystemSection/"
+func osSection(site wire.Site, vm *store.VM) *xmltree.Node {
+	href := site.Href("vm", vm.ID) + "/operatingSystemSection/"
 	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
 		xmltree.A("ovf:id", 94),
 		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", wire.Mime("operatingSystemSection")),
@@ -155,9 +155,9 @@ func osSection(r *request, vm *store.VM) *xmltree.Node {
 			xmltree.A("type", wire.Mime("operatingSystemSection"))))
 }
 
-func runtimeSection(r *request, vm *store.VM) *xmltree.Node {
+func runtimeSection(site wire.Site, vm *store.VM) *xmltree.Node {
 	n := xmltree.New("RuntimeInfoSection", xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
-		xmltree.A("vcloud:href", r.site.Href("vm", vm.ID)+"/runtimeInfoSection"),
+		xmltree.A("vcloud:href", site.Href("vm", vm.ID)+"/runtimeInfoSection"),
 		xmltree.A("vcloud:type", wire.Mime("virtualHardwareSection")),
 		xmltree.T("ovf:Info", "Specifies Runtime info"))
 	if vm.Boot.Up {
@@ -166,10 +166,10 @@ func runtimeSection(r *request, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-func connectionSection(r *request, vm *store.VM, root bool) *xmltree.Node {
+func connectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	href := r.site.Href("vm", vm.ID) + "/networkConnectionSection/"
+	href := site.Href("vm", vm.ID) + "/networkConnectionSection/"
 	n := wire.Element("NetworkConnectionSection", root)
 	n.Add(section(href, "networkConnectionSection"))
 	n.Add([]*xmltree.Node{
@@ -187,10 +187,10 @@ func connectionSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
-func customizationSection(r *request, vm *store.VM, root bool) *xmltree.Node {
+func customizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	href := r.site.Href("vm", vm.ID) + "/guestCustomizationSection/"
+	href := site.Href("vm", vm.ID) + "/guestCustomizationSection/"
 	n := wire.Element("GuestCustomizationSection", root)
 	n.Add(section(href, "guestCustomizationSection"))
 	n.Add([]*xmltree.Node{
@@ -223,7 +223,7 @@ func specSection(r *request, vm *store.VM) *xmltree.Node {
 			s.Add(r.site.Ref("Disk", store.Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
-			profileRef(r, "StorageProfile", d.StorageProfileID),
+			profileRef(r.site, r.sim.store, "StorageProfile", d.StorageProfileID),
 			T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
 			T("iops", 0),
 			xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"),
@@ -235,7 +235,7 @@ func specSection(r *request, vm *store.VM) *xmltree.Node {
 	}
 	return xmltree.New("VmSpecSection", xmltree.A("Modified", false),
 		T("ovf:Info", "Virtual hardware requirements (simplified)"),
-		T("OsType", vm.OS), firmwareNode(r, vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
+		T("OsType", vm.OS), firmwareNode(r.version, vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
 		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1),
 			T("SharesLevel", "NORMAL"), T("Shares", 0)),
 		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1),
