@@ -71,35 +71,6 @@ type frontend struct {
 
 type addRoute func(method, pattern string, h handler, latency time.Duration)
 
-func (fe *frontend) addRoutes() {
-	add := func(method, pattern string, h handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
-	}
-	open := func(method, pattern string, h handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
-	}
-	openRoutes(open)
-	uploadRoutes(open)
-	for _, group := range routeGroups() {
-		group(add)
-	}
-	fe.sim.control.addRoutes()
-}
-
-// routeGroups add the routes that need a session.
-func routeGroups() []func(addRoute) {
-	return []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
-		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes,
-		legacyEdgeRoutes,
-		policyRoutes,
-		catalogRoutes, sectionRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes,
-		entityRoutes,
-		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,
-		networkingRoutes,
-	}
-}
-
 // ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.frontend.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
