@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -36,15 +37,15 @@ func sharedEntity(r *request) (store.Entity, error) {
 func getAccess(r *request, e store.Entity) (*response, error) {
 	return &response{
 		status:      http.StatusOK,
-		xml:         accessNode(r, r.sim.store.Access[e.ID]),
-		contentType: mime("controlAccess"),
+		xml:         accessNode(r.site, r.sim.store.Access[e.ID]),
+		contentType: wire.Mime("controlAccess"),
 	}, nil
 }
 
-func accessNode(r *request, a store.Access) *xmltree.Node {
+func accessNode(site wire.Site, a store.Access) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	n := xmltree.New("ControlAccessParams", namespaces(), T("IsSharedToEveryone", a.Everyone != ""),
+	n := xmltree.New("ControlAccessParams", wire.Namespaces(), T("IsSharedToEveryone", a.Everyone != ""),
 		xmltree.OptT("EveryoneAccessLevel", a.Everyone))
 	if len(a.Grants) == 0 {
 		return n
@@ -52,7 +53,7 @@ func accessNode(r *request, a store.Access) *xmltree.Node {
 	list := xmltree.New("AccessSettings")
 	for _, g := range a.Grants {
 		list.Add(xmltree.New("AccessSetting",
-			xmltree.New("Subject", A("href", r.base()+"/api/admin/"+g.Kind+"/"+g.ID), A("name", g.Name),
+			xmltree.New("Subject", A("href", site.Base()+"/api/admin/"+g.Kind+"/"+g.ID), A("name", g.Name),
 				A("type", g.MediaType)), T("AccessLevel", g.Level)))
 	}
 	n.Add(list)
@@ -67,27 +68,27 @@ func setAccess(r *request, e store.Entity, tree *xmltree.Node) (*response, error
 		}
 	}
 	for _, s := range tree.At("AccessSettings").All("AccessSetting") {
-		g, err := readGrant(r, s)
+		g, err := readGrant(r.session, r.sim.store, s)
 		if err != nil {
 			return nil, err
 		}
 		a.Grants = append(a.Grants, g)
 	}
 	r.sim.store.Access[e.ID] = a
-	return &response{status: http.StatusOK, xml: accessNode(r, a), contentType: mime("controlAccess")}, nil
+	return &response{status: http.StatusOK, xml: accessNode(r.site, a), contentType: wire.Mime("controlAccess")}, nil
 }
 
 // readGrant reads one setting; its subject must be there.
-func readGrant(r *request, s *xmltree.Node) (store.Grant, error) {
+func readGrant(session *store.Session, st *store.Store, s *xmltree.Node) (store.Grant, error) {
 	id := store.Bare(s.At("Subject").Attr("href"))
 	g := store.Grant{ID: id, Level: s.Str("AccessLevel")}
-	if org := r.sim.store.Org(id); org != nil {
+	if org := st.Org(id); org != nil {
 		g.Kind = "org"
 		g.Name = org.Name
 		g.MediaType = adminOrgType
 		return g, nil
 	}
-	_, u, err := userByID(r, id)
+	_, u, err := userByID(session, st, id)
 	if err != nil {
 		return g, err
 	}

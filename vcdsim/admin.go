@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -25,15 +26,15 @@ func adminRoutes(add addRoute) {
 // getRole shows a role with its rights.
 func getRole(r *request) (*response, error) {
 	for _, d := range r.sim.store.Documents[rolesPath] {
-		if store.Bare(d.ID()) != store.Bare(r.vars["id"]) || !r.sees(d.OrgID) {
+		if store.Bare(d.ID()) != store.Bare(r.vars["id"]) || !r.session.Sees(d.OrgID) {
 			continue
 		}
-		n := adminRef(r, "Role", "role", store.Bare(d.ID()), store.Text(d.Body, "name"))
-		n.Add(namespaces())
+		n := adminRef(r.site, "Role", "role", store.Bare(d.ID()), store.Text(d.Body, "name"))
+		n.Add(wire.Namespaces())
 		references := xmltree.New("RightReferences")
 		for _, x := range rights() {
-			if urn := rightURN(r, x.name); slices.Contains(d.Refs["rights"], urn) {
-				references.Add(adminRef(r, "RightReference", "right", store.Bare(urn), x.name))
+			if urn := rightURN(r.sim.ids, x.name); slices.Contains(d.Refs["rights"], urn) {
+				references.Add(adminRef(r.site, "RightReference", "right", store.Bare(urn), x.name))
 			}
 		}
 		n.Add([]*xmltree.Node{xmltree.T("Description", store.Text(d.Body, "description")), references})
@@ -44,9 +45,9 @@ func getRole(r *request) (*response, error) {
 
 func getRight(r *request) (*response, error) {
 	for _, x := range rights() {
-		if urn := rightURN(r, x.name); store.Bare(urn) == store.Bare(r.vars["id"]) {
-			n := adminRef(r, "Right", "right", store.Bare(urn), x.name)
-			n.Add(namespaces())
+		if urn := rightURN(r.sim.ids, x.name); store.Bare(urn) == store.Bare(r.vars["id"]) {
+			n := adminRef(r.site, "Right", "right", store.Bare(urn), x.name)
+			n.Add(wire.Namespaces())
 			n.Add([]*xmltree.Node{xmltree.T("Description", x.name), xmltree.T("Category", x.category)})
 			return xmlOK(n), nil
 		}
@@ -55,8 +56,8 @@ func getRight(r *request) (*response, error) {
 }
 
 // adminRef is a reference below /api/admin.
-func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
+func adminRef(site wire.Site, element, kind, id, name string) *xmltree.Node {
+	return xmltree.New(element, xmltree.A("href", site.Base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
 		xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
 }
@@ -64,14 +65,14 @@ func adminRef(r *request, element, kind, id, name string) *xmltree.Node {
 // getAdminOrg shows an organization as its administrators see it.
 func getAdminOrg(r *request, o *store.Org) (*response, error) {
 	T := xmltree.T
-	path := r.base() + "/api/admin/org/" + o.ID
-	n := xmltree.New("AdminOrg", namespaces(), xmltree.A("name", o.Name), xmltree.A("id", store.URN("org", o.ID)),
+	path := r.site.Base() + "/api/admin/org/" + o.ID
+	n := xmltree.New("AdminOrg", wire.Namespaces(), xmltree.A("name", o.Name), xmltree.A("id", store.URN("org", o.ID)),
 		xmltree.A("href", path),
 		xmltree.A("type", "application/vnd.vmware.admin.organization+xml"))
 	n.Add([]*xmltree.Node{
-		r.link("alternate", "/api/org/"+o.ID, mime("org")),
-		r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"),
-		r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")),
+		r.site.Link("alternate", "/api/org/"+o.ID, wire.Mime("org")),
+		r.site.Link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"),
+		r.site.Link("down", "/api/org/"+o.ID+"/metadata", wire.Mime("metadata")),
 		T("Description", o.Description),
 		T("FullName", o.FullName),
 		T("IsEnabled", !o.Disabled),
@@ -82,21 +83,21 @@ func getAdminOrg(r *request, o *store.Org) (*response, error) {
 	vdcs := xmltree.New("Vdcs")
 	networks := xmltree.New("Networks")
 	for _, u := range o.Users {
-		users.Add(adminRef(r, "UserReference", "user", u.ID, u.Name))
+		users.Add(adminRef(r.site, "UserReference", "user", u.ID, u.Name))
 	}
 	for _, c := range o.Catalogs {
-		catalogs.Add(adminRef(r, "CatalogReference", "catalog", c.ID, c.Name))
+		catalogs.Add(adminRef(r.site, "CatalogReference", "catalog", c.ID, c.Name))
 	}
 	for _, v := range o.VDCs {
-		vdcs.Add(adminRef(r, "Vdc", "vdc", v.ID, v.Name))
+		vdcs.Add(adminRef(r.site, "Vdc", "vdc", v.ID, v.Name))
 		for _, net := range v.Networks {
-			networks.Add(adminRef(r, "Network", "network", net.ID, net.Name))
+			networks.Add(adminRef(r.site, "Network", "network", net.ID, net.Name))
 		}
 	}
 	roles := xmltree.New("RoleReferences")
 	for _, d := range r.sim.store.Documents[rolesPath] {
 		if d.OrgID == o.ID {
-			roles.Add(adminRef(r, "RoleReference", "role", store.Bare(d.ID()), store.Text(d.Body, "name")))
+			roles.Add(adminRef(r.site, "RoleReference", "role", store.Bare(d.ID()), store.Text(d.Body, "name")))
 		}
 	}
 	n.Add([]*xmltree.Node{users, xmltree.New("Groups"), catalogs, vdcs, networks, roles})

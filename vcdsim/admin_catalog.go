@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -14,41 +15,41 @@ const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
 func ownCatalog(r *request) (store.OrgCatalog, error) {
 	sh, ok := r.sim.store.Catalog(store.Bare(r.vars["id"]))
-	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.sees(sh.Org.ID) {
+	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, store.Forbidden("CATALOG_VIEW", r.vars["id"])
 	}
 	return sh, nil
 }
 
 func getAdminCatalog(r *request, sh store.OrgCatalog) (*response, error) {
-	return xmlOK(adminCatalogNode(r, sh)), nil
+	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)), nil
 }
 
-func adminCatalogNode(r *request, sh store.OrgCatalog) *xmltree.Node {
+func adminCatalogNode(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
 	c := sh.Catalog
 	path := "/api/admin/catalog/" + c.ID
-	n := xmltree.New("AdminCatalog", namespaces(), xmltree.A("name", c.Name), xmltree.A("id", store.URN("catalog", c.ID)),
-		xmltree.A("href", r.base()+path), xmltree.A("type", adminCatalogType))
+	n := xmltree.New("AdminCatalog", wire.Namespaces(), xmltree.A("name", c.Name), xmltree.A("id", store.URN("catalog", c.ID)),
+		xmltree.A("href", site.Base()+path), xmltree.A("type", adminCatalogType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
-		r.link("alternate", "/api/catalog/"+c.ID, mime("catalog")),
-		r.link("edit", path, adminCatalogType),
-		r.link("remove", path, ""),
-		r.link("down", path+"/metadata", mime("metadata")),
+		site.Link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
+		site.Link("alternate", "/api/catalog/"+c.ID, wire.Mime("catalog")),
+		site.Link("edit", path, adminCatalogType),
+		site.Link("remove", path, ""),
+		site.Link("down", path+"/metadata", wire.Mime("metadata")),
 	})
-	catalogContent(r, n, sh)
-	n.Add(catalogProfiles(r, sh))
+	catalogContent(site, n, sh)
+	n.Add(catalogProfiles(site, st, sh))
 	return n
 }
 
 // catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
-func catalogProfiles(r *request, sh store.OrgCatalog) *xmltree.Node {
+func catalogProfiles(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
 	if len(sh.Catalog.StorageProfiles) == 0 {
 		return nil
 	}
 	n := xmltree.New("CatalogStorageProfiles")
 	for _, id := range sh.Catalog.StorageProfiles {
-		n.Add(r.ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)}))
+		n.Add(site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)}))
 	}
 	return n
 }
@@ -56,7 +57,7 @@ func catalogProfiles(r *request, sh store.OrgCatalog) *xmltree.Node {
 // createCatalog makes a catalog at once: VCD answers with a task that is done.
 func createCatalog(r *request) (*response, error) {
 	org := r.sim.store.Org(store.Bare(r.vars["id"]))
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("CATALOG_CREATE", r.vars["id"])
 	}
 	tree, err := r.tree()
@@ -64,7 +65,7 @@ func createCatalog(r *request) (*response, error) {
 		return nil, err
 	}
 	c := store.Catalog{
-		ID:          r.sim.ids.next("catalog"),
+		ID:          r.sim.ids.Next("catalog"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 		Created:     r.sim.clock.Now(),
@@ -72,19 +73,19 @@ func createCatalog(r *request) (*response, error) {
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
 	}
-	if c.StorageProfiles, err = readCatalogProfiles(r, org, tree); err != nil {
+	if c.StorageProfiles, err = readCatalogProfiles(r.sim.store, org, tree); err != nil {
 		return nil, err
 	}
 	org.Catalogs = append(org.Catalogs, c)
 	sh, _ := r.sim.store.Catalog(c.ID)
-	return xmlOK(adminCatalogNode(r, sh)).createdAt(r.base() + "/api/admin/catalog/" + c.ID), nil
+	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)).createdAt(r.site.Base() + "/api/admin/catalog/" + c.ID), nil
 }
 
-func readCatalogProfiles(r *request, org *store.Org, tree *xmltree.Node) ([]string, error) {
+func readCatalogProfiles(st *store.Store, org *store.Org, tree *xmltree.Node) ([]string, error) {
 	var out []string
 	for _, p := range tree.At("CatalogStorageProfiles").All("VdcStorageProfile") {
 		id := store.Bare(p.Attr("href"))
-		owner, _, profile := r.sim.store.Profile(id)
+		owner, _, profile := st.Profile(id)
 		if profile == nil || owner.ID != org.ID {
 			return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
 		}
@@ -114,14 +115,14 @@ func putCatalog(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response,
 	}
 	if tree.At("CatalogStorageProfiles") != nil {
 		var err error
-		if profiles, err = readCatalogProfiles(r, sh.Org, tree); err != nil {
+		if profiles, err = readCatalogProfiles(r.sim.store, sh.Org, tree); err != nil {
 			return nil, err
 		}
 	}
 	sh.Catalog.Name = name
 	sh.Catalog.Description = tree.Str("Description")
 	sh.Catalog.StorageProfiles = profiles
-	return xmlOK(adminCatalogNode(r, sh)), nil
+	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)), nil
 }
 
 // deleteCatalog removes a catalog; one that is not empty only with recursive.

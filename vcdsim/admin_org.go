@@ -83,7 +83,7 @@ func (r *request) done(e store.Entity) *response {
 // acceptedJSON answers 202 without a body, as cloudapi does, for what was done at once.
 func (r *request) acceptedJSON(e store.Entity) *response {
 	task := r.sim.tasks.start(r, store.Work{Op: opDone}, e, nil)
-	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}
+	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.site.Href("task", task.ID)}}
 }
 
 // byProvider refuses callers that are not providers.
@@ -102,7 +102,7 @@ func createOrg(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	org := store.Org{ID: r.sim.ids.next("org"), Name: tree.Attr("name")}
+	org := store.Org{ID: r.sim.ids.Next("org"), Name: tree.Attr("name")}
 	if err := checkName("organization", org.Name); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func createOrg(r *request) (*response, error) {
 
 func ownOrg(r *request) (*store.Org, error) {
 	o := r.sim.store.Org(store.Bare(r.vars["id"]))
-	if o == nil || !r.sees(o.ID) {
+	if o == nil || !r.session.Sees(o.ID) {
 		return nil, store.Forbidden("ORG_VIEW", r.vars["id"])
 	}
 	return o, nil

@@ -5,15 +5,17 @@ package vcdsim
 import (
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 const adminUserType = "application/vnd.vmware.admin.user+xml"
 
 // userByID finds a user the caller may see.
-func userByID(r *request, id string) (*store.Org, *store.User, error) {
-	for _, o := range visibleOrgs(r) {
+func userByID(session *store.Session, st *store.Store, id string) (*store.Org, *store.User, error) {
+	for _, o := range visibleOrgs(session, st) {
 		for i := range o.Users {
 			if o.Users[i].ID == id {
 				return o, &o.Users[i], nil
@@ -25,14 +27,14 @@ func userByID(r *request, id string) (*store.Org, *store.User, error) {
 
 // getUser shows a user of an organization.
 func getUser(r *request) (*response, error) {
-	org, u, err := userByID(r, store.Bare(r.vars["id"]))
+	org, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(userNode(r, org, u)), nil
+	return xmlOK(userNode(r.site, r.sim.ids, org, u)), nil
 }
 
-func userNode(r *request, o *store.Org, u *store.User) *xmltree.Node {
+func userNode(site wire.Site, source *ids.Source, o *store.Org, u *store.User) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	path := "/api/admin/user/" + u.ID
@@ -40,12 +42,12 @@ func userNode(r *request, o *store.Org, u *store.User) *xmltree.Node {
 	if provider == "" {
 		provider = "INTEGRATED"
 	}
-	n := xmltree.New("User", namespaces(), A("name", u.Name), A("id", store.URN("user", u.ID)), A("href", r.base()+path),
+	n := xmltree.New("User", wire.Namespaces(), A("name", u.Name), A("id", store.URN("user", u.ID)), A("href", site.Base()+path),
 		A("type", adminUserType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+o.ID, adminOrgType),
-		r.link("edit", path, adminUserType),
-		r.link("remove", path, ""),
+		site.Link("up", "/api/admin/org/"+o.ID, adminOrgType),
+		site.Link("edit", path, adminUserType),
+		site.Link("remove", path, ""),
 		T("Description", u.Details.Description),
 		T("FullName", u.FullName),
 		T("EmailAddress", u.Details.Email),
@@ -59,14 +61,14 @@ func userNode(r *request, o *store.Org, u *store.User) *xmltree.Node {
 		T("IsGroupRole", false),
 		T("StoredVmQuota", u.Details.StoredVMQuota),
 		T("DeployedVmQuota", u.Details.DeployedVMQuota),
-		adminRef(r, "Role", "role", r.sim.ids.named("role", u.Role), u.Role),
+		adminRef(site, "Role", "role", source.Named("role", u.Role), u.Role),
 		xmltree.New("GroupReferences"),
 	})
 	return n
 }
 
 // readUser applies a User element. A password is stored and never shown.
-func readUser(r *request, org *store.Org, u *store.User, tree *xmltree.Node) error {
+func readUser(st *store.Store, org *store.Org, u *store.User, tree *xmltree.Node) error {
 	name := tree.Attr("name")
 	if err := checkName("user", name); err != nil {
 		return err
@@ -75,7 +77,7 @@ func readUser(r *request, org *store.Org, u *store.User, tree *xmltree.Node) err
 		return store.DuplicateName(name)
 	}
 	if ref := tree.At("Role"); ref != nil {
-		role, err := roleName(r, org, store.Bare(ref.Attr("href")))
+		role, err := roleName(st, org, store.Bare(ref.Attr("href")))
 		if err != nil {
 			return err
 		}
@@ -100,8 +102,8 @@ func readUser(r *request, org *store.Org, u *store.User, tree *xmltree.Node) err
 }
 
 // roleName finds a role of an organization by its bare id.
-func roleName(r *request, org *store.Org, id string) (string, error) {
-	for _, d := range r.sim.store.Documents[rolesPath] {
+func roleName(st *store.Store, org *store.Org, id string) (string, error) {
+	for _, d := range st.Documents[rolesPath] {
 		if d.OrgID == org.ID && store.Bare(d.ID()) == id {
 			return store.Text(d.Body, "name"), nil
 		}
@@ -116,19 +118,19 @@ func hasRole(s *Simulator, org *store.Org, name string) bool {
 }
 
 func createUser(r *request, org *store.Org, tree *xmltree.Node) (*response, error) {
-	u := store.User{ID: r.sim.ids.next("user")}
-	if err := readUser(r, org, &u, tree); err != nil {
+	u := store.User{ID: r.sim.ids.Next("user")}
+	if err := readUser(r.sim.store, org, &u, tree); err != nil {
 		return nil, err
 	}
 	if u.Role == "" || u.Password == "" && !u.Details.External {
 		return nil, store.BadRequest("A user needs a role and a password.")
 	}
 	org.Users = append(org.Users, u)
-	return xmlOK(userNode(r, org, &u)).createdAt(r.base() + "/api/admin/user/" + u.ID), nil
+	return xmlOK(userNode(r.site, r.sim.ids, org, &u)).createdAt(r.site.Base() + "/api/admin/user/" + u.ID), nil
 }
 
 func putUser(r *request) (*response, error) {
-	org, u, err := userByID(r, store.Bare(r.vars["id"]))
+	org, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -136,14 +138,14 @@ func putUser(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readUser(r, org, u, tree); err != nil {
+	if err := readUser(r.sim.store, org, u, tree); err != nil {
 		return nil, err
 	}
-	return xmlOK(userNode(r, org, u)), nil
+	return xmlOK(userNode(r.site, r.sim.ids, org, u)), nil
 }
 
 func deleteUser(r *request) (*response, error) {
-	org, u, err := userByID(r, store.Bare(r.vars["id"]))
+	org, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +156,7 @@ func deleteUser(r *request) (*response, error) {
 
 // takeOwnership makes what a user owns the caller's.
 func takeOwnership(r *request) (*response, error) {
-	_, u, err := userByID(r, store.Bare(r.vars["id"]))
+	_, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}

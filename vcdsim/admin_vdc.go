@@ -4,6 +4,7 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -21,11 +22,11 @@ func getAdminVDC(r *request) (*response, error) {
 	}
 	A := xmltree.A
 	T := xmltree.T
-	n := xmltree.New("AdminVdc", namespaces(), A("status", 1), A("name", v.Name), A("id", store.URN("vdc", v.ID)),
-		A("href", r.base()+"/api/admin/vdc/"+v.ID), A("type", "application/vnd.vmware.admin.vdc+xml"))
+	n := xmltree.New("AdminVdc", wire.Namespaces(), A("status", 1), A("name", v.Name), A("id", store.URN("vdc", v.ID)),
+		A("href", r.site.Base()+"/api/admin/vdc/"+v.ID), A("type", "application/vnd.vmware.admin.vdc+xml"))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"),
-		r.link("alternate", "/api/vdc/"+v.ID, mime("vdc")),
+		r.site.Link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"),
+		r.site.Link("alternate", "/api/vdc/"+v.ID, wire.Mime("vdc")),
 	})
 	vdcContent(r, n, org, v)
 	c := &v.Compute
@@ -36,12 +37,12 @@ func getAdminVDC(r *request) (*response, error) {
 		T("IsThinProvision", !c.ThickDisks),
 	})
 	if r.session.Provider() {
-		n.Add(xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+		n.Add(xmltree.New("NetworkPoolReference", A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
 			A("id", store.URN("networkpool", poolID(r.sim))), A("name", providerPool),
 			A("type", "application/vnd.vmware.admin.networkPool+xml")))
 	}
 	n.Add([]*xmltree.Node{
-		adminRef(r, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC),
+		adminRef(r.site, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC),
 		resourcePools(r, v),
 		T("UsesFastProvisioning", !v.FullClones),
 		T("OverCommitAllowed", !c.NoOvercommit),

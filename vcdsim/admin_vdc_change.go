@@ -42,7 +42,7 @@ func createVDC(r *request) (*response, error) {
 		return nil, store.BadRequest("The guaranteed share of memory is missing.")
 	}
 	readVDC(&v, tree)
-	v.ID = r.sim.ids.next("vdc")
+	v.ID = r.sim.ids.Next("vdc")
 	readVDCProfiles(r, &v, tree)
 	org.VDCs = append(org.VDCs, v)
 	r.sim.tasks.start(r, store.Work{Op: "create vdc", Creates: true}, v.Entity(), []string{v.ID})
@@ -192,7 +192,7 @@ func vdcNetworkProfile() *setting {
 		plain: true,
 		scope: func(r *request) (scope, error) {
 			org, v := r.sim.store.VDC(store.Bare(r.vars["vdc"]))
-			if v == nil || !r.sees(org.ID) {
+			if v == nil || !r.session.Sees(org.ID) {
 				return scope{}, store.Forbidden("VDC_VIEW", r.vars["vdc"])
 			}
 			return scope{org.ID, v.ID, []string{v.ID}}, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -20,30 +21,30 @@ func affinityRoutes(add addRoute) {
 
 func affinityRule(r *request) (*store.AffinityRule, error) {
 	a := r.sim.store.Affinity[store.Bare(r.vars["id"])]
-	if a == nil || !r.sees(a.OrgID) {
+	if a == nil || !r.session.Sees(a.OrgID) {
 		return nil, store.Forbidden("VAPP_VM_VIEW_AFFINITY_RULE", r.vars["id"])
 	}
 	return a, nil
 }
 
-func affinityNode(r *request, a *store.AffinityRule, root bool) *xmltree.Node {
-	n := newElement("VmAffinityRule", root)
+func affinityNode(site wire.Site, st *store.Store, a *store.AffinityRule, root bool) *xmltree.Node {
+	n := wire.Element("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
 		xmltree.A("id", store.URN("vmAffinityRule", a.ID)),
-		xmltree.A("href", r.base()+path),
-		xmltree.A("type", mime("vmaffinityrule")),
+		xmltree.A("href", site.Base()+path),
+		xmltree.A("type", wire.Mime("vmaffinityrule")),
 	})
 	refs := xmltree.New("VmReferences")
 	for _, id := range a.VMs {
-		if vm := r.sim.store.VMs[id]; vm != nil {
-			refs.Add(r.ref("VmReference", vm.Entity()))
+		if vm := st.VMs[id]; vm != nil {
+			refs.Add(site.Ref("VmReference", vm.Entity()))
 		}
 	}
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+a.VDCID, mime("vdc")),
-		r.link("edit", path, mime("vmaffinityrule")),
-		r.link("remove", path, ""),
+		site.Link("up", "/api/vdc/"+a.VDCID, wire.Mime("vdc")),
+		site.Link("edit", path, wire.Mime("vmaffinityrule")),
+		site.Link("remove", path, ""),
 		xmltree.T("Name", a.Name),
 		xmltree.T("IsEnabled", a.Enabled),
 		xmltree.T("IsMandatory", a.Mandatory),
@@ -55,19 +56,19 @@ func affinityNode(r *request, a *store.AffinityRule, root bool) *xmltree.Node {
 }
 
 func listAffinityRules(r *request, _ *store.Org, vdc *store.VDC) (*response, error) {
-	n := xmltree.New("VmAffinityRules", namespaces(), xmltree.A("href", r.href("vdc", vdc.ID)+"/vmAffinityRules/"),
-		xmltree.A("type", mime("vmaffinityrules")),
-		r.link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", mime("vmaffinityrule")))
+	n := xmltree.New("VmAffinityRules", wire.Namespaces(), xmltree.A("href", r.site.Href("vdc", vdc.ID)+"/vmAffinityRules/"),
+		xmltree.A("type", wire.Mime("vmaffinityrules")),
+		r.site.Link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", wire.Mime("vmaffinityrule")))
 	for _, a := range store.Sorted(r.sim.store.Affinity) {
 		if a.VDCID == vdc.ID {
-			n.Add(affinityNode(r, a, false))
+			n.Add(affinityNode(r.site, r.sim.store, a, false))
 		}
 	}
 	return xmlOK(n), nil
 }
 
 func getAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
-	return xmlOK(affinityNode(r, a, true)), nil
+	return xmlOK(affinityNode(r.site, r.sim.store, a, true)), nil
 }
 
 // readAffinity reads a rule into a.
@@ -95,7 +96,7 @@ func readAffinity(r *request, a *store.AffinityRule) error {
 	if len(a.VMs) < 2 {
 		return store.BadRequest("The affinity rule %q has fewer than two VMs.", a.Name)
 	}
-	return vmsFreeOfAffinity(r, a)
+	return vmsFreeOfAffinity(r.sim.store, a)
 }
 
 // readAffinityMembers adds the VMs of a list to a rule.
@@ -115,8 +116,8 @@ func readAffinityMembers(r *request, a *store.AffinityRule, refs *xmltree.Node) 
 
 // vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart, and those that are in a rule of the
 // same polarity: VMware's programming guide says that a VM is in one of each at most.
-func vmsFreeOfAffinity(r *request, a *store.AffinityRule) error {
-	for _, o := range store.Sorted(r.sim.store.Affinity) {
+func vmsFreeOfAffinity(st *store.Store, a *store.AffinityRule) error {
+	for _, o := range store.Sorted(st.Affinity) {
 		if o.ID != a.ID && o.Polarity == a.Polarity && shared(a.VMs, o.VMs) > 0 {
 			return store.BadRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)
 		}
@@ -180,7 +181,7 @@ func createAffinityRule(r *request, org *store.Org, vdc *store.VDC) (*response, 
 	if err := readAffinity(r, a); err != nil {
 		return nil, err
 	}
-	a.ID = r.sim.ids.next("vmAffinityRule")
+	a.ID = r.sim.ids.Next("vmAffinityRule")
 	return startAffinity(r, opCreateAffinity, a, a), nil
 }
 
@@ -232,7 +233,7 @@ func (e *Editor) DeleteAffinityRules() { clear(e.sim.store.Affinity) }
 func (e *Editor) AddAffinityRule(name string, vms ...*store.VM) {
 	vapp := e.sim.store.VApps[vms[0].VAppID]
 	rule := &store.AffinityRule{
-		ID:       e.sim.ids.next("vmAffinityRule"),
+		ID:       e.sim.ids.Next("vmAffinityRule"),
 		Name:     name,
 		OrgID:    vapp.OrgID,
 		VDCID:    vapp.VDCID,

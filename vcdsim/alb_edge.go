@@ -24,7 +24,7 @@ func balancerRoutes(add addRoute) {
 // prepareBalancer enables or disables the load balancer of a gateway. Only the provider may, and only while it is
 // empty.
 func prepareBalancer(r *request, body map[string]any) error {
-	_, _, g, err := edgeByID(r, r.vars["gateway"])
+	_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func prepareAssignment(r *request, body map[string]any, old *store.Object) error
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	g, err := balancedGateway(r, body, old)
+	g, err := balancedGateway(r.session, r.sim.store, body, old)
 	if err != nil {
 		return err
 	}
@@ -180,10 +180,10 @@ func deployedServices(ds store.Objects, engines, gateway string) int {
 }
 
 // serviceEngineGroup checks the service engine group of a virtual service: assigned to the gateway, and not full.
-func serviceEngineGroup(r *request, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
+func serviceEngineGroup(st *store.Store, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
 	id := store.RefID(body, "serviceEngineGroupRef")
-	assigned := assignmentsOf(r.sim.store.Documents, id, g.ID)
-	engines := r.sim.store.Documents.Find(enginePath, id)
+	assigned := assignmentsOf(st.Documents, id, g.ID)
+	engines := st.Documents.Find(enginePath, id)
 	if id == "" || len(assigned) == 0 || engines == nil {
 		return store.BadRequest("The service engine group %q is not assigned to the edge gateway %q.", id, g.Name)
 	}
@@ -192,7 +192,7 @@ func serviceEngineGroup(r *request, body map[string]any, old *store.Object, g *s
 	if n := number(assigned[0].Body["maxVirtualServices"]); n > 0 {
 		limit = min(limit, n)
 	}
-	if old == nil && deployedServices(r.sim.store.Documents, id, g.ID) >= limit {
+	if old == nil && deployedServices(st.Documents, id, g.ID) >= limit {
 		return store.BadRequest("The service engine group %q has no room for another virtual service of the edge "+
 			"gateway %q.", store.Text(engines.Body, "name"), g.Name)
 	}

@@ -25,8 +25,8 @@ func balancerSetting(lb *store.LoadBalancer, field string) string {
 }
 
 // refusePremium refuses a value that takes PREMIUM on a gateway with the feature set STANDARD.
-func refusePremium(r *request, g *store.EdgeGateway, what, value string, premium []string) error {
-	if !r.sim.assume.PremiumFeaturesRefused || balancerSetting(g.LoadBalancer, "supportedFeatureSet") != "STANDARD" ||
+func refusePremium(assume *Assumptions, g *store.EdgeGateway, what, value string, premium []string) error {
+	if !assume.PremiumFeaturesRefused || balancerSetting(g.LoadBalancer, "supportedFeatureSet") != "STANDARD" ||
 		!slices.Contains(premium, value) {
 		return nil
 	}
@@ -36,8 +36,8 @@ func refusePremium(r *request, g *store.EdgeGateway, what, value string, premium
 
 // refuseFamilies refuses virtual IPs of a family for which the load balancer has no service network. Without any, it
 // has VCD's default one, of IPv4.
-func refuseFamilies(r *request, body map[string]any, g *store.EdgeGateway) error {
-	if !r.sim.assume.IPv6NeedsServiceNetwork {
+func refuseFamilies(assume *Assumptions, body map[string]any, g *store.EdgeGateway) error {
+	if !assume.IPv6NeedsServiceNetwork {
 		return nil
 	}
 	v4 := balancerSetting(g.LoadBalancer, "serviceNetworkDefinition")
@@ -53,8 +53,8 @@ func refuseFamilies(r *request, body map[string]any, g *store.EdgeGateway) error
 }
 
 // refuseMove refuses another virtual IP for a virtual service that shares the one it has.
-func refuseMove(r *request, body map[string]any, old *store.Object, others []*store.Object) error {
-	if old == nil || !r.sim.assume.SharedVIPStays || slices.Equal(virtualIPs(body), virtualIPs(old.Body)) {
+func refuseMove(assume *Assumptions, body map[string]any, old *store.Object, others []*store.Object) error {
+	if old == nil || !assume.SharedVIPStays || slices.Equal(virtualIPs(body), virtualIPs(old.Body)) {
 		return nil
 	}
 	for _, d := range others {

@@ -49,15 +49,15 @@ func poolCollection() *collection {
 
 // balancedScope is the gateway a pool or virtual service is on.
 func balancedScope(r *request, body map[string]any) (scope, error) {
-	return gatewayScope(r, store.RefID(body, "gatewayRef"))
+	return gatewayScope(r.session, r.sim.store, store.RefID(body, "gatewayRef"))
 }
 
 // balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
-func balancedGateway(r *request, body map[string]any, old *store.Object) (*store.EdgeGateway, error) {
+func balancedGateway(session *store.Session, st *store.Store, body map[string]any, old *store.Object) (*store.EdgeGateway, error) {
 	if old != nil {
 		body["gatewayRef"] = old.Body["gatewayRef"]
 	}
-	_, _, g, err := edgeByID(r, store.RefID(body, "gatewayRef"))
+	_, _, g, err := edgeByID(session, st, store.RefID(body, "gatewayRef"))
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ var poolAlgorithms = []string{
 }
 
 func preparePool(r *request, body map[string]any, old *store.Object) error {
-	g, err := balancedGateway(r, body, old)
+	g, err := balancedGateway(r.session, r.sim.store, body, old)
 	if err != nil {
 		return err
 	}
@@ -82,25 +82,25 @@ func preparePool(r *request, body map[string]any, old *store.Object) error {
 	if !slices.Contains(poolAlgorithms, algorithm) {
 		return store.BadRequest("The load balancer algorithm %q is invalid.", algorithm)
 	}
-	if err := refusePremium(r, g, "algorithm", algorithm, premiumAlgorithms); err != nil {
+	if err := refusePremium(&r.sim.assume, g, "algorithm", algorithm, premiumAlgorithms); err != nil {
 		return err
 	}
 	if err := poolSizes(body); err != nil {
 		return err
 	}
-	if err := poolMemberGroup(r, body); err != nil {
+	if err := poolMemberGroup(r.session, r.sim.store, body); err != nil {
 		return err
 	}
-	if err := cmp.Or(settleMembers(body), settleMonitors(body), settlePersistence(r, g, body)); err != nil {
+	if err := cmp.Or(settleMembers(body), settleMonitors(body), settlePersistence(&r.sim.assume, g, body)); err != nil {
 		return err
 	}
-	return knownCertificates(r, members(body, "caCertificateRefs"))
+	return knownCertificates(r.session, r.sim.store, members(body, "caCertificateRefs"))
 }
 
 // settlePersistence names a persistence profile after its type, and refuses one that the gateway's features lack.
-func settlePersistence(r *request, g *store.EdgeGateway, body map[string]any) error {
+func settlePersistence(assume *Assumptions, g *store.EdgeGateway, body map[string]any) error {
 	profile, _ := body["persistenceProfile"].(map[string]any)
-	if err := refusePremium(r, g, "persistence", store.Text(profile, "type"), premiumPersistence); err != nil {
+	if err := refusePremium(assume, g, "persistence", store.Text(profile, "type"), premiumPersistence); err != nil {
 		return err
 	}
 	if profile != nil && store.Text(profile, "type") != "" && store.Text(profile, "name") == "" {
@@ -120,13 +120,13 @@ func poolSizes(body map[string]any) error {
 }
 
 // poolMemberGroup completes the reference to the group whose addresses are the members.
-func poolMemberGroup(r *request, body map[string]any) error {
+func poolMemberGroup(session *store.Session, st *store.Store, body map[string]any) error {
 	id := store.RefID(body, "memberGroupRef")
 	if id == "" {
 		body["memberGroupRef"] = nil
 		return nil
 	}
-	ref, err := documentReference(r, groupPath, "FIREWALL_GROUP_VIEW", id)
+	ref, err := documentReference(session, st, groupPath, "FIREWALL_GROUP_VIEW", id)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func cloudCollection() *collection {
 		defaults: map[string]any{"description": ""},
 		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
-			ref, err := documentReference(r, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
+			ref, err := documentReference(r.session, r.sim.store, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
 				store.RefID(backing, "loadBalancerControllerRef"))
 			if err != nil {
 				return err
@@ -110,7 +110,7 @@ func engineCollection() *collection {
 		},
 		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
-			ref, err := documentReference(r, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
+			ref, err := documentReference(r.session, r.sim.store, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
 				store.RefID(backing, "loadBalancerCloudRef"))
 			if err == nil {
 				backing["loadBalancerCloudRef"] = ref
@@ -162,7 +162,7 @@ func listImportableClouds(r *request) (*response, error) {
 	if r.sim.store.Documents.Find(controllerPath, r.filterValue("_context")) == nil {
 		return nil, store.Forbidden("LOAD_BALANCER_CONTROLLER_VIEW", r.filterValue("_context"))
 	}
-	id := "cloud-" + r.sim.ids.named("albCloud", importableCloud)
+	id := "cloud-" + r.sim.ids.Named("albCloud", importableCloud)
 	imported := slices.ContainsFunc(r.sim.store.Documents[cloudPath], func(d *store.Object) bool {
 		backing, _ := d.Body["loadBalancerCloudBacking"].(map[string]any)
 		return store.Text(backing, "backingId") == id
@@ -184,7 +184,7 @@ func listImportableEngines(r *request) (*response, error) {
 		return nil, store.Forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id":          "serviceenginegroup-" + r.sim.ids.named("albEngines", importableEngines),
+		"id":          "serviceenginegroup-" + r.sim.ids.Named("albEngines", importableEngines),
 		"displayName": importableEngines,
 		"haMode":      "ELASTIC_N_PLUS_M_BUFFER",
 	}})
@@ -207,7 +207,7 @@ func seedBalancers(s *Simulator) {
 		return
 	}
 	named := func(path, kind, name string, body map[string]any) *store.Object {
-		body["id"] = store.URN(kind, s.ids.named(kind, name))
+		body["id"] = store.URN(kind, s.ids.Named(kind, name))
 		body["name"] = name
 		body["description"] = ""
 		return s.store.Documents.Add(path, "", body)
@@ -223,7 +223,7 @@ func seedBalancers(s *Simulator) {
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{
 		"networkPoolRef": jsonRef("networkPool", poolID(s), providerPool),
 		"loadBalancerCloudBacking": map[string]any{
-			"backingId":                 "cloud-" + s.ids.named("albCloud", importableCloud),
+			"backingId":                 "cloud-" + s.ids.Named("albCloud", importableCloud),
 			"backingType":               "NSXALB_NSXT",
 			"loadBalancerControllerRef": map[string]any{"id": controller.ID(), "name": "alb1"},
 		},
@@ -266,7 +266,7 @@ func seedAssignments(s *Simulator, orgID string, g *store.EdgeGateway) {
 		engines := s.store.Documents[enginePath][i]
 		d := s.store.Documents.Add(assignmentPath, orgID, map[string]any{
 			"id": store.URN("serviceEngineGroupAssignment",
-				s.ids.named("serviceEngineGroupAssignment", g.ID+name)),
+				s.ids.Named("serviceEngineGroupAssignment", g.ID+name)),
 			"gatewayRef":            jsonRef("gateway", g.ID, g.Name),
 			"serviceEngineGroupRef": map[string]any{"id": engines.ID(), "name": name},
 		})

@@ -50,7 +50,7 @@ var tcpProfiles = map[string]string{
 }
 
 func prepareService(r *request, body map[string]any, old *store.Object) error {
-	g, err := balancedGateway(r, body, old)
+	g, err := balancedGateway(r.session, r.sim.store, body, old)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func prepareService(r *request, body map[string]any, old *store.Object) error {
 		return store.Forbidden("LOAD_BALANCER_POOL_VIEW", store.RefID(body, "loadBalancerPoolRef"))
 	}
 	body["loadBalancerPoolRef"] = map[string]any{"id": pool.ID(), "name": store.Text(pool.Body, "name")}
-	if err := serviceEngineGroup(r, body, old, g); err != nil {
+	if err := serviceEngineGroup(r.sim.store, body, old, g); err != nil {
 		return err
 	}
 	profile, _ := body["applicationProfile"].(map[string]any)
@@ -70,13 +70,13 @@ func prepareService(r *request, body map[string]any, old *store.Object) error {
 	}
 	profile["name"] = name
 	profile["systemDefined"] = true
-	if err := refusePremium(r, g, "application profile", kind, premiumApplications); err != nil {
+	if err := refusePremium(&r.sim.assume, g, "application profile", kind, premiumApplications); err != nil {
 		return err
 	}
 	if err := servicePorts(body); err != nil {
 		return err
 	}
-	if err := serviceCertificate(r, body, kind); err != nil {
+	if err := serviceCertificate(r.session, r.sim.store, body, kind); err != nil {
 		return err
 	}
 	return freeVIP(r, body, old, g)
@@ -120,7 +120,7 @@ func servicePort(m map[string]any) error {
 }
 
 // serviceCertificate checks the certificate, which encrypted services must have.
-func serviceCertificate(r *request, body map[string]any, kind string) error {
+func serviceCertificate(session *store.Session, st *store.Store, body map[string]any, kind string) error {
 	id := store.RefID(body, "certificateRef")
 	if id == "" {
 		if body["certificateRef"] = nil; kind == "HTTPS" || kind == "L4_TLS" {
@@ -129,18 +129,18 @@ func serviceCertificate(r *request, body map[string]any, kind string) error {
 		}
 		return nil
 	}
-	d := r.sim.store.Documents.Find(certificatePath, id)
-	if d == nil || !r.sees(d.OrgID) {
+	d := st.Documents.Find(certificatePath, id)
+	if d == nil || !session.Sees(d.OrgID) {
 		return store.Forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 	}
 	body["certificateRef"] = map[string]any{"id": d.ID(), "name": store.Text(d.Body, "alias")}
 	return nil
 }
 
-func knownCertificates(r *request, ids []string) error {
+func knownCertificates(session *store.Session, st *store.Store, ids []string) error {
 	for _, id := range ids {
-		if d := r.sim.store.Documents.Find(certificatePath, store.URN("certificateLibraryItem", id)); d == nil ||
-			!r.sees(d.OrgID) {
+		if d := st.Documents.Find(certificatePath, store.URN("certificateLibraryItem", id)); d == nil ||
+			!session.Sees(d.OrgID) {
 			return store.Forbidden("CERTIFICATE_LIBRARY_ITEM_VIEW", id)
 		}
 	}
@@ -165,11 +165,11 @@ func freeVIP(r *request, body map[string]any, old *store.Object, g *store.EdgeGa
 			return err
 		}
 	}
-	if err := refuseFamilies(r, body, g); err != nil {
+	if err := refuseFamilies(&r.sim.assume, body, g); err != nil {
 		return err
 	}
 	others := slices.DeleteFunc(r.sim.store.Documents.On(g.ID, servicePath), func(d *store.Object) bool { return d == old })
-	if err := refuseMove(r, body, old, others); err != nil {
+	if err := refuseMove(&r.sim.assume, body, old, others); err != nil {
 		return err
 	}
 	return unsharedVIP(body, others, highestVersion(r) >= sharedVIP)
@@ -265,7 +265,7 @@ func serviceSummary(r *request, d *store.Object) map[string]any {
 // summaries lists what a gateway has of a collection.
 func summaries(path string, summary func(*request, *store.Object) map[string]any) handler {
 	return func(r *request) (*response, error) {
-		_, _, g, err := edgeByID(r, r.vars["gateway"])
+		_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
 		if err != nil {
 			return nil, err
 		}

@@ -11,19 +11,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
-
-// sees reports whether the caller may know of an organization's objects.
-func (r *request) sees(orgID string) bool {
-	return r.session.Provider() || r.session.OrgID == orgID
-}
 
 // reads reports whether the caller may see what is in a catalog: that of the own organization, or one that is shared
 // with it.
 func (r *request) reads(sh store.OrgCatalog) bool {
-	if r.sees(sh.Org.ID) {
+	if r.session.Sees(sh.Org.ID) {
 		return true
 	}
 	own := r.sim.store.Org(r.session.OrgID)
@@ -69,11 +66,11 @@ func (fe *frontend) authenticate(r *request) error {
 	token := r.token()
 	session := fe.sim.store.Sessions[token]
 	if session == nil {
-		return unauthorized()
+		return store.Unauthorized()
 	}
 	if !fe.sim.clock.Now().Before(session.Expires) {
 		delete(fe.sim.store.Sessions, token)
-		return unauthorized()
+		return store.Unauthorized()
 	}
 	r.session = session
 	return nil
@@ -83,7 +80,7 @@ func login(r *request) (*response, error) {
 	name, password, _ := r.BasicAuth()
 	user, org, ok := strings.Cut(name, "@")
 	if !ok || strings.EqualFold(org, store.SystemOrg) {
-		return nil, unauthorized()
+		return nil, store.Unauthorized()
 	}
 	return passwordLogin(r, org, user, password)
 }
@@ -92,7 +89,7 @@ func loginProvider(r *request) (*response, error) {
 	name, password, _ := r.BasicAuth()
 	user, org, ok := strings.Cut(name, "@")
 	if ok && !strings.EqualFold(org, store.SystemOrg) {
-		return nil, unauthorized()
+		return nil, store.Unauthorized()
 	}
 	return passwordLogin(r, store.SystemOrg, user, password)
 }
@@ -100,13 +97,13 @@ func loginProvider(r *request) (*response, error) {
 func passwordLogin(r *request, orgName, userName, password string) (*response, error) {
 	org := r.sim.store.OrgByName(orgName)
 	if org == nil || org.Disabled {
-		return nil, unauthorized()
+		return nil, store.Unauthorized()
 	}
 	for i := range org.Users {
 		if u := &org.Users[i]; u.Name == userName && u.Password == password && !u.Disabled {
 			x := openSession(r, org, u)
 			r.session = x
-			res := jsonOK(sessionJSON(r, x))
+			res := jsonOK(sessionJSON(r.sim.ids, x))
 			res.header = map[string]string{
 				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token,
 				"X-VMWARE-VCLOUD-TOKEN-TYPE":   "Bearer",
@@ -114,13 +111,13 @@ func passwordLogin(r *request, orgName, userName, password string) (*response, e
 			return res, nil
 		}
 	}
-	return nil, unauthorized()
+	return nil, store.Unauthorized()
 }
 
 func openSession(r *request, org *store.Org, u *store.User) *store.Session {
 	s := r.sim
 	x := &store.Session{
-		ID:      s.ids.next("session"),
+		ID:      s.ids.Next("session"),
 		OrgID:   org.ID,
 		Org:     org.Name,
 		UserID:  u.ID,
@@ -129,7 +126,7 @@ func openSession(r *request, org *store.Org, u *store.User) *store.Session {
 		Expires: s.clock.Now().Add(s.lifetime),
 		Cell:    r.cell.number,
 	}
-	x.Token = jwt(x, s.ids.named("signature", x.ID))
+	x.Token = jwt(x, s.ids.Named("signature", x.ID))
 	dropExpiredSessions(s)
 	s.store.Sessions[x.Token] = x
 	return x
@@ -140,7 +137,7 @@ const sweepSessions = 256
 
 // dropExpiredSessions removes expired sessions every sweepSessions logins: most clients never log out.
 func dropExpiredSessions(s *Simulator) {
-	if s.ids.count["session"]%sweepSessions != 0 {
+	if s.ids.Count["session"]%sweepSessions != 0 {
 		return
 	}
 	now := s.clock.Now()
@@ -216,17 +213,17 @@ func oauthError(code string) *response {
 	}
 }
 
-func sessionJSON(r *request, x *store.Session) map[string]any {
+func sessionJSON(source *ids.Source, x *store.Session) map[string]any {
 	org := jsonRef("org", x.OrgID, x.Org)
 	return map[string]any{
 		"id":                        store.URN("session", x.ID),
-		"site":                      jsonRef("site", r.sim.ids.named("site", "site"), "vcdsim"),
+		"site":                      jsonRef("site", source.Named("site", "site"), "vcdsim"),
 		"user":                      jsonRef("user", x.UserID, x.User),
 		"org":                       org,
 		"operatingOrg":              org,
 		"location":                  "",
 		"roles":                     []string{x.Role},
-		"roleRefs":                  []any{jsonRef("role", r.sim.ids.named("role", x.Role), x.Role)},
+		"roleRefs":                  []any{jsonRef("role", source.Named("role", x.Role), x.Role)},
 		"sessionIdleTimeoutMinutes": 30,
 	}
 }
@@ -236,24 +233,26 @@ func jsonRef(kind, id, name string) map[string]any {
 	return map[string]any{"name": name, "id": store.URN(kind, id)}
 }
 
-func currentSession(r *request) (*response, error) { return jsonOK(sessionJSON(r, r.session)), nil }
+func currentSession(r *request) (*response, error) {
+	return jsonOK(sessionJSON(r.sim.ids, r.session)), nil
+}
 
 func legacySession(r *request) (*response, error) {
 	x := r.session
-	n := xmltree.New("Session", namespaces(), xmltree.A("org", x.Org), xmltree.A("roles", x.Role),
+	n := xmltree.New("Session", wire.Namespaces(), xmltree.A("org", x.Org), xmltree.A("roles", x.Role),
 		xmltree.A("user", x.User),
-		xmltree.A("userId", store.URN("user", x.UserID)), xmltree.A("href", r.base()+"/api/session"),
-		xmltree.A("type", mime("session")))
+		xmltree.A("userId", store.URN("user", x.UserID)), xmltree.A("href", r.site.Base()+"/api/session"),
+		xmltree.A("type", wire.Mime("session")))
 	n.Add([]*xmltree.Node{
-		r.link("down", "/api/org/", mime("orgList")),
-		r.link("remove", "/api/session", ""),
-		r.link("down", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
-		r.link("down", "/api/org/"+x.OrgID, mime("org"), x.Org),
-		r.link("down", "/api/query", "application/vnd.vmware.vcloud.query.queryList+xml"),
+		r.site.Link("down", "/api/org/", wire.Mime("orgList")),
+		r.site.Link("remove", "/api/session", ""),
+		r.site.Link("down", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
+		r.site.Link("down", "/api/org/"+x.OrgID, wire.Mime("org"), x.Org),
+		r.site.Link("down", "/api/query", "application/vnd.vmware.vcloud.query.queryList+xml"),
 		xmltree.New("AuthorizedLocations", xmltree.New("Location", xmltree.A("name", x.Org),
-			xmltree.T("LocationId", r.sim.ids.named("site", "site")+"@"+r.sim.ids.named("site", "location")),
-			xmltree.T("LocationName", r.Host), xmltree.T("OrgName", x.Org), xmltree.T("RestApiEndpoint", r.base()),
-			xmltree.T("UIEndpoint", r.base()), xmltree.T("AuthContext", x.Org))),
+			xmltree.T("LocationId", r.sim.ids.Named("site", "site")+"@"+r.sim.ids.Named("site", "location")),
+			xmltree.T("LocationName", r.Host), xmltree.T("OrgName", x.Org), xmltree.T("RestApiEndpoint", r.site.Base()),
+			xmltree.T("UIEndpoint", r.site.Base()), xmltree.T("AuthContext", x.Org))),
 	})
 	return xmlOK(n), nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -21,30 +22,30 @@ func catalogRoutes(add addRoute) {
 }
 
 func getCatalog(r *request, sh store.OrgCatalog) (*response, error) {
-	n := r.entity("Catalog", "catalog", sh.Catalog.ID, sh.Catalog.Name)
-	n.Add(r.link("up", "/api/org/"+sh.Org.ID, mime("org")))
-	catalogContent(r, n, sh)
+	n := r.site.Entity("Catalog", "catalog", sh.Catalog.ID, sh.Catalog.Name)
+	n.Add(r.site.Link("up", "/api/org/"+sh.Org.ID, wire.Mime("org")))
+	catalogContent(r.site, n, sh)
 	return xmlOK(n), nil
 }
 
 // catalogContent is what a catalog shows to all callers.
-func catalogContent(r *request, n *xmltree.Node, sh store.OrgCatalog) {
+func catalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 	c := sh.Catalog
 	n.Add([]*xmltree.Node{
-		r.link("down", "/api/catalog/"+c.ID+"/metadata", mime("metadata")),
-		r.link("add", "/api/catalog/"+c.ID+"/catalogItems", mime("catalogitem")),
-		r.link("add", "/api/catalog/"+c.ID+"/action/upload", mime("media")),
-		r.link("add", "/api/catalog/"+c.ID+"/action/upload", mime("uploadVAppTemplateParams")),
-		r.link("add", "/api/catalog/"+c.ID+"/action/captureVApp", mime("captureVAppParams")),
+		site.Link("down", "/api/catalog/"+c.ID+"/metadata", wire.Mime("metadata")),
+		site.Link("add", "/api/catalog/"+c.ID+"/catalogItems", wire.Mime("catalogitem")),
+		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("media")),
+		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("uploadVAppTemplateParams")),
+		site.Link("add", "/api/catalog/"+c.ID+"/action/captureVApp", wire.Mime("captureVAppParams")),
 		xmltree.T("Description", c.Description),
 	})
 	items := xmltree.New("CatalogItems")
 	for _, i := range sh.Items() {
-		items.Add(xmltree.New("CatalogItem", xmltree.A("href", r.href("catalogitem", i.ID)), xmltree.A("id", i.ID),
-			xmltree.A("name", i.Of.Name), xmltree.A("type", mime("catalogitem"))))
+		items.Add(xmltree.New("CatalogItem", xmltree.A("href", site.Href("catalogitem", i.ID)), xmltree.A("id", i.ID),
+			xmltree.A("name", i.Of.Name), xmltree.A("type", wire.Mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		ownerAmong(r, sh.Org.Users),
+		ownerAmong(site, sh.Org.Users),
 		items,
 		xmltree.T("IsPublished", false),
 		xmltree.T("DateCreated", c.CreatedAt()),
@@ -53,17 +54,17 @@ func catalogContent(r *request, n *xmltree.Node, sh store.OrgCatalog) {
 }
 
 // ownerAmong is the Owner element, the first user of an organization.
-func ownerAmong(r *request, users []store.User) *xmltree.Node {
+func ownerAmong(site wire.Site, users []store.User) *xmltree.Node {
 	u := store.User{Name: "system"}
 	if len(users) > 0 {
 		u = users[0]
 	}
-	return ownerNode(r, u.ID, u.Name)
+	return ownerNode(site, u.ID, u.Name)
 }
 
-func ownerNode(r *request, id, name string) *xmltree.Node {
-	return xmltree.New("Owner", xmltree.A("type", mime("owner")),
-		xmltree.New("User", xmltree.A("href", r.base()+"/api/admin/user/"+id),
+func ownerNode(site wire.Site, id, name string) *xmltree.Node {
+	return xmltree.New("Owner", xmltree.A("type", wire.Mime("owner")),
+		xmltree.New("User", xmltree.A("href", site.Base()+"/api/admin/user/"+id),
 			xmltree.A("name", name), xmltree.A("type", "application/vnd.vmware.admin.user+xml")))
 }
 
@@ -89,14 +90,14 @@ func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 		return nil, store.Forbidden("CATALOG_ITEM_VIEW", id)
 	}
 	path := "/api/catalogItem/" + i.ID
-	n := r.entity("CatalogItem", "catalogitem", i.ID, i.Of.Name, xmltree.A("size", 0))
+	n := r.site.Entity("CatalogItem", "catalogitem", i.ID, i.Of.Name, xmltree.A("size", 0))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/catalog/"+i.Catalog.ID, mime("catalog")),
-		r.link("down", path+"/metadata", mime("metadata")),
-		r.link("edit", path, mime("catalogitem")),
-		r.link("remove", path, ""),
+		r.site.Link("up", "/api/catalog/"+i.Catalog.ID, wire.Mime("catalog")),
+		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
+		r.site.Link("edit", path, wire.Mime("catalogitem")),
+		r.site.Link("remove", path, ""),
 		xmltree.T("Description", i.Description),
-		r.ref("Entity", i.Of),
+		r.site.Ref("Entity", i.Of),
 		xmltree.T("DateCreated", i.Created),
 		xmltree.T("VersionNumber", 1),
 	})
@@ -106,11 +107,11 @@ func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 // deleteCatalogItem removes an item with its template or media.
 func deleteCatalogItem(r *request) (*response, error) {
 	i, found := r.sim.store.Item(store.Bare(r.vars["id"]))
-	if !found || !r.sees(i.Org.ID) {
+	if !found || !r.session.Sees(i.Org.ID) {
 		return nil, store.Forbidden("CATALOG_ITEM_VIEW", r.vars["id"])
 	}
 	if _, m := r.sim.store.Media(i.Of.ID); m != nil {
-		if err := removableMedia(r, m); err != nil {
+		if err := removableMedia(r.sim.store, r.sim.tasks, m); err != nil {
 			return nil, err
 		}
 		removeMedia(r.sim, m.ID)
@@ -126,64 +127,64 @@ func deleteCatalogItem(r *request) (*response, error) {
 func getTemplate(r *request, sh store.OrgCatalog, t *store.Template) (*response, error) {
 	vdc := sh.VDCOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
-	n := r.entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
-		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r, t)),
+	n := r.site.Entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
+		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r.sim.store, t)),
 		xmltree.A("status", t.Status))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
-		r.link("catalogItem", "/api/catalogItem/"+t.ItemID, mime("catalogitem")),
-		r.link("remove", path, ""),
-		r.link("edit", path, mime("vapptemplate")),
-		r.link("enable", path+"/action/enableDownload", ""),
-		r.link("ovf", path+"/ovf", "text/xml"),
-		r.link("down", path+"/owner", mime("owner")),
-		r.link("down", path+"/metadata", mime("metadata")),
-		r.link("down", path+"/productSections/", mime("productSections")),
+		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
+		r.site.Link("catalogItem", "/api/catalogItem/"+t.ItemID, wire.Mime("catalogitem")),
+		r.site.Link("remove", path, ""),
+		r.site.Link("edit", path, wire.Mime("vapptemplate")),
+		r.site.Link("enable", path+"/action/enableDownload", ""),
+		r.site.Link("ovf", path+"/ovf", "text/xml"),
+		r.site.Link("down", path+"/owner", wire.Mime("owner")),
+		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
+		r.site.Link("down", path+"/productSections/", wire.Mime("productSections")),
 		xmltree.T("Description", t.Description),
 		tasksNode(r, t.ID),
 		filesNode(r, t.Upload),
-		ownerAmong(r, sh.Org.Users),
+		ownerAmong(r.site, sh.Org.Users),
 	})
 	children := xmltree.New("Children")
 	for i := range t.VMs {
 		children.Add(templateVMNode(r, vdc, t, &t.VMs[i], false))
 	}
-	n.Add([]*xmltree.Node{children, templateLease(r, t)})
+	n.Add([]*xmltree.Node{children, templateLease(r.site, t)})
 	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false),
-		section(r.base()+path+"/customizationSection/", "customizationSection"),
+		section(r.site.Base()+path+"/customizationSection/", "customizationSection"),
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
 	n.Add(xmltree.T("DateCreated", store.Beginning()))
 	return xmlOK(n), nil
 }
 
 func getTemplateOwner(r *request, sh store.OrgCatalog, t *store.Template) (*response, error) {
-	n := xmltree.New("Owner", namespaces(), xmltree.A("type", mime("owner")),
-		xmltree.A("href", r.base()+"/api/vAppTemplate/vappTemplate-"+t.ID+"/owner"))
-	n.Add(ownerAmong(r, sh.Org.Users).Children)
+	n := xmltree.New("Owner", wire.Namespaces(), xmltree.A("type", wire.Mime("owner")),
+		xmltree.A("href", r.site.Base()+"/api/vAppTemplate/vappTemplate-"+t.ID+"/owner"))
+	n.Add(ownerAmong(r.site, sh.Org.Users).Children)
 	return xmlOK(n), nil
 }
 
 // getTemplateProducts answers with no product section: those of a template are its VMs'.
 func getTemplateProducts(r *request, _ store.OrgCatalog, t *store.Template) (*response, error) {
-	return xmlOK(productSections(r, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
+	return xmlOK(productSections(r.site, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
 }
 
-func templateLease(r *request, t *store.Template) *xmltree.Node {
+func templateLease(site wire.Site, t *store.Template) *xmltree.Node {
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID + "/leaseSettingsSection/"
-	return xmltree.New("LeaseSettingsSection", section(r.base()+path, "leaseSettingsSection"),
-		xmltree.T("ovf:Info", "Lease settings section"), r.link("edit", path, mime("leaseSettingsSection")),
+	return xmltree.New("LeaseSettingsSection", section(site.Base()+path, "leaseSettingsSection"),
+		xmltree.T("ovf:Info", "Lease settings section"), site.Link("edit", path, wire.Mime("leaseSettingsSection")),
 		xmltree.T("StorageLeaseInSeconds", int64(t.Lease.Seconds())))
 }
 
 // templateDescribed reports whether the descriptor of a template is there.
-func templateDescribed(r *request, t *store.Template) bool {
-	u := r.sim.store.Uploads[t.Upload]
+func templateDescribed(st *store.Store, t *store.Template) bool {
+	u := st.Uploads[t.Upload]
 	return u == nil || fileReceived(&u.Files[0])
 }
 
 // section are the attributes of an OVF section.
 func section(href, kind string) []xmltree.Attr {
-	return []xmltree.Attr{xmltree.A("href", href), xmltree.A("type", mime(kind)), xmltree.A("ovf:required", false)}
+	return []xmltree.Attr{xmltree.A("href", href), xmltree.A("type", wire.Mime(kind)), xmltree.A("ovf:required", false)}
 }
 
 func getTemplateVM(r *request) (*response, error) {
@@ -197,10 +198,10 @@ func getTemplateVM(r *request) (*response, error) {
 func templateVMNode(r *request, vdc *store.VDC, t *store.Template, vm *store.TemplateVM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	href := r.href("templatevm", vm.ID)
+	href := r.site.Href("templatevm", vm.ID)
 	n := xmltree.New("Vm")
 	if root { // on its own it is a template
-		n = xmltree.New("VAppTemplate", namespaces())
+		n = xmltree.New("VAppTemplate", wire.Namespaces())
 	}
 	n.Add([]xmltree.Attr{
 		A("goldMaster", false),
@@ -208,13 +209,13 @@ func templateVMNode(r *request, vdc *store.VDC, t *store.Template, vm *store.Tem
 		A("name", vm.Name),
 		A("id", store.URN("vm", vm.ID)),
 		A("href", href),
-		A("type", mime("vm")),
+		A("type", wire.Mime("vm")),
 	})
 	path := "/api/vAppTemplate/vm-" + vm.ID
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vAppTemplate/vappTemplate-"+t.ID, mime("vapptemplate")),
-		r.link("storageProfile", "/api/vdcStorageProfile/"+vdc.DefaultProfile(), mime("vdcstorageProfile")),
-		r.link("down", path+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/vAppTemplate/vappTemplate-"+t.ID, wire.Mime("vapptemplate")),
+		r.site.Link("storageProfile", "/api/vdcStorageProfile/"+vdc.DefaultProfile(), wire.Mime("vdcstorageProfile")),
+		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		T("Description", ""),
 	})
 	nics := xmltree.New("NetworkConnectionSection",
@@ -245,7 +246,7 @@ func templateVMNode(r *request, vdc *store.VDC, t *store.Template, vm *store.Tem
 		}),
 	})
 	n.Add([]*xmltree.Node{
-		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
+		T("VAppScopedLocalId", r.sim.ids.Named("local", vm.ID)),
 		T("DefaultStorageProfile", r.sim.store.ProfileName(vdc.DefaultProfile())),
 		T("DateCreated", store.Beginning()),
 	})

@@ -101,7 +101,7 @@ func (r *request) nextPage(page int) string {
 		q.Set(k, v)
 	}
 	q.Set("page", strconv.Itoa(page))
-	return r.base() + r.URL.Path + "?" + q.Encode()
+	return r.site.Base() + r.URL.Path + "?" + q.Encode()
 }
 
 // holds compares a term with the field of a document at a dotted path. _context is decided by the handler.

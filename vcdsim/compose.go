@@ -35,7 +35,7 @@ func newVApp(r *request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*s
 		}
 	}
 	v := &store.VApp{
-		ID:          r.sim.ids.next("vapp"),
+		ID:          r.sim.ids.Next("vapp"),
 		Name:        name,
 		Description: tree.Str("Description"),
 		OrgID:       org.ID,
@@ -49,7 +49,7 @@ func newVApp(r *request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*s
 	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
 		v.Lease = readLease(section, v.Lease, org)
 	}
-	networks, err := readNetworks(r, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
+	networks, err := readNetworks(r.sim.store, r.sim.ids, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +83,15 @@ func newVMs(r *request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) ([]*s
 			out = append(out, vm)
 		}
 	}
-	if err := checkVAppSize(r, v, len(out)); err != nil {
+	if err := checkVAppSize(r.sim.store, &r.sim.assume, v, len(out)); err != nil {
 		return nil, err
 	}
 	return out, checkVMQuota(r, vdc, len(out))
 }
 
 // checkVAppSize refuses more VMs than a vApp takes.
-func checkVAppSize(r *request, v *store.VApp, more int) error {
-	if most := r.sim.assume.MaxVMsPerVApp; more > 0 && most > 0 && len(r.sim.store.VMsOf(v.ID))+more > most {
+func checkVAppSize(st *store.Store, assume *Assumptions, v *store.VApp, more int) error {
+	if most := assume.MaxVMsPerVApp; more > 0 && most > 0 && len(st.VMsOf(v.ID))+more > most {
 		return store.BadRequest("The vApp %q cannot hold more than %d virtual machines.", v.Name, most)
 	}
 	return nil
@@ -167,7 +167,7 @@ func newVM(r *request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *st
 		return nil, err
 	}
 	vm := &store.VM{
-		ID:                r.sim.ids.next("vm"),
+		ID:                r.sim.ids.Next("vm"),
 		Name:              name,
 		Description:       item.Str("VmGeneralParams", "Description"),
 		VAppID:            v.ID,
@@ -187,7 +187,7 @@ func newVM(r *request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *st
 		KubernetesVersion: tpl.KubernetesVersion,
 		LinkedClone:       !vdc.FullClones,
 	}
-	if err := choosePolicies(r, vdc, vm, item); err != nil {
+	if err := choosePolicies(r.sim.store, vdc, vm, item); err != nil {
 		return nil, err
 	}
 	vm.Disks = templateDisks(t, vm.StorageProfileID)
@@ -199,23 +199,23 @@ func newVM(r *request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *st
 }
 
 // choosePolicies sets storage profile, sizing and placement policy, the defaults of the VDC where none is asked for.
-func choosePolicies(r *request, vdc *store.VDC, vm *store.VM, item *xmltree.Node) error {
+func choosePolicies(st *store.Store, vdc *store.VDC, vm *store.VM, item *xmltree.Node) error {
 	vm.StorageProfileID = vdc.DefaultProfile()
-	vm.SizingPolicyID = r.sim.store.DefaultSizing(vdc)
+	vm.SizingPolicyID = st.DefaultSizing(vdc)
 	if ref := item.At("StorageProfile"); ref != nil {
-		id, err := readProfile(r, vdc, ref)
+		id, err := readProfile(st, vdc, ref)
 		if err != nil {
 			return err
 		}
 		vm.StorageProfileID = id
 	}
-	return readPolicies(r, vdc, vm, item.At("ComputePolicy"))
+	return readPolicies(st, vdc, vm, item.At("ComputePolicy"))
 }
 
 // readProfile reads a reference to a storage profile of a VDC.
-func readProfile(r *request, vdc *store.VDC, ref *xmltree.Node) (string, error) {
+func readProfile(st *store.Store, vdc *store.VDC, ref *xmltree.Node) (string, error) {
 	id := store.Bare(ref.Attr("href"))
-	_, in, p := r.sim.store.Profile(id)
+	_, in, p := st.Profile(id)
 	if p == nil || in.ID != vdc.ID {
 		return "", store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
 	}
@@ -226,7 +226,7 @@ func readProfile(r *request, vdc *store.VDC, ref *xmltree.Node) (string, error) 
 }
 
 // readPolicies reads a ComputePolicy element; what it does not name stays.
-func readPolicies(r *request, vdc *store.VDC, vm *store.VM, n *xmltree.Node) error {
+func readPolicies(st *store.Store, vdc *store.VDC, vm *store.VM, n *xmltree.Node) error {
 	for element, placement := range map[string]bool{"VmSizingPolicy": false, "VmPlacementPolicy": true} {
 		ref := n.At(element)
 		if ref == nil || ref.Attr("href") == "" && ref.Attr("id") == "" {
@@ -236,7 +236,7 @@ func readPolicies(r *request, vdc *store.VDC, vm *store.VM, n *xmltree.Node) err
 		if id == "" {
 			id = store.Bare(ref.Attr("id"))
 		}
-		p := r.sim.store.Policy(id)
+		p := st.Policy(id)
 		if p == nil || p.Placement != placement || !slices.Contains(vdc.Policies, p.Name) {
 			return store.BadRequest("The VDC compute policy %s is not a %s policy of VDC %q.", id,
 				map[bool]string{true: "placement", false: "sizing"}[placement], vdc.Name)

@@ -5,6 +5,7 @@ package vcdsim
 import (
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -16,7 +17,7 @@ const (
 
 func onGroup(r *request) (scope, error) {
 	org, g := r.sim.store.Group(store.Bare(r.vars["group"]))
-	if g == nil || !r.sees(org.ID) {
+	if g == nil || !r.session.Sees(org.ID) {
 		return scope{}, store.Forbidden("VDC_GROUP_VIEW", r.vars["group"])
 	}
 	return scope{org.ID, g.ID, []string{g.ID}}, nil
@@ -39,7 +40,7 @@ func dfwSettings() []*setting {
 			title: "Distributed Firewall Policy",
 			scope: onGroup,
 			show: func(r *request, p scope, out map[string]any) {
-				dfwPolicyJSON(r, p, out)
+				dfwPolicyJSON(r.sim.store, r.sim.ids, p, out)
 			},
 			initial: always(map[string]any{"enabled": true}),
 		},
@@ -65,7 +66,7 @@ func dfwRoutes(add addRoute) {
 func prepareDFW(r *request, body map[string]any) error {
 	_, g := r.sim.store.Group(store.Bare(r.vars["group"]))
 	on, _ := body["enabled"].(bool)
-	if !on && g.Firewall && dfwPolicyOn(r, g.ID) {
+	if !on && g.Firewall && dfwPolicyOn(r.sim.store, g.ID) {
 		return store.BadRequest("The distributed firewall cannot be disabled while its default policy is enabled.")
 	}
 	g.Firewall = on
@@ -73,8 +74,8 @@ func prepareDFW(r *request, body map[string]any) error {
 }
 
 // dfwPolicyOn reports whether the default policy of a group is enabled.
-func dfwPolicyOn(r *request, group string) bool {
-	for _, d := range r.sim.store.Documents[dfwDefaultPath] {
+func dfwPolicyOn(st *store.Store, group string) bool {
+	for _, d := range st.Documents[dfwDefaultPath] {
 		if d.Parent == group {
 			return enabled(d.Body)
 		}
@@ -89,22 +90,22 @@ func showDFW(r *request, p scope, out map[string]any) {
 	out["defaultPolicy"] = nil
 	if g.Firewall {
 		policy := map[string]any{"version": map[string]any{"version": 0}}
-		dfwPolicyJSON(r, p, policy)
+		dfwPolicyJSON(r.sim.store, r.sim.ids, p, policy)
 		out["defaultPolicy"] = policy
 	}
 }
 
-func dfwPolicyJSON(r *request, p scope, out map[string]any) {
-	out["id"] = dfwPolicyID(r, p.parent)
+func dfwPolicyJSON(st *store.Store, source *ids.Source, p scope, out map[string]any) {
+	out["id"] = dfwPolicyID(source, p.parent)
 	out["name"] = "Default"
 	out["description"] = ""
-	out["enabled"] = dfwPolicyOn(r, p.parent)
+	out["enabled"] = dfwPolicyOn(st, p.parent)
 }
 
-func dfwPolicyID(r *request, group string) string { return r.sim.ids.named("dfwPolicy", group) }
+func dfwPolicyID(source *ids.Source, group string) string { return source.Named("dfwPolicy", group) }
 
 func knownDFWPolicy(r *request) error {
-	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r, store.Bare(r.vars["group"])) {
+	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r.sim.ids, store.Bare(r.vars["group"])) {
 		return store.Forbidden("DFW_POLICY_VIEW", id)
 	}
 	return nil
@@ -119,19 +120,19 @@ func prepareDFWRules(r *request, body map[string]any) error {
 
 func showDFWRules(r *request, p scope, out map[string]any) {
 	if out["values"] == nil {
-		out["values"] = []any{defaultDFWRule(r, p.parent)}
+		out["values"] = []any{defaultDFWRule(r.sim.store, r.sim.ids, p.parent)}
 	}
 	delete(out, "version")
 }
 
 // defaultDFWRule is the rule every policy begins with.
-func defaultDFWRule(r *request, group string) map[string]any {
+func defaultDFWRule(st *store.Store, source *ids.Source, group string) map[string]any {
 	name := group
-	if _, g := r.sim.store.Group(group); g != nil {
+	if _, g := st.Group(group); g != nil {
 		name = g.Name
 	}
 	return map[string]any{
-		"id":                        r.sim.ids.named("dfwRule", group),
+		"id":                        source.Named("dfwRule", group),
 		"name":                      "Default_VdcGroup_" + name,
 		"description":               "",
 		"comments":                  "",

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -43,28 +44,28 @@ func idleDisk(r *request, id string) (*store.Disk, error) {
 func diskNode(r *request, d *store.Disk) *xmltree.Node {
 	A := xmltree.A
 	path := "/api/disk/" + d.ID
-	n := r.entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB),
+	n := r.site.Entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB),
 		A("busType", d.BusType),
 		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", sharedDisk(d)),
 		xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
-	n.Add(r.link("up", "/api/vdc/"+d.VDCID, mime("vdc")))
-	n.Add(r.link("edit", path, mime("disk")))
+	n.Add(r.site.Link("up", "/api/vdc/"+d.VDCID, wire.Mime("vdc")))
+	n.Add(r.site.Link("edit", path, wire.Mime("disk")))
 	if len(d.AttachedTo) == 0 {
-		n.Add(r.link("remove", path, ""))
+		n.Add(r.site.Link("remove", path, ""))
 	}
 	n.Add([]*xmltree.Node{
-		r.link("down", path+"/attachedVms", mime("vms")),
-		r.link("down", path+"/metadata", mime("metadata")),
+		r.site.Link("down", path+"/attachedVms", wire.Mime("vms")),
+		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", d.Description),
 		tasksNode(r, d.ID),
-		profileRef(r, "StorageProfile", d.StorageProfileID),
-		ownerNode(r, d.OwnerID, r.sim.store.User(d.OrgID, d.OwnerID)),
+		profileRef(r.site, r.sim.store, "StorageProfile", d.StorageProfileID),
+		ownerNode(r.site, d.OwnerID, r.sim.store.User(d.OrgID, d.OwnerID)),
 	})
 	return n
 }
 
 // readDisk reads the Disk element of a request into d. The size comes in MB, or in bytes from older clients.
-func readDisk(r *request, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error {
+func readDisk(st *store.Store, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error {
 	if n == nil || n.Attr("name") == "" {
 		return store.BadRequest("Bad request - the disk has no name.")
 	}
@@ -83,7 +84,7 @@ func readDisk(r *request, vdc *store.VDC, n *xmltree.Node, d *store.Disk) error 
 	}
 	d.SizeMiB = size
 	if ref := n.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-		if d.StorageProfileID, err = readProfile(r, vdc, ref); err != nil {
+		if d.StorageProfileID, err = readProfile(st, vdc, ref); err != nil {
 			return err
 		}
 	}
@@ -126,7 +127,7 @@ func createDisk(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	}
 	n := tree.At("Disk")
 	d := &store.Disk{
-		ID:               r.sim.ids.next("disk"),
+		ID:               r.sim.ids.Next("disk"),
 		OrgID:            org.ID,
 		VDCID:            vdc.ID,
 		OwnerID:          r.session.UserID,
@@ -136,13 +137,13 @@ func createDisk(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 		SharingType:      readSharing(n),
 		Metadata:         map[string]store.Metadata{},
 	}
-	d.UUID = r.sim.ids.named("diskUUID", d.ID)
-	if err := readDisk(r, vdc, n, d); err != nil {
+	d.UUID = r.sim.ids.Named("diskUUID", d.ID)
+	if err := readDisk(r.sim.store, vdc, n, d); err != nil {
 		return nil, err
 	}
 	r.sim.store.Disks[d.ID] = d
 	r.sim.tasks.start(r, store.Work{Op: opCreateDisk, Disk: d.ID}, d.Entity(), []string{d.ID})
-	return xmlOK(diskNode(r, d)).createdAt(r.href("disk", d.ID)), nil
+	return xmlOK(diskNode(r, d)).createdAt(r.site.Href("disk", d.ID)), nil
 }
 
 func getDisk(r *request) (*response, error) {
@@ -165,12 +166,12 @@ func putDisk(r *request) (*response, error) {
 	if len(d.AttachedTo) > 0 {
 		return nil, store.BadRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
 	}
-	vdc, err := vdcByID(r, d.VDCID)
+	vdc, err := vdcByID(r.sim.store, d.VDCID)
 	if err != nil {
 		return nil, err
 	}
 	spec := *d
-	if err := readDisk(r, vdc, tree, &spec); err != nil {
+	if err := readDisk(r.sim.store, vdc, tree, &spec); err != nil {
 		return nil, err
 	}
 	return r.start(store.Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.Entity(), []string{d.ID}), nil
@@ -200,12 +201,12 @@ func attachedVMs(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := xmltree.New("Vms", namespaces(), xmltree.A("href", r.href("disk", d.ID)+"/attachedVms"),
-		xmltree.A("type", mime("vms")))
+	n := xmltree.New("Vms", wire.Namespaces(), xmltree.A("href", r.site.Href("disk", d.ID)+"/attachedVms"),
+		xmltree.A("type", wire.Mime("vms")))
 	for _, id := range d.AttachedTo {
-		n.Add(xmltree.New("VmReference", xmltree.A("href", r.href("vm", id)), xmltree.A("id", store.URN("vm", id)),
+		n.Add(xmltree.New("VmReference", xmltree.A("href", r.site.Href("vm", id)), xmltree.A("id", store.URN("vm", id)),
 			xmltree.A("name", r.sim.vms.name(id)),
-			xmltree.A("type", mime("vm"))))
+			xmltree.A("type", wire.Mime("vm"))))
 	}
 	return xmlOK(n), nil
 }

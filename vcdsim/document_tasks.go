@@ -69,7 +69,7 @@ func (c *collection) scopeOf(r *request, body map[string]any, old *store.Object)
 func (c *collection) scoped(r *request) []*store.Object {
 	var out []*store.Object
 	for _, d := range r.sim.store.Documents[c.path] {
-		if (c.within == "" || d.Parent == store.Bare(r.vars[c.within])) && (d.OrgID == "" || r.sees(d.OrgID)) {
+		if (c.within == "" || d.Parent == store.Bare(r.vars[c.within])) && (d.OrgID == "" || r.session.Sees(d.OrgID)) {
 			out = append(out, d)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *collection) createByTask(r *request, body map[string]any) (*response, e
 	if err != nil {
 		return nil, err
 	}
-	id := r.sim.ids.next(c.kind)
+	id := r.sim.ids.Next(c.kind)
 	if body["id"] = store.URN(c.kind, id); c.bare {
 		body["id"] = id
 	}

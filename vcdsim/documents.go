@@ -105,7 +105,7 @@ func (c *collection) find(r *request, id string) (*store.Object, error) {
 	}
 	// Providers find by id what any tenant has.
 	for _, d := range append(c.visible(r), r.sim.store.Documents[c.path]...) {
-		if strings.EqualFold(d.ID(), id) && (c.provider || r.sees(d.OrgID)) {
+		if strings.EqualFold(d.ID(), id) && (c.provider || r.session.Sees(d.OrgID)) {
 			return d, nil
 		}
 	}
@@ -172,10 +172,10 @@ func (c *collection) create(r *request) (*response, error) {
 	if c.newID != nil {
 		body["id"] = c.newID(body)
 	} else {
-		body["id"] = store.URN(c.kind, r.sim.ids.next(c.kind))
+		body["id"] = store.URN(c.kind, r.sim.ids.Next(c.kind))
 	}
 	d := r.sim.store.Documents.Add(c.path, r.tenant(), body)
-	return jsonOK(c.shown(r, d)).createdAt(r.base() + "/cloudapi/" + c.path + "/" + d.ID()), nil
+	return jsonOK(c.shown(r, d)).createdAt(r.site.Base() + "/cloudapi/" + c.path + "/" + d.ID()), nil
 }
 
 // accept checks a body that comes in; old is what it replaces.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -61,7 +62,7 @@ func (s *Simulator) Dump(w io.Writer) error {
 func (s *Simulator) encode() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dice, err := s.ids.dice.MarshalBinary()
+	dice, err := s.ids.Dice.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("dumping the random numbers: %w", err)
 	}
@@ -70,9 +71,9 @@ func (s *Simulator) encode() ([]byte, error) {
 		Version: dumpVersion,
 		Time:    s.clock.Now(),
 		IDs: dumpedIDs{
-			Seed:  s.ids.seed,
-			Count: s.ids.count,
-			MACs:  s.ids.macs,
+			Seed:  s.ids.Seed,
+			Count: s.ids.Count,
+			MACs:  s.ids.MACs,
 			Dice:  dice,
 		},
 		Store: s.store,
@@ -92,12 +93,12 @@ func (s *Simulator) Restore(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("reading the dump: %w", err)
 	}
-	next := newIDs(d.IDs.Seed)
-	if err := next.dice.UnmarshalBinary(d.IDs.Dice); err != nil {
+	next := ids.New(d.IDs.Seed)
+	if err := next.Dice.UnmarshalBinary(d.IDs.Dice); err != nil {
 		return fmt.Errorf("reading the dump's random numbers: %w", err)
 	}
-	next.count = d.IDs.Count
-	next.macs = d.IDs.MACs
+	next.Count = d.IDs.Count
+	next.MACs = d.IDs.MACs
 	if c, ok := s.clock.(interface{ Advance(d time.Duration) }); ok {
 		if behind := d.Time.Sub(s.clock.Now()); behind > 0 {
 			c.Advance(behind)
@@ -136,16 +137,16 @@ func readDump(r io.Reader) (*dump, error) {
 }
 
 // replace swaps the present state for a restored one.
-func (s *Simulator) replace(fresh *store.Store, next *ids) {
+func (s *Simulator) replace(fresh *store.Store, next *ids.Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next.count == nil {
-		next.count = map[string]int{}
+	if next.Count == nil {
+		next.Count = map[string]int{}
 	}
-	for kind, n := range s.ids.count {
-		next.count[kind] = max(next.count[kind], n)
+	for kind, n := range s.ids.Count {
+		next.Count[kind] = max(next.Count[kind], n)
 	}
-	next.macs = max(next.macs, s.ids.macs)
+	next.MACs = max(next.MACs, s.ids.MACs)
 	fresh.AlarmCount = max(fresh.AlarmCount, s.store.AlarmCount)
 	old := s.store
 	s.store = fresh

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -76,11 +77,11 @@ func TestEveryFieldOfASimulatorIsDumpedOrKnownNotToBe(t *testing.T) {
 	NewWithT(t).Expect(fieldsOf(reflect.TypeFor[Simulator]())).To(ConsistOf(known),
 		"a new field of Simulator or a part of it: put it in the store, or say here why a dump has no need of it")
 	var fields []string
-	for i := range reflect.TypeFor[ids]().NumField() {
-		fields = append(fields, reflect.TypeFor[ids]().Field(i).Name)
+	for i := range reflect.TypeFor[ids.Source]().NumField() {
+		fields = append(fields, reflect.TypeFor[ids.Source]().Field(i).Name)
 	}
-	NewWithT(t).Expect(fields).To(ConsistOf("seed", "count", "macs", "dice", "rng"),
-		"a new field of ids: add it to dumpedIDs")
+	NewWithT(t).Expect(fields).To(ConsistOf("Seed", "Count", "MACs", "Dice", "Rand"),
+		"a new field of ids.Source: add it to dumpedIDs")
 }
 
 // fillValue sets everything that v can hold to something, so that whatever a dump forgets is missed.
@@ -198,8 +199,8 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 	g.Expect(other.Restore(&out)).To(Succeed())
 
 	g.Expect(reflect.DeepEqual(other.store, sim.store)).To(BeTrue(), "the dump lacks something, or cannot read it back")
-	g.Expect(other.ids.seed).To(Equal(sim.ids.seed))
-	g.Expect(other.ids.rng.Uint64()).To(Equal(sim.ids.rng.Uint64()))
+	g.Expect(other.ids.Seed).To(Equal(sim.ids.Seed))
+	g.Expect(other.ids.Rand.Uint64()).To(Equal(sim.ids.Rand.Uint64()))
 }
 
 // shownAs says where State shows a field of the store.

@@ -32,17 +32,17 @@ func (eg *edgeGateways) name(id string) string {
 }
 
 // edgeByID finds the gateway with an id the caller may see.
-func edgeByID(r *request, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
-	org, vdc, g := r.sim.store.Gateway(store.Bare(id))
-	if g == nil || !r.sees(org.ID) {
+func edgeByID(session *store.Session, st *store.Store, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
+	org, vdc, g := st.Gateway(store.Bare(id))
+	if g == nil || !session.Sees(org.ID) {
 		return nil, nil, nil, store.Forbidden("GATEWAY_VIEW", id)
 	}
 	return org, vdc, g, nil
 }
 
 // gatewayScope is the scope of documents on a gateway, which is busy while they change.
-func gatewayScope(r *request, id string) (scope, error) {
-	org, _, g, err := edgeByID(r, id)
+func gatewayScope(session *store.Session, st *store.Store, id string) (scope, error) {
+	org, _, g, err := edgeByID(session, st, id)
 	if err != nil {
 		return scope{}, err
 	}
@@ -71,7 +71,7 @@ func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) 
 			}
 		}
 	}
-	cluster := s.ids.named("edgeCluster", edgeCluster)
+	cluster := s.ids.Named("edgeCluster", edgeCluster)
 	out := map[string]any{
 		"distributedRoutingEnabled":                false,
 		"nonDistributedRoutingEnabled":             false,
@@ -102,9 +102,9 @@ func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) 
 		"orgVdcNetworkCount": networks,
 		"usingIpSpace":       spaces,
 		"gatewayBacking": map[string]any{
-			"backingId":       s.ids.named("tier1", g.ID),
+			"backingId":       s.ids.Named("tier1", g.ID),
 			"gatewayType":     "NSXT_BACKED",
-			"networkProvider": jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+			"networkProvider": jsonRef("nsxtmanager", s.ids.Named("nsxtmanager", providerNetworks), providerNetworks),
 		},
 	})
 	addEdgeOwner(org, vdc, g.Group, out)
@@ -114,7 +114,7 @@ func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) 
 
 func listEdges(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for v := range o.VDCs {
 			for g := range o.VDCs[v].EdgeGateways {
 				out = append(out, edgeJSON(r, o, &o.VDCs[v], &o.VDCs[v].EdgeGateways[g]))
@@ -125,7 +125,7 @@ func listEdges(r *request) (*response, error) {
 }
 
 func getEdge(r *request) (*response, error) {
-	org, vdc, g, err := edgeByID(r, r.vars["id"])
+	org, vdc, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func readEdge(r *request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGatewa
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
 	}
-	_, vdc, group, err := edgeOwner(r, owner(body.OwnerRef, body.OrgVdc))
+	_, vdc, group, err := edgeOwner(r.session, r.sim.store, owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -205,13 +205,13 @@ func readEdge(r *request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGatewa
 }
 
 // edgeOwner finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
-func edgeOwner(r *request, id string) (org *store.Org, vdc *store.VDC, group string, err error) {
-	if org, vdc = r.sim.store.VDC(store.Bare(id)); vdc == nil {
-		if org, vdc = r.sim.store.FirstOf(store.Bare(id)); vdc != nil {
+func edgeOwner(session *store.Session, st *store.Store, id string) (org *store.Org, vdc *store.VDC, group string, err error) {
+	if org, vdc = st.VDC(store.Bare(id)); vdc == nil {
+		if org, vdc = st.FirstOf(store.Bare(id)); vdc != nil {
 			group = store.Bare(id)
 		}
 	}
-	if vdc == nil || !r.sees(org.ID) {
+	if vdc == nil || !session.Sees(org.ID) {
 		return nil, nil, "", store.Forbidden("VDC_VIEW", id)
 	}
 	return org, vdc, group, nil
@@ -225,13 +225,13 @@ func createEdge(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.ID = r.sim.ids.next("gateway")
+	g.ID = r.sim.ids.Next("gateway")
 	vdc.EdgeGateways = append(vdc.EdgeGateways, *g)
 	return r.start(store.Work{Op: "create edgeGateway", Creates: true}, g.Entity(), []string{g.ID}), nil
 }
 
 func putEdge(r *request) (*response, error) {
-	_, vdc, g, err := edgeByID(r, r.vars["id"])
+	_, vdc, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ func (eg *edgeGateways) moveNetworks(gateway, group string) {
 }
 
 func deleteEdge(r *request) (*response, error) {
-	org, _, g, err := edgeByID(r, r.vars["id"])
+	org, _, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -17,33 +18,33 @@ func legacyEdgeRoutes(add addRoute) {
 	add("GET", "/api/edgeGateway/{gateway}", getLegacyGateway, latencyLegacy)
 }
 
-func edgeHref(r *request, id string) string { return r.base() + "/api/admin/edgeGateway/" + id }
+func edgeHref(site wire.Site, id string) string { return site.Base() + "/api/admin/edgeGateway/" + id }
 
 // edgeRef is a reference to an edge gateway.
-func edgeRef(r *request, g *store.EdgeGateway) *xmltree.Node {
-	return xmltree.New("EdgeGateway", xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("id", store.URN("gateway", g.ID)),
+func edgeRef(site wire.Site, g *store.EdgeGateway) *xmltree.Node {
+	return xmltree.New("EdgeGateway", xmltree.A("href", edgeHref(site, g.ID)), xmltree.A("id", store.URN("gateway", g.ID)),
 		xmltree.A("name", g.Name), xmltree.A("type", mimeEdge))
 }
 
 func getLegacyGateway(r *request) (*response, error) {
-	_, vdc, g, err := edgeByID(r, r.vars["gateway"])
+	_, vdc, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
 	if err != nil {
 		return nil, err
 	}
 	T := xmltree.T
 	interfaces := xmltree.New("GatewayInterfaces")
 	for i, u := range g.Uplinks {
-		interfaces.Add(uplinkInterface(r, u, i == 0))
+		interfaces.Add(uplinkInterface(r.site, r.sim.store, u, i == 0))
 	}
 	for i := range vdc.Networks {
 		if n := &vdc.Networks[i]; n.Edge == g.ID && n.Type == store.Routed {
-			interfaces.Add(networkInterface(r, n))
+			interfaces.Add(networkInterface(r.site, n))
 		}
 	}
-	return xmlOK(xmltree.New("EdgeGateway", namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name),
+	return xmlOK(xmltree.New("EdgeGateway", wire.Namespaces(), xmltree.A("status", 1), xmltree.A("name", g.Name),
 		xmltree.A("id", store.URN("gateway", g.ID)),
-		xmltree.A("href", edgeHref(r, g.ID)), xmltree.A("type", mimeEdge),
-		r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
+		xmltree.A("href", edgeHref(r.site, g.ID)), xmltree.A("type", mimeEdge),
+		r.site.Link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"),
 		T("Description", g.Description), tasksNode(r, g.ID),
 		xmltree.New("Configuration", T("BackwardCompatibilityMode", false), T("GatewayBackingConfig", "compact"),
 			interfaces,
@@ -59,26 +60,26 @@ func gatewayInterface(name, kind string, network *xmltree.Node, subnets []*xmltr
 		T("ApplyRateLimit", false), T("UseForDefaultRoute", first))
 }
 
-func adminNetworkRef(r *request, id, name string) *xmltree.Node {
-	return xmltree.New("Network", xmltree.A("href", r.base()+"/api/admin/network/"+id),
+func adminNetworkRef(site wire.Site, id, name string) *xmltree.Node {
+	return xmltree.New("Network", xmltree.A("href", site.Base()+"/api/admin/network/"+id),
 		xmltree.A("id", store.URN("network", id)), xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin.network+xml"))
 }
 
-func uplinkInterface(r *request, u store.Uplink, first bool) *xmltree.Node {
+func uplinkInterface(site wire.Site, st *store.Store, u store.Uplink, first bool) *xmltree.Node {
 	name := u.Network
-	if n := r.sim.store.External(u.Network); n != nil {
+	if n := st.External(u.Network); n != nil {
 		name = n.Name
 	}
 	var subnets []*xmltree.Node
 	for i, s := range u.Subnets {
 		subnets = append(subnets, participation(s.Gateway, s.Primary, s.Addresses, first && i == 0))
 	}
-	return gatewayInterface(name, "uplink", adminNetworkRef(r, u.Network, name), subnets, first)
+	return gatewayInterface(name, "uplink", adminNetworkRef(site, u.Network, name), subnets, first)
 }
 
-func networkInterface(r *request, n *store.Network) *xmltree.Node {
-	return gatewayInterface(n.Name, "internal", adminNetworkRef(r, n.ID, n.Name),
+func networkInterface(site wire.Site, n *store.Network) *xmltree.Node {
+	return gatewayInterface(n.Name, "internal", adminNetworkRef(site, n.ID, n.Name),
 		[]*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
 }
 

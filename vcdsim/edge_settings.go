@@ -7,7 +7,9 @@ import (
 )
 
 // onGateway is the scope of what belongs to the gateway in the path.
-func onGateway(r *request) (scope, error) { return gatewayScope(r, r.vars["gateway"]) }
+func onGateway(r *request) (scope, error) {
+	return gatewayScope(r.session, r.sim.store, r.vars["gateway"])
+}
 
 func always(body map[string]any) func(*request) map[string]any {
 	return func(*request) map[string]any {
@@ -107,7 +109,7 @@ func prepareDNS(r *request, body map[string]any) error {
 	zones, _ := body["conditionalForwarderZones"].([]any)
 	for _, z := range append([]any{body["defaultForwarderZone"]}, zones...) {
 		if m, ok := z.(map[string]any); ok && store.Text(m, "id") == "" {
-			m["id"] = r.sim.ids.next("dnsForwarderZone")
+			m["id"] = r.sim.ids.Next("dnsForwarderZone")
 		}
 	}
 	return nil
@@ -133,7 +135,7 @@ func prepareQoS(r *request, body map[string]any) error {
 		switch id := store.RefID(body, f); id {
 		case "":
 			body[f] = nil
-		case r.sim.ids.named("qosProfile", qosProfile):
+		case r.sim.ids.Named("qosProfile", qosProfile):
 			body[f] = map[string]any{"id": id, "name": qosProfile}
 		default:
 			return store.Forbidden("QOS_PROFILE_VIEW", id)
@@ -144,7 +146,7 @@ func prepareQoS(r *request, body map[string]any) error {
 
 // prepareBGP refuses what a gateway that shares its external network cannot do.
 func prepareBGP(r *request, body map[string]any) error {
-	_, _, g, err := edgeByID(r, r.vars["gateway"])
+	_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func parseAddresses(text string) []netip.Addr {
 }
 
 func listUsed(r *request) (*response, error) {
-	_, _, g, err := edgeByID(r, r.vars["id"])
+	_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func listUsed(r *request) (*response, error) {
 // ownAddress refuses external addresses that the gateway's organization has not allocated from an IP Space, or that its
 // gateway does not have of its external network. Internal addresses are not checked.
 func ownAddress(r *request, gateway, text string) error {
-	org, _, g, err := edgeByID(r, gateway)
+	org, _, g, err := edgeByID(r.session, r.sim.store, gateway)
 	if err != nil {
 		return err
 	}

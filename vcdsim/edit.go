@@ -21,7 +21,7 @@ func (s *Simulator) Edit(f func(*Editor)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&Editor{Model: &s.store.Model, sim: s})
-	s.ids.fill(&s.store.Model)
+	s.ids.Fill(&s.store.Model)
 	s.settle()
 }
 
@@ -158,16 +158,16 @@ func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
 func (e *Editor) CopyVApp(v *store.VApp, name string) *store.VApp {
 	c := v.Clone()
-	c.ID = e.sim.ids.next("vapp")
+	c.ID = e.sim.ids.Next("vapp")
 	c.Name = name
 	c.Description = ""
 	for i := range c.Networks {
-		c.Networks[i].ID = e.sim.ids.next("network")
+		c.Networks[i].ID = e.sim.ids.Next("network")
 	}
 	e.sim.store.VApps[c.ID] = &c
 	for _, vm := range e.sim.store.VMsOf(v.ID) {
 		d := vm.Clone()
-		d.ID = e.sim.ids.next("vm")
+		d.ID = e.sim.ids.Next("vm")
 		d.Name = name + "-" + vm.Name
 		d.Description = ""
 		d.VAppID = c.ID

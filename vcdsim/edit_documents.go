@@ -25,7 +25,7 @@ func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 // is part of.
 func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any) string {
 	if store.Text(body, "id") == "" {
-		body["id"] = store.URN(kind, e.sim.ids.next(kind))
+		body["id"] = store.URN(kind, e.sim.ids.Next(kind))
 	}
 	e.sim.store.Documents.Add(path, store.Bare(org), body).Parent = store.Bare(parent)
 	return store.Text(body, "id")

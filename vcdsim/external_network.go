@@ -156,13 +156,13 @@ func externalJSON(r *request, e *store.ExternalNetwork) map[string]any {
 		"dedicatedOrg":         nil,
 		"dedicatedEdgeGateway": nil,
 		"networkBackings": map[string]any{"values": []any{map[string]any{
-			"backingId":         s.ids.named("backing", name),
+			"backingId":         s.ids.Named("backing", name),
 			"name":              name,
 			"backingType":       backingKind(externalBacking(e)),
 			"backingTypeValue":  externalBacking(e),
 			"isNsxTVlanSegment": false,
 			"parentTier0Ref":    nil,
-			"networkProvider":   jsonRef("nsxtmanager", s.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+			"networkProvider":   jsonRef("nsxtmanager", s.ids.Named("nsxtmanager", providerNetworks), providerNetworks),
 		}}},
 	}
 	maps.Copy(out, e.Fields)
@@ -235,7 +235,7 @@ func createExternal(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.ID = r.sim.ids.next("network")
+	e.ID = r.sim.ids.Next("network")
 	r.sim.store.Model.ExternalNetworks = append(r.sim.store.Model.ExternalNetworks, *e)
 	return r.start(store.Work{Op: "create externalNetwork", Creates: true}, e.Entity(), []string{e.ID}), nil
 }

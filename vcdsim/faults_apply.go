@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 )
 
 // replaces reports whether the rule answers instead of the handler.
@@ -139,11 +140,11 @@ func (f *Fault) body(r *request, refusal *store.Refusal) (body []byte, contentTy
 	case BodyHTML:
 		return htmlPage(refusal.Status, refusal.Message), "text/html; charset=utf-8"
 	case BodyJSON:
-		out, _ := json.Marshal(refusalJSON(refusal, noID))
+		out, _ := json.Marshal(wire.RefusalJSON(refusal, noID))
 		return append(out, '\n'), "application/json"
 	default:
 		var buf bytes.Buffer
-		_ = refusalXML(refusal, noID).Write(&buf) // a bytes.Buffer does not fail
+		_ = wire.RefusalXML(refusal, noID).Write(&buf) // a bytes.Buffer does not fail
 		return buf.Bytes(), "application/vnd.vmware.vcloud.error+xml"
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -37,7 +38,7 @@ func prepareRules(field string) func(*request, map[string]any) error {
 
 func prepareFirewallRule(r *request, rule map[string]any) error {
 	if store.Text(rule, "id") == "" {
-		rule["id"] = r.sim.ids.next("firewallRule")
+		rule["id"] = r.sim.ids.Next("firewallRule")
 	}
 	if err := ruleSizes(r.sim.assume, rule); err != nil {
 		return err
@@ -59,7 +60,7 @@ func prepareFirewallRule(r *request, rule map[string]any) error {
 		version = number(v["version"]) + 1
 	}
 	rule["version"] = map[string]any{"version": version}
-	return ruleReferences(r, rule)
+	return ruleReferences(r.session, r.sim.store, rule)
 }
 
 // ruleSizes refuses more of something than VMware's OpenAPI document allows in a rule.
@@ -76,7 +77,7 @@ func ruleSizes(a Assumptions, rule map[string]any) error {
 }
 
 // ruleReferences completes what a rule refers to.
-func ruleReferences(r *request, rule map[string]any) error {
+func ruleReferences(session *store.Session, st *store.Store, rule map[string]any) error {
 	for field, path := range map[string]string{
 		"sourceFirewallGroups":      groupPath,
 		"destinationFirewallGroups": groupPath,
@@ -84,7 +85,7 @@ func ruleReferences(r *request, rule map[string]any) error {
 	} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
-			ref, err := documentReference(r, path, "FIREWALL_RULE_VIEW", store.RefID(map[string]any{field: x}, field))
+			ref, err := documentReference(session, st, path, "FIREWALL_RULE_VIEW", store.RefID(map[string]any{field: x}, field))
 			if err != nil {
 				return err
 			}
@@ -170,7 +171,7 @@ func (f ruleForm) create(r *request) (*response, error) {
 	if err := r.document(&rule); err != nil {
 		return nil, err
 	}
-	at, err := edgeRulePosition(r, rule, rules)
+	at, err := edgeRulePosition(&r.sim.assume, r.version, rule, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -183,11 +184,11 @@ func (f ruleForm) create(r *request) (*response, error) {
 }
 
 // edgeRulePosition is where a new rule goes.
-func edgeRulePosition(r *request, rule map[string]any, rules []any) (int, error) {
+func edgeRulePosition(assume *Assumptions, version string, rule map[string]any, rules []any) (int, error) {
 	position, _ := rule["relativePosition"].(map[string]any)
 	adjacent := slices.IndexFunc(rules, hasID(store.Text(position, "adjacentRuleId")))
 	where := store.Text(position, "rulePosition")
-	if since := r.sim.assume.EdgeRuleTopSince; r.version < since && slices.Contains([]string{"TOP", "BOTTOM"}, where) {
+	if since := assume.EdgeRuleTopSince; version < since && slices.Contains([]string{"TOP", "BOTTOM"}, where) {
 		return 0, store.BadRequest("The rule position %q is invalid before API version %s.", where, since)
 	}
 	switch {
@@ -218,7 +219,7 @@ func (f ruleForm) get(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(f.shown(r, rules[at])), nil
+	return jsonOK(f.shown(r.version, rules[at])), nil
 }
 
 func (f ruleForm) put(r *request) (*response, error) {
@@ -244,18 +245,18 @@ func deleteEdgeRule(r *request, rules []any, at int) (*response, error) {
 }
 
 func showEdgeRules(r *request, p scope, out map[string]any) {
-	showRules(r, p, out)
-	firstForm().showAll(r, out)
+	showRules(r.sim.ids, p, out)
+	firstForm().showAll(r.version, out)
 }
 
-func showRules(r *request, p scope, out map[string]any) {
+func showRules(source *ids.Source, p scope, out map[string]any) {
 	if out["userDefinedRules"] == nil {
 		out["userDefinedRules"] = []any{}
 	}
 	out["status"] = stateRealized
 	out["systemRules"] = []any{}
 	out["defaultRules"] = []any{map[string]any{
-		"id":                        r.sim.ids.named("firewallRule", p.parent),
+		"id":                        source.Named("firewallRule", p.parent),
 		"name":                      "default_rule",
 		"action":                    "DROP",
 		"actionValue":               "DROP",

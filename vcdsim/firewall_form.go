@@ -54,22 +54,22 @@ func (f ruleForm) prepare(r *request, rule map[string]any) error {
 	return prepareFirewallRule(r, rule)
 }
 
-func (f ruleForm) shown(r *request, rule any) map[string]any {
+func (f ruleForm) shown(version string, rule any) map[string]any {
 	kept, _ := rule.(map[string]any)
 	out := maps.Clone(kept)
-	f.show(r.version, out)
+	f.show(version, out)
 	return out
 }
 
 // ruleLists are the lists of rules in the object that has all of a gateway's firewall.
 var ruleLists = []string{"systemRules", "userDefinedRules", "defaultRules"}
 
-func (f ruleForm) showAll(r *request, out map[string]any) {
+func (f ruleForm) showAll(version string, out map[string]any) {
 	for _, field := range ruleLists {
 		list, _ := out[field].([]any)
 		shown := make([]any, len(list))
 		for i, rule := range list {
-			shown[i] = f.shown(r, rule)
+			shown[i] = f.shown(version, rule)
 		}
 		out[field] = shown
 	}
@@ -78,8 +78,8 @@ func (f ruleForm) showAll(r *request, out map[string]any) {
 func getSecondRules(r *request, p scope) (*response, error) {
 	x := edgeFirewall()
 	out, _ := x.now(r, p)
-	showRules(r, p, out)
-	secondForm().showAll(r, out)
+	showRules(r.sim.ids, p, out)
+	secondForm().showAll(r.version, out)
 	return jsonOK(out), nil
 }
 

@@ -48,7 +48,7 @@ func groupScope(r *request, body map[string]any) (scope, error) {
 	if id == "" {
 		id = store.RefID(body, "edgeGatewayRef")
 	}
-	if org, group := r.sim.store.Group(store.Bare(id)); group != nil && r.sees(org.ID) {
+	if org, group := r.sim.store.Group(store.Bare(id)); group != nil && r.session.Sees(org.ID) {
 		return scope{org.ID, group.ID, nil}, nil
 	}
 	if strings.Contains(id, ":vdc:") {
@@ -59,7 +59,7 @@ func groupScope(r *request, body map[string]any) (scope, error) {
 			"The edge gateway %q belongs to a data center group, which owns its firewall groups.",
 			g.Name)
 	}
-	return gatewayScope(r, id)
+	return gatewayScope(r.session, r.sim.store, id)
 }
 
 func prepareGroup(r *request, body map[string]any, old *store.Object) error {
@@ -78,18 +78,18 @@ func prepareGroup(r *request, body map[string]any, old *store.Object) error {
 	if body["type"] = kind; kind == groupDynamic {
 		body["type"] = nil
 	}
-	return firewallGroupContent(r, body)
+	return firewallGroupContent(r.session, r.sim.store, body)
 }
 
 // firewallGroupContent checks the addresses and networks of a group.
-func firewallGroupContent(r *request, body map[string]any) error {
+func firewallGroupContent(session *store.Session, st *store.Store, body map[string]any) error {
 	for _, a := range strs(body["ipAddresses"]) {
 		if len(parseAddresses(a)) == 0 {
 			return store.BadRequest("The IP address %q is invalid.", a)
 		}
 	}
 	for _, id := range members(body, "members") {
-		if org, _, n := r.sim.store.Network(id); n == nil || !r.sees(org.ID) {
+		if org, _, n := st.Network(id); n == nil || !session.Sees(org.ID) {
 			return store.Forbidden("ORG_VDC_NETWORK_VIEW", id)
 		}
 	}

@@ -30,7 +30,7 @@ func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
 	addresses := poolOf(vdc)
 	for i := range f.VApps {
 		v := &store.VApp{
-			ID:       s.ids.next("vapp"),
+			ID:       s.ids.Next("vapp"),
 			Name:     fmt.Sprintf("%s-vapp-%03d", vdc.Name, i),
 			OrgID:    org.ID,
 			VDCID:    vdc.ID,
@@ -45,7 +45,7 @@ func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
 		}
 		if len(vdc.Networks) > 0 {
 			n := &vdc.Networks[0]
-			v.Networks = []store.VAppNetwork{{ID: s.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
+			v.Networks = []store.VAppNetwork{{ID: s.ids.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
 		}
 		s.store.VApps[v.ID] = v
 		for j := range f.VMsPerVApp {
@@ -94,7 +94,7 @@ func poolOf(vdc *store.VDC) func() string {
 func fleetVM(s *Simulator, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, number int) *store.VM {
 	name := fmt.Sprintf("%s-%03d", v.Name, number)
 	vm := &store.VM{
-		ID:                s.ids.next("vm"),
+		ID:                s.ids.Next("vm"),
 		Name:              name,
 		VAppID:            v.ID,
 		Status:            store.PoweredOn,
@@ -125,7 +125,7 @@ func fleetVM(s *Simulator, vdc *store.VDC, v *store.VApp, tpl *store.Template, t
 	if len(v.Networks) > 0 {
 		vm.NICs = []store.NIC{{
 			Network:   v.Networks[0].Name,
-			MAC:       s.ids.mac(),
+			MAC:       s.ids.MAC(),
 			Mode:      store.ModePool,
 			Adapter:   defaultAdapter,
 			Connected: true,

@@ -105,7 +105,7 @@ type guests struct {
 
 // boot schedules the boot of a VM's guest, after the time the profile gives.
 func (g *guests) boot(vm *store.VM) {
-	d := g.sim.profile.jittered(durationGuestBoot, 0, g.sim.ids.rng)
+	d := g.sim.profile.jittered(durationGuestBoot, 0, g.sim.ids.Rand)
 	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.sim.clock.Now().Add(d)}
 	vm.BootOptions.EnterBIOS = false
 	id := vm.ID
@@ -176,7 +176,7 @@ func (g *guests) view(vm *store.VM) GuestVM {
 	vapp := g.sim.store.VApps[vm.VAppID]
 	out := GuestVM{
 		ID:                c.ID,
-		UUID:              g.sim.ids.named("bios", c.ID),
+		UUID:              g.sim.ids.Named("bios", c.ID),
 		Hostname:          imageHostname,
 		Customized:        c.Customization.Enabled,
 		Name:              c.Name,

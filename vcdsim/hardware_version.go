@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -42,15 +43,15 @@ var guestFamilies = []struct {
 }
 
 // hardwareVersions of VMs; the newest is the default.
-func hardwareVersions(r *request, vdcID string) *xmltree.Node {
+func hardwareVersions(site wire.Site, vdcID string) *xmltree.Node {
 	versions := xmltree.New("SupportedHardwareVersions")
 	for _, v := range hardware {
 		n := xmltree.T("SupportedHardwareVersion", v)
 		n.Add([]xmltree.Attr{
 			xmltree.A("default", v == defaultHardware),
 			xmltree.A("name", v),
-			xmltree.A("href", r.base()+"/api/vdc/"+vdcID+"/hwv/"+v),
-			xmltree.A("type", mime("virtualHardwareVersion")),
+			xmltree.A("href", site.Base()+"/api/vdc/"+vdcID+"/hwv/"+v),
+			xmltree.A("type", wire.Mime("virtualHardwareVersion")),
 		})
 		versions.Add(n)
 	}
@@ -70,9 +71,9 @@ func getHardwareVersion(r *request, _ *store.Org, v *store.VDC) (*response, erro
 	}
 	T := xmltree.T
 	path := "/api/vdc/" + v.ID + "/hwv/" + name
-	n := xmltree.New("VirtualHardwareVersion", namespaces(), xmltree.A("href", r.base()+path),
-		xmltree.A("type", mime("virtualHardwareVersion")),
-		r.link("up", "/api/vdc/"+v.ID, mime("vdc")),
+	n := xmltree.New("VirtualHardwareVersion", wire.Namespaces(), xmltree.A("href", r.site.Base()+path),
+		xmltree.A("type", wire.Mime("virtualHardwareVersion")),
+		r.site.Link("up", "/api/vdc/"+v.ID, wire.Mime("vdc")),
 		T("name", name), T("maxCoresPerSocket", 64))
 	systems := xmltree.New("supportedOperatingSystems")
 	for _, f := range guestFamilies {

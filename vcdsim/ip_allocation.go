@@ -178,7 +178,7 @@ func commitAllocate(s *Simulator, t *store.Task) error {
 	result := []map[string]any{}
 	for _, v := range values {
 		a := store.IPAllocation{
-			ID:      s.ids.next("ipSpaceIpAllocation"),
+			ID:      s.ids.Next("ipSpaceIpAllocation"),
 			Type:    q.Type,
 			Value:   v,
 			OrgID:   t.Work.Name,
@@ -264,7 +264,7 @@ func listAllocations(r *request, p *store.IPSpace) (*response, error) {
 	}
 	var out []any
 	for i := range p.Allocations {
-		if a := &p.Allocations[i]; r.sees(a.OrgID) {
+		if a := &p.Allocations[i]; r.session.Sees(a.OrgID) {
 			out = append(out, allocationJSON(r, a))
 		}
 	}
@@ -278,7 +278,7 @@ func ownAllocation(r *request) (*store.IPSpace, *store.IPAllocation, error) {
 		return nil, nil, err
 	}
 	for i := range p.Allocations {
-		if a := &p.Allocations[i]; a.ID == store.Bare(r.vars["allocation"]) && r.sees(a.OrgID) {
+		if a := &p.Allocations[i]; a.ID == store.Bare(r.vars["allocation"]) && r.session.Sees(a.OrgID) {
 			return p, a, nil
 		}
 	}
@@ -358,7 +358,7 @@ func commitRelease(s *Simulator, t *store.Task) error {
 // gateway with IP blocks answers 403, which is how clients detect it.
 func suggestIPs(r *request) (*response, error) {
 	id := r.filterValue("gatewayId")
-	org, _, g, err := edgeByID(r, id)
+	org, _, g, err := edgeByID(r.session, r.sim.store, id)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -107,7 +108,7 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 	for _, x := range p.Ranges {
 		used := allocatedInSpace(p, store.FloatingIP, func(v string) bool { return inRanges([]store.Range{x}, parseAddresses(v)[0]) })
 		ranges = append(ranges, map[string]any{
-			"id":                    r.sim.ids.named("ipSpaceRange", p.ID+x.From.String()),
+			"id":                    r.sim.ids.Named("ipSpaceRange", p.ID+x.From.String()),
 			"startIpAddress":        x.From.String(),
 			"endIpAddress":          x.To.String(),
 			"totalIpCount":          fmt.Sprint(x.Size()),
@@ -121,7 +122,7 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 	}
 	maps.Copy(out, map[string]any{
 		"ipSpaceRanges":             map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota},
-		"ipSpacePrefixes":           prefixesJSON(r, p),
+		"ipSpacePrefixes":           prefixesJSON(r.sim.ids, p),
 		"ipSpaceInternalScope":      internal,
 		"ipSpaceExternalScope":      nil,
 		"routeAdvertisementEnabled": false,
@@ -135,14 +136,14 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 }
 
 // prefixesJSON lists the prefixes, those of one length together.
-func prefixesJSON(r *request, p *store.IPSpace) []any {
+func prefixesJSON(source *ids.Source, p *store.IPSpace) []any {
 	out := []any{}
 	at := map[int]map[string]any{}
 	for _, x := range p.Prefixes {
 		bits := x.First.Bits()
 		used := allocatedInSpace(p, store.IPPrefix, func(value string) bool { return holdsPrefix(x, value) })
 		sequence := map[string]any{
-			"id":                        r.sim.ids.named("ipSpacePrefix", p.ID+x.First.String()),
+			"id":                        source.Named("ipSpacePrefix", p.ID+x.First.String()),
 			"startingPrefixIpAddress":   x.First.Addr().String(),
 			"prefixLength":              bits,
 			"totalPrefixCount":          x.Count,
@@ -259,12 +260,12 @@ func createSpace(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.OrgID == "" || !r.sees(p.OrgID) {
+	if p.OrgID == "" || !r.session.Sees(p.OrgID) {
 		if err := r.byProvider("IP_SPACE_CREATE"); err != nil {
 			return nil, err
 		}
 	}
-	p.ID = r.sim.ids.next("ipSpace")
+	p.ID = r.sim.ids.Next("ipSpace")
 	r.sim.store.Model.IPSpaces = append(r.sim.store.Model.IPSpaces, *p)
 	return r.start(store.Work{Op: "create ipSpace", Creates: true}, p.Entity(), []string{p.ID}), nil
 }

@@ -44,7 +44,7 @@ func readSpace(r *request, old *store.IPSpace) (*store.IPSpace, error) {
 	if body.Ranges.Quota != nil {
 		p.RangeQuota = *body.Ranges.Quota
 	}
-	if err := spaceOwner(r, p, old, body.OrgRef.ID); err != nil {
+	if err := spaceOwner(r.session, r.sim.store, p, old, body.OrgRef.ID); err != nil {
 		return nil, err
 	}
 	if p.Name == "" || !slices.Contains([]string{store.SpacePublic, store.SpaceShared, store.SpacePrivate}, p.Type) {
@@ -68,7 +68,7 @@ func readSpaceContent(p *store.IPSpace, body spaceBody) error {
 }
 
 // spaceOwner takes over whose a space is from the old one, or finds the organization of a new private one.
-func spaceOwner(r *request, p, old *store.IPSpace, orgID string) error {
+func spaceOwner(session *store.Session, st *store.Store, p, old *store.IPSpace, orgID string) error {
 	if old != nil {
 		p.ID = old.ID
 		p.Type = old.Type
@@ -80,8 +80,8 @@ func spaceOwner(r *request, p, old *store.IPSpace, orgID string) error {
 	if p.Type != store.SpacePrivate {
 		return nil
 	}
-	org := r.sim.store.Org(store.Bare(orgID))
-	if org == nil || !r.sees(org.ID) {
+	org := st.Org(store.Bare(orgID))
+	if org == nil || !session.Sees(org.ID) {
 		return store.Forbidden("ORG_VIEW", orgID)
 	}
 	p.OrgID = org.ID

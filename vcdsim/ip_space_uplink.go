@@ -118,7 +118,7 @@ func createSpaceUplink(r *request) (*response, error) {
 		return nil, store.DuplicateName(body.Name)
 	}
 	u := store.SpaceUplink{
-		ID:          r.sim.ids.next("ipSpaceUplink"),
+		ID:          r.sim.ids.Next("ipSpaceUplink"),
 		Name:        body.Name,
 		Description: body.Description,
 		Network:     e.ID,
@@ -170,7 +170,7 @@ func spaceAssignments(r *request) []any {
 	var out []any
 	for i := range r.sim.store.Model.IPSpaces {
 		p := &r.sim.store.Model.IPSpaces[i]
-		for _, o := range visibleOrgs(r) {
+		for _, o := range visibleOrgs(r.session, r.sim.store) {
 			if r.sim.spaces.assignedTo(p, o.ID) {
 				out = append(out, spaceAssignmentJSON(r, p, o))
 			}
@@ -180,7 +180,7 @@ func spaceAssignments(r *request) []any {
 }
 
 func (sp *ipSpaces) assignmentID(space, org string) string {
-	return store.URN("ipSpaceOrgAssignment", sp.sim.ids.named("ipSpaceOrgAssignment", space+org))
+	return store.URN("ipSpaceOrgAssignment", sp.sim.ids.Named("ipSpaceOrgAssignment", space+org))
 }
 
 func spaceAssignmentJSON(r *request, p *store.IPSpace, o *store.Org) map[string]any {

@@ -150,7 +150,7 @@ func (ip *ipam) assign(vm *store.VM) error {
 			return err
 		}
 		if nic.MAC == "" {
-			nic.MAC = ip.sim.ids.mac()
+			nic.MAC = ip.sim.ids.MAC()
 		}
 		if err := ip.assignPool(vapp, nic); err != nil {
 			return err

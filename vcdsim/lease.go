@@ -78,3 +78,6 @@ func capped(asked, limit time.Duration) time.Duration {
 	}
 	return asked
 }
+
+// seconds reads a lease, which is written in seconds.
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -78,7 +78,7 @@ func freeCertificate(r *request, d *store.Object) error {
 func seedCertificates(s *Simulator, org *store.Org) {
 	for _, c := range org.Certificates {
 		s.store.Documents.Add(certificatePath, org.ID, map[string]any{
-			"id":          store.URN("certificateLibraryItem", s.ids.named("certificateLibraryItem", org.ID+c.Alias)),
+			"id":          store.URN("certificateLibraryItem", s.ids.Named("certificateLibraryItem", org.ID+c.Alias)),
 			"alias":       c.Alias,
 			"description": "",
 			"certificate": c.PEM,

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -23,7 +24,7 @@ func mediaRoutes(add addRoute) {
 
 func mediaByID(r *request, id string) (store.OrgCatalog, *store.Media, error) {
 	sh, m := r.sim.store.Media(store.Bare(id))
-	if m == nil || !r.reads(sh) || r.Method != http.MethodGet && r.vars["vm"] == "" && !r.sees(sh.Org.ID) {
+	if m == nil || !r.reads(sh) || r.Method != http.MethodGet && r.vars["vm"] == "" && !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, nil, store.Forbidden("MEDIA_VIEW", id)
 	}
 	return sh, m, nil
@@ -54,8 +55,8 @@ func uploadMedia(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response
 		return nil, store.BadRequest("The image type %q is invalid.", kind)
 	}
 	m := store.Media{
-		ID:          r.sim.ids.next("media"),
-		ItemID:      r.sim.ids.next("catalogitem"),
+		ID:          r.sim.ids.Next("media"),
+		ItemID:      r.sim.ids.Next("catalogitem"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 		ImageType:   kind,
@@ -73,7 +74,7 @@ func createdItem(r *request, id string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(n).createdAt(r.href("catalogitem", id)), nil
+	return xmlOK(n).createdAt(r.site.Href("catalogitem", id)), nil
 }
 
 func getMedia(r *request) (*response, error) {
@@ -82,22 +83,22 @@ func getMedia(r *request) (*response, error) {
 		return nil, err
 	}
 	path := "/api/media/" + m.ID
-	n := r.entity("Media", "media", m.ID, m.Name, xmltree.A("imageType", orElse(m.ImageType, "iso")),
+	n := r.site.Entity("Media", "media", m.ID, m.Name, xmltree.A("imageType", orElse(m.ImageType, "iso")),
 		xmltree.A("size", m.Size),
 		xmltree.A("status", int(m.Status)))
 	vdc := sh.VDCOf(&store.Template{VDC: m.VDC})
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
-		r.link("catalogItem", "/api/catalogItem/"+m.ItemID, mime("catalogitem")),
-		r.link("remove", path, ""),
-		r.link("edit", path, mime("media")),
-		r.link("enable", path+"/action/enableDownload", ""),
-		r.link("down", path+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
+		r.site.Link("catalogItem", "/api/catalogItem/"+m.ItemID, wire.Mime("catalogitem")),
+		r.site.Link("remove", path, ""),
+		r.site.Link("edit", path, wire.Mime("media")),
+		r.site.Link("enable", path+"/action/enableDownload", ""),
+		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", m.Description),
 		tasksNode(r, m.ID),
 		filesNode(r, m.Upload),
-		ownerAmong(r, sh.Org.Users),
-		profileRef(r, "VdcStorageProfile", vdc.DefaultProfile()),
+		ownerAmong(r.site, sh.Org.Users),
+		profileRef(r.site, r.sim.store, "VdcStorageProfile", vdc.DefaultProfile()),
 	})
 	return xmlOK(n), nil
 }
@@ -108,19 +109,19 @@ func deleteMedia(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := removableMedia(r, m); err != nil {
+	if err := removableMedia(r.sim.store, r.sim.tasks, m); err != nil {
 		return nil, err
 	}
 	return r.start(store.Work{Op: opDeleteMedia, Document: m.ID}, m.Entity(), []string{m.ID}), nil
 }
 
-func removableMedia(r *request, m *store.Media) error {
-	for _, vm := range r.sim.store.Order {
+func removableMedia(st *store.Store, ts *tasks, m *store.Media) error {
+	for _, vm := range st.Order {
 		if vm.MediaID == m.ID {
 			return store.BadRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
 		}
 	}
-	return r.sim.tasks.checkIdle(m.ID)
+	return ts.checkIdle(m.ID)
 }
 
 func commitDeleteMedia(s *Simulator, t *store.Task) error {
@@ -208,28 +209,28 @@ func mediaRecords(r *request) []*record {
 			v := sh.VDCOf(&store.Template{VDC: m.VDC})
 			out = append(out, &record{
 				metadata: r.sim.store.Metadata[m.ID],
-				links:    recordLinks(r, "media", m.ID),
+				links:    recordLinks(r.site, "media", m.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
 					A("catalogName", sh.Catalog.Name),
-					A("catalog", r.href("catalog", sh.Catalog.ID)),
-					A("catalogItem", r.href("catalogitem", m.ItemID)),
+					A("catalog", r.site.Href("catalog", sh.Catalog.ID)),
+					A("catalogItem", r.site.Href("catalogitem", m.ItemID)),
 					A("isPublished", false),
 					A("name", m.Name),
-					A("vdc", r.href("vdc", v.ID)),
+					A("vdc", r.site.Href("vdc", v.ID)),
 					A("vdcName", v.Name),
-					A("org", r.href("org", sh.Org.ID)),
+					A("org", r.site.Href("org", sh.Org.ID)),
 					A("creationDate", m.CreatedAt()),
 					A("isBusy", r.sim.tasks.busy(m.ID)),
 					A("storageB", m.Size),
-					A("owner", r.base()+"/api/admin/user/"),
+					A("owner", r.site.Base()+"/api/admin/user/"),
 					A("status", store.MediaStatus(m)),
 					A("storageProfileName", r.sim.store.ProfileName(v.DefaultProfile())),
 					A("isInCatalog", true),
 					A("isIso", orElse(m.ImageType, "iso") == "iso"),
 					A("isVdcEnabled", true),
-					A("href", r.href("media", m.ID)),
-					A("type", mime("media")),
+					A("href", r.site.Href("media", m.ID)),
+					A("type", wire.Mime("media")),
 				},
 			})
 		}

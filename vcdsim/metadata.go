@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -83,7 +84,7 @@ func taggable(r *request, kind, id string) (store.Entity, error) {
 			e = store.Entity{Kind: kind, ID: id, Name: providerVDC}
 		}
 	default:
-		e = modelledFor(r, kind, id)
+		e = modelledFor(r.session, r.sim.store, kind, id)
 	}
 	if err != nil || e.ID == "" {
 		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
@@ -92,9 +93,9 @@ func taggable(r *request, kind, id string) (store.Entity, error) {
 }
 
 // modelledFor finds an entity of the model that the session sees.
-func modelledFor(r *request, kind, id string) store.Entity {
-	org, name := modelled(r.sim.store, kind, id)
-	if org == nil || !r.sees(org.ID) {
+func modelledFor(session *store.Session, st *store.Store, kind, id string) store.Entity {
+	org, name := modelled(st, kind, id)
+	if org == nil || !session.Sees(org.ID) {
 		return store.Entity{}
 	}
 	return store.Entity{Kind: kind, ID: id, Name: name}
@@ -198,8 +199,8 @@ func metadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.
 }
 
 func getMetadata(r *request, e tagged) (*response, error) {
-	attrs := append(namespaces(), xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata"),
-		xmltree.A("type", mime("metadata")))
+	attrs := append(wire.Namespaces(), xmltree.A("href", r.site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
+		xmltree.A("type", wire.Mime("metadata")))
 	return xmlOK(metadataNode(e.metadata, "Metadata", attrs...)), nil
 }
 
@@ -208,8 +209,8 @@ func getMetadataValue(r *request, e tagged) (*response, error) {
 	if !ok {
 		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden, "The metadata entry %q does not exist.", r.vars["key"])
 	}
-	return xmlOK(xmltree.New("MetadataValue", namespaces(),
-		xmltree.A("href", r.href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.vars["key"]),
+	return xmlOK(xmltree.New("MetadataValue", wire.Namespaces(),
+		xmltree.A("href", r.site.Href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.vars["key"]),
 		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(metadataKey(r), m),
 		typedValue(m))), nil
 }

@@ -43,7 +43,9 @@ func natCollection() *collection {
 			"internalAddresses":        "",
 			"externalAddresses":        "",
 		},
-		scope:   func(r *request, _ map[string]any) (scope, error) { return gatewayScope(r, r.vars["gateway"]) },
+		scope: func(r *request, _ map[string]any) (scope, error) {
+			return gatewayScope(r.session, r.sim.store, r.vars["gateway"])
+		},
 		prepare: prepareNAT,
 		show: func(_ *request, d *store.Object, out map[string]any) {
 			out["version"] = map[string]any{"version": d.Version - 1}
@@ -64,7 +66,7 @@ func prepareNAT(r *request, body map[string]any, old *store.Object) error {
 	if err := natAddresses(body, kind); err != nil {
 		return err
 	}
-	if err := natProfile(r, body); err != nil {
+	if err := natProfile(r.session, r.sim.store, body); err != nil {
 		return err
 	}
 	if err := sameVersion(body, old); err != nil {
@@ -113,13 +115,13 @@ func natAddresses(body map[string]any, kind string) error {
 }
 
 // natProfile completes the reference to the application port profile.
-func natProfile(r *request, body map[string]any) error {
+func natProfile(session *store.Session, st *store.Store, body map[string]any) error {
 	id := store.RefID(body, "applicationPortProfile")
 	if id == "" {
 		body["applicationPortProfile"] = nil
 		return nil
 	}
-	ref, err := documentReference(r, profilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
+	ref, err := documentReference(session, st, profilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
 	if err == nil {
 		body["applicationPortProfile"] = ref
 	}
@@ -152,9 +154,9 @@ func sameVersion(body map[string]any, old *store.Object) error {
 }
 
 // documentReference finds a document the caller sees and returns the reference to it.
-func documentReference(r *request, path, operation, id string) (map[string]any, error) {
-	d := r.sim.store.Documents.Find(path, id)
-	if d == nil || d.OrgID != "" && !r.sees(d.OrgID) {
+func documentReference(session *store.Session, st *store.Store, path, operation, id string) (map[string]any, error) {
+	d := st.Documents.Find(path, id)
+	if d == nil || d.OrgID != "" && !session.Sees(d.OrgID) {
 		return nil, store.Forbidden(operation, id)
 	}
 	return map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}, nil
@@ -193,7 +195,7 @@ func (r *request) cursorPage(items []any, decided ...string) (*response, error) 
 	from = min(max(from, 0), len(items))
 	res := jsonOK(map[string]any{"values": append([]any{}, items[from:min(from+size, len(items))]...)})
 	if from+size < len(items) {
-		next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.base(), r.URL.EscapedPath(), from+size, size)
+		next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.site.Base(), r.URL.EscapedPath(), from+size, size)
 		for _, k := range []string{"filter", "sortAsc", "sortDesc"} {
 			if v := r.query.get(k); v != "" {
 				next += "&" + k + "=" + url.QueryEscape(v)

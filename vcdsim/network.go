@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -62,13 +63,13 @@ func getNetwork(r *request) (*response, error) {
 	if n == nil {
 		return getVAppNetwork(r, id)
 	}
-	if !r.sees(org.ID) {
+	if !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("ORG_NETWORK_VIEW", id)
 	}
-	out := r.entity("OrgVdcNetwork", "network", n.ID, n.Name, xmltree.A("status", 1))
+	out := r.site.Entity("OrgVdcNetwork", "network", n.ID, n.Name, xmltree.A("status", 1))
 	out.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
-		r.link("down", "/api/network/"+n.ID+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
+		r.site.Link("down", "/api/network/"+n.ID+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", n.Description),
 		xmltree.New("Configuration",
 			ipScope(n.Gateway, n.DNS, n.DNSSuffix, n.StaticPool, false),
@@ -76,7 +77,7 @@ func getNetwork(r *request) (*response, error) {
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})
 	if _, _, g := r.sim.store.Gateway(n.Edge); g != nil {
-		out.Add(edgeRef(r, g))
+		out.Add(edgeRef(r.site, g))
 	}
 	out.Add(xmltree.T("IsShared", false))
 	return xmlOK(out), nil
@@ -90,13 +91,13 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 			if n.ID != id || !viewer.sees(v) {
 				continue
 			}
-			out := xmltree.New("VAppNetwork", namespaces(), xmltree.A("name", n.Name),
+			out := xmltree.New("VAppNetwork", wire.Namespaces(), xmltree.A("name", n.Name),
 				xmltree.A("id", store.URN("network", n.ID)),
-				xmltree.A("href", r.href("network", n.ID)), xmltree.A("type", mime("vAppNetwork")))
+				xmltree.A("href", r.site.Href("network", n.ID)), xmltree.A("type", wire.Mime("vAppNetwork")))
 			out.Add([]*xmltree.Node{
-				r.link("up", "/api/vApp/vapp-"+v.ID, mime("vapp")),
+				r.site.Link("up", "/api/vApp/vapp-"+v.ID, wire.Mime("vapp")),
 				xmltree.T("Description", n.Description),
-				vappNetworkConfiguration(r, n),
+				vappNetworkConfiguration(r.site, r.sim.store, n),
 			})
 			return xmlOK(out), nil
 		}
@@ -138,7 +139,7 @@ func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) m
 		})
 	}
 	out := map[string]any{
-		"backingNetworkId":        r.sim.ids.named("segment", n.ID),
+		"backingNetworkId":        r.sim.ids.Named("segment", n.ID),
 		"backingNetworkType":      "NSXT_FLEXIBLE_SEGMENT",
 		"routeAdvertised":         false,
 		"retainNicResources":      false,
@@ -195,8 +196,8 @@ func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) m
 
 func listNetworks(r *request) (*response, error) {
 	var out []any
-	vdcID := vdcContext(r)
-	for _, o := range visibleOrgs(r) {
+	vdcID := vdcContext(r.query)
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for v := range o.VDCs {
 			for n := range o.VDCs[v].Networks {
 				if vdcID == "" || vdcID == o.VDCs[v].ID {
@@ -211,7 +212,7 @@ func listNetworks(r *request) (*response, error) {
 // ownNetwork finds the network in the path.
 func ownNetwork(r *request) (*store.Org, *store.VDC, *store.Network, error) {
 	org, vdc, n := r.sim.store.Network(store.Bare(r.vars["id"]))
-	if n == nil || !r.sees(org.ID) {
+	if n == nil || !r.session.Sees(org.ID) {
 		return nil, nil, nil, store.Forbidden("ORG_VDC_NETWORK_VIEW", r.vars["id"])
 	}
 	return org, vdc, n, nil

@@ -73,7 +73,7 @@ type backing struct{ id, name, kind string }
 func externalBackings(s *Simulator) []backing {
 	var out []backing
 	for _, r := range nsxRouters {
-		out = append(out, backing{s.ids.named("backing", r.name), r.name, r.kind})
+		out = append(out, backing{s.ids.Named("backing", r.name), r.name, r.kind})
 	}
 	return out
 }
@@ -93,7 +93,7 @@ func listRouters(r *request) (*response, error) {
 	if err := r.byProvider("NSXT_RESOURCES_VIEW"); err != nil {
 		return nil, err
 	}
-	if store.Bare(r.filterValue("_context")) != r.sim.ids.named("nsxtmanager", providerNetworks) {
+	if store.Bare(r.filterValue("_context")) != r.sim.ids.Named("nsxtmanager", providerNetworks) {
 		return nil, store.Forbidden("NSXT_MANAGER_VIEW", r.filterValue("_context"))
 	}
 	var out []any
@@ -107,7 +107,7 @@ func listRouters(r *request) (*response, error) {
 
 func listEdgeClusters(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id":             r.sim.ids.named("edgeCluster", edgeCluster),
+		"id":             r.sim.ids.Named("edgeCluster", edgeCluster),
 		"name":           edgeCluster,
 		"description":    "",
 		"nodeCount":      2,
@@ -118,13 +118,13 @@ func listEdgeClusters(r *request) (*response, error) {
 
 func listQoS(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id":                 r.sim.ids.named("qosProfile", qosProfile),
+		"id":                 r.sim.ids.Named("qosProfile", qosProfile),
 		"displayName":        qosProfile,
 		"description":        "",
 		"burstSize":          10000,
 		"committedBandwidth": 100,
 		"excessAction":       "DROP",
-		"nsxTManagerRef":     jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks), providerNetworks),
+		"nsxTManagerRef":     jsonRef("nsxtmanager", r.sim.ids.Named("nsxtmanager", providerNetworks), providerNetworks),
 	}})
 }
 
@@ -135,7 +135,7 @@ func listInterfaces(r *request) (*response, error) {
 		return nil, store.Forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id":            r.sim.ids.named("interface", externalBacking(e)),
+		"id":            r.sim.ids.Named("interface", externalBacking(e)),
 		"name":          "uplink-1",
 		"displayName":   "uplink-1",
 		"description":   "",
@@ -147,10 +147,10 @@ func listSegmentProfiles(r *request, kind, name string) (*response, error) {
 	var out []any
 	for _, n := range []string{"default-" + name, name} {
 		out = append(out, map[string]any{
-			"id":          r.sim.ids.named(kind, n),
+			"id":          r.sim.ids.Named(kind, n),
 			"displayName": n,
 			"description": "",
-			"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks),
+			"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.Named("nsxtmanager", providerNetworks),
 				providerNetworks),
 		})
 	}
@@ -196,7 +196,7 @@ func listContextProfiles(r *request) (*response, error) {
 	var out []any
 	for _, name := range contextProfiles {
 		out = append(out, map[string]any{
-			"id":                   store.URN("networkContextProfile", r.sim.ids.named("networkContextProfile", name)),
+			"id":                   store.URN("networkContextProfile", r.sim.ids.Named("networkContextProfile", name)),
 			"name":                 name,
 			"description":          name,
 			"scope":                "SYSTEM",
@@ -214,13 +214,13 @@ func managerRecords(r *request) []*record {
 		return nil
 	}
 	A := xmltree.A
-	id := r.sim.ids.named("nsxtmanager", providerNetworks)
+	id := r.sim.ids.Named("nsxtmanager", providerNetworks)
 	return []*record{{attrs: []xmltree.Attr{
 		A("name", providerNetworks),
 		A("url", "https://"+providerNetworks+".example"),
 		A("username", "admin"),
 		A("vc", ""),
-		A("href", r.base()+"/api/admin/extension/nsxtManagers/"+id),
+		A("href", r.site.Base()+"/api/admin/extension/nsxtManagers/"+id),
 		A("type", "application/vnd.vmware.admin.nsxTmanager+xml"),
 	}}}
 }
@@ -234,14 +234,14 @@ func poolRecords(r *request) []*record {
 		A("name", providerPool),
 		A("isBusy", false),
 		A("networkPoolType", 4),
-		A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+		A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
 		A("type", "application/vnd.vmware.admin.networkPool+xml"),
 	}}}
 }
 
 // getManager shows the NSX manager; the legacy API answers this in JSON.
 func getManager(r *request) (*response, error) {
-	id := r.sim.ids.named("nsxtmanager", providerNetworks)
+	id := r.sim.ids.Named("nsxtmanager", providerNetworks)
 	if !r.session.Provider() || store.Bare(r.vars["id"]) != id {
 		return nil, store.Forbidden("NSXT_MANAGER_VIEW", r.vars["id"])
 	}
@@ -249,7 +249,7 @@ func getManager(r *request) (*response, error) {
 		"id":                   store.URN("nsxtmanager", id),
 		"name":                 providerNetworks,
 		"description":          "",
-		"href":                 r.base() + r.URL.Path,
+		"href":                 r.site.Base() + r.URL.Path,
 		"type":                 "application/vnd.vmware.admin.nsxTmanager+json",
 		"url":                  "https://" + providerNetworks + ".example",
 		"username":             "admin",

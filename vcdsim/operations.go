@@ -2,52 +2,7 @@
 
 package vcdsim
 
-import (
-	"maps"
-	"net/http"
-	"time"
-
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
-)
-
-// Operations by key.
-const (
-	opCompose     = "compose"
-	opRecompose   = "recompose"
-	opComposeVMs  = "composeVMs"
-	opInstantiate = "instantiate"
-	opUpdateVApp  = "updateVApp"
-	opNetworks    = "networks"
-	opLease       = "lease"
-	opProducts    = "products"
-	opDeleteVApp  = "deleteVApp"
-	opDeploy      = "deploy"
-	opUndeploy    = "undeploy"
-	opPowerOff    = "powerOff"
-	opShutdown    = "shutdown"
-	opSuspend     = "suspend"
-	opReset       = "reset"
-	opReboot      = "reboot"
-	opUpdateVM    = "updateVM"
-	opDeleteVM    = "deleteVM"
-	opGuestWrite  = "guestWrite"
-	opAttach      = "attach"
-	opDetach      = "detach"
-	opCreateDisk  = "createDisk"
-	opUpdateDisk  = "updateDisk"
-	opDeleteDisk  = "deleteDisk"
-	opMetadata    = "metadata"
-	// opCreateEntity runs until the entity is resolved.
-	opCreateEntity = "createEntity"
-	opInvoke       = "invoke"
-	// opDone is for changes that are complete when their task begins, mostly administration.
-	opDone = "done"
-)
-
-const cloneSpread = 0.3
-
-// awaits reports whether an operation has no duration: another event ends it.
-func awaits(op string) bool { return op == opCreateEntity || op == opUpload }
+import "maps"
 
 // operations describes every operation by its key.
 func operations() map[string]operation {
@@ -97,10 +52,3 @@ func operations() map[string]operation {
 	maps.Copy(out, catalogOperations())
 	return out
 }
-
-func gone(kind, id string) error {
-	return store.Refuse(http.StatusInternalServerError, store.CodeInternal, "The VCD entity %s %s no longer exists.", kind, id)
-}
-
-// seconds reads a lease, which is written in seconds.
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

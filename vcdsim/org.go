@@ -4,6 +4,7 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -17,10 +18,10 @@ func orgRoutes(add addRoute) {
 }
 
 // visibleOrgs are the organizations the caller may see.
-func visibleOrgs(r *request) []*store.Org {
+func visibleOrgs(session *store.Session, st *store.Store) []*store.Org {
 	var out []*store.Org
-	for i := range r.sim.store.Model.Orgs {
-		if o := &r.sim.store.Model.Orgs[i]; r.sees(o.ID) {
+	for i := range st.Model.Orgs {
+		if o := &st.Model.Orgs[i]; session.Sees(o.ID) {
 			out = append(out, o)
 		}
 	}
@@ -28,32 +29,32 @@ func visibleOrgs(r *request) []*store.Org {
 }
 
 func listOrgs(r *request) (*response, error) {
-	n := xmltree.New("OrgList", namespaces(), xmltree.A("href", r.base()+"/api/org/"),
-		xmltree.A("type", mime("orgList")))
-	for _, o := range visibleOrgs(r) {
-		n.Add(xmltree.New("Org", xmltree.A("href", r.href("org", o.ID)), xmltree.A("name", o.Name),
-			xmltree.A("type", mime("org"))))
+	n := xmltree.New("OrgList", wire.Namespaces(), xmltree.A("href", r.site.Base()+"/api/org/"),
+		xmltree.A("type", wire.Mime("orgList")))
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
+		n.Add(xmltree.New("Org", xmltree.A("href", r.site.Href("org", o.ID)), xmltree.A("name", o.Name),
+			xmltree.A("type", wire.Mime("org"))))
 	}
 	return xmlOK(n), nil
 }
 
 func getOrg(r *request, o *store.Org) (*response, error) {
-	n := r.entity("Org", "org", o.ID, o.Name)
+	n := r.site.Entity("Org", "org", o.ID, o.Name)
 	for _, v := range o.VDCs {
-		n.Add(r.link("down", "/api/vdc/"+v.ID, mime("vdc"), v.Name))
+		n.Add(r.site.Link("down", "/api/vdc/"+v.ID, wire.Mime("vdc"), v.Name))
 	}
-	n.Add(r.link("down", "/api/tasksList/"+o.ID, mime("tasksList")))
+	n.Add(r.site.Link("down", "/api/tasksList/"+o.ID, wire.Mime("tasksList")))
 	for _, c := range o.Catalogs {
-		n.Add(r.link("down", "/api/catalog/"+c.ID, mime("catalog"), c.Name))
-		n.Add(r.link("down", "/api/org/"+o.ID+"/catalog/"+c.ID+"/controlAccess/", mime("controlAccess")))
+		n.Add(r.site.Link("down", "/api/catalog/"+c.ID, wire.Mime("catalog"), c.Name))
+		n.Add(r.site.Link("down", "/api/org/"+o.ID+"/catalog/"+c.ID+"/controlAccess/", wire.Mime("controlAccess")))
 	}
-	n.Add(r.link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"))
+	n.Add(r.site.Link("add", "/api/admin/org/"+o.ID+"/catalogs", "application/vnd.vmware.admin.catalog+xml"))
 	for _, v := range o.VDCs {
 		for _, net := range v.Networks {
-			n.Add(r.link("down", "/api/network/"+net.ID, mime("orgNetwork"), net.Name))
+			n.Add(r.site.Link("down", "/api/network/"+net.ID, wire.Mime("orgNetwork"), net.Name))
 		}
 	}
-	n.Add(r.link("down", "/api/org/"+o.ID+"/metadata", mime("metadata")))
+	n.Add(r.site.Link("down", "/api/org/"+o.ID+"/metadata", wire.Mime("metadata")))
 	n.Add([]*xmltree.Node{
 		xmltree.T("Description", o.Description),
 		xmltree.T("FullName", o.FullName),
@@ -73,13 +74,13 @@ var builds = map[string]string{
 
 func getAdmin(r *request) (*response, error) {
 	highest := highestVersion(r)
-	n := xmltree.New("VCloud", namespaces(), xmltree.A("name", "VMware Cloud Director"),
-		xmltree.A("href", r.base()+"/api/admin/"),
+	n := xmltree.New("VCloud", wire.Namespaces(), xmltree.A("name", "VMware Cloud Director"),
+		xmltree.A("href", r.site.Base()+"/api/admin/"),
 		xmltree.A("type", "application/vnd.vmware.admin.vcloud+xml"),
 		xmltree.T("Description", builds[highest]+" "+r.sim.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
 	refs := xmltree.New("OrganizationReferences")
-	for _, o := range visibleOrgs(r) {
-		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.base()+"/api/admin/org/"+o.ID),
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
+		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.site.Base()+"/api/admin/org/"+o.ID),
 			xmltree.A("name", o.Name),
 			xmltree.A("type", "application/vnd.vmware.admin.organization+xml")))
 	}
@@ -120,7 +121,7 @@ func (va *vapps) countIn(orgID string) int {
 
 func listOrgsJSON(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		out = append(out, orgJSON(r, o))
 	}
 	return r.page(out)
@@ -132,9 +133,9 @@ func getOrgJSON(r *request, o *store.Org) (*response, error) {
 
 func getSite(r *request) (*response, error) {
 	return jsonOK(map[string]any{
-		"id":                 store.URN("site", r.sim.ids.named("site", "site")),
+		"id":                 store.URN("site", r.sim.ids.Named("site", "site")),
 		"name":               "vcdsim",
-		"restServiceBaseUri": r.base(),
+		"restServiceBaseUri": r.site.Base(),
 		"productVersion":     builds[highestVersion(r)],
 	}), nil
 }

@@ -59,7 +59,7 @@ func readNetwork(r *request, old *store.Network) (*store.VDC, *store.Network, er
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
 	}
-	org, vdc, group, err := edgeOwner(r, owner(body.OwnerRef, body.OrgVdc))
+	org, vdc, group, err := edgeOwner(r.session, r.sim.store, owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,7 +130,7 @@ func readConnection(r *request, org *store.Org, n *store.Network, body orgNetwor
 			break
 		}
 	}
-	owner, vdc, g, err := edgeByID(r, body.Connection.Router.ID)
+	owner, vdc, g, err := edgeByID(r.session, r.sim.store, body.Connection.Router.ID)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func createOrgNetwork(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.ID = r.sim.ids.next("network")
+	n.ID = r.sim.ids.Next("network")
 	vdc.Networks = append(vdc.Networks, *n)
 	return r.start(store.Work{Op: "create orgVdcNetwork", Creates: true}, n.Entity(), n.Locks()), nil
 }

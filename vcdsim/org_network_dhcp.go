@@ -139,7 +139,7 @@ func bindingCollection() *collection {
 		unique:   []string{"ipAddress"},
 		scope: func(r *request, _ map[string]any) (scope, error) {
 			org, _, n := r.sim.store.Network(store.Bare(r.vars["network"]))
-			if n == nil || !r.sees(org.ID) {
+			if n == nil || !r.session.Sees(org.ID) {
 				return scope{}, store.Forbidden("ORG_VDC_NETWORK_VIEW", r.vars["network"])
 			}
 			return scope{org.ID, n.ID, n.Locks()}, nil

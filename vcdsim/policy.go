@@ -70,8 +70,8 @@ func policyDocument(p *store.ComputePolicy) map[string]any {
 }
 
 // publishes reports whether a VDC the caller sees offers a policy.
-func publishes(r *request, name, vdcID string) bool {
-	return slices.ContainsFunc(visibleOrgs(r), func(o *store.Org) bool {
+func publishes(session *store.Session, st *store.Store, name, vdcID string) bool {
+	return slices.ContainsFunc(visibleOrgs(session, st), func(o *store.Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v store.VDC) bool {
 			return (vdcID == "" || v.ID == vdcID) && slices.Contains(v.Policies, name)
 		})
@@ -82,7 +82,7 @@ func computePolicies(r *request, vdcID string) []any {
 	var out []any
 	for i := range r.sim.store.Model.Policies {
 		p := &r.sim.store.Model.Policies[i]
-		if r.session.Provider() && vdcID == "" || publishes(r, p.Name, vdcID) {
+		if r.session.Provider() && vdcID == "" || publishes(r.session, r.sim.store, p.Name, vdcID) {
 			out = append(out, policyJSON(r, p))
 		}
 	}
@@ -90,8 +90,8 @@ func computePolicies(r *request, vdcID string) []any {
 }
 
 // vdcContext is the VDC or organization a filter names by _context.
-func vdcContext(r *request) string {
-	filter, err := fiql.Parse(r.query.get("filter"))
+func vdcContext(query values) string {
+	filter, err := fiql.Parse(query.get("filter"))
 	if err != nil {
 		return ""
 	}
@@ -103,11 +103,13 @@ func vdcContext(r *request) string {
 	return ""
 }
 
-func listPolicies(r *request) (*response, error) { return r.page(computePolicies(r, vdcContext(r))) }
+func listPolicies(r *request) (*response, error) {
+	return r.page(computePolicies(r, vdcContext(r.query)))
+}
 
 func listVDCPolicies(r *request) (*response, error) {
 	id := store.Bare(r.vars["id"])
-	if org, _ := r.sim.store.VDC(id); org == nil || !r.sees(org.ID) {
+	if org, _ := r.sim.store.VDC(id); org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
 	return r.page(computePolicies(r, id))
@@ -115,7 +117,7 @@ func listVDCPolicies(r *request) (*response, error) {
 
 func getPolicy(r *request) (*response, error) {
 	p := r.sim.store.Policy(store.Bare(r.vars["id"]))
-	if p == nil || !r.session.Provider() && !publishes(r, p.Name, "") {
+	if p == nil || !r.session.Provider() && !publishes(r.session, r.sim.store, p.Name, "") {
 		return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
 	}
 	return jsonOK(policyJSON(r, p)), nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -51,7 +52,7 @@ func createPolicy(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	p := store.ComputePolicy{ID: r.sim.ids.next("vdcComputePolicy")}
+	p := store.ComputePolicy{ID: r.sim.ids.Next("vdcComputePolicy")}
 	if err := readPolicy(&p, body); err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func putPolicy(r *request, p *store.ComputePolicy) (*response, error) {
 	if err := readPolicy(p, body); err != nil {
 		return nil, err
 	}
-	eachVDC(r, func(v *store.VDC) {
+	eachVDC(r.sim.store, func(v *store.VDC) {
 		if i := slices.Index(v.Policies, old); i >= 0 {
 			v.Policies[i] = p.Name
 		}
@@ -90,10 +91,10 @@ func putPolicy(r *request, p *store.ComputePolicy) (*response, error) {
 	return jsonOK(policyJSON(r, p)), nil
 }
 
-func eachVDC(r *request, f func(*store.VDC)) {
-	for i := range r.sim.store.Model.Orgs {
-		for j := range r.sim.store.Model.Orgs[i].VDCs {
-			f(&r.sim.store.Model.Orgs[i].VDCs[j])
+func eachVDC(st *store.Store, f func(*store.VDC)) {
+	for i := range st.Model.Orgs {
+		for j := range st.Model.Orgs[i].VDCs {
+			f(&st.Model.Orgs[i].VDCs[j])
 		}
 	}
 }
@@ -101,7 +102,7 @@ func eachVDC(r *request, f func(*store.VDC)) {
 // deletePolicy removes a policy that no VDC offers.
 func deletePolicy(r *request, p *store.ComputePolicy) (*response, error) {
 	used := false
-	eachVDC(r, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
+	eachVDC(r.sim.store, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
 	if used {
 		return nil, store.BadRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
@@ -118,7 +119,7 @@ func assignPolicies(r *request) (*response, error) {
 		return nil, err
 	}
 	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
-	out := xmltree.New("VdcComputePolicyReferences", namespaces(), xmltree.A("href", r.base()+path),
+	out := xmltree.New("VdcComputePolicyReferences", wire.Namespaces(), xmltree.A("href", r.site.Base()+path),
 		xmltree.A("type", policyReferences))
 	standard := r.sim.store.Policy(r.sim.store.DefaultSizing(v))
 	var names []string
@@ -128,7 +129,7 @@ func assignPolicies(r *request) (*response, error) {
 			return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", ref.Attr("href"))
 		}
 		names = append(names, p.Name)
-		out.Add(policyRef(r, "VdcComputePolicyReference", p))
+		out.Add(policyRef(r.site, "VdcComputePolicyReference", p))
 	}
 	if standard != nil {
 		i := slices.Index(names, standard.Name)
@@ -143,9 +144,9 @@ func assignPolicies(r *request) (*response, error) {
 }
 
 // policyRef is a reference to a compute policy.
-func policyRef(r *request, element string, p *store.ComputePolicy) *xmltree.Node {
+func policyRef(site wire.Site, element string, p *store.ComputePolicy) *xmltree.Node {
 	urn := store.URN("vdcComputePolicy", p.ID)
-	return xmltree.New(element, xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn),
+	return xmltree.New(element, xmltree.A("href", site.Base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn),
 		xmltree.A("id", urn), xmltree.A("name", p.Name),
 		xmltree.A("type", "application/json"))
 }

@@ -37,7 +37,7 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 	context := store.Text(body, "contextEntityId")
 	switch store.Text(body, "scope") {
 	case "TENANT":
-		org, vdc, group, err := edgeOwner(r, context)
+		org, vdc, group, err := edgeOwner(r.session, r.sim.store, context)
 		if err != nil {
 			return scope{}, err
 		}
@@ -59,7 +59,7 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 func prepareProfile(r *request, body map[string]any, old *store.Object) error {
 	if old != nil {
 		body["contextEntityId"] = old.Body["contextEntityId"]
-	} else if org := r.sim.store.Org(store.Bare(store.RefID(body, "orgRef"))); org != nil && r.sees(org.ID) {
+	} else if org := r.sim.store.Org(store.Bare(store.RefID(body, "orgRef"))); org != nil && r.session.Sees(org.ID) {
 		body["orgRef"] = jsonRef("org", org.ID, org.Name)
 	} else if store.Text(body, "scope") == "TENANT" && r.sim.assume.TenantProfilesNeedOrg {
 		return store.BadRequest("An application port profile of scope TENANT must name its organization in orgRef.")
@@ -197,7 +197,7 @@ func seedProfiles(s *Simulator) {
 			ports = []any{}
 		}
 		s.store.Documents.Add(profilePath, "", map[string]any{
-			"id":          store.URN("applicationPortProfile", s.ids.named("applicationPortProfile", p.name)),
+			"id":          store.URN("applicationPortProfile", s.ids.Named("applicationPortProfile", p.name)),
 			"name":        p.name,
 			"description": p.name,
 			"scope":       "SYSTEM",

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -68,15 +69,15 @@ func propertyValues(properties map[string]store.Property) map[string]string {
 }
 
 // productSections is the list of product sections of what is at a path.
-func productSections(r *request, path string, properties map[string]store.Property) *xmltree.Node {
+func productSections(site wire.Site, path string, properties map[string]store.Property) *xmltree.Node {
 	path += "/productSections/"
-	return xmltree.New("ProductSectionList", namespaces(), xmltree.A("href", r.base()+path),
-		xmltree.A("type", mime("productSections")),
-		r.link("edit", path, mime("productSections")), productSection(properties))
+	return xmltree.New("ProductSectionList", wire.Namespaces(), xmltree.A("href", site.Base()+path),
+		xmltree.A("type", wire.Mime("productSections")),
+		site.Link("edit", path, wire.Mime("productSections")), productSection(properties))
 }
 
 func vmProducts(r *request, vm *store.VM) *response {
-	return xmlOK(productSections(r, "/api/vApp/vm-"+vm.ID, vm.Properties))
+	return xmlOK(productSections(r.site, "/api/vApp/vm-"+vm.ID, vm.Properties))
 }
 
 func putVMProducts(r *request) (*response, error) {
@@ -88,7 +89,7 @@ func putVMProducts(r *request) (*response, error) {
 }
 
 func getVAppProducts(r *request, v *store.VApp) (*response, error) {
-	return xmlOK(productSections(r, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
+	return xmlOK(productSections(r.site, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
 }
 
 func putVAppProducts(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {

@@ -3,7 +3,9 @@
 package vcdsim
 
 import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -29,12 +31,12 @@ func providerRoutes(add addRoute) {
 		func(r *request) (*response, error) { return oneOf(r, networkPools(r), "id") }, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters", listVirtualCenters, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}",
-		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r), "vcId") }, latencyCloudAPI)
+		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r.session, r.sim.ids), "vcId") }, latencyCloudAPI)
 }
 
-func providerID(s *Simulator) string { return s.ids.named("providervdc", providerVDC) }
+func providerID(s *Simulator) string { return s.ids.Named("providervdc", providerVDC) }
 
-func poolID(s *Simulator) string { return s.ids.named("networkPool", providerPool) }
+func poolID(s *Simulator) string { return s.ids.Named("networkPool", providerPool) }
 
 // providerProfiles are the names of the storage profiles of all VDCs.
 func providerProfiles(s *Simulator) []string {
@@ -71,21 +73,21 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 		path = "/api/admin/extension/providervdc/"
 		mediaType = "application/vnd.vmware.admin.vmwprovidervdc+xml"
 	}
-	n := xmltree.New(element, namespaces(), A("status", 1), A("name", providerVDC), A("id", store.URN("providervdc", id)),
-		A("href", r.base()+path+id), A("type", mediaType))
+	n := xmltree.New(element, wire.Namespaces(), A("status", 1), A("name", providerVDC), A("id", store.URN("providervdc", id)),
+		A("href", r.site.Base()+path+id), A("type", mediaType))
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
-		r.link("down", path+id+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/admin/", "application/vnd.vmware.admin.vcloud+xml"),
+		r.site.Link("down", path+id+"/metadata", wire.Mime("metadata")),
 		T("Description", "All resources"),
 		xmltree.New("ComputeCapacity", rootCapacity("Cpu", "MHz"), rootCapacity("Memory", "MB"), T("IsElastic", false),
 			T("IsHA", false)),
 		xmltree.New("AvailableNetworks"),
 		providerProfileRefs(r),
-		hardwareVersions(r, id),
+		hardwareVersions(r.site, id),
 		xmltree.New("Vdcs"),
 		T("IsEnabled", true),
 		xmltree.New("NetworkPoolReferences",
-			xmltree.New("NetworkPoolReference", A("href", r.base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+			xmltree.New("NetworkPoolReference", A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
 				A("id", store.URN("networkpool", poolID(r.sim))), A("name", providerPool),
 				A("type", "application/vnd.vmware.admin.networkPool+xml"))),
 	})
@@ -104,8 +106,8 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 
 // extensionRef is a reference to something vSphere or NSX has.
 func extensionRef(r *request, element, path, kind, name string) *xmltree.Node {
-	id := r.sim.ids.named(kind, name)
-	return xmltree.New(element, xmltree.A("href", r.base()+"/api/admin/extension/"+path+"/"+id),
+	id := r.sim.ids.Named(kind, name)
+	return xmltree.New(element, xmltree.A("href", r.site.Base()+"/api/admin/extension/"+path+"/"+id),
 		xmltree.A("id", store.URN(kind, id)), xmltree.A("name", name))
 }
 
@@ -120,7 +122,7 @@ func rootCapacity(name, unit string) *xmltree.Node {
 func providerProfileRefs(r *request) *xmltree.Node {
 	n := xmltree.New("StorageProfiles")
 	for _, name := range providerProfiles(r.sim) {
-		n.Add(providerProfile(r, "ProviderVdcStorageProfile", name))
+		n.Add(providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", name))
 	}
 	return n
 }
@@ -144,7 +146,7 @@ func providerRecords(r *request) []*record {
 		A("numberOfDatastores", 1),
 		A("numberOfStorageProfiles", len(providerProfiles(r.sim))),
 		A("numberOfVdcs", vdcs),
-		A("href", r.base()+"/api/admin/providervdc/"+id),
+		A("href", r.site.Base()+"/api/admin/providervdc/"+id),
 		A("type", "application/vnd.vmware.admin.providervdc+xml"),
 	}}
 	for _, name := range []string{
@@ -165,14 +167,14 @@ func providerProfileRecords(r *request) []*record {
 	for _, name := range providerProfiles(r.sim) {
 		out = append(out, &record{attrs: []xmltree.Attr{
 			A("name", name),
-			A("providerVdc", r.base()+"/api/admin/providervdc/"+providerID(r.sim)),
+			A("providerVdc", r.site.Base()+"/api/admin/providervdc/"+providerID(r.sim)),
 			A("isEnabled", true),
 			A("storageProvisionedMB", 0),
 			A("storageRequestedMB", 0),
 			A("storageTotalMB", 1<<20),
 			A("storageUsedMB", 0),
 			A("numberOfConditions", 0),
-			A("href", r.base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.named("providerVdcStorageProfile", name)),
+			A("href", r.site.Base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.Named("providerVdcStorageProfile", name)),
 			A("type", "application/vnd.vmware.admin.pvdcStorageProfile+xml"),
 		}})
 	}
@@ -183,7 +185,7 @@ func providerProfileRecords(r *request) []*record {
 func gatewayRecords(r *request) []*record {
 	A := xmltree.A
 	var out []*record
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for _, g := range v.EdgeGateways {
@@ -195,14 +197,14 @@ func gatewayRecords(r *request) []*record {
 				}
 				out = append(out, &record{attrs: []xmltree.Attr{
 					A("name", g.Name),
-					A("vdc", r.href("vdc", v.ID)),
+					A("vdc", r.site.Href("vdc", v.ID)),
 					A("orgVdcName", v.Name),
 					A("numberOfExtNetworks", len(g.Uplinks)),
 					A("numberOfOrgNetworks", routed),
 					A("isBusy", r.sim.tasks.busy(g.ID)),
 					A("gatewayStatus", "READY"),
 					A("haStatus", "DISABLED"),
-					A("href", edgeHref(r, g.ID)),
+					A("href", edgeHref(r.site, g.ID)),
 					A("type", mimeEdge),
 				}})
 			}
@@ -223,7 +225,7 @@ func vappNetworkRecords(r *request) []*record {
 		for _, n := range v.Networks {
 			attrs := []xmltree.Attr{
 				A("name", n.Name),
-				A("vApp", r.href("vapp", v.ID)),
+				A("vApp", r.site.Href("vapp", v.ID)),
 				A("vAppName", v.Name),
 				A("isBusy", r.sim.tasks.busy(v.ID)),
 				A("isLinked", n.ParentID != ""),
@@ -236,8 +238,8 @@ func vappNetworkRecords(r *request) []*record {
 			if gateway.IsValid() {
 				attrs = append(attrs, A("gateway", gateway.Addr()), A("netmask", netmask(gateway)))
 			}
-			out = append(out, &record{attrs: kept(append(attrs, A("href", r.href("network", n.ID)),
-				A("type", mime("vAppNetwork"))))})
+			out = append(out, &record{attrs: kept(append(attrs, A("href", r.site.Href("network", n.ID)),
+				A("type", wire.Mime("vAppNetwork"))))})
 		}
 	}
 	return out
@@ -247,11 +249,11 @@ func getVimServer(r *request) (*response, error) {
 	if err := r.byProvider("VIM_SERVER_VIEW"); err != nil {
 		return nil, err
 	}
-	if store.Bare(r.vars["id"]) != r.sim.ids.named("vimserver", providerCenter) {
+	if store.Bare(r.vars["id"]) != r.sim.ids.Named("vimserver", providerCenter) {
 		return nil, store.Forbidden("VIM_SERVER_VIEW", r.vars["id"])
 	}
 	n := extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter)
-	n.Add(namespaces())
+	n.Add(wire.Namespaces())
 	n.Add([]*xmltree.Node{
 		xmltree.T("vmext:Username", "administrator@vsphere.local"),
 		xmltree.T("vmext:Url", "https://"+providerCenter+".example"),
@@ -265,11 +267,11 @@ func getProviderProfile(r *request) (*response, error) {
 		return nil, err
 	}
 	for _, name := range providerProfiles(r.sim) {
-		n := providerProfile(r, "ProviderVdcStorageProfile", name)
-		if n.Attr("href") != r.base()+r.URL.Path {
+		n := providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", name)
+		if n.Attr("href") != r.site.Base()+r.URL.Path {
 			continue
 		}
-		n.Add(namespaces())
+		n.Add(wire.Namespaces())
 		n.Add([]*xmltree.Node{
 			xmltree.T("Enabled", true),
 			xmltree.T("Units", "MB"),
@@ -289,8 +291,8 @@ func getNetworkPool(r *request) (*response, error) {
 	if id != poolID(r.sim) {
 		return nil, store.Forbidden("NETWORK_POOL_VIEW", id)
 	}
-	return xmlOK(xmltree.New("vmext:VMWNetworkPool", namespaces(),
-		xmltree.A("href", r.base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", store.URN("networkpool", id)),
+	return xmlOK(xmltree.New("vmext:VMWNetworkPool", wire.Namespaces(),
+		xmltree.A("href", r.site.Base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", store.URN("networkpool", id)),
 		xmltree.A("name", providerPool), xmltree.A("type", "application/vnd.vmware.admin.networkPool+xml"),
 		xmltree.T("Description", ""))), nil
 }
@@ -306,19 +308,19 @@ func networkPools(r *request) []any {
 		"poolType":        "GENEVE",
 		"status":          "REALIZED",
 		"promiscuousMode": false,
-		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.named("nsxtmanager", providerNetworks),
+		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.Named("nsxtmanager", providerNetworks),
 			providerNetworks),
 		"totalBackingsCount": 0,
 		"usedBackingsCount":  0,
 	}}
 }
 
-func virtualCenters(r *request) []any {
-	if !r.session.Provider() {
+func virtualCenters(session *store.Session, source *ids.Source) []any {
+	if !session.Provider() {
 		return nil
 	}
 	return []any{map[string]any{
-		"vcId":                      store.URN("vimserver", r.sim.ids.named("vimserver", providerCenter)),
+		"vcId":                      store.URN("vimserver", source.Named("vimserver", providerCenter)),
 		"name":                      providerCenter,
 		"description":               "",
 		"username":                  "administrator@vsphere.local",
@@ -335,10 +337,12 @@ func virtualCenters(r *request) []any {
 		"clusterHealthStatus":       "GREEN",
 		"vcVersion":                 "8.0.3",
 		"buildNumber":               nil,
-		"uuid":                      r.sim.ids.named("vimserver", providerCenter),
+		"uuid":                      source.Named("vimserver", providerCenter),
 		"nsxVManager":               nil,
 		"proxyConfigurationUrn":     nil,
 	}}
 }
 
-func listVirtualCenters(r *request) (*response, error) { return r.page(virtualCenters(r)) }
+func listVirtualCenters(r *request) (*response, error) {
+	return r.page(virtualCenters(r.session, r.sim.ids))
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -207,20 +208,20 @@ var adminTypes = map[string]string{
 func runQuery(r *request) (*response, error) {
 	name := r.query.get("type")
 	if name == "" {
-		return queryList(r), nil
+		return queryList(r.site, r.session), nil
 	}
 	qt, element, err := queryTypeOf(r, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := queryFormat(r, name); err != nil {
+	if _, err := queryFormat(r.query, name); err != nil {
 		return nil, err
 	}
 	rows, err := matchingRecords(r, qt)
 	if err != nil {
 		return nil, err
 	}
-	sortRecords(r, rows)
+	sortRecords(r.query, rows)
 	return recordsPage(r, name, element, rows)
 }
 
@@ -259,7 +260,7 @@ func matchingRecords(r *request, qt queryType) ([]*record, error) {
 
 // reference returns a term with which an address of another host than the public one equals nothing.
 func (r *request) reference(t fiql.Term) fiql.Term {
-	if r.sim.assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.base()+"/") {
+	if r.sim.assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.site.Base()+"/") {
 		t.Value += "#"
 	}
 	return t
@@ -297,11 +298,11 @@ func (rec *record) holds(t fiql.Term) bool {
 	return fiql.Compare(t, have)
 }
 
-func sortRecords(r *request, rows []*record) {
-	key := r.query.get("sortAsc")
+func sortRecords(query values, rows []*record) {
+	key := query.get("sortAsc")
 	sign := 1
 	if key == "" {
-		key = r.query.get("sortDesc")
+		key = query.get("sortDesc")
 		sign = -1
 	}
 	if key == "" {
@@ -338,10 +339,10 @@ func whole(s string) (int, bool) {
 }
 
 // queryPage is how many rows a page has, and which page was asked for.
-func queryPage(r *request) (size, page int, err error) {
-	size = r.query.number("pageSize", defaultPage)
-	page = r.query.number("page", 1)
-	if size > maxPage && !r.sim.assume.QueryPageSizeIsCut {
+func queryPage(assume *Assumptions, query values) (size, page int, err error) {
+	size = query.number("pageSize", defaultPage)
+	page = query.number("page", 1)
+	if size > maxPage && !assume.QueryPageSizeIsCut {
 		return 0, 0, store.BadRequest("The page size %d is more than %d.", size, maxPage)
 	}
 	return min(size, maxPage), page, nil
@@ -349,25 +350,27 @@ func queryPage(r *request) (size, page int, err error) {
 
 // recordsPage cuts the page that was asked for and writes it.
 func recordsPage(r *request, name, element string, rows []*record) (*response, error) {
-	size, page, err := queryPage(r)
+	size, page, err := queryPage(&r.sim.assume, r.query)
 	if err != nil {
 		return nil, err
 	}
 	if page > 1 && (page-1)*size >= len(rows) && !r.sim.assume.EmptyPageBeyondEnd {
 		return nil, store.BadRequest("The page %d does not exist.", page)
 	}
-	format, err := queryFormat(r, name)
+	format, err := queryFormat(r.query, name)
 	if err != nil {
 		return nil, err
 	}
 	from := min((page-1)*size, len(rows))
 	to := min(from+size, len(rows))
-	n := xmltree.New(container(name, format), namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
+	n := xmltree.New(container(name, format), wire.Namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
 		xmltree.A("page", page),
 		xmltree.A("name", name), xmltree.A("type", formatType(format)),
-		xmltree.A("href", r.base()+pageURI(r, page, format)))
-	n.Add(queryAlternates(r, name, format, page))
-	other := func(rel string, page int) { n.Add(r.link(rel, pageURI(r, page, format), formatType(format))) }
+		xmltree.A("href", r.site.Base()+pageURI(r.query, page, format)))
+	n.Add(queryAlternates(r.site, r.query, name, format, page))
+	other := func(rel string, page int) {
+		n.Add(r.site.Link(rel, pageURI(r.query, page, format), formatType(format)))
+	}
 	if page > 1 {
 		other("firstPage", 1)
 		other("previousPage", page-1)
@@ -377,17 +380,17 @@ func recordsPage(r *request, name, element string, rows []*record) (*response, e
 		other("lastPage", (len(rows)+size-1)/size)
 	}
 	for _, rec := range rows[from:to] {
-		n.Add(rec.in(r, name, element, format))
+		n.Add(rec.in(r.site, r.query, name, element, format))
 	}
 	return &response{status: http.StatusOK, xml: n}, nil
 }
 
 // pageURI is the address of a page of the query at hand.
-func pageURI(r *request, page int, format string) string {
-	size := min(r.query.number("pageSize", defaultPage), maxPage)
-	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d&format=%s", r.query.get("type"), page, size, format)
+func pageURI(query values, page int, format string) string {
+	size := min(query.number("pageSize", defaultPage), maxPage)
+	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d&format=%s", query.get("type"), page, size, format)
 	for _, k := range []string{"filter", "filterEncoded", "sortAsc", "sortDesc", "fields", "links"} {
-		if v := r.query.get(k); v != "" {
+		if v := query.get(k); v != "" {
 			uri += "&" + k + "=" + url.QueryEscape(v)
 		}
 	}

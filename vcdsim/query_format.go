@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -60,8 +61,8 @@ var references = map[string]string{
 }
 
 // queryFormat is the format of the answer to a query of a type.
-func queryFormat(r *request, name string) (string, error) {
-	format := orElse(r.query.get("format"), formatRecords)
+func queryFormat(query values, name string) (string, error) {
+	format := orElse(query.get("format"), formatRecords)
 	if !slices.Contains(queryFormats, format) {
 		return "", store.BadRequest("The query format %q is invalid.", format)
 	}
@@ -80,14 +81,14 @@ func container(name, format string) string {
 }
 
 // in writes a row in a format.
-func (rec *record) in(r *request, name, element, format string) *xmltree.Node {
+func (rec *record) in(site wire.Site, query values, name, element, format string) *xmltree.Node {
 	if format == formatReferences {
 		return rec.reference(references[name] + "Reference")
 	}
-	fields := strings.FieldsFunc(r.query.get("fields"), func(c rune) bool { return c == ',' })
-	n := rec.node(element, fields, r.query.get("links") == "true")
+	fields := strings.FieldsFunc(query.get("fields"), func(c rune) bool { return c == ',' })
+	n := rec.node(element, fields, query.get("links") == "true")
 	if format == formatIDRecords {
-		n.Attrs = attrsByID(r, n.Attrs)
+		n.Attrs = attrsByID(site, n.Attrs)
 	}
 	return n
 }
@@ -104,10 +105,10 @@ func (rec *record) reference(element string) *xmltree.Node {
 }
 
 // attrsByID replaces addresses in a row by URNs; its own address becomes its id.
-func attrsByID(r *request, attrs []xmltree.Attr) []xmltree.Attr {
+func attrsByID(site wire.Site, attrs []xmltree.Attr) []xmltree.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
-		urn, ok := urnOf(r, out[i].Value)
+		urn, ok := site.URN(out[i].Value)
 		if !ok {
 			continue
 		}
@@ -119,43 +120,25 @@ func attrsByID(r *request, attrs []xmltree.Attr) []xmltree.Attr {
 	return out
 }
 
-// urnOf is the URN of the entity at an address of the simulator.
-func urnOf(r *request, href string) (string, bool) {
-	path, ok := strings.CutPrefix(href, r.base())
-	if !ok {
-		return "", false
-	}
-	for kind, prefix := range paths {
-		if id, found := strings.CutPrefix(path, prefix); found {
-			return store.URN(kind, id), true
-		}
-	}
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if len(parts) < 3 || parts[0] != "api" { // such as /api/vdc/<id> and /api/admin/user/<id>
-		return "", false
-	}
-	return store.URN(parts[len(parts)-2], parts[len(parts)-1]), true
-}
-
 // queryAlternates are links to the same page in the other formats.
-func queryAlternates(r *request, name, format string, page int) []*xmltree.Node {
+func queryAlternates(site wire.Site, query values, name, format string, page int) []*xmltree.Node {
 	var out []*xmltree.Node
 	for _, other := range queryFormats {
 		if other != format && (other != formatReferences || references[name] != "") {
-			out = append(out, r.link("alternate", pageURI(r, page, other), formatType(other)))
+			out = append(out, site.Link("alternate", pageURI(query, page, other), formatType(other)))
 		}
 	}
 	return out
 }
 
 // queryList answers which queries there are: each type in each of its formats.
-func queryList(r *request) *response {
-	n := xmltree.New("QueryList", namespaces(), xmltree.A("href", r.base()+"/api/query"),
+func queryList(site wire.Site, session *store.Session) *response {
+	n := xmltree.New("QueryList", wire.Namespaces(), xmltree.A("href", site.Base()+"/api/query"),
 		xmltree.A("type", "application/vnd.vmware.vcloud.query.queryList+xml"))
-	for _, name := range queryNames(r) {
+	for _, name := range queryNames(session) {
 		for _, format := range queryFormats {
 			if format != formatReferences || references[name] != "" {
-				n.Add(r.link("down", "/api/query?type="+name+"&format="+format, formatType(format), name))
+				n.Add(site.Link("down", "/api/query?type="+name+"&format="+format, formatType(format), name))
 			}
 		}
 	}
@@ -163,12 +146,12 @@ func queryList(r *request) *response {
 }
 
 // queryNames are the types of queries the caller may run, sorted.
-func queryNames(r *request) []string {
+func queryNames(session *store.Session) []string {
 	var out []string
 	for name := range queryTypes {
 		out = append(out, name)
 	}
-	if r.session.Provider() {
+	if session.Provider() {
 		for name := range adminTypes {
 			out = append(out, name)
 		}

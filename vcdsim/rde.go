@@ -35,8 +35,8 @@ func entityRoutes(add addRoute) {
 }
 
 // rdeType finds an entity type.
-func rdeType(r *request, id string) (*store.Object, error) {
-	for _, d := range r.sim.store.Documents[typesPath] {
+func rdeType(st *store.Store, id string) (*store.Object, error) {
+	for _, d := range st.Documents[typesPath] {
 		if d.ID() == id {
 			return d, nil
 		}
@@ -46,7 +46,7 @@ func rdeType(r *request, id string) (*store.Object, error) {
 
 // createEntity makes an entity, and a task that runs until it is resolved.
 func createEntity(r *request) (*response, error) {
-	typ, err := rdeType(r, r.vars["id"])
+	typ, err := rdeType(r.sim.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func createEntity(r *request) (*response, error) {
 	if in.Name == "" || in.Entity == nil {
 		return nil, store.BadRequest("A defined entity needs a name and an entity.")
 	}
-	id := store.Text(typ.Body, "vendor") + ":" + store.Text(typ.Body, "nss") + ":" + r.sim.ids.next("entity")
+	id := store.Text(typ.Body, "vendor") + ":" + store.Text(typ.Body, "nss") + ":" + r.sim.ids.Next("entity")
 	org := r.sim.store.Org(r.tenant())
 	if org == nil {
 		return nil, store.Forbidden("DEFINED_ENTITY_CREATE", r.tenant())
@@ -81,7 +81,7 @@ func createEntity(r *request) (*response, error) {
 		"org":         jsonRef("org", org.ID, org.Name),
 	})
 	task := r.sim.tasks.start(r, store.Work{Op: opCreateEntity}, store.Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
-	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", task.ID)}}, nil
+	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.site.Href("task", task.ID)}}, nil
 }
 
 func entityByID(r *request) (*store.Object, error) {
@@ -112,7 +112,7 @@ func listEntities(r *request) (*response, error) {
 // listByInterface lists the entities of all types that have an interface.
 func listByInterface(r *request) (*response, error) {
 	return entitiesOf(r, func(d *store.Object) bool {
-		typ, err := rdeType(r, store.Text(d.Body, "entityType"))
+		typ, err := rdeType(r.sim.store, store.Text(d.Body, "entityType"))
 		if err != nil {
 			return false
 		}
@@ -152,7 +152,7 @@ func putEntity(r *request, d *store.Object) (*response, error) {
 		return nil, store.BadRequest("A defined entity needs an entity.")
 	}
 	if d.Body["state"] == stateResolved {
-		if err := validEntity(r, d, entity); err != nil {
+		if err := validEntity(r.sim.store, d, entity); err != nil {
 			return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
 		}
 	}
@@ -168,8 +168,8 @@ func putEntity(r *request, d *store.Object) (*response, error) {
 }
 
 // validEntity checks the content of an entity against the schema of its type.
-func validEntity(r *request, d *store.Object, entity map[string]any) error {
-	typ, err := rdeType(r, store.Text(d.Body, "entityType"))
+func validEntity(st *store.Store, d *store.Object, entity map[string]any) error {
+	typ, err := rdeType(st, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func resolveEntity(r *request, d *store.Object) (*response, error) {
 	entity, _ := d.Body["entity"].(map[string]any)
 	state := stateResolved
 	message := any(nil)
-	if err := validEntity(r, d, entity); err != nil {
+	if err := validEntity(r.sim.store, d, entity); err != nil {
 		state = stateError
 		message = err.Error()
 	}

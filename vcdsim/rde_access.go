@@ -18,7 +18,7 @@ type grants struct {
 func grantRoutes(add addRoute) {
 	for _, g := range []grants{
 		{entitiesPath, entityByID},
-		{typesPath, func(r *request) (*store.Object, error) { return rdeType(r, r.vars["id"]) }},
+		{typesPath, func(r *request) (*store.Object, error) { return rdeType(r.sim.store, r.vars["id"]) }},
 	} {
 		base := "/cloudapi/" + g.path + "/{id}/accessControls"
 		add("GET", base, g.list, latencyCloudAPI)
@@ -71,7 +71,7 @@ func (g grants) create(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = store.URN("accessControl", r.sim.ids.next("accessControl"))
+	body["id"] = store.URN("accessControl", r.sim.ids.Next("accessControl"))
 	r.sim.store.Documents.Add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }

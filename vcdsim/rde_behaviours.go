@@ -177,7 +177,7 @@ func (b behaviours) remove(r *request) (*response, error) {
 // behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity
 // may invoke.
 func behaviourAccess(r *request) (key string, err error) {
-	_, err = rdeType(r, r.vars["id"])
+	_, err = rdeType(r.sim.store, r.vars["id"])
 	return typesPath + "/" + r.vars["id"] + "/behaviorAccessControls", err
 }
 
@@ -217,7 +217,7 @@ func putBehaviourAccess(r *request, key string) (*response, error) {
 
 // invokeBehaviour runs a behaviour of an entity in a task, whose result is what it answers.
 func invokeBehaviour(r *request, d *store.Object) (*response, error) {
-	typ, err := rdeType(r, store.Text(d.Body, "entityType"))
+	typ, err := rdeType(r.sim.store, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func createEntry(r *request, entity *store.Object) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = store.URN("metadata", r.sim.ids.next("metadata"))
+	body["id"] = store.URN("metadata", r.sim.ids.Next("metadata"))
 	d := r.sim.store.Documents.Add(entriesPath(entity), entity.OrgID, body)
 	res := entityResponse(d)
 	res.status = http.StatusCreated

@@ -45,7 +45,7 @@ func neededOfEntity(r *request) level {
 // reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type,
 // or by another right of the type together with access to the entity.
 func reachesEntity(r *request, d *store.Object, needs level) bool {
-	if !r.sees(d.OrgID) {
+	if !r.session.Sees(d.OrgID) {
 		return false
 	}
 	if !r.sim.assume.EntitiesTakeRights || r.session.Provider() {
@@ -56,18 +56,18 @@ func reachesEntity(r *request, d *store.Object, needs level) bool {
 	has := func(right string) bool { return r.hasRight(typeRight(name[3], name[4], right)) }
 	withAccess, alone := typeRightsFor(needs)
 	return slices.ContainsFunc(alone, has) ||
-		entityLevel(r, d) >= needs && slices.ContainsFunc(withAccess, has)
+		entityLevel(r.session, r.sim.store, d) >= needs && slices.ContainsFunc(withAccess, has)
 }
 
 // entityLevel is the access that the caller has to an entity as its owner, or by its access controls.
-func entityLevel(r *request, d *store.Object) level {
-	if id, _ := at(d.Body, []string{"owner", "id"}); id == store.URN("user", r.session.UserID) {
+func entityLevel(session *store.Session, st *store.Store, d *store.Object) level {
+	if id, _ := at(d.Body, []string{"owner", "id"}); id == store.URN("user", session.UserID) {
 		return levelFull
 	}
 	out := levelNone
-	for _, g := range r.sim.store.Documents[entitiesPath+"/"+d.ID()+"/accessControls"] {
-		if member := store.Text(g.Body, "memberId"); member == store.URN("user", r.session.UserID) ||
-			member == store.URN("org", r.session.OrgID) {
+	for _, g := range st.Documents[entitiesPath+"/"+d.ID()+"/accessControls"] {
+		if member := store.Text(g.Body, "memberId"); member == store.URN("user", session.UserID) ||
+			member == store.URN("org", session.OrgID) {
 			out = max(out, entityLevels[store.Text(g.Body, "accessLevelId")])
 		}
 	}

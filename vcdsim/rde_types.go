@@ -78,7 +78,7 @@ func checkType(r *request, body map[string]any) error {
 		func(d *store.Object) bool { return store.Text(d.Body, "name") == bundle }) {
 		d := r.sim.store.Documents.Add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
 		for _, x := range typeRights(body) {
-			d.Refs["rights"] = append(d.Refs["rights"], rightURN(r, x.name))
+			d.Refs["rights"] = append(d.Refs["rights"], rightURN(r.sim.ids, x.name))
 		}
 	}
 	return nil

@@ -250,20 +250,20 @@ func readDiskSettings(r *request, vm *store.VM, s *xmltree.Node, taken []store.V
 			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
-	err := readDiskProfile(&d, r, vm, s.At("StorageProfile"))
+	err := readDiskProfile(&d, r.sim.store, vm, s.At("StorageProfile"))
 	return d, err
 }
 
 // readDiskProfile reads the storage profile of a disk, if it is another.
-func readDiskProfile(d *store.VMDisk, r *request, vm *store.VM, ref *xmltree.Node) error {
+func readDiskProfile(d *store.VMDisk, st *store.Store, vm *store.VM, ref *xmltree.Node) error {
 	if ref == nil || ref.Attr("href") == "" || store.Bare(ref.Attr("href")) == d.StorageProfileID {
 		return nil
 	}
-	vdc, err := vdcByID(r, r.sim.store.VApps[vm.VAppID].VDCID)
+	vdc, err := vdcByID(st, st.VApps[vm.VAppID].VDCID)
 	if err != nil {
 		return err
 	}
-	d.StorageProfileID, err = readProfile(r, vdc, ref)
+	d.StorageProfileID, err = readProfile(st, vdc, ref)
 	return err
 }
 
@@ -278,12 +278,12 @@ func moveDisks(vm *store.VM, profile string, c *store.VMChange) {
 }
 
 func readCompute(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
-	vdc, err := vdcByID(r, r.sim.store.VApps[vm.VAppID].VDCID)
+	vdc, err := vdcByID(r.sim.store, r.sim.store.VApps[vm.VAppID].VDCID)
 	if err != nil {
 		return err
 	}
 	if ref := tree.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-		id, err := readProfile(r, vdc, ref)
+		id, err := readProfile(r.sim.store, vdc, ref)
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func readCompute(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange
 	}
 	c.Compute = true
 	sized := *vm
-	if err := readPolicies(r, vdc, &sized, policy); err != nil {
+	if err := readPolicies(r.sim.store, vdc, &sized, policy); err != nil {
 		return err
 	}
 	if sized.SizingPolicyID != vm.SizingPolicyID {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -26,7 +27,7 @@ func templateVMRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	for _, sh := range r.sim.store.Catalogs() {
-		if !r.sees(sh.Org.ID) {
+		if !r.session.Sees(sh.Org.ID) {
 			continue
 		}
 		for i := range sh.Catalog.Templates {
@@ -36,10 +37,10 @@ func templateVMRecords(r *request) []*record {
 				out = append(out, &record{attrs: []xmltree.Attr{
 					A("name", vm.Name),
 					A("containerName", t.Name),
-					A("container", r.href("vapptemplate", t.ID)),
+					A("container", r.site.Href("vapptemplate", t.ID)),
 					A("ownerName", "system"),
-					A("owner", r.base()+"/api/admin/user/"),
-					A("vdc", r.href("vdc", vdc.ID)),
+					A("owner", r.site.Base()+"/api/admin/user/"),
+					A("vdc", r.site.Href("vdc", vdc.ID)),
 					A("vdcName", vdc.Name),
 					A("isVAppTemplate", true),
 					A("isDeleted", false),
@@ -52,8 +53,8 @@ func templateVMRecords(r *request) []*record {
 					A("isPublished", false),
 					A("catalogName", sh.Catalog.Name),
 					A("storageProfileName", r.sim.store.ProfileName(vdc.DefaultProfile())),
-					A("href", r.href("templatevm", vm.ID)),
-					A("type", mime("vm")),
+					A("href", r.site.Href("templatevm", vm.ID)),
+					A("type", wire.Mime("vm")),
 				}})
 			}
 		}
@@ -68,17 +69,17 @@ func leaseAttr(name string, t time.Time) xmltree.Attr {
 	return xmltree.A(name, t)
 }
 
-func recordLinks(r *request, kind, id string) []*xmltree.Node {
-	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", r.href(kind, id)),
-		xmltree.A("type", mime(kind)))}
+func recordLinks(site wire.Site, kind, id string) []*xmltree.Node {
+	return []*xmltree.Node{xmltree.New("Link", xmltree.A("rel", "self"), xmltree.A("href", site.Href(kind, id)),
+		xmltree.A("type", wire.Mime(kind)))}
 }
 
-func userName(r *request, v *store.VApp) string { return r.sim.store.User(v.OrgID, v.OwnerID) }
+func userName(st *store.Store, v *store.VApp) string { return st.User(v.OrgID, v.OwnerID) }
 
 // networkHref is the address of a vApp's network by its name.
-func networkHref(r *request, v *store.VApp, name string) string {
+func networkHref(site wire.Site, v *store.VApp, name string) string {
 	if n := v.Network(name); n != nil {
-		return r.href("network", n.ID)
+		return site.Href("network", n.ID)
 	}
 	return ""
 }
@@ -127,17 +128,17 @@ func vappRecords(r *request) []*record {
 		}
 		out = append(out, &record{
 			metadata: v.Metadata,
-			links:    recordLinks(r, "vapp", v.ID),
+			links:    recordLinks(r.site, "vapp", v.ID),
 			attrs: kept([]xmltree.Attr{
 				A("name", v.Name),
-				A("vdc", r.href("vdc", v.VDCID)),
+				A("vdc", r.site.Href("vdc", v.VDCID)),
 				A("vdcName", vdcName),
 				A("isPublic", false),
 				A("isEnabled", true),
 				A("isBusy", r.sim.tasks.busy(v.ID)),
 				A("creationDate", v.Created),
 				A("status", r.sim.store.Status(v).Text()),
-				A("ownerName", userName(r, v)),
+				A("ownerName", userName(r.sim.store, v)),
 				A("isDeployed", r.sim.store.Deployed(v)),
 				A("isInMaintenanceMode", false),
 				A("isAutoNature", v.AutoNature),
@@ -151,8 +152,8 @@ func vappRecords(r *request) []*record {
 				leaseAttr("autoUndeployDate", v.Lease.Undeploys()),
 				leaseAttr("autoDeleteDate", v.Lease.Deletes()),
 				A("description", v.Description),
-				A("href", r.href("vapp", v.ID)),
-				A("type", mime("vapp")),
+				A("href", r.site.Href("vapp", v.ID)),
+				A("type", wire.Mime("vapp")),
 			}),
 		})
 	}
@@ -162,12 +163,12 @@ func vappRecords(r *request) []*record {
 func vdcRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			vms, running := r.sim.vms.countIn(v.ID)
 			out = append(out, &record{
-				links: recordLinks(r, "vdc", v.ID),
+				links: recordLinks(r.site, "vdc", v.ID),
 				attrs: []xmltree.Attr{
 					A("name", v.Name),
 					A("description", v.Description),
@@ -182,7 +183,7 @@ func vdcRecords(r *request) []*record {
 					A("storageUsedMB", 0),
 					A("providerVdcName", "provider"),
 					A("orgName", o.Name),
-					A("org", r.href("org", o.ID)),
+					A("org", r.site.Href("org", o.ID)),
 					A("isSystemVdc", false),
 					A("isBusy", false),
 					A("status", "READY"),
@@ -190,8 +191,8 @@ func vdcRecords(r *request) []*record {
 					A("numberOfVMs", vms),
 					A("numberOfRunningVMs", running),
 					A("isFastProvisioned", !v.FullClones),
-					A("href", r.href("vdc", v.ID)),
-					A("type", mime("vdc")),
+					A("href", r.site.Href("vdc", v.ID)),
+					A("type", wire.Mime("vdc")),
 				},
 			})
 		}
@@ -215,7 +216,7 @@ func (m *vms) countIn(vdcID string) (all, running int) {
 func networkRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for j := range v.Networks {
@@ -225,21 +226,21 @@ func networkRecords(r *request) []*record {
 					linkType = 2
 				}
 				out = append(out, &record{
-					links: recordLinks(r, "network", n.ID),
+					links: recordLinks(r.site, "network", n.ID),
 					attrs: []xmltree.Attr{
 						A("name", n.Name),
 						A("defaultGateway", n.Gateway.Addr()),
 						A("netmask", netmask(n.Gateway)),
 						A("linkType", linkType),
 						A("connectedTo", r.sim.edges.name(n.Edge)),
-						A("vdc", r.href("vdc", v.ID)),
+						A("vdc", r.site.Href("vdc", v.ID)),
 						A("isBusy", r.sim.tasks.busy(n.ID)),
 						A("isShared", false),
 						A("vdcName", v.Name),
 						A("isIpScopeInherited", false),
 						A("usedIpCount", len(r.sim.ipam.addressesIn(n.ID))),
-						A("href", r.href("network", n.ID)),
-						A("type", mime("network")),
+						A("href", r.site.Href("network", n.ID)),
+						A("type", wire.Mime("network")),
 					},
 				})
 			}
@@ -251,11 +252,11 @@ func networkRecords(r *request) []*record {
 func profileRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for _, v := range o.VDCs {
 			for _, p := range v.StorageProfiles {
 				out = append(out, &record{
-					links: recordLinks(r, "vdcstorageProfile", p.ID),
+					links: recordLinks(r.site, "vdcstorageProfile", p.ID),
 					attrs: []xmltree.Attr{
 						A("name", p.Name),
 						A("isEnabled", !p.Disabled),
@@ -265,11 +266,11 @@ func profileRecords(r *request) []*record {
 						A("iopsAllocated", 0),
 						A("iopsLimit", 0),
 						A("numberOfConditions", 0),
-						A("vdc", r.href("vdc", v.ID)),
+						A("vdc", r.site.Href("vdc", v.ID)),
 						A("vdcName", v.Name),
 						A("isVdcBusy", false),
-						A("href", r.href("vdcstorageProfile", p.ID)),
-						A("type", mime("vdcstorageProfile")),
+						A("href", r.site.Href("vdcstorageProfile", p.ID)),
+						A("type", wire.Mime("vdcstorageProfile")),
 					},
 				})
 			}
@@ -294,7 +295,7 @@ func catalogRecords(r *request) []*record {
 	A := xmltree.A
 	for _, sh := range visibleCatalogs(r) {
 		out = append(out, &record{
-			links: recordLinks(r, "catalog", sh.Catalog.ID),
+			links: recordLinks(r.site, "catalog", sh.Catalog.ID),
 			attrs: []xmltree.Attr{
 				A("name", sh.Catalog.Name),
 				A("description", sh.Catalog.Description),
@@ -302,7 +303,7 @@ func catalogRecords(r *request) []*record {
 				A("isShared", true),
 				A("creationDate", sh.Catalog.CreatedAt()),
 				A("orgName", sh.Org.Name),
-				A("org", r.href("org", sh.Org.ID)),
+				A("org", r.site.Href("org", sh.Org.ID)),
 				A("ownerName", "system"),
 				A("numberOfVAppTemplates", len(sh.Catalog.Templates)),
 				A("numberOfMedia", len(sh.Catalog.Media)),
@@ -310,8 +311,8 @@ func catalogRecords(r *request) []*record {
 				A("version", 1),
 				A("status", "READY"),
 				A("isLocal", true),
-				A("href", r.href("catalog", sh.Catalog.ID)),
-				A("type", mime("catalog")),
+				A("href", r.site.Href("catalog", sh.Catalog.ID)),
+				A("type", wire.Mime("catalog")),
 			},
 		})
 	}
@@ -322,33 +323,33 @@ func itemRecords(r *request) []*record {
 	var out []*record
 	for _, sh := range visibleCatalogs(r) {
 		for _, i := range sh.Items() {
-			out = append(out, itemRecord(r, i))
+			out = append(out, itemRecord(r.site, i))
 		}
 	}
 	return out
 }
 
-func itemRecord(r *request, i store.OrgCatalogItem) *record {
+func itemRecord(site wire.Site, i store.OrgCatalogItem) *record {
 	A := xmltree.A
 	return &record{
-		links: recordLinks(r, "catalogitem", i.ID),
+		links: recordLinks(site, "catalogitem", i.ID),
 		attrs: []xmltree.Attr{
-			A("entity", r.href(i.Of.Kind, i.Of.ID)),
+			A("entity", site.Href(i.Of.Kind, i.Of.ID)),
 			A("entityName", i.Of.Name),
 			A("entityType", i.Of.Kind),
-			A("catalog", r.href("catalog", i.Catalog.ID)),
+			A("catalog", site.Href("catalog", i.Catalog.ID)),
 			A("catalogName", i.Catalog.Name),
 			A("ownerName", "system"),
 			A("isPublished", false),
-			A("vdc", r.href("vdc", i.VDC.ID)),
+			A("vdc", site.Href("vdc", i.VDC.ID)),
 			A("vdcName", i.VDC.Name),
 			A("isVdcEnabled", true),
 			A("creationDate", i.Created),
 			A("isExpired", false),
 			A("status", i.Status),
 			A("name", i.Of.Name),
-			A("href", r.href("catalogitem", i.ID)),
-			A("type", mime("catalogitem")),
+			A("href", site.Href("catalogitem", i.ID)),
+			A("type", wire.Mime("catalogitem")),
 		},
 	}
 }
@@ -361,18 +362,18 @@ func templateRecords(r *request) []*record {
 			t := &sh.Catalog.Templates[i]
 			v := sh.VDCOf(t)
 			out = append(out, &record{
-				links: recordLinks(r, "vapptemplate", t.ID),
+				links: recordLinks(r.site, "vapptemplate", t.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
 					A("catalogName", sh.Catalog.Name),
-					A("catalog", r.href("catalog", sh.Catalog.ID)),
-					A("catalogItem", r.href("catalogitem", t.ItemID)),
+					A("catalog", r.site.Href("catalog", sh.Catalog.ID)),
+					A("catalogItem", r.site.Href("catalogitem", t.ItemID)),
 					A("isPublished", false),
 					A("name", t.Name),
 					A("description", t.Description),
-					A("vdc", r.href("vdc", v.ID)),
+					A("vdc", r.site.Href("vdc", v.ID)),
 					A("vdcName", v.Name),
-					A("org", r.href("org", sh.Org.ID)),
+					A("org", r.site.Href("org", sh.Org.ID)),
 					A("creationDate", store.Beginning()),
 					A("isBusy", false),
 					A("isGoldMaster", false),
@@ -384,8 +385,8 @@ func templateRecords(r *request) []*record {
 					A("version", 1),
 					A("numberOfVMs", len(t.VMs)),
 					A("isInCatalog", true),
-					A("href", r.href("vapptemplate", t.ID)),
-					A("type", mime("vapptemplate")),
+					A("href", r.site.Href("vapptemplate", t.ID)),
+					A("type", wire.Mime("vapptemplate")),
 				},
 			})
 		}
@@ -407,9 +408,9 @@ func taskRecords(r *request) []*record {
 			orgName = org.Name
 		}
 		rec := &record{
-			links: recordLinks(r, "task", t.ID),
+			links: recordLinks(r.site, "task", t.ID),
 			attrs: []xmltree.Attr{
-				A("org", r.href("org", t.OrgID)),
+				A("org", r.site.Href("org", t.OrgID)),
 				A("orgName", orgName),
 				A("name", t.OperationName),
 				A("operationFull", t.Operation),
@@ -422,8 +423,8 @@ func taskRecords(r *request) []*record {
 		}
 		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.Progress(now)),
 			A("ownerName", t.UserName),
-			A("object", r.href(t.Owner.Kind, t.Owner.ID)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
-			A("serviceNamespace", "com.vmware.vcloud"), A("href", r.href("task", t.ID)), A("type", mime("task")))
+			A("object", r.site.Href(t.Owner.Kind, t.Owner.ID)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
+			A("serviceNamespace", "com.vmware.vcloud"), A("href", r.site.Href("task", t.ID)), A("type", wire.Mime("task")))
 		out = append(out, rec)
 	}
 	return out
@@ -442,15 +443,15 @@ func diskRecords(r *request) []*record {
 		attached := len(d.AttachedTo)
 		out = append(out, &record{
 			metadata: d.Metadata,
-			links:    recordLinks(r, "disk", d.ID),
+			links:    recordLinks(r.site, "disk", d.ID),
 			attrs: kept([]xmltree.Attr{
 				A("name", d.Name),
-				A("vdc", r.href("vdc", d.VDCID)),
+				A("vdc", r.site.Href("vdc", d.VDCID)),
 				A("description", d.Description),
 				A("sizeMb", d.SizeMiB),
 				A("ownerName", r.sim.store.User(d.OrgID, d.OwnerID)),
 				A("vdcName", vdcName),
-				A("storageProfile", r.href("vdcstorageProfile", d.StorageProfileID)),
+				A("storageProfile", r.site.Href("vdcstorageProfile", d.StorageProfileID)),
 				A("storageProfileName", r.sim.store.ProfileName(d.StorageProfileID)),
 				A("status", d.Status.Text()),
 				A("busType", d.BusType),
@@ -462,8 +463,8 @@ func diskRecords(r *request) []*record {
 				Opt("sharingType", d.SharingType),
 				A("uuid", d.UUID),
 				A("encrypted", false),
-				A("href", r.href("disk", d.ID)),
-				A("type", mime("disk")),
+				A("href", r.site.Href("disk", d.ID)),
+				A("type", wire.Mime("disk")),
 			}),
 		})
 	}
@@ -473,9 +474,9 @@ func diskRecords(r *request) []*record {
 func orgRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		out = append(out, &record{
-			links: recordLinks(r, "org", o.ID),
+			links: recordLinks(r.site, "org", o.ID),
 			attrs: []xmltree.Attr{
 				A("name", o.Name),
 				A("isReadOnly", false),
@@ -484,8 +485,8 @@ func orgRecords(r *request) []*record {
 				A("numberOfCatalogs", len(o.Catalogs)),
 				A("numberOfVdcs", len(o.VDCs)),
 				A("numberOfVApps", r.sim.vapps.countIn(o.ID)),
-				A("href", r.href("org", o.ID)),
-				A("type", mime("org")),
+				A("href", r.site.Href("org", o.ID)),
+				A("type", wire.Mime("org")),
 			},
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -66,10 +67,10 @@ func (w *vmRow) fill(rec *record) {
 	attrs := []xmltree.Attr{
 		A("name", vm.Name),
 		A("containerName", vapp.Name),
-		A("container", r.href("vapp", vapp.ID)),
-		A("ownerName", userName(r, vapp)),
-		A("owner", r.base()+"/api/admin/user/"+vapp.OwnerID),
-		A("vdc", r.href("vdc", vapp.VDCID)),
+		A("container", r.site.Href("vapp", vapp.ID)),
+		A("ownerName", userName(r.sim.store, vapp)),
+		A("owner", r.site.Base()+"/api/admin/user/"+vapp.OwnerID),
+		A("vdc", r.site.Href("vdc", vapp.VDCID)),
 		A("vdcName", vdcName),
 		A("isVAppTemplate", false),
 		A("isDeleted", false),
@@ -79,7 +80,7 @@ func (w *vmRow) fill(rec *record) {
 		A("status", vm.Status.Text()),
 	}
 	if nic := vm.Primary(); nic != nil {
-		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r, vapp, nic.Network)),
+		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r.site, vapp, nic.Network)),
 			Opt("ipAddress", nic.Address))
 	}
 	attrs = append(attrs, A("isBusy", r.sim.tasks.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
@@ -93,11 +94,11 @@ func (w *vmRow) fill(rec *record) {
 		Opt("vmPlacementPolicyId", store.URN("vdcComputePolicy", vm.PlacementPolicyID)),
 		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.Storage()),
 		A("isExpired", false),
-		A("href", r.href("vm", vm.ID)), A("type", mime("vm")))
+		A("href", r.site.Href("vm", vm.ID)), A("type", wire.Mime("vm")))
 	if r.session.Provider() {
 		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"),
 			A("moref", "vm-"+vm.ID[:4]))
 	}
 	rec.attrs = kept(attrs)
-	rec.links = recordLinks(r, "vm", vm.ID)
+	rec.links = recordLinks(r.site, "vm", vm.ID)
 }

@@ -95,73 +95,6 @@ func (r *request) cloudAPI() bool {
 	return strings.HasPrefix(r.URL.Path, "/cloudapi/") || strings.HasPrefix(r.URL.Path, "/oauth/")
 }
 
-// base is the site part of hrefs.
-func (r *request) base() string {
-	if r.sim.public != "" {
-		return r.sim.public
-	}
-	return "https://" + r.Host
-}
-
-// paths are the paths of the kinds of entities.
-var paths = map[string]string{
-	"vapp":              "/api/vApp/vapp-",
-	"vm":                "/api/vApp/vm-",
-	"vapptemplate":      "/api/vAppTemplate/vappTemplate-",
-	"providervdc":       "/api/admin/providervdc/",
-	"templatevm":        "/api/vAppTemplate/vm-",
-	"catalogitem":       "/api/catalogItem/",
-	"vdcstorageProfile": "/api/vdcStorageProfile/",
-	"entity":            "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
-}
-
-// mimes are the media types of kinds whose name is not in them.
-var mimes = map[string]string{
-	"vapp":              "vApp",
-	"templatevm":        "vm",
-	"vapptemplate":      "vAppTemplate",
-	"catalogitem":       "catalogItem",
-	"vdcstorageProfile": "vdcStorageProfile",
-	"network":           "orgVdcNetwork",
-}
-
-func mime(kind string) string {
-	if m, ok := mimes[kind]; ok {
-		kind = m
-	}
-	return "application/vnd.vmware.vcloud." + kind + "+xml"
-}
-
-// href is the address of an entity.
-func (r *request) href(kind, id string) string {
-	if p, ok := paths[kind]; ok {
-		return r.base() + p + id
-	}
-	return r.base() + "/api/" + kind + "/" + id
-}
-
-// link is a Link element; path is relative to the site.
-func (r *request) link(rel, path, mediaType string, name ...string) *xmltree.Node {
-	n := xmltree.New("Link", xmltree.A("rel", rel), xmltree.A("href", r.base()+path))
-	if len(name) > 0 {
-		n.Add(xmltree.A("name", name[0]))
-	}
-	n.Add(xmltree.Opt("type", mediaType))
-	return n
-}
-
-// ref is a reference element to an entity.
-func (r *request) ref(element string, e store.Entity) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", r.href(e.Kind, e.ID)), xmltree.A("id", store.URN(e.Kind, e.ID)),
-		xmltree.A("name", e.Name), xmltree.A("type", mime(e.Kind)))
-}
-
-// entity starts a root element with what every entity has.
-func (r *request) entity(element, kind, id, name string, attrs ...xmltree.Attr) *xmltree.Node {
-	return xmltree.New(element, namespaces(), attrs, xmltree.A("name", name), xmltree.A("id", store.URN(kind, id)),
-		xmltree.A("href", r.href(kind, id)), xmltree.A("type", mime(kind)))
-}
-
 // tree parses the body as XML.
 func (r *request) tree() (*xmltree.Node, error) {
 	n, err := xmltree.Parse(r.body)
@@ -213,15 +146,6 @@ func parsed[T any](find func(*request) (T, error)) func(*request) (T, *xmltree.N
 		tree, err = r.tree()
 		return found, tree, err
 	}
-}
-
-// newElement returns an element, with namespaces if it is the root of a document.
-func newElement(name string, root bool) *xmltree.Node {
-	n := xmltree.New(name)
-	if root {
-		n.Add(namespaces())
-	}
-	return n
 }
 
 func noContent() *response { return &response{status: http.StatusNoContent} }

@@ -139,7 +139,7 @@ func (r *request) mayUseExtraConfig() bool {
 // hasRight reports whether the caller's role has a right, or one that implies it, and a rights bundle that is published
 // to the organization has it, too.
 func (r *request) hasRight(name string) bool {
-	if !r.sim.assume.RolesAreExact && !roleIsDescribed(r, r.session.Role) {
+	if !r.sim.assume.RolesAreExact && !roleIsDescribed(r.session, r.sim.store, r.session.Role) {
 		return true
 	}
 	return slices.ContainsFunc(rightsWith(name), func(right string) bool {
@@ -148,25 +148,25 @@ func (r *request) hasRight(name string) bool {
 }
 
 // roleIsDescribed reports whether it is known which rights a role has, other than that of administrators.
-func roleIsDescribed(r *request, role string) bool {
+func roleIsDescribed(session *store.Session, st *store.Store, role string) bool {
 	_, builtIn := builtInRole(role)
-	return builtIn && role != "Organization Administrator" || ownRole(r, role) != nil
+	return builtIn && role != "Organization Administrator" || ownRole(session, st, role) != nil
 }
 
 // roleHas reports whether the caller's role has a right. One that is not defined has none.
 func roleHas(r *request, right string) bool {
-	if d := ownRole(r, r.session.Role); d != nil {
-		return slices.Contains(d.Refs["rights"], rightURN(r, right))
+	if d := ownRole(r.session, r.sim.store, r.session.Role); d != nil {
+		return slices.Contains(d.Refs["rights"], rightURN(r.sim.ids, right))
 	}
 	have, _ := builtInRole(r.session.Role)
 	return slices.Contains(have, right)
 }
 
 // ownRole is a role that the organization defined itself, nil if there is none.
-func ownRole(r *request, name string) *store.Object {
-	for _, d := range r.sim.store.Documents[rolesPath] {
+func ownRole(session *store.Session, st *store.Store, name string) *store.Object {
+	for _, d := range st.Documents[rolesPath] {
 		readOnly, _ := d.Body["readOnly"].(bool)
-		if d.OrgID == r.session.OrgID && store.Text(d.Body, "name") == name && !readOnly {
+		if d.OrgID == session.OrgID && store.Text(d.Body, "name") == name && !readOnly {
 			return d
 		}
 	}
@@ -175,7 +175,7 @@ func ownRole(r *request, name string) *store.Object {
 
 // rightIsPublished reports whether a rights bundle that the caller's organization has contains a right.
 func rightIsPublished(r *request, right string) bool {
-	urn := rightURN(r, right)
+	urn := rightURN(r.sim.ids, right)
 	for _, d := range r.sim.store.Documents[bundlesPath] {
 		if !slices.Contains(d.Refs["rights"], urn) {
 			continue

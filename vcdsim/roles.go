@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -148,25 +149,25 @@ var described = []right{
 	{"User: Manage user's own API token", "Access", "MODIFY", nil},
 }
 
-func rightURN(r *request, name string) string {
-	return store.URN("right", r.sim.ids.named("right", name))
+func rightURN(source *ids.Source, name string) string {
+	return store.URN("right", source.Named("right", name))
 }
 
-func categoryURN(r *request, name string) string {
-	return store.URN("rightsCategory", r.sim.ids.named("rightsCategory", name))
+func categoryURN(source *ids.Source, name string) string {
+	return store.URN("rightsCategory", source.Named("rightsCategory", name))
 }
 
-func rightJSON(r *request, x right) map[string]any {
+func rightJSON(source *ids.Source, x right) map[string]any {
 	implied := []any{}
 	for _, name := range x.implied {
-		implied = append(implied, map[string]any{"name": name, "id": rightURN(r, name)})
+		implied = append(implied, map[string]any{"name": name, "id": rightURN(source, name)})
 	}
 	return map[string]any{
-		"id":               rightURN(r, x.name),
+		"id":               rightURN(source, x.name),
 		"name":             x.name,
 		"description":      x.name,
 		"bundleKey":        undefinedBundle,
-		"category":         categoryURN(r, x.category),
+		"category":         categoryURN(source, x.category),
 		"serviceNamespace": nil,
 		"rightType":        x.kind,
 		"impliedRights":    implied,
@@ -177,13 +178,13 @@ func rightJSON(r *request, x right) map[string]any {
 func visibleRights(r *request) []any {
 	var out []any
 	for _, x := range rights() {
-		out = append(out, rightJSON(r, x))
+		out = append(out, rightJSON(r.sim.ids, x))
 	}
 	known := map[string]bool{}
 	for _, d := range r.sim.store.Documents[typesPath] {
 		for _, x := range typeRights(d.Body) {
 			if !known[x.name] { // versions of a type share their rights
-				out = append(out, rightJSON(r, x))
+				out = append(out, rightJSON(r.sim.ids, x))
 			}
 			known[x.name] = true
 		}
@@ -198,7 +199,7 @@ func rightCategories(r *request) []any {
 		if !seen[x.category] {
 			seen[x.category] = true
 			out = append(out, map[string]any{
-				"id":            categoryURN(r, x.category),
+				"id":            categoryURN(r.sim.ids, x.category),
 				"name":          x.category,
 				"bundleKey":     undefinedBundle,
 				"parent":        "",
@@ -247,7 +248,7 @@ func oneOf(r *request, items []any, key string) (*response, error) {
 
 func tenantRefs(r *request) []any {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		out = append(out, jsonRef("org", o.ID, o.Name))
 	}
 	return out
@@ -361,7 +362,7 @@ func seedRoles(s *Simulator, org *store.Org) {
 		d := s.store.Documents.Add(rolesPath, org.ID, roleBody(s, "role", name))
 		rights, _ := builtInRole(name)
 		for _, right := range rights {
-			d.Refs["rights"] = append(d.Refs["rights"], store.URN("right", s.ids.named("right", right)))
+			d.Refs["rights"] = append(d.Refs["rights"], store.URN("right", s.ids.Named("right", right)))
 		}
 	}
 	for _, role := range org.Roles {
@@ -384,14 +385,14 @@ func seedRoles(s *Simulator, org *store.Org) {
 func (s *Simulator) rightURNs(names []string) []string {
 	var out []string
 	for _, name := range names {
-		out = append(out, store.URN("right", s.ids.named("right", name)))
+		out = append(out, store.URN("right", s.ids.Named("right", name)))
 	}
 	return out
 }
 
 func roleBody(s *Simulator, kind, name string) map[string]any {
 	return map[string]any{
-		"id":          store.URN(kind, s.ids.named(kind, name)),
+		"id":          store.URN(kind, s.ids.Named(kind, name)),
 		"name":        name,
 		"description": "Built-in rights of " + name,
 		"bundleKey":   undefinedBundle,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -40,13 +41,13 @@ func sectionOf(document handler) handler {
 		if err != nil {
 			return nil, err
 		}
-		wanted := strings.TrimSuffix(r.base()+r.URL.Path, "/")
+		wanted := strings.TrimSuffix(r.site.Base()+r.URL.Path, "/")
 		for _, part := range whole.xml.Children {
 			href := cmp.Or(part.Attr("href"), part.Attr(vcloudPrefix+"href"))
 			if strings.TrimSuffix(href, "/") != wanted {
 				continue
 			}
-			root := xmltree.New(part.Name, namespaces(), part.Attrs)
+			root := xmltree.New(part.Name, wire.Namespaces(), part.Attrs)
 			root.Children = part.Children
 			return xmlOK(root), nil
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -24,7 +25,8 @@ type request struct {
 	*http.Request
 
 	sim     *Simulator
-	cell    *Cell // that answers; nil if none can
+	site    wire.Site // what hrefs begin with
+	cell    *Cell     // that answers; nil if none can
 	started time.Time
 	id      string // request id
 	vars    map[string]string
@@ -69,35 +71,6 @@ type frontend struct {
 
 type addRoute func(method, pattern string, h handler, latency time.Duration)
 
-func (fe *frontend) addRoutes() {
-	add := func(method, pattern string, h handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
-	}
-	open := func(method, pattern string, h handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
-	}
-	openRoutes(open)
-	uploadRoutes(open)
-	for _, group := range routeGroups() {
-		group(add)
-	}
-	fe.sim.control.addRoutes()
-}
-
-// routeGroups add the routes that need a session.
-func routeGroups() []func(addRoute) {
-	return []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
-		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes,
-		legacyEdgeRoutes,
-		policyRoutes,
-		catalogRoutes, sectionRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes,
-		entityRoutes,
-		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,
-		networkingRoutes,
-	}
-}
-
 // ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.frontend.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
@@ -110,6 +83,7 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 	r := &request{
 		Request: hr,
 		sim:     fe.sim,
+		site:    fe.sim.siteOf(hr),
 		cell:    cell,
 		vars:    match.Vars,
 		op:      match.Operation,
@@ -132,6 +106,14 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 		return
 	}
 	fe.serveVCD(w, r, match, found)
+}
+
+// siteOf is the site part of hrefs: VCD's public address, or where the request came in.
+func (s *Simulator) siteOf(hr *http.Request) wire.Site {
+	if s.public != "" {
+		return wire.Site(s.public)
+	}
+	return wire.Site("https://" + hr.Host)
 }
 
 // logPanic logs a panic, which is a bug of the simulator, and closes the connection.
@@ -205,7 +187,7 @@ func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.Result) *response {
 	fe.sim.mu.Lock()
 	defer fe.sim.mu.Unlock()
-	r.id = fe.sim.ids.next("request")
+	r.id = fe.sim.ids.Next("request")
 	res, err := fe.dispatch(r, match.Value, found)
 	fe.sim.settle()
 	if err == nil {
@@ -217,9 +199,9 @@ func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.
 	}
 	res = &response{status: refusal.Status, header: refusal.Header}
 	if r.cloudAPI() {
-		res.json = refusalJSON(refusal, r.id)
+		res.json = wire.RefusalJSON(refusal, r.id)
 	} else {
-		res.xml = refusalXML(refusal, r.id)
+		res.xml = wire.RefusalXML(refusal, r.id)
 		res.contentType = "application/vnd.vmware.vcloud.error+xml"
 	}
 	return res
@@ -284,7 +266,7 @@ func (fe *frontend) write(w http.ResponseWriter, r *request, res *response, faul
 	}
 	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.id)
 	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", executionTime(r.started))
-	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.ids.named("site", "ceip"))
+	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.ids.Named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
 	fe.observe(r, res, h, buf.Bytes())

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -23,9 +24,9 @@ func snapshotRoutes(add addRoute) {
 	add("GET", "/api/vApp/vm-{vm}/snapshotSection", with(ownVM, getSnapshot), latencyLegacy)
 }
 
-func snapshotSection(r *request, vm *store.VM, root bool) *xmltree.Node {
-	n := newElement("SnapshotSection", root)
-	n.Add(section(r.href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
+func snapshotSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
+	n := wire.Element("SnapshotSection", root)
+	n.Add(section(site.Href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
 	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
 	if s := vm.Snapshot; s != nil {
 		n.Add(xmltree.New("Snapshot", xmltree.A("created", s.Created), xmltree.A("poweredOn", s.PoweredOn),
@@ -35,7 +36,7 @@ func snapshotSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 }
 
 func getSnapshot(r *request, vm *store.VM) (*response, error) {
-	return xmlOK(snapshotSection(r, vm, true)), nil
+	return xmlOK(snapshotSection(r.site, vm, true)), nil
 }
 
 // snapshotWork refuses what cannot be done and reads whether memory is asked for.

@@ -5,6 +5,7 @@ package vcdsim
 import (
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -33,7 +34,7 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 		return nil, store.BadRequest("Bad request - %s is missing.", element)
 	}
 	v := &store.VApp{
-		ID:         r.sim.ids.next("vapp"),
+		ID:         r.sim.ids.Next("vapp"),
 		OrgID:      org.ID,
 		VDCID:      vdc.ID,
 		OwnerID:    r.session.UserID,
@@ -52,7 +53,7 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 		vms[0].Description = d
 	}
 	r.sim.store.VApps[v.ID] = v
-	w := store.Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r, vms), PowerOn: tree.Attr("powerOn") == "true"}
+	w := store.Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r.sim.store, vms), PowerOn: tree.Attr("powerOn") == "true"}
 	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
 }
 
@@ -66,7 +67,7 @@ func standaloneVMs(r *request, vdc *store.VDC, v *store.VApp, tree, item *xmltre
 	if section == nil {
 		section = params.At("NetworkConnectionSection")
 	}
-	bridgeNetworks(r, vdc, v, section)
+	bridgeNetworks(r.sim.ids, vdc, v, section)
 	if item.Name == "CreateVm" {
 		vm, err := newRawVM(r, vdc, v, item)
 		if err != nil {
@@ -102,13 +103,13 @@ func nameItem(item *xmltree.Node, name string) {
 }
 
 // bridgeNetworks connects a vApp to the networks of the VDC that a section names.
-func bridgeNetworks(r *request, vdc *store.VDC, v *store.VApp, section *xmltree.Node) {
+func bridgeNetworks(source *ids.Source, vdc *store.VDC, v *store.VApp, section *xmltree.Node) {
 	for _, c := range section.All("NetworkConnection") {
 		i := slices.IndexFunc(vdc.Networks, func(n store.Network) bool { return n.Name == c.Attr("network") })
 		if i >= 0 && v.Network(vdc.Networks[i].Name) == nil {
 			n := vdc.Networks[i]
 			v.Networks = append(v.Networks,
-				store.VAppNetwork{ID: r.sim.ids.next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
+				store.VAppNetwork{ID: source.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
 		}
 	}
 }
@@ -121,7 +122,7 @@ func newRawVM(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*s
 	}
 	spec := item.At("VmSpecSection")
 	vm := &store.VM{
-		ID:              r.sim.ids.next("vm"),
+		ID:              r.sim.ids.Next("vm"),
 		Name:            name,
 		Description:     item.Str("Description"),
 		VAppID:          v.ID,
@@ -137,7 +138,7 @@ func newRawVM(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*s
 		Properties:      map[string]store.Property{},
 		Customization:   store.Customization{ComputerName: computerName(name)},
 	}
-	if err := choosePolicies(r, vdc, vm, item); err != nil {
+	if err := choosePolicies(r.sim.store, vdc, vm, item); err != nil {
 		return nil, err
 	}
 	for _, read := range []changeReader{readSpec, readBoot} {

@@ -8,55 +8,11 @@ import (
 	"net/http"
 	"slices"
 	"time"
-	"unicode"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
-
-// An operation is a kind of work: how VCD names it, how long it takes and what it does when it ends.
-type operation struct {
-	name     string // operationName
-	busy     string // as BUSY_ENTITY names it
-	verb     string // begins the display text
-	duration time.Duration
-	spread   float64
-	run      func(s *Simulator, t *store.Task) error
-	undo     func(s *Simulator, t *store.Task) // when the task is cancelled
-}
-
-// newOperation returns an operation without jitter that cannot be undone. VCD derives what BUSY_ENTITY says from the
-// name.
-func newOperation(name, verb string, duration time.Duration, run func(*Simulator, *store.Task) error) operation {
-	var busy []rune
-	for _, c := range name {
-		if unicode.IsUpper(c) {
-			busy = append(busy, '_')
-		}
-		busy = append(busy, unicode.ToUpper(c))
-	}
-	return operation{name: name, busy: string(busy), verb: verb, duration: duration, run: run}
-}
-
-// busyAs sets what BUSY_ENTITY says.
-func (o operation) busyAs(text string) operation {
-	o.busy = text
-	return o
-}
-
-func (o operation) undoneBy(undo func(*Simulator, *store.Task)) operation {
-	o.undo = undo
-	return o
-}
-
-// cloning marks an operation that copies disks, which takes more or less time.
-func (o operation) cloning(undo func(*Simulator, *store.Task)) operation {
-	o.spread = cloneSpread
-	return o.undoneBy(undo)
-}
-
-// nothing is the work of operations that another event completes.
-func nothing(*Simulator, *store.Task) error { return nil }
 
 // maxTasks is how many finished tasks are kept; VCD keeps them for 90 days.
 const maxTasks = 20000
@@ -70,13 +26,13 @@ type tasks struct {
 // start begins an operation on an entity. The caller checked that nothing in locks is busy.
 func (ts *tasks) start(r *request, w store.Work, owner store.Entity, locks []string) *store.Task {
 	op := ts.operations[w.Op]
-	d := ts.sim.profile.jittered(op.duration, op.spread, ts.sim.ids.rng)
+	d := ts.sim.profile.jittered(op.duration, op.spread, ts.sim.ids.Rand)
 	if n := len(w.VMs); n > 1 && op.spread > 0 {
 		d = time.Duration(float64(d) * (1 + ts.sim.assume.RecomposeExtraItem*float64(n-1)))
 	}
 	now := ts.sim.clock.Now()
 	t := &store.Task{
-		ID:            ts.sim.ids.next("task"),
+		ID:            ts.sim.ids.Next("task"),
 		OperationName: op.name,
 		Owner:         owner,
 		Operation:     fmt.Sprintf("%s %s(%s)", op.verb, owner.Name, owner.ID),
@@ -97,7 +53,7 @@ func (ts *tasks) start(r *request, w store.Work, owner store.Entity, locks []str
 	if v := ts.sim.store.VAppOf(owner); v != nil {
 		t.OfUser = v.OwnerID
 	}
-	t.Number = ts.sim.ids.count["task"]
+	t.Number = ts.sim.ids.Count["task"]
 	t.Waiting = !awaits(w.Op) && !ts.mayRun(t)
 	ts.sim.store.Tasks[t.ID] = t
 	ts.lock(t)
@@ -186,7 +142,7 @@ const taskExpiry = 90 * 24 * time.Hour
 
 func taskNode(r *request, t *store.Task, root bool) *xmltree.Node {
 	A := xmltree.A
-	n := newElement("Task", root)
+	n := wire.Element("Task", root)
 	n.Add([]xmltree.Attr{
 		A("cancelRequested", false),
 		A("expiryTime", t.Started.Add(taskExpiry)),
@@ -202,21 +158,21 @@ func taskNode(r *request, t *store.Task, root bool) *xmltree.Node {
 		A("status", string(t.Status)),
 		A("name", "task"),
 		A("id", store.URN("task", t.ID)),
-		A("href", r.href("task", t.ID)),
-		A("type", mime("task")),
+		A("href", r.site.Href("task", t.ID)),
+		A("type", wire.Mime("task")),
 	})
 	if !t.Done() {
-		n.Add(r.link("task:cancel", "/api/task/"+t.ID+"/action/cancel", ""))
+		n.Add(r.site.Link("task:cancel", "/api/task/"+t.ID+"/action/cancel", ""))
 	}
-	n.Add(r.ref("Owner", t.Owner))
+	n.Add(r.site.Ref("Owner", t.Owner))
 	if t.Error != nil {
-		n.Add(refusalNode(t.Error, t.RequestID))
+		n.Add(wire.RefusalNode(t.Error, t.RequestID))
 	}
-	n.Add(xmltree.New("User", A("href", r.base()+"/api/admin/user/"+t.UserID), A("name", t.UserName),
+	n.Add(xmltree.New("User", A("href", r.site.Base()+"/api/admin/user/"+t.UserID), A("name", t.UserName),
 		A("type", "application/vnd.vmware.admin.user+xml")))
 	if org := r.sim.store.Org(t.OrgID); org != nil {
-		n.Add(xmltree.New("Organization", A("href", r.href("org", org.ID)), A("name", org.Name),
-			A("type", mime("org"))))
+		n.Add(xmltree.New("Organization", A("href", r.site.Href("org", org.ID)), A("name", org.Name),
+			A("type", wire.Mime("org"))))
 	}
 	if !t.Done() || t.Status == store.TaskSuccess {
 		n.Add(xmltree.T("Progress", t.Progress(r.sim.clock.Now())))
@@ -235,7 +191,7 @@ func taskDetails(t *store.Task) string {
 	if t.Error == nil {
 		return ""
 	}
-	return "  " + refusalText(t.Error, t.RequestID)
+	return "  " + wire.RefusalText(t.Error, t.RequestID)
 }
 
 // start begins an operation on an entity and answers 202. The caller checked that nothing in locks is busy.
@@ -245,7 +201,7 @@ func (r *request) start(w store.Work, owner store.Entity, locks []string) *respo
 
 // accepted answers 202 with a task; cloudapi only sends its location.
 func (r *request) accepted(t *store.Task) *response {
-	res := &response{status: http.StatusAccepted, header: map[string]string{"Location": r.href("task", t.ID)}}
+	res := &response{status: http.StatusAccepted, header: map[string]string{"Location": r.site.Href("task", t.ID)}}
 	if !r.cloudAPI() {
 		res.xml = taskNode(r, t, true)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -48,12 +49,12 @@ const recentTasks = 50
 // listTasks shows the tasks of an organization that wait, run or ended recently, the youngest first.
 func listTasks(r *request) (*response, error) {
 	org := r.sim.store.Org(store.Bare(r.vars["org"]))
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("TASK_VIEW", r.vars["org"])
 	}
-	n := xmltree.New("TasksList", namespaces(), xmltree.A("name", "Tasks Lists"),
-		xmltree.A("href", r.href("tasksList", org.ID)),
-		xmltree.A("type", mime("tasksList")))
+	n := xmltree.New("TasksList", wire.Namespaces(), xmltree.A("name", "Tasks Lists"),
+		xmltree.A("href", r.site.Href("tasksList", org.ID)),
+		xmltree.A("type", wire.Mime("tasksList")))
 	tasks := slices.SortedFunc(maps.Values(r.sim.store.Tasks),
 		func(a, b *store.Task) int { return cmp.Compare(b.Number, a.Number) })
 	viewer := viewerOf(r)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -29,16 +30,16 @@ func uploadTemplate(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*respo
 	if tree.Attr("sourceHref") != "" {
 		return nil, store.BadRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
 	}
-	t := newTemplate(r, tree)
+	t := newTemplate(r.sim.ids, tree)
 	t.Upload = newUpload(r, t.Entity(), store.UploadFile{Name: descriptorFile, Size: -1}).ID
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	return createdItem(r, t.ItemID)
 }
 
-func newTemplate(r *request, tree *xmltree.Node) store.Template {
+func newTemplate(source *ids.Source, tree *xmltree.Node) store.Template {
 	return store.Template{
-		ID:          r.sim.ids.next("vapptemplate"),
-		ItemID:      r.sim.ids.next("catalogitem"),
+		ID:          source.Next("vapptemplate"),
+		ItemID:      source.Next("catalogitem"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 	}
@@ -118,7 +119,7 @@ func idleTemplate(r *request) (store.OrgCatalog, *store.Template, error) {
 	if err != nil {
 		return store.OrgCatalog{}, nil, err
 	}
-	if !r.sees(sh.Org.ID) {
+	if !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, nil, store.Forbidden("VAPP_TEMPLATE_EDIT", t.ID)
 	}
 	return sh, t, r.sim.tasks.checkIdle(t.ID)
@@ -180,7 +181,7 @@ func captureVApp(r *request, sh store.OrgCatalog) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := captureTarget(r, sh, tree)
+	replaced, err := captureTarget(r.sim.store, r.sim.tasks, sh, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -188,12 +189,12 @@ func captureVApp(r *request, sh store.OrgCatalog) (*response, error) {
 	if len(r.sim.store.VMsOf(v.ID)) == 0 {
 		return nil, store.BadRequest("The vApp %q does not contain any VMs.", v.Name)
 	}
-	t := newTemplate(r, tree)
+	t := newTemplate(r.sim.ids, tree)
 	if _, vdc := r.sim.store.VDC(v.VDCID); vdc != nil {
 		t.VDC = vdc.Name
 	}
 	for _, vm := range r.sim.store.VMsOf(v.ID) {
-		t.VMs = append(t.VMs, captured(r, vm))
+		t.VMs = append(t.VMs, captured(r.sim.ids, vm))
 		t.KubernetesVersion = orElse(t.KubernetesVersion, vm.KubernetesVersion)
 	}
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
@@ -202,22 +203,22 @@ func captureVApp(r *request, sh store.OrgCatalog) (*response, error) {
 }
 
 // captureTarget is the template that a capture replaces, if any.
-func captureTarget(r *request, sh store.OrgCatalog, tree *xmltree.Node) ([]string, error) {
+func captureTarget(st *store.Store, ts *tasks, sh store.OrgCatalog, tree *xmltree.Node) ([]string, error) {
 	target := tree.At("TargetCatalogItem")
 	if target == nil {
 		return nil, freeItemName(sh.Catalog, tree.Attr("name"))
 	}
-	i, found := r.sim.store.Item(store.Bare(target.Attr("href")))
+	i, found := st.Item(store.Bare(target.Attr("href")))
 	if !found || i.Catalog.ID != sh.Catalog.ID || i.Of.Kind != "vapptemplate" {
 		return nil, store.Forbidden("CATALOG_ITEM_VIEW", store.Bare(target.Attr("href")))
 	}
-	return []string{i.Of.ID}, r.sim.tasks.checkIdle(i.Of.ID)
+	return []string{i.Of.ID}, ts.checkIdle(i.Of.ID)
 }
 
 // captured is a VM as a template has it, without its independent disks.
-func captured(r *request, vm *store.VM) store.TemplateVM {
+func captured(source *ids.Source, vm *store.VM) store.TemplateVM {
 	out := store.TemplateVM{
-		ID:              r.sim.ids.next("vm"),
+		ID:              source.Next("vm"),
 		Name:            vm.Name,
 		OS:              vm.OS,
 		CPUs:            vm.CPUs,
@@ -289,7 +290,7 @@ func cloneVApp(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	if len(v.Networks) == 0 {
 		v.Networks = slices.Clone(source.Networks)
 		for i := range v.Networks {
-			v.Networks[i].ID = r.sim.ids.next("network")
+			v.Networks[i].ID = r.sim.ids.Next("network")
 		}
 	}
 	vms := clonedVMs(r, source, v)
@@ -297,7 +298,7 @@ func cloneVApp(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 		return nil, err
 	}
 	r.sim.store.VApps[v.ID] = v
-	w.VMs = addVMs(r, vms)
+	w.VMs = addVMs(r.sim.store, vms)
 	r.sim.tasks.start(r, w, v.Entity(), append(r.sim.vapps.locks(v), r.sim.vapps.locks(source)...))
 	return createdVApp(r, v), nil
 }
@@ -306,7 +307,7 @@ func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
 	var out []*store.VM
 	for _, vm := range r.sim.store.VMsOf(source.ID) {
 		c := vm.Clone()
-		c.ID = r.sim.ids.next("vm")
+		c.ID = r.sim.ids.Next("vm")
 		c.VAppID = v.ID
 		c.Status = store.Unresolved
 		c.Deployed = false
@@ -319,7 +320,7 @@ func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
 		c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
 		for i := range c.NICs {
 			n := &c.NICs[i]
-			n.MAC = r.sim.ids.mac()
+			n.MAC = r.sim.ids.MAC()
 			n.Lease = ""
 			if n.Mode != store.ModeManual {
 				n.Address = ""

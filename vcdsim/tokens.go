@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -44,7 +45,7 @@ func oauthOrg(r *request) (*store.Org, error) {
 		name = store.SystemOrg
 	}
 	org := r.sim.store.OrgByName(name)
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("TOKEN_MANAGE", name)
 	}
 	return org, nil
@@ -62,7 +63,7 @@ func registerClient(r *request, org *store.Org) (*response, error) {
 		return nil, err
 	}
 	c := &store.APIClient{
-		ID:              r.sim.ids.next("token"),
+		ID:              r.sim.ids.Next("token"),
 		Name:            in.Name,
 		OrgID:           org.ID,
 		UserID:          r.session.UserID,
@@ -102,8 +103,8 @@ func registerClient(r *request, org *store.Org) (*response, error) {
 	}), nil
 }
 
-func clientJSON(r *request, c *store.APIClient) map[string]any {
-	org := r.sim.store.Org(c.OrgID)
+func clientJSON(st *store.Store, source *ids.Source, c *store.APIClient) map[string]any {
+	org := st.Org(c.OrgID)
 	if c.ServiceAccount {
 		return map[string]any{
 			"id":              store.URN("serviceAccount", c.ID),
@@ -112,7 +113,7 @@ func clientJSON(r *request, c *store.APIClient) map[string]any {
 			"softwareVersion": c.SoftwareVersion,
 			"uri":             c.SoftwareURI,
 			"status":          c.Status,
-			"role":            jsonRef("role", r.sim.ids.named("role", c.Role), c.Role),
+			"role":            jsonRef("role", source.Named("role", c.Role), c.Role),
 			"org":             jsonRef("org", org.ID, org.Name),
 		}
 	}
@@ -130,7 +131,7 @@ func clientJSON(r *request, c *store.APIClient) map[string]any {
 func apiClientsOf(r *request, service bool) []*store.APIClient {
 	var out []*store.APIClient
 	for _, c := range r.sim.store.Clients {
-		if c.ServiceAccount == service && r.sim.store.Org(c.OrgID) != nil && r.sees(c.OrgID) && reachesClient(r, c) {
+		if c.ServiceAccount == service && r.sim.store.Org(c.OrgID) != nil && r.session.Sees(c.OrgID) && reachesClient(r, c) {
 			out = append(out, c)
 		}
 	}
@@ -154,7 +155,7 @@ func reachesClient(r *request, c *store.APIClient) bool {
 func listClients(r *request, service bool) (*response, error) {
 	var out []any
 	for _, c := range apiClientsOf(r, service) {
-		out = append(out, clientJSON(r, c))
+		out = append(out, clientJSON(r.sim.store, r.sim.ids, c))
 	}
 	return r.page(out)
 }
@@ -173,7 +174,7 @@ func getClient(r *request, service bool) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(clientJSON(r, c)), nil
+	return jsonOK(clientJSON(r.sim.store, r.sim.ids, c)), nil
 }
 
 func deleteClient(r *request, service bool) (*response, error) {
@@ -210,8 +211,8 @@ func putServiceAccount(r *request) (*response, error) {
 	changed.SoftwareID = in.SoftwareID
 	changed.SoftwareVersion = in.Version
 	changed.SoftwareURI = in.URI
-	if id := store.Bare(in.Role.ID); id != "" && id != r.sim.ids.named("role", c.Role) {
-		if changed.Role, err = roleName(r, r.sim.store.Org(c.OrgID), id); err != nil {
+	if id := store.Bare(in.Role.ID); id != "" && id != r.sim.ids.Named("role", c.Role) {
+		if changed.Role, err = roleName(r.sim.store, r.sim.store.Org(c.OrgID), id); err != nil {
 			return nil, err
 		}
 	}
@@ -222,7 +223,7 @@ func putServiceAccount(r *request) (*response, error) {
 		return nil, store.DuplicateName(changed.Name)
 	}
 	*c = changed
-	return jsonOK(clientJSON(r, c)), nil
+	return jsonOK(clientJSON(r.sim.store, r.sim.ids, c)), nil
 }
 
 // revokeClient revokes the token of a service account and ends its sessions.
@@ -254,12 +255,12 @@ func authorizeDevice(r *request) (*response, error) {
 	}
 	c := r.sim.store.Clients[i]
 	c.Status = "REQUESTED"
-	c.DeviceCode = r.sim.ids.next("deviceCode")
-	c.UserCode = strings.ToUpper(r.sim.ids.next("userCode")[:8])
+	c.DeviceCode = r.sim.ids.Next("deviceCode")
+	c.UserCode = strings.ToUpper(r.sim.ids.Next("userCode")[:8])
 	return jsonOK(map[string]any{
 		"device_code":      c.DeviceCode,
 		"user_code":        c.UserCode,
-		"verification_uri": r.base() + "/tenant",
+		"verification_uri": r.site.Base() + "/tenant",
 		"expires_in":       3600,
 		"interval":         60,
 	}), nil
@@ -324,7 +325,7 @@ func refreshesClient(c *store.APIClient, token string, s *Simulator) bool {
 		return false
 	}
 	if c.ServiceAccount {
-		c.Token = s.ids.next("apiToken")
+		c.Token = s.ids.Next("apiToken")
 	}
 	return true
 }
@@ -334,7 +335,7 @@ func tradesClient(c *store.APIClient, assertion string, s *Simulator) bool {
 	if c.ServiceAccount || c.Token != "" || s.store.Sessions[assertion] == nil {
 		return false
 	}
-	c.Token = s.ids.next("apiToken")
+	c.Token = s.ids.Next("apiToken")
 	return true
 }
 
@@ -343,7 +344,7 @@ func activatesClient(c *store.APIClient, code string, s *Simulator) bool {
 	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
 	}
-	c.Token = s.ids.next("apiToken")
+	c.Token = s.ids.Next("apiToken")
 	c.Status = "ACTIVE"
 	return true
 }

@@ -21,7 +21,7 @@ func uploadRoutes(add addRoute) {
 
 // newUpload begins a transfer with a task that ends when the bytes are there.
 func newUpload(r *request, e store.Entity, files ...store.UploadFile) *store.Upload {
-	u := &store.Upload{ID: r.sim.ids.next("transfer"), Entity: e, Files: files}
+	u := &store.Upload{ID: r.sim.ids.Next("transfer"), Entity: e, Files: files}
 	r.sim.store.Uploads[u.ID] = u
 	u.Task = r.sim.tasks.start(r, store.Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
 	return u
@@ -43,7 +43,7 @@ func filesNode(r *request, id string) *xmltree.Node {
 	for _, f := range u.Files {
 		n.Add(xmltree.New("File", xmltree.A("size", f.Size), xmltree.A("bytesTransferred", f.Received),
 			xmltree.A("name", f.Name),
-			r.link(rel, "/transfer/"+u.ID+"/"+f.Name, "")))
+			r.site.Link(rel, "/transfer/"+u.ID+"/"+f.Name, "")))
 	}
 	return n
 }
@@ -126,7 +126,7 @@ func commitUpload(s *Simulator, t *store.Task) error {
 		if err != nil {
 			return store.BadRequest("The OVF descriptor is invalid.")
 		}
-		tpl.VMs = ovfVMs(ovf, s.ids.next)
+		tpl.VMs = ovfVMs(ovf, s.ids.Next)
 		tpl.Status = int(store.PoweredOff)
 	}
 	return nil

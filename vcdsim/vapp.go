@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -83,7 +84,7 @@ func createVApp(r *request, op string) (*response, error) {
 		return nil, err
 	}
 	r.sim.store.VApps[v.ID] = v
-	ids := addVMs(r, vms)
+	ids := addVMs(r.sim.store, vms)
 	if op == opCompose && len(ids) > 0 {
 		op = opComposeVMs
 	}
@@ -93,13 +94,13 @@ func createVApp(r *request, op string) (*response, error) {
 }
 
 func createdVApp(r *request, v *store.VApp) *response {
-	return xmlOK(vappNode(r, v)).createdAt(r.href("vapp", v.ID))
+	return xmlOK(vappNode(r, v)).createdAt(r.site.Href("vapp", v.ID))
 }
 
-func addVMs(r *request, vms []*store.VM) []string {
+func addVMs(st *store.Store, vms []*store.VM) []string {
 	var out []string
 	for _, vm := range vms {
-		r.sim.store.AddVM(vm)
+		st.AddVM(vm)
 		out = append(out, vm.ID)
 	}
 	return out
@@ -112,16 +113,16 @@ func getVApp(r *request, v *store.VApp) (*response, error) {
 // putVApp changes name and description.
 func putVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
 	w := store.Work{Op: opUpdateVApp, VApp: v.ID}
-	if err := readVAppName(r, v, tree, &w); err != nil {
+	if err := readVAppName(r.sim.store, v, tree, &w); err != nil {
 		return nil, err
 	}
 	return r.start(w, v.Entity(), []string{v.ID}), nil
 }
 
 // readVAppName reads a new name and description.
-func readVAppName(r *request, v *store.VApp, tree *xmltree.Node, w *store.Work) error {
+func readVAppName(st *store.Store, v *store.VApp, tree *xmltree.Node, w *store.Work) error {
 	if name := tree.Attr("name"); name != "" && name != v.Name {
-		for _, other := range r.sim.store.VApps {
+		for _, other := range st.VApps {
 			if other.VDCID == v.VDCID && other.Name == name {
 				return store.DuplicateName(name)
 			}
@@ -137,15 +138,15 @@ func readVAppName(r *request, v *store.VApp, tree *xmltree.Node, w *store.Work) 
 
 // recomposeVApp adds and removes VMs and networks and changes name and description.
 func recomposeVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
-	vdc, err := vdcByID(r, v.VDCID)
+	vdc, err := vdcByID(r.sim.store, v.VDCID)
 	if err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: opRecompose, VApp: v.ID, PowerOn: tree.Attr("powerOn") == "true"}
-	if err := readVAppName(r, v, tree, &w); err != nil {
+	if err := readVAppName(r.sim.store, v, tree, &w); err != nil {
 		return nil, err
 	}
-	if w.Networks, err = readNetworks(r, vdc, tree.At("InstantiationParams", "NetworkConfigSection"),
+	if w.Networks, err = readNetworks(r.sim.store, r.sim.ids, vdc, tree.At("InstantiationParams", "NetworkConfigSection"),
 		v.Networks); err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func recomposeVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, er
 	if w.Remove, err = readDeletes(r, v, tree); err != nil {
 		return nil, err
 	}
-	w.VMs = addVMs(r, vms)
+	w.VMs = addVMs(r.sim.store, vms)
 	locks := append(append([]string{v.ID}, w.VMs...), w.Remove...)
 	if len(w.VMs) == 0 {
 		w.Op = opUpdateVApp
@@ -177,7 +178,7 @@ func readDeletes(r *request, v *store.VApp, tree *xmltree.Node) ([]string, error
 		if vm.VAppID != v.ID {
 			return nil, store.Forbidden("VAPP_VM_DELETE", vm.ID)
 		}
-		if err := deletable(r, vm); err != nil {
+		if err := deletable(r.sim.store, &r.sim.assume, vm); err != nil {
 			return nil, err
 		}
 		out = append(out, vm.ID)
@@ -191,7 +192,7 @@ func deleteVApp(r *request, v *store.VApp) (*response, error) {
 			"try again.", v.Name)
 	}
 	for _, vm := range r.sim.store.VMsOf(v.ID) {
-		if err := noDisks(r, vm); err != nil {
+		if err := noDisks(r.sim.store, &r.sim.assume, vm); err != nil {
 			return nil, err
 		}
 	}
@@ -199,22 +200,22 @@ func deleteVApp(r *request, v *store.VApp) (*response, error) {
 }
 
 func getVAppNetworks(r *request, v *store.VApp) (*response, error) {
-	return xmlOK(networkConfigSection(r, v, true)), nil
+	return xmlOK(networkConfigSection(r.site, r.sim.store, v, true)), nil
 }
 
 // putVAppNetworks replaces the networks of a vApp.
 func putVAppNetworks(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
-	vdc, err := vdcByID(r, v.VDCID)
+	vdc, err := vdcByID(r.sim.store, v.VDCID)
 	if err != nil {
 		return nil, err
 	}
-	networks, err := readNetworks(r, vdc, tree, v.Networks)
+	networks, err := readNetworks(r.sim.store, r.sim.ids, vdc, tree, v.Networks)
 	if err != nil {
 		return nil, err
 	}
 	after := *v
 	after.Networks = networks
-	if err := removableNetworks(r, v, &after); err != nil {
+	if err := removableNetworks(r.sim.store, &r.sim.assume, v, &after); err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: opNetworks, VApp: v.ID, Networks: networks, Replace: true}
@@ -222,15 +223,15 @@ func putVAppNetworks(r *request, v *store.VApp, tree *xmltree.Node) (*response, 
 }
 
 // removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
-func removableNetworks(r *request, v, after *store.VApp) error {
+func removableNetworks(st *store.Store, assume *Assumptions, v, after *store.VApp) error {
 	for _, n := range v.Networks {
 		if after.Network(n.Name) != nil {
 			continue
 		}
-		if vm := r.sim.store.UserOf(v, n.Name); vm != nil && r.sim.assume.UsedNetworkStays {
+		if vm := st.UserOf(v, n.Name); vm != nil && assume.UsedNetworkStays {
 			return store.BadRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
 		}
-		if r.sim.store.Running(v) && r.sim.assume.RunningBlocksNetworkRemoval {
+		if st.Running(v) && assume.RunningBlocksNetworkRemoval {
 			return store.Refuse(http.StatusConflict, "CONFLICT",
 				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
 		}
@@ -239,7 +240,7 @@ func removableNetworks(r *request, v, after *store.VApp) error {
 }
 
 func getLease(r *request, v *store.VApp) (*response, error) {
-	return xmlOK(leaseSection(r, v, true)), nil
+	return xmlOK(leaseSection(r.site, v, true)), nil
 }
 
 func putLease(r *request, v *store.VApp) (*response, error) {
@@ -255,15 +256,15 @@ func putLease(r *request, v *store.VApp) (*response, error) {
 }
 
 func getVAppOwner(r *request, v *store.VApp) (*response, error) {
-	n := xmltree.New("Owner", namespaces(), xmltree.A("href", r.href("vapp", v.ID)+"/owner"),
-		xmltree.A("type", mime("owner")))
-	n.Add(ownerNode(r, v.OwnerID, userName(r, v)).Children)
+	n := xmltree.New("Owner", wire.Namespaces(), xmltree.A("href", r.site.Href("vapp", v.ID)+"/owner"),
+		xmltree.A("type", wire.Mime("owner")))
+	n.Add(ownerNode(r.site, v.OwnerID, userName(r.sim.store, v)).Children)
 	return xmlOK(n), nil
 }
 
 // putVAppOwner gives a vApp to another user of the organization.
 func putVAppOwner(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
-	org, u, err := userByID(r, store.Bare(tree.At("User").Attr("href")))
+	org, u, err := userByID(r.session, r.sim.store, store.Bare(tree.At("User").Attr("href")))
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +288,7 @@ func powerVApp(r *request, action string) (*response, error) {
 			w.VMs = append(w.VMs, vm.ID)
 		}
 	}
-	if err := mayStart(r, v.VDCID, w); err != nil {
+	if err := mayStart(r.sim.store, v.VDCID, w); err != nil {
 		return nil, err
 	}
 	if action != "powerOn" && !r.sim.store.Deployed(v) {
@@ -307,7 +308,7 @@ func deployVApp(r *request, v *store.VApp) (*response, error) {
 	}
 	w.VApp = v.ID
 	w.VMs = r.sim.vapps.vmIDs(v)
-	if err := mayStart(r, v.VDCID, w); err != nil {
+	if err := mayStart(r.sim.store, v.VDCID, w); err != nil {
 		return nil, err
 	}
 	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil

@@ -6,12 +6,13 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
 // readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
-func readNetworks(r *request, vdc *store.VDC, section *xmltree.Node, have []store.VAppNetwork) ([]store.VAppNetwork, error) {
+func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *xmltree.Node, have []store.VAppNetwork) ([]store.VAppNetwork, error) {
 	var out []store.VAppNetwork
 	for _, c := range section.All("NetworkConfig") {
 		name := c.Attr("networkName")
@@ -19,7 +20,7 @@ func readNetworks(r *request, vdc *store.VDC, section *xmltree.Node, have []stor
 			continue
 		}
 		n := store.VAppNetwork{
-			ID:          vappNetworkID(r, c, have),
+			ID:          vappNetworkID(source, c, have),
 			Name:        name,
 			Description: c.Str("Description"),
 			FenceMode:   c.Str("Configuration", "FenceMode"),
@@ -29,7 +30,7 @@ func readNetworks(r *request, vdc *store.VDC, section *xmltree.Node, have []stor
 		if slices.ContainsFunc(out, func(o store.VAppNetwork) bool { return o.Name == name }) {
 			return nil, store.DuplicateName(name)
 		}
-		if err := readConfiguration(r, vdc, c.At("Configuration"), &n); err != nil {
+		if err := readConfiguration(st, vdc, c.At("Configuration"), &n); err != nil {
 			return nil, err
 		}
 		out = append(out, n)
@@ -38,7 +39,7 @@ func readNetworks(r *request, vdc *store.VDC, section *xmltree.Node, have []stor
 }
 
 // vappNetworkID is the id of the known network that a configuration means, or a new one.
-func vappNetworkID(r *request, c *xmltree.Node, have []store.VAppNetwork) string {
+func vappNetworkID(source *ids.Source, c *xmltree.Node, have []store.VAppNetwork) string {
 	for _, link := range c.All("Link") {
 		id := store.Bare(link.Attr("href"))
 		if slices.ContainsFunc(have, func(h store.VAppNetwork) bool { return h.ID == id }) {
@@ -48,10 +49,10 @@ func vappNetworkID(r *request, c *xmltree.Node, have []store.VAppNetwork) string
 	if i := slices.IndexFunc(have, func(h store.VAppNetwork) bool { return h.Name == c.Attr("networkName") }); i >= 0 {
 		return have[i].ID
 	}
-	return r.sim.ids.next("vappNetwork")
+	return source.Next("vappNetwork")
 }
 
-func readConfiguration(r *request, vdc *store.VDC, c *xmltree.Node, n *store.VAppNetwork) error {
+func readConfiguration(st *store.Store, vdc *store.VDC, c *xmltree.Node, n *store.VAppNetwork) error {
 	if n.FenceMode == "" {
 		return store.BadRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
 	}
@@ -64,7 +65,7 @@ func readConfiguration(r *request, vdc *store.VDC, c *xmltree.Node, n *store.VAp
 	}
 	if parent := c.At("ParentNetwork"); parent != nil {
 		id := store.Bare(parent.Attr("href"))
-		org, in, net := r.sim.store.Network(id)
+		org, in, net := st.Network(id)
 		if net == nil || in.ID != vdc.ID && !org.Shares(net, vdc) {
 			return store.Forbidden("ORG_NETWORK_VIEW", id)
 		}
@@ -151,7 +152,7 @@ func deleteVAppNetwork(r *request) (*response, error) {
 		}
 		after := *v
 		after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
-		if err := removableNetworks(r, v, &after); err != nil {
+		if err := removableNetworks(r.sim.store, &r.sim.assume, v, &after); err != nil {
 			return nil, err
 		}
 		w := store.Work{Op: opNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}

@@ -4,6 +4,7 @@ package vcdsim
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -19,15 +20,15 @@ func vdcRoutes(add addRoute) {
 // ownVDC finds the VDC in the path.
 func ownVDC(r *request) (*store.Org, *store.VDC, error) {
 	org, v := r.sim.store.VDC(store.Bare(r.vars["id"]))
-	if v == nil || !r.sees(org.ID) {
+	if v == nil || !r.session.Sees(org.ID) {
 		return nil, nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
 	return org, v, nil
 }
 
 // vdcByID finds the VDC an entity is in.
-func vdcByID(r *request, id string) (*store.VDC, error) {
-	_, v := r.sim.store.VDC(id)
+func vdcByID(st *store.Store, id string) (*store.VDC, error) {
+	_, v := st.VDC(id)
 	if v == nil {
 		return nil, store.Forbidden("VDC_VIEW", id)
 	}
@@ -53,8 +54,8 @@ var vdcActions = [][2]string{
 }
 
 func getVDC(r *request, org *store.Org, v *store.VDC) (*response, error) {
-	n := r.entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
-	n.Add(r.link("up", "/api/org/"+org.ID, mime("org")))
+	n := r.site.Entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
+	n.Add(r.site.Link("up", "/api/org/"+org.ID, wire.Mime("org")))
 	vdcContent(r, n, org, v)
 	return xmlOK(n), nil
 }
@@ -62,42 +63,42 @@ func getVDC(r *request, org *store.Org, v *store.VDC) (*response, error) {
 // vdcContent is what a VDC shows to all callers.
 func vdcContent(r *request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 	path := "/api/vdc/" + v.ID
-	n.Add(r.link("down", path+"/metadata", mime("metadata")))
+	n.Add(r.site.Link("down", path+"/metadata", wire.Mime("metadata")))
 	for _, a := range vdcActions {
-		n.Add(r.link("add", path+a[0], mime(a[1])))
+		n.Add(r.site.Link("add", path+a[0], wire.Mime(a[1])))
 	}
 	n.Add([]*xmltree.Node{
-		r.link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways",
+		r.site.Link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways",
 			"application/vnd.vmware.vcloud.query.records+xml"),
-		r.link("add", "/api/admin/vdc/"+v.ID+"/networks", mime("network")),
-		r.link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
-		r.link("down", path+"/vmAffinityRules/", mime("vmaffinityrules")),
-		r.link("add", path+"/vmAffinityRules/", mime("vmaffinityrule")),
+		r.site.Link("add", "/api/admin/vdc/"+v.ID+"/networks", wire.Mime("network")),
+		r.site.Link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
+		r.site.Link("down", path+"/vmAffinityRules/", wire.Mime("vmaffinityrules")),
+		r.site.Link("add", path+"/vmAffinityRules/", wire.Mime("vmaffinityrule")),
 		xmltree.T("Description", v.Description),
 		tasksNode(r, v.ID),
 		xmltree.T("AllocationModel", orElse(v.AllocationModel, allocationFlex)),
 		computeNode(&v.Compute),
 		resourceEntities(r, org, v),
-		availableNetworks(r, org, v),
-		hardwareVersions(r, v.ID),
+		availableNetworks(r.site, org, v),
+		hardwareVersions(r.site, v.ID),
 		xmltree.T("NicQuota", 0),
 		xmltree.T("NetworkQuota", networkQuota(&v.Compute)),
 		xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota),
 		xmltree.T("IsEnabled", !v.Disabled),
-		storageProfiles(r, v, n.Name == "AdminVdc"),
+		storageProfiles(r.site, r.session, v, n.Name == "AdminVdc"),
 		xmltree.T("VCpuInMhz2", cpuSpeed(&v.Compute)),
 	})
 	if p := r.sim.store.Policy(r.sim.store.DefaultSizing(v)); p != nil {
-		n.Add(policyRef(r, "DefaultComputePolicy", p))
+		n.Add(policyRef(r.site, "DefaultComputePolicy", p))
 	}
 }
 
 func resourceEntities(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 	n := xmltree.New("ResourceEntities")
 	add := func(kind, id, name string) {
-		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.href(kind, id)), xmltree.A("id", store.URN(kind, id)),
-			xmltree.A("name", name), xmltree.A("type", mime(kind))))
+		n.Add(xmltree.New("ResourceEntity", xmltree.A("href", r.site.Href(kind, id)), xmltree.A("id", store.URN(kind, id)),
+			xmltree.A("name", name), xmltree.A("type", wire.Mime(kind))))
 	}
 	for i := range org.Catalogs {
 		sh := store.OrgCatalog{Org: org, Catalog: &org.Catalogs[i]}
@@ -122,13 +123,13 @@ func resourceEntities(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 }
 
 // availableNetworks are a VDC's own networks and those of the group it is in.
-func availableNetworks(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
+func availableNetworks(site wire.Site, org *store.Org, v *store.VDC) *xmltree.Node {
 	n := xmltree.New("AvailableNetworks")
 	for i := range org.VDCs {
 		in := &org.VDCs[i]
 		for j := range in.Networks {
 			if x := &in.Networks[j]; in == v || org.Shares(x, v) {
-				n.Add(xmltree.New("Network", xmltree.A("href", r.href("network", x.ID)),
+				n.Add(xmltree.New("Network", xmltree.A("href", site.Href("network", x.ID)),
 					xmltree.A("id", store.URN("network", x.ID)),
 					xmltree.A("name", x.Name), xmltree.A("type", "application/vnd.vmware.vcloud.network+xml")))
 			}
@@ -138,36 +139,36 @@ func availableNetworks(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 }
 
 // storageProfiles refers to the storage profiles of a VDC; in an AdminVdc to the admin views, which can be changed.
-func storageProfiles(r *request, v *store.VDC, admin bool) *xmltree.Node {
+func storageProfiles(site wire.Site, session *store.Session, v *store.VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
-		if admin && r.session.Provider() {
-			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
+		if admin && session.Provider() {
+			n.Add(xmltree.New("VdcStorageProfile", xmltree.A("href", site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
 				xmltree.A("id", store.URN("vdcstorageProfile", p.ID)),
 				xmltree.A("name", p.Name), xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml")))
 			continue
 		}
-		n.Add(r.ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
+		n.Add(site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: p.ID, Name: p.Name}))
 	}
 	return n
 }
 
 func getStorageProfile(r *request) (*response, error) {
 	org, vdc, p := r.sim.store.Profile(store.Bare(r.vars["id"]))
-	if p == nil || !r.sees(org.ID) {
+	if p == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
 	}
-	n := r.entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
+	n := r.site.Entity("VdcStorageProfile", "vdcstorageProfile", p.ID, p.Name)
 	n.Add([]*xmltree.Node{
-		r.link("up", "/api/vdc/"+vdc.ID, mime("vdc")),
-		r.link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", mime("metadata")),
+		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
+		r.site.Link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", wire.Mime("metadata")),
 	})
-	profileContent(r, n, p)
+	profileContent(r.sim.store, n, p)
 	return xmlOK(n), nil
 }
 
 // profileContent is what a storage profile shows to all callers.
-func profileContent(r *request, n *xmltree.Node, p *store.StorageProfile) {
+func profileContent(st *store.Store, n *xmltree.Node, p *store.StorageProfile) {
 	n.Add([]*xmltree.Node{
 		xmltree.T("Enabled", !p.Disabled),
 		xmltree.T("Units", "MB"),
@@ -176,7 +177,7 @@ func profileContent(r *request, n *xmltree.Node, p *store.StorageProfile) {
 		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0),
 			xmltree.T("DiskIopsDefault", 0),
 			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
-		xmltree.T("StorageUsedMB", r.sim.store.StorageUsed(p.ID)),
+		xmltree.T("StorageUsedMB", st.StorageUsed(p.ID)),
 		xmltree.T("IopsAllocated", 0),
 	})
 }
@@ -194,7 +195,7 @@ func vdcJSON(org *store.Org, v *store.VDC) map[string]any {
 
 func listVDCs(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		for v := range o.VDCs {
 			out = append(out, vdcJSON(o, &o.VDCs[v]))
 		}

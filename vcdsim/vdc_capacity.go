@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -108,8 +110,8 @@ func mayUseVDC(v *store.VDC) error {
 }
 
 // mayStart refuses to start something in a VDC that is disabled.
-func mayStart(r *request, vdcID string, w store.Work) error {
-	v, err := vdcByID(r, vdcID)
+func mayStart(st *store.Store, vdcID string, w store.Work) error {
+	v, err := vdcByID(st, vdcID)
 	if err != nil || w.Op != opDeploy || w.Power != store.PoweredOn {
 		return err
 	}
@@ -132,16 +134,16 @@ func resourcePools(r *request, v *store.VDC) *xmltree.Node {
 	if !r.session.Provider() {
 		return nil
 	}
-	server := r.sim.ids.named("vimserver", providerCenter)
+	server := r.sim.ids.Named("vimserver", providerCenter)
 	return xmltree.New("ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
-		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.base()+"/api/admin/extension/vimServer/"+server),
+		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.site.Base()+"/api/admin/extension/vimServer/"+server),
 			xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),
 		xmltree.T("vmext:MoRef", "resgroup-"+v.ID[:4]), xmltree.T("vmext:VimObjectType", "RESOURCE_POOL")))
 }
 
 // providerProfile is the provider's storage profile of a name.
-func providerProfile(r *request, element, name string) *xmltree.Node {
-	return adminRef(r, element, "pvdcStorageProfile", r.sim.ids.named("providerVdcStorageProfile", name), name)
+func providerProfile(site wire.Site, source *ids.Source, element, name string) *xmltree.Node {
+	return adminRef(site, element, "pvdcStorageProfile", source.Named("providerVdcStorageProfile", name), name)
 }
 
 // adminProfile finds the storage profile in the path for its provider.
@@ -161,13 +163,13 @@ func getAdminProfile(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := xmltree.New("AdminVdcStorageProfile", namespaces(), xmltree.A("name", p.Name),
+	n := xmltree.New("AdminVdcStorageProfile", wire.Namespaces(), xmltree.A("name", p.Name),
 		xmltree.A("id", store.URN("vdcstorageProfile", p.ID)),
-		xmltree.A("href", r.base()+"/api/admin/vdcStorageProfile/"+p.ID),
+		xmltree.A("href", r.site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
 		xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
-	n.Add(r.link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
-	profileContent(r, n, p)
-	n.Add(providerProfile(r, "ProviderVdcStorageProfile", p.Name))
+	n.Add(r.site.Link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
+	profileContent(r.sim.store, n, p)
+	n.Add(providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", p.Name))
 	return xmlOK(n), nil
 }
 
@@ -225,7 +227,7 @@ func changeProfiles(r *request) (*response, error) {
 		}
 	}
 	for _, x := range tree.All("RemoveStorageProfile") {
-		if err := removeProfile(r, v, store.Bare(x.Attr("href"))); err != nil {
+		if err := removeProfile(r.sim.store, v, store.Bare(x.Attr("href"))); err != nil {
 			return nil, err
 		}
 	}
@@ -252,11 +254,11 @@ func addProfile(r *request, v *store.VDC, tree *xmltree.Node) error {
 // readProfileParams reads what a VDC is to have of its provider's storage.
 func readProfileParams(r *request, tree *xmltree.Node) (store.StorageProfile, bool) {
 	for _, name := range providerProfiles(r.sim) {
-		if r.sim.ids.named("providerVdcStorageProfile",
+		if r.sim.ids.Named("providerVdcStorageProfile",
 			name) == store.Bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
 			return store.StorageProfile{
-				ID:       r.sim.ids.next("vdcstorageProfile"),
+				ID:       r.sim.ids.Next("vdcstorageProfile"),
 				Name:     name,
 				Default:  tree.Bool("Default"),
 				Disabled: tree.Str("Enabled") == "false",
@@ -268,7 +270,7 @@ func readProfileParams(r *request, tree *xmltree.Node) (store.StorageProfile, bo
 }
 
 // removeProfile takes a storage profile from a VDC that is neither enabled nor used nor the default.
-func removeProfile(r *request, v *store.VDC, id string) error {
+func removeProfile(st *store.Store, v *store.VDC, id string) error {
 	i := slices.IndexFunc(v.StorageProfiles, func(x store.StorageProfile) bool { return x.ID == id })
 	if i < 0 {
 		return store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
@@ -279,7 +281,7 @@ func removeProfile(r *request, v *store.VDC, id string) error {
 		return store.BadRequest("The storage profile %q is the default of VDC %q.", p.Name, v.Name)
 	case !p.Disabled:
 		return store.BadRequest("The storage profile %q is enabled: disable it first.", p.Name)
-	case r.sim.store.StorageUsed(id) > 0:
+	case st.StorageUsed(id) > 0:
 		return inUse("storage profile", p.Name, "disks")
 	}
 	v.StorageProfiles = slices.Delete(slices.Clone(v.StorageProfiles), i, i+1)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -23,10 +24,10 @@ func vdcGroupRoutes(add addRoute) {
 
 const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NSX
 
-func groupMemberJSON(r *request, org *store.Org, v *store.VDC) map[string]any {
+func groupMemberJSON(source *ids.Source, org *store.Org, v *store.VDC) map[string]any {
 	return map[string]any{
 		"vdcRef":               jsonRef("vdc", v.ID, v.Name),
-		"siteRef":              jsonRef("site", r.sim.ids.named("site", "local"), "local"),
+		"siteRef":              jsonRef("site", source.Named("site", "local"), "local"),
 		"orgRef":               jsonRef("org", org.ID, org.Name),
 		"networkProviderScope": scopeOfVDCs,
 		"faultDomainTag":       scopeOfVDCs,
@@ -38,7 +39,7 @@ func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any 
 	vdcs := []any{}
 	for _, id := range g.VDCs {
 		if _, v := r.sim.store.VDC(id); v != nil {
-			vdcs = append(vdcs, groupMemberJSON(r, org, v))
+			vdcs = append(vdcs, groupMemberJSON(r.sim.ids, org, v))
 		}
 	}
 	out := map[string]any{
@@ -65,7 +66,7 @@ func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any 
 
 func listVDCGroups(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		if r.session.Provider() && r.tenant() != r.session.OrgID && o.ID != r.tenant() {
 			continue
 		}
@@ -78,7 +79,7 @@ func listVDCGroups(r *request) (*response, error) {
 
 func ownVDCGroup(r *request) (*store.Org, *store.VDCGroup, error) {
 	org, g := r.sim.store.Group(store.Bare(r.vars["id"]))
-	if g == nil || !r.sees(org.ID) {
+	if g == nil || !r.session.Sees(org.ID) {
 		return nil, nil, store.Forbidden("VDC_GROUP_VIEW", r.vars["id"])
 	}
 	return org, g, nil
@@ -151,14 +152,14 @@ func createVDCGroup(r *request) (*response, error) {
 	if org == nil {
 		org = r.sim.store.Org(r.tenant())
 	}
-	if org == nil || !r.sees(org.ID) {
+	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_GROUP_CREATE", body.OrgID)
 	}
 	g, err := readVDCGroup(r, org, nil)
 	if err != nil {
 		return nil, err
 	}
-	g.ID = r.sim.ids.next("vdcGroup")
+	g.ID = r.sim.ids.Next("vdcGroup")
 	org.VDCGroups = append(org.VDCGroups, *g)
 	return r.start(store.Work{Op: "create vdcGroup", Creates: true}, g.Entity(), []string{g.ID}), nil
 }
@@ -260,7 +261,7 @@ func commitDeleteGroup(s *Simulator, t *store.Task) error {
 // listCandidates are the VDCs that may be in a group with the one, or in the group, that the filter names.
 func listCandidates(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r) {
+	for _, o := range visibleOrgs(r.session, r.sim.store) {
 		if o.ID != r.tenant() && r.tenant() != r.session.OrgID {
 			continue
 		}
@@ -269,7 +270,7 @@ func listCandidates(r *request) (*response, error) {
 			if in != nil && !inContextFilter(r, in.ID) {
 				continue
 			}
-			m := groupMemberJSON(r, o, &o.VDCs[v])
+			m := groupMemberJSON(r.sim.ids, o, &o.VDCs[v])
 			m["id"] = store.URN("vdc", o.VDCs[v].ID)
 			m["name"] = o.VDCs[v].Name
 			delete(m, "vdcRef")

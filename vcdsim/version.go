@@ -109,8 +109,8 @@ func getVersions(r *request) (*response, error) {
 	for _, v := range r.cell.served() {
 		n.Add(xmltree.New("VersionInfo", xmltree.A("deprecated", v < "37.0"),
 			xmltree.T("Version", v),
-			xmltree.T("LoginUrl", r.base()+"/cloudapi/1.0.0/sessions"),
-			xmltree.T("ProviderLoginUrl", r.base()+"/cloudapi/1.0.0/sessions/provider")))
+			xmltree.T("LoginUrl", r.site.Base()+"/cloudapi/1.0.0/sessions"),
+			xmltree.T("ProviderLoginUrl", r.site.Base()+"/cloudapi/1.0.0/sessions/provider")))
 	}
 	return &response{status: http.StatusOK, xml: n, contentType: "text/xml"}, nil
 }

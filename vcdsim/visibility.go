@@ -49,7 +49,7 @@ func viewerOf(r *request) vappViewer {
 // what it is shared for. Who has the view of administrators sees all.
 func (w vappViewer) level(v *store.VApp) level {
 	switch {
-	case v == nil || !w.r.sees(v.OrgID):
+	case v == nil || !w.r.session.Sees(v.OrgID):
 		return levelNone
 	case w.all || v.OwnerID == w.r.session.UserID:
 		return levelFull
@@ -61,7 +61,7 @@ func (w vappViewer) level(v *store.VApp) level {
 
 // seesDisk reports whether an independent disk is shown to the caller.
 func (w vappViewer) seesDisk(d *store.Disk) bool {
-	return w.r.sees(d.OrgID) && (w.hasDisk(d) || w.r.hasRight(rightAdminView))
+	return w.r.session.Sees(d.OrgID) && (w.hasDisk(d) || w.r.hasRight(rightAdminView))
 }
 
 // hasDisk reports whether the caller may change an independent disk that is shown.
@@ -115,7 +115,7 @@ func checkVApp(r *request, v *store.VApp, operation, id string) error {
 // seesTask reports whether the caller may know of a task: it is his own, or he sees what it works on. Tasks of what is
 // deleted are shown to its owner.
 func (w vappViewer) seesTask(t *store.Task) bool {
-	if !w.r.sees(t.OrgID) {
+	if !w.r.session.Sees(t.OrgID) {
 		return false
 	}
 	if w.administers || t.UserID == w.r.session.UserID || t.OfUser == w.r.session.UserID {

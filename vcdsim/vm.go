@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -25,12 +26,12 @@ func vmRoutes(add addRoute) {
 		"/networkConnectionSection": func(r *request,
 			v *store.VM,
 		) *response {
-			return xmlOK(connectionSection(r, v, true))
+			return xmlOK(connectionSection(r.site, v, true))
 		},
 		"/guestCustomizationSection": func(r *request,
 			v *store.VM,
 		) *response {
-			return xmlOK(customizationSection(r, v, true))
+			return xmlOK(customizationSection(r.site, v, true))
 		},
 		"/virtualHardwareSection": func(r *request,
 			v *store.VM,
@@ -40,20 +41,20 @@ func vmRoutes(add addRoute) {
 		"/virtualHardwareSection/disks": func(r *request,
 			v *store.VM,
 		) *response {
-			return itemsList(r, v, "disks", diskItems(r, "Item", v))
+			return itemsList(r.site, v, "disks", diskItems(r.site, r.sim.store, "Item", v))
 		},
 		"/virtualHardwareSection/networkCards": func(r *request, v *store.VM) *response {
-			return itemsList(r, v, "networkCards", nicItems(v))
+			return itemsList(r.site, v, "networkCards", nicItems(v))
 		},
 		"/virtualHardwareSection/cpu": func(r *request,
 			v *store.VM,
 		) *response {
-			return xmlOK(rootItem(cpuItem(r, "Item", v)))
+			return xmlOK(rootItem(cpuItem(r.site, "Item", v)))
 		},
 		"/virtualHardwareSection/memory": func(r *request,
 			v *store.VM,
 		) *response {
-			return xmlOK(rootItem(memoryItem(r, "Item", v)))
+			return xmlOK(rootItem(memoryItem(r.site, "Item", v)))
 		},
 		"/productSections":          vmProducts,
 		"/guestcustomizationstatus": func(_ *request, v *store.VM) *response { return xmlOK(customizationStatus(v)) },
@@ -93,7 +94,7 @@ func idleVM(r *request) (*store.VM, error) {
 func startVM(r *request, vm *store.VM, w store.Work) (*response, error) {
 	w.VM = vm.ID
 	w.VApp = vm.VAppID
-	if err := mayStart(r, r.sim.store.VApps[vm.VAppID].VDCID, w); err != nil {
+	if err := mayStart(r.sim.store, r.sim.store.VApps[vm.VAppID].VDCID, w); err != nil {
 		return nil, err
 	}
 	return r.start(w, vm.Entity(), r.sim.vms.locks(vm)), nil
@@ -113,7 +114,7 @@ func showVM(r *request, show func(*request, *store.VM) *response) (*response, er
 
 // rootItem makes a document of a hardware item.
 func rootItem(n *xmltree.Node) *xmltree.Node {
-	n.Attrs = append(append(namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value)), n.Attrs...)
+	n.Attrs = append(append(wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value)), n.Attrs...)
 	return n
 }
 
@@ -126,18 +127,18 @@ func nicItems(vm *store.VM) []*xmltree.Node {
 }
 
 func customizationStatus(vm *store.VM) *xmltree.Node {
-	return xmltree.New("GuestCustomizationStatusSection", namespaces(), xmltree.A("ovf:required", false),
+	return xmltree.New("GuestCustomizationStatusSection", wire.Namespaces(), xmltree.A("ovf:required", false),
 		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
 		xmltree.T("GuestCustStatus", gcStatus(vm)))
 }
 
 // noDisks refuses what would take an attached independent disk along.
-func noDisks(r *request, vm *store.VM) error {
-	if !r.sim.assume.AttachedDiskBlocksDelete {
+func noDisks(st *store.Store, assume *Assumptions, vm *store.VM) error {
+	if !assume.AttachedDiskBlocksDelete {
 		return nil
 	}
 	for _, d := range vm.Disks {
-		if x := r.sim.store.Disks[d.DiskID]; x != nil {
+		if x := st.Disks[d.DiskID]; x != nil {
 			return store.BadRequest("The VM %q cannot be deleted: the independent disk %q is attached to it. Detach the "+
 				"disk and try again.", vm.Name, x.Name)
 		}
@@ -145,20 +146,20 @@ func noDisks(r *request, vm *store.VM) error {
 	return nil
 }
 
-func deletable(r *request, vm *store.VM) error {
+func deletable(st *store.Store, assume *Assumptions, vm *store.VM) error {
 	switch {
 	case vm.Status == store.PoweredOn:
 		return store.BadRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and "+
 			"try again.", vm.Name)
-	case vm.Deployed && r.sim.assume.DeployedBlocksDelete:
+	case vm.Deployed && assume.DeployedBlocksDelete:
 		return store.BadRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and "+
 			"try again.", vm.Name)
 	}
-	return noDisks(r, vm)
+	return noDisks(st, assume, vm)
 }
 
 func deleteVMRequest(r *request, vm *store.VM) (*response, error) {
-	if err := deletable(r, vm); err != nil {
+	if err := deletable(r.sim.store, &r.sim.assume, vm); err != nil {
 		return nil, err
 	}
 	return startVM(r, vm, store.Work{Op: opDeleteVM})

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -83,7 +84,7 @@ func nicItem(element string, vm *store.VM, nic store.NIC) *xmltree.Node {
 
 const controllerInstance = 100
 
-func diskItems(r *request, element string, vm *store.VM) []*xmltree.Node {
+func diskItems(site wire.Site, st *store.Store, element string, vm *store.VM) []*xmltree.Node {
 	out := []*xmltree.Node{item(element, fields{
 		"Address":         0,
 		"Description":     "SCSI Controller",
@@ -95,18 +96,18 @@ func diskItems(r *request, element string, vm *store.VM) []*xmltree.Node {
 	for i, d := range vm.Disks {
 		bus := busSCSI
 		subtype := busSubtype
-		if x := r.sim.store.Disks[d.DiskID]; x != nil {
+		if x := st.Disks[d.DiskID]; x != nil {
 			bus = x.BusType
 			subtype = x.BusSubType
 		}
 		host := xmltree.New("rasd:HostResource",
-			xmltree.A(vcloudPrefix+"storageProfileHref", r.href("vdcstorageProfile", d.StorageProfileID)),
+			xmltree.A(vcloudPrefix+"storageProfileHref", site.Href("vdcstorageProfile", d.StorageProfileID)),
 			xmltree.A(vcloudPrefix+"busType", bus), xmltree.A(vcloudPrefix+"busSubType", subtype),
 			xmltree.A(vcloudPrefix+"capacity", d.SizeMiB),
 			xmltree.A(vcloudPrefix+"iops", 0),
 			xmltree.A(vcloudPrefix+"storageProfileOverrideVmDefault", d.StorageProfileID != vm.StorageProfileID))
 		if d.DiskID != "" {
-			host.Add(xmltree.A(vcloudPrefix+"disk", r.href("disk", d.DiskID)))
+			host.Add(xmltree.A(vcloudPrefix+"disk", site.Href("disk", d.DiskID)))
 		}
 		out = append(out, item(element, fields{
 			"AddressOnParent":      d.Unit,
@@ -124,8 +125,8 @@ func diskItems(r *request, element string, vm *store.VM) []*xmltree.Node {
 }
 
 // driveItem is the CD drive, which VCD shows when something is in it.
-func driveItem(r *request, element string, vm *store.VM) *xmltree.Node {
-	_, m := r.sim.store.Media(vm.MediaID)
+func driveItem(st *store.Store, element string, vm *store.VM) *xmltree.Node {
+	_, m := st.Media(vm.MediaID)
 	if m == nil {
 		return nil
 	}
@@ -141,8 +142,8 @@ func driveItem(r *request, element string, vm *store.VM) *xmltree.Node {
 	})
 }
 
-func cpuItem(r *request, element string, vm *store.VM) *xmltree.Node {
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/cpu"
+func cpuItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
+	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
 		"AllocationUnits": "hertz * 10^6",
 		"Description":     "Number of Virtual CPUs",
@@ -152,14 +153,14 @@ func cpuItem(r *request, element string, vm *store.VM) *xmltree.Node {
 		"ResourceType":    3,
 		"VirtualQuantity": vm.CPUs,
 		"Weight":          0,
-	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
+	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", wire.Mime("rasdItem")))
 	n.Add(xmltree.New("vmw:CoresPerSocket", xmltree.A("ovf:required", false), fmt.Sprint(vm.CoresPerSocket)))
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
+	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItem"))))
 	return n
 }
 
-func memoryItem(r *request, element string, vm *store.VM) *xmltree.Node {
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/memory"
+func memoryItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
+	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
 		"AllocationUnits": "byte * 2^20",
 		"Description":     "Memory Size",
@@ -169,21 +170,21 @@ func memoryItem(r *request, element string, vm *store.VM) *xmltree.Node {
 		"ResourceType":    4,
 		"VirtualQuantity": vm.MemoryMiB,
 		"Weight":          0,
-	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", mime("rasdItem")))
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", mime("rasdItem"))))
+	}, xmltree.A(vcloudPrefix+"href", href), xmltree.A(vcloudPrefix+"type", wire.Mime("rasdItem")))
+	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItem"))))
 	return n
 }
 
 // hardwareSection is the VirtualHardwareSection with its extra configuration.
 func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/"
-	n := newElement("ovf:VirtualHardwareSection", root)
+	href := r.site.Href("vm", vm.ID) + "/virtualHardwareSection/"
+	n := wire.Element("ovf:VirtualHardwareSection", root)
 	n.Add([]xmltree.Attr{
-		A("xmlns:vcloud", namespaces()[0].Value),
+		A("xmlns:vcloud", wire.Namespaces()[0].Value),
 		A("ovf:transport", ""),
 		A(vcloudPrefix+"href", href),
-		A(vcloudPrefix+"type", mime("virtualHardwareSection")),
+		A(vcloudPrefix+"type", wire.Mime("virtualHardwareSection")),
 	})
 	n.Add(xmltree.T("ovf:Info", "Virtual hardware requirements"))
 	n.Add(fill(xmltree.New("ovf:System"), "vssd:", vssdFields, fields{
@@ -195,8 +196,8 @@ func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	for _, nic := range vm.NICs {
 		n.Add(nicItem("ovf:Item", vm, nic))
 	}
-	n.Add(diskItems(r, "ovf:Item", vm))
-	n.Add([]*xmltree.Node{driveItem(r, "ovf:Item", vm), cpuItem(r, "ovf:Item", vm), memoryItem(r, "ovf:Item", vm)})
+	n.Add(diskItems(r.site, r.sim.store, "ovf:Item", vm))
+	n.Add([]*xmltree.Node{driveItem(r.sim.store, "ovf:Item", vm), cpuItem(r.site, "ovf:Item", vm), memoryItem(r.site, "ovf:Item", vm)})
 	shown := vm.ExtraConfig
 	if len(shown) > 0 && !r.mayUseExtraConfig() {
 		shown = nil
@@ -206,7 +207,7 @@ func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 			A("ovf:required", false)))
 	}
 	link := func(rel, part, kind string) {
-		n.Add(xmltree.New("Link", A("rel", rel), A("href", href+part), A("type", mime(kind))))
+		n.Add(xmltree.New("Link", A("rel", rel), A("href", href+part), A("type", wire.Mime(kind))))
 	}
 	link("edit", "", "virtualHardwareSection")
 	for _, p := range []string{"cpu", "memory"} {
@@ -220,12 +221,12 @@ func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
-func itemsList(r *request, vm *store.VM, part string, items []*xmltree.Node) *response {
-	href := r.href("vm", vm.ID) + "/virtualHardwareSection/" + part
-	n := xmltree.New("RasdItemsList", namespaces(), xmltree.A("xmlns:vcloud", namespaces()[0].Value),
-		xmltree.A("href", href), xmltree.A("type", mime("rasdItemsList")))
+func itemsList(site wire.Site, vm *store.VM, part string, items []*xmltree.Node) *response {
+	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/" + part
+	n := xmltree.New("RasdItemsList", wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
+		xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItemsList")))
 	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-		xmltree.A("type", mime("rasdItemsList"))))
+		xmltree.A("type", wire.Mime("rasdItemsList"))))
 	n.Add(items)
 	return xmlOK(n)
 }

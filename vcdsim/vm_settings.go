@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -21,7 +22,7 @@ const settingsVersion = "37.1"
 func vmSettingRoutes(add addRoute) {
 	const vm = "/api/vApp/vm-{vm}"
 	add("GET", vm+"/vmCapabilities", func(r *request) (*response, error) {
-		return showVM(r, func(r *request, v *store.VM) *response { return xmlOK(capabilitiesSection(r, v, true)) })
+		return showVM(r, func(r *request, v *store.VM) *response { return xmlOK(capabilitiesSection(r.site, v, true)) })
 	}, latencyLegacy)
 	add("PUT", vm+"/vmCapabilities", putCapabilities, latencyWrite)
 	for action, enabled := range map[string]bool{"enableNestedHypervisor": true, "disableNestedHypervisor": false} {
@@ -65,12 +66,12 @@ func putCapabilities(r *request) (*response, error) {
 	})
 }
 
-func capabilitiesSection(r *request, vm *store.VM, root bool) *xmltree.Node {
-	n := newElement("VmCapabilities", root)
+func capabilitiesSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
+	n := wire.Element("VmCapabilities", root)
 	path := "/api/vApp/vm-" + vm.ID + "/vmCapabilities/"
-	n.Add([]xmltree.Attr{xmltree.A("href", r.base()+path), xmltree.A("type", mime("vmCapabilitiesSection"))})
+	n.Add([]xmltree.Attr{xmltree.A("href", site.Base()+path), xmltree.A("type", wire.Mime("vmCapabilitiesSection"))})
 	if root {
-		n.Add(r.link("edit", path, mime("vmCapabilitiesSection")))
+		n.Add(site.Link("edit", path, wire.Mime("vmCapabilitiesSection")))
 	}
 	n.Add([]*xmltree.Node{
 		xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd),
@@ -80,10 +81,10 @@ func capabilitiesSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 }
 
 // bootOptionsNode shows what the API version that was asked for knows.
-func bootOptionsNode(r *request, vm *store.VM) *xmltree.Node {
+func bootOptionsNode(version string, vm *store.VM) *xmltree.Node {
 	o := vm.BootOptions
 	n := xmltree.New("BootOptions", xmltree.T("BootDelay", o.DelayMS), xmltree.T("EnterBIOSSetup", o.EnterBIOS))
-	if r.version < settingsVersion {
+	if version < settingsVersion {
 		return n
 	}
 	n.Add([]*xmltree.Node{
@@ -96,8 +97,8 @@ func bootOptionsNode(r *request, vm *store.VM) *xmltree.Node {
 }
 
 // firmwareNode is what the machine starts with, nil for API versions that do not know it.
-func firmwareNode(r *request, vm *store.VM) *xmltree.Node {
-	if r.version < settingsVersion {
+func firmwareNode(version string, vm *store.VM) *xmltree.Node {
+	if version < settingsVersion {
 		return nil
 	}
 	return xmltree.T("Firmware", orElse(vm.Firmware, firmwareBIOS))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -31,11 +32,11 @@ const defaultDiskAdapter = "5"
 // diskID numbers the disks of a VM as VCD does, from 2000 on, bus by bus.
 func diskID(i int) string { return strconv.Itoa(2000 + i) }
 
-func profileRef(r *request, element, id string) *xmltree.Node {
+func profileRef(site wire.Site, st *store.Store, element, id string) *xmltree.Node {
 	if id == "" {
 		return nil
 	}
-	return r.ref(element, store.Entity{Kind: "vdcstorageProfile", ID: id, Name: r.sim.store.ProfileName(id)})
+	return site.Ref(element, store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)})
 }
 
 // vmLinks are the actions a VM offers in its state.
@@ -45,9 +46,9 @@ func vmLinks(r *request, vm *store.VM) []*xmltree.Node {
 	add := func(rel, suffix, kind string) {
 		t := ""
 		if kind != "" {
-			t = mime(kind)
+			t = wire.Mime(kind)
 		}
-		out = append(out, r.link(rel, path+suffix, t))
+		out = append(out, r.site.Link(rel, path+suffix, t))
 	}
 	if vm.Status == store.PoweredOn {
 		for _, a := range []string{"powerOff", "reboot", "reset", "shutdown", "suspend"} {
@@ -79,15 +80,15 @@ func vmLinks(r *request, vm *store.VM) []*xmltree.Node {
 		add("consolidate", "/action/consolidate", "")
 	}
 	add("customizeAtNextPowerOn", "/action/customizeAtNextPowerOn", "")
-	out = append(out, r.link("reconfigureVm", path+"/action/reconfigureVm", mime("vm"), vm.Name))
-	return append(out, r.link("up", "/api/vApp/vapp-"+vm.VAppID, mime("vapp")))
+	out = append(out, r.site.Link("reconfigureVm", path+"/action/reconfigureVm", wire.Mime("vm"), vm.Name))
+	return append(out, r.site.Link("up", "/api/vApp/vapp-"+vm.VAppID, wire.Mime("vapp")))
 }
 
 // vmNode is the whole document of a VM.
 func vmNode(r *request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	n := newElement("Vm", root)
+	n := wire.Element("Vm", root)
 	n.Add([]xmltree.Attr{
 		A("needsCustomization", false),
 		A("nestedHypervisorEnabled", vm.NestedHypervisor),
@@ -95,44 +96,44 @@ func vmNode(r *request, vm *store.VM, root bool) *xmltree.Node {
 		A("status", int(vm.Status)),
 		A("name", vm.Name),
 		A("id", store.URN("vm", vm.ID)),
-		A("href", r.href("vm", vm.ID)),
-		A("type", mime("vm")),
+		A("href", r.site.Href("vm", vm.ID)),
+		A("type", wire.Mime("vm")),
 	})
 	n.Add(vmLinks(r, vm))
 	n.Add([]*xmltree.Node{
 		T("Description", vm.Description),
 		tasksNode(r, vm.ID),
 		hardwareSection(r, vm, false),
-		osSection(r, vm),
-		connectionSection(r, vm, false),
-		customizationSection(r, vm, false),
+		osSection(r.site, vm),
+		connectionSection(r.site, vm, false),
+		customizationSection(r.site, vm, false),
 		productSection(vm.Properties),
-		runtimeSection(r, vm),
-		snapshotSection(r, vm, false),
+		runtimeSection(r.site, vm),
+		snapshotSection(r.site, vm, false),
 		specSection(r, vm),
 		T("DateCreated", vm.Created),
-		T("VAppScopedLocalId", r.sim.ids.named("local", vm.ID)),
-		capabilitiesSection(r, vm, false),
-		profileRef(r, "StorageProfile", vm.StorageProfileID),
-		bootOptionsNode(r, vm),
-		computePolicy(r, vm),
+		T("VAppScopedLocalId", r.sim.ids.Named("local", vm.ID)),
+		capabilitiesSection(r.site, vm, false),
+		profileRef(r.site, r.sim.store, "StorageProfile", vm.StorageProfileID),
+		bootOptionsNode(r.version, vm),
+		computePolicy(r.site, r.sim.store, vm),
 	})
 	return n
 }
 
 // computePolicy is there since API 33.
-func computePolicy(r *request, vm *store.VM) *xmltree.Node {
+func computePolicy(site wire.Site, st *store.Store, vm *store.VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
 	for element, id := range map[string]string{
 		"VmPlacementPolicy": vm.PlacementPolicyID,
 		"VmSizingPolicy":    vm.SizingPolicyID,
 	} {
-		p := r.sim.store.Policy(id)
+		p := st.Policy(id)
 		if p == nil {
 			continue
 		}
 		n.Add(xmltree.New(element,
-			xmltree.A("href", r.base()+"/cloudapi/2.0.0/vdcComputePolicies/"+store.URN("vdcComputePolicy", id)),
+			xmltree.A("href", site.Base()+"/cloudapi/2.0.0/vdcComputePolicies/"+store.URN("vdcComputePolicy", id)),
 			xmltree.A("id", store.URN("vdcComputePolicy", id)), xmltree.A("name", p.Name),
 			xmltree.A("type", "application/json")))
 	}
@@ -143,21 +144,21 @@ func computePolicy(r *request, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-func osSection(r *request, vm *store.VM) *xmltree.Node {
-	href := r.href("vm", vm.ID) + "/operatingSystemSection/"
-	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
+func osSection(site wire.Site, vm *store.VM) *xmltree.Node {
+	href := site.Href("vm", vm.ID) + "/operatingSystemSection/"
+	return xmltree.New("ovf:OperatingSystemSection", xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
 		xmltree.A("ovf:id", 94),
-		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", mime("operatingSystemSection")),
+		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", wire.Mime("operatingSystemSection")),
 		xmltree.A("vmw:osType", vm.OS),
 		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", osName(vm.OS)),
 		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-			xmltree.A("type", mime("operatingSystemSection"))))
+			xmltree.A("type", wire.Mime("operatingSystemSection"))))
 }
 
-func runtimeSection(r *request, vm *store.VM) *xmltree.Node {
-	n := xmltree.New("RuntimeInfoSection", xmltree.A("xmlns:vcloud", namespaces()[0].Value),
-		xmltree.A("vcloud:href", r.href("vm", vm.ID)+"/runtimeInfoSection"),
-		xmltree.A("vcloud:type", mime("virtualHardwareSection")),
+func runtimeSection(site wire.Site, vm *store.VM) *xmltree.Node {
+	n := xmltree.New("RuntimeInfoSection", xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
+		xmltree.A("vcloud:href", site.Href("vm", vm.ID)+"/runtimeInfoSection"),
+		xmltree.A("vcloud:type", wire.Mime("virtualHardwareSection")),
 		xmltree.T("ovf:Info", "Specifies Runtime info"))
 	if vm.Boot.Up {
 		n.Add(xmltree.New("VMWareTools", xmltree.A("version", "12389")))
@@ -165,11 +166,11 @@ func runtimeSection(r *request, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-func connectionSection(r *request, vm *store.VM, root bool) *xmltree.Node {
+func connectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	href := r.href("vm", vm.ID) + "/networkConnectionSection/"
-	n := newElement("NetworkConnectionSection", root)
+	href := site.Href("vm", vm.ID) + "/networkConnectionSection/"
+	n := wire.Element("NetworkConnectionSection", root)
 	n.Add(section(href, "networkConnectionSection"))
 	n.Add([]*xmltree.Node{
 		T("ovf:Info", "Specifies the available VM network connections"),
@@ -182,15 +183,15 @@ func connectionSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 			T("MACAddress", nic.MAC), T("IpAddressAllocationMode", nic.Mode),
 			xmltree.OptT("SecondaryIpAddressAllocationMode", nic.SecondaryMode), T("NetworkAdapterType", nic.Adapter)))
 	}
-	n.Add(xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("networkConnectionSection"))))
+	n.Add(xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", wire.Mime("networkConnectionSection"))))
 	return n
 }
 
-func customizationSection(r *request, vm *store.VM, root bool) *xmltree.Node {
+func customizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
-	href := r.href("vm", vm.ID) + "/guestCustomizationSection/"
-	n := newElement("GuestCustomizationSection", root)
+	href := site.Href("vm", vm.ID) + "/guestCustomizationSection/"
+	n := wire.Element("GuestCustomizationSection", root)
 	n.Add(section(href, "guestCustomizationSection"))
 	n.Add([]*xmltree.Node{
 		T("ovf:Info", "Specifies Guest OS Customization Settings"),
@@ -206,7 +207,7 @@ func customizationSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 		T("ResetPasswordRequired", false),
 		xmltree.OptT("CustomizationScript", vm.Customization.Script),
 		T("ComputerName", vm.Customization.ComputerName),
-		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", mime("guestCustomizationSection"))),
+		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", wire.Mime("guestCustomizationSection"))),
 	})
 	return n
 }
@@ -219,10 +220,10 @@ func specSection(r *request, vm *store.VM) *xmltree.Node {
 			T("BusNumber", d.Bus),
 			T("AdapterType", orElse(d.Adapter, defaultDiskAdapter)), T("ThinProvisioned", true))
 		if x := r.sim.store.Disks[d.DiskID]; x != nil {
-			s.Add(r.ref("Disk", store.Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
+			s.Add(r.site.Ref("Disk", store.Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
-			profileRef(r, "StorageProfile", d.StorageProfileID),
+			profileRef(r.site, r.sim.store, "StorageProfile", d.StorageProfileID),
 			T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
 			T("iops", 0),
 			xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"),
@@ -234,7 +235,7 @@ func specSection(r *request, vm *store.VM) *xmltree.Node {
 	}
 	return xmltree.New("VmSpecSection", xmltree.A("Modified", false),
 		T("ovf:Info", "Virtual hardware requirements (simplified)"),
-		T("OsType", vm.OS), firmwareNode(r, vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
+		T("OsType", vm.OS), firmwareNode(r.version, vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
 		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1),
 			T("SharesLevel", "NORMAL"), T("Shares", 0)),
 		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1),

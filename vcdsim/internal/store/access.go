@@ -45,6 +45,9 @@ type Session struct {
 // Provider reports whether the session is of the provider, who sees all organizations.
 func (s *Session) Provider() bool { return strings.EqualFold(s.Org, SystemOrg) }
 
+// Sees reports whether the session reaches an organization: its own, or any if it is the provider's.
+func (s *Session) Sees(orgID string) bool { return s.Provider() || s.OrgID == orgID }
+
 // String hides the token when a session is printed.
 func (s *Session) String() string { return fmt.Sprintf("session %s of %s@%s", s.ID, s.User, s.Org) }
 

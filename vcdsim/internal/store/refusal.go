@@ -41,6 +41,11 @@ func BadRequest(format string, args ...any) *Refusal {
 	return Refuse(http.StatusBadRequest, CodeBadRequest, format, args...)
 }
 
+// Unauthorized refuses a request without a session.
+func Unauthorized() *Refusal {
+	return Refuse(http.StatusUnauthorized, CodeUnauthorized, "This operation is denied. You need to be authenticated.")
+}
+
 // Forbidden is VCD's answer when an entity does not exist or is not visible to the caller.
 func Forbidden(operation, id string) *Refusal {
 	return Refuse(http.StatusForbidden, CodeForbidden,

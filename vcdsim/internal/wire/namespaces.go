@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package wire
 
 import "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 
-// namespaces are what VCD declares on every root element.
-func namespaces() []xmltree.Attr {
+// Namespaces are what VCD declares on every root element.
+func Namespaces() []xmltree.Attr {
 	return []xmltree.Attr{
 		{Name: "xmlns", Value: "http://www.vmware.com/vcloud/v1.5"},
 		{Name: "xmlns:ovf", Value: "http://schemas.dmtf.org/ovf/envelope/1"},

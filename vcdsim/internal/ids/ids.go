@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+// Package ids makes the identifiers of the simulator: UUIDs and MAC addresses that a seed repeats, also for a model whose
+// entities have none. It does not know requests or what becomes of the entities.
+package ids
 
 import (
 	"crypto/sha256"
@@ -10,44 +12,46 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// ids makes identifiers that depend only on the seed and on the order of the requests.
-type ids struct {
-	seed  int64
-	count map[string]int
-	macs  int
-	dice  *rand.PCG // the source of rng
-	rng   *rand.Rand
+// A Source makes identifiers that depend only on the seed and on the order of the requests. Its fields are its state,
+// which a dump saves.
+type Source struct {
+	Seed  int64
+	Count map[string]int // by kind
+	MACs  int
+	Dice  *rand.PCG // the source of Rand
+	Rand  *rand.Rand
 }
 
-func newIDs(seed int64) *ids {
+// New returns the source of a seed.
+func New(seed int64) *Source {
 	dice := rand.NewPCG(uint64(seed), 0x5643) //nolint:gosec // any bits will do
 	rng := rand.New(dice)                     //nolint:gosec // reproducible on purpose
-	return &ids{seed: seed, count: map[string]int{}, dice: dice, rng: rng}
+	return &Source{Seed: seed, Count: map[string]int{}, Dice: dice, Rand: rng}
 }
 
-// next returns the next UUID of a kind.
-func (i *ids) next(kind string) string {
-	i.count[kind]++
-	return i.named(kind, fmt.Sprint(i.count[kind]))
+// Next returns the next UUID of a kind.
+func (i *Source) Next(kind string) string {
+	i.Count[kind]++
+	return i.Named(kind, fmt.Sprint(i.Count[kind]))
 }
 
-// named returns the UUID that a kind and a name always have under this seed.
-func (i *ids) named(kind, name string) string {
-	h := sha256.Sum256([]byte(fmt.Sprintf("%d/%s/%s", i.seed, kind, name)))
+// Named returns the UUID that a kind and a name always have under this seed.
+func (i *Source) Named(kind, name string) string {
+	h := sha256.Sum256([]byte(fmt.Sprintf("%d/%s/%s", i.Seed, kind, name)))
 	h[6] = h[6]&0x0f | 0x50 // version 5
 	h[8] = h[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// mac returns the next MAC address of VMware's range for generated addresses.
-func (i *ids) mac() string {
-	i.macs++
-	n := i.macs
+// MAC returns the next MAC address of VMware's range for generated addresses.
+func (i *Source) MAC() string {
+	i.MACs++
+	n := i.MACs
 	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", (n>>16)&0x3f, (n>>8)&0xff, n&0xff)
 }
 
-// fill gives every entity of a model that has none an id.
-func (i *ids) fill(m *store.Model) {
+// Fill gives every entity of a model that has none an id.
+func (i *Source) Fill(m *store.Model) {
 	set := i.set
 	for p := range m.Policies {
 		set(&m.Policies[p].ID, "vdcComputePolicy", m.Policies[p].Name)
@@ -75,7 +79,7 @@ func (i *ids) fill(m *store.Model) {
 	i.fillNetworks(m)
 }
 
-func (i *ids) fillCatalog(c *store.Catalog, org string, set func(id *string, kind, name string)) {
+func (i *Source) fillCatalog(c *store.Catalog, org string, set func(id *string, kind, name string)) {
 	set(&c.ID, "catalog", org+"/"+c.Name)
 	for n := range c.Media {
 		m := &c.Media[n]

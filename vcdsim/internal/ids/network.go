@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package ids
 
 import (
 	"slices"
@@ -9,7 +9,7 @@ import (
 )
 
 // fillNetworks sets the ids of networking objects and replaces the names a model may use by ids.
-func (i *ids) fillNetworks(m *store.Model) {
+func (i *Source) fillNetworks(m *store.Model) {
 	byName := map[string]string{}
 	for e := range m.ExternalNetworks {
 		n := &m.ExternalNetworks[e]
@@ -59,7 +59,7 @@ func resolveGroups(v *store.VDC, groups map[string]string) {
 }
 
 // fillGateways also gives a VDC that has routed networks and no gateway one.
-func (i *ids) fillGateways(v *store.VDC, external map[string]string) {
+func (i *Source) fillGateways(v *store.VDC, external map[string]string) {
 	routed := slices.ContainsFunc(v.Networks, func(n store.Network) bool { return n.Type == store.Routed && n.Edge == "" })
 	if routed && len(v.EdgeGateways) == 0 {
 		v.EdgeGateways = []store.EdgeGateway{{Name: v.Name + "-gateway"}}
@@ -90,8 +90,8 @@ func resolve(ref *string, byName map[string]string) {
 }
 
 // set fills an empty id.
-func (i *ids) set(id *string, kind, name string) {
+func (i *Source) set(id *string, kind, name string) {
 	if *id == "" {
-		*id = i.named(kind, name)
+		*id = i.Named(kind, name)
 	}
 }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcdsim
+
+import "time"
+
+func (fe *frontend) addRoutes() {
+	add := func(method, pattern string, h handler, latency time.Duration) {
+		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
+	}
+	open := func(method, pattern string, h handler, latency time.Duration) {
+		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
+	}
+	openRoutes(open)
+	uploadRoutes(open)
+	for _, group := range routeGroups() {
+		group(add)
+	}
+	fe.sim.control.addRoutes()
+}
+
+// routeGroups add the routes that need a session.
+func routeGroups() []func(addRoute) {
+	return []func(addRoute){
+		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
+		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes,
+		legacyEdgeRoutes,
+		policyRoutes,
+		catalogRoutes, sectionRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes,
+		entityRoutes,
+		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,
+		networkingRoutes,
+	}
+}
