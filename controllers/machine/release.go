@@ -186,7 +186,8 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // memberAddress returns the address of the primary NIC under which the machine is a member of the endpoint. It has the
 // family of the endpoint's first address. A machine that never ran must have such an address: else it would run, and the
-// endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other.
+// endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other,
+// unless it has one of the family that was not recorded.
 func (s *scope) memberAddress(ctx context.Context) (string, phases.Outcome, error) {
 	family := edgeendpoint.MemberFamily(s.inputs.vcdCluster)
 	recorded := s.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
@@ -195,7 +196,8 @@ func (s *scope) memberAddress(ctx context.Context) (string, phases.Outcome, erro
 		if address := ofFamily([]string{current}, family); address != "" {
 			return address, phases.Done, nil
 		}
-		if recorded != "" && (current == "" || s.addresses.reported(recorded)) {
+		keeps := edgeendpoint.KeepsMember(s.inputs.vcdCluster, s.inputs.vcdMachine)
+		if recorded != "" && keeps && (current == "" || s.addresses.reported(recorded)) {
 			return recorded, phases.Done, nil
 		}
 	}
