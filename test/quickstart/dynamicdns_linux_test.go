@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -78,12 +79,13 @@ func resolvingAPI(manager string) (string, error) {
 	return wrapper, os.WriteFile(wrapper, fmt.Appendf(nil, withHosts, hosts, manager), 0o700)
 }
 
-// answersByName finds the API server under its name, on the node that holds kube-vip's lease and no other, and nodes that
-// have the address by DNS.
+// answersByName finds the API server under its name, on the node that holds kube-vip's lease and no other, which asked
+// DHCP for the address, and nodes that have it by DNS.
 func (s *scene) answersByName() {
 	s.Expect(s.config().Host).To(Equal("https://" + apiName.Name + ":6443"))
 	s.Eventually(s.holder, nodeWithin, pollTest).ShouldNot(BeEmpty())
 	holder := s.holder()
+	s.Expect(s.q.booted.hypervisor.Holder(apiName.Client)).To(Equal(strings.ToLower(s.vm(holder).NICs[0].MAC)))
 	for _, m := range append(s.machines(true), s.machines(false)...) {
 		if s.vm(m.Name).Status != vcdsim.PoweredOn {
 			continue

@@ -67,7 +67,7 @@ func (d *dhcp) find(m *dhcpv4.DHCPv4) (offer, bool) {
 	if r, ok := d.names.reservation(client); ok && d.common.Prefix.Contains(r.Address) {
 		nic := d.common
 		nic.Address = r.Address
-		return offer{nic, func(string) { d.names.lead(r.Name, r.Address) }}, true
+		return offer{nic, func(string) { d.names.give(r, m.ClientHWAddr.String()) }}, true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

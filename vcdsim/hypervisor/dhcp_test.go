@@ -55,6 +55,7 @@ func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
 	found, ok := h.hub.names.lookup(name)
 	g.Expect(ok).To(BeTrue())
 	g.Expect(found).To(ConsistOf(before), "until the client asks")
+	g.Expect(h.Holder(client)).To(BeEmpty())
 	for _, card := range []string{own, other} {
 		o, ok := d.find(asked(g, card, client))
 		g.Expect(ok).To(BeTrue())
@@ -64,6 +65,7 @@ func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
 		g.Expect(answer.YourIPAddr.String()).To(Equal(address.String()), card)
 		g.Expect(answer.ServerIPAddr.String()).To(Equal("192.168.100.1"))
 		o.leased(o.nic.Address.String())
+		g.Expect(h.Holder(client)).To(Equal(card))
 	}
 	found, _ = h.hub.names.lookup(name + ".")
 	g.Expect(found).To(ConsistOf(address))

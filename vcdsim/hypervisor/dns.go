@@ -25,6 +25,7 @@ type names struct {
 	mu           sync.Mutex
 	records      map[string][]netip.Addr
 	reservations map[string]Reservation // by client id
+	holders      map[string]string      // the card that asked last, by client id
 	servers      map[netip.Addr]server
 }
 
@@ -52,6 +53,7 @@ func newNames(h *hub) *names {
 		hub:          h,
 		records:      map[string][]netip.Addr{},
 		reservations: map[string]Reservation{},
+		holders:      map[string]string{},
 		servers:      map[netip.Addr]server{},
 	}
 }
@@ -101,6 +103,22 @@ func (h *Hypervisor) Reserve(r Reservation) {
 	n.reservations[r.Client] = r
 	n.mu.Unlock()
 	n.lead(r.Name, r.Before)
+}
+
+// Holder returns the MAC address of the card that asked last for the address reserved for a client; empty: none did.
+func (h *Hypervisor) Holder(client string) string {
+	n := h.hub.names
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.holders[client]
+}
+
+// give notes that a card has the address of a reservation, to which its name leads from now on.
+func (n *names) give(r Reservation, card string) {
+	n.mu.Lock()
+	n.holders[r.Client] = card
+	n.mu.Unlock()
+	n.lead(r.Name, r.Address)
 }
 
 func (n *names) reservation(client string) (Reservation, bool) {
