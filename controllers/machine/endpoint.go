@@ -99,7 +99,8 @@ func newEndpointMember(s *scope) endpointMember {
 
 // address returns the address of the primary NIC under which the machine is a member of the endpoint. It has the family
 // of the endpoint's first address. A machine that never ran must have such an address: else it would run, and the
-// endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other.
+// endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other,
+// unless it has one of the family that was not recorded.
 func (e endpointMember) address(ctx context.Context) (string, phases.Outcome, error) {
 	family := edgeendpoint.MemberFamily(e.inputs.vcdCluster)
 	recorded := e.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
@@ -108,7 +109,8 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Outcome, er
 		if address := ofFamily([]string{current}, family); address != "" {
 			return address, phases.Done, nil
 		}
-		if recorded != "" && (current == "" || e.reported(recorded)) {
+		keeps := edgeendpoint.KeepsMember(e.inputs.vcdCluster, e.inputs.vcdMachine)
+		if recorded != "" && keeps && (current == "" || e.reported(recorded)) {
 			return recorded, phases.Done, nil
 		}
 	}

@@ -4,16 +4,11 @@ package vcd_test
 
 import (
 	"encoding/base64"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
-	"slices"
-	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -23,6 +18,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/connectproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/vcdsimtest"
@@ -39,84 +35,35 @@ const (
 	proxyPassword = "canary:/?#%"
 )
 
-// A connectProxy is an HTTP proxy for CONNECT that wants a user name and a password. It resolves the host of the site.
-type connectProxy struct {
-	*httptest.Server
-
-	site   string // host and port that the host of the site resolves to
-	denies bool   // every target
-
-	mu      sync.Mutex
-	targets []string // to which connections were made
-	refused int      // requests without user name and password
-}
-
-func newConnectProxy(t *testing.T, site *vcdsim.Simulator) *connectProxy {
+// newProxy starts a proxy that wants a user name and a password, and that resolves the host of a site.
+func newProxy(t *testing.T, site *vcdsim.Simulator, denies bool) *connectproxy.Proxy {
 	t.Helper()
+	g := NewWithT(t)
 	u, err := url.Parse(site.URL())
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	p := &connectProxy{site: u.Host}
-	p.Server = httptest.NewServer(p)
-	t.Cleanup(p.Close)
+	g.Expect(err).NotTo(HaveOccurred())
+	p, err := connectproxy.Start(t.Context(), connectproxy.Options{
+		User:   url.UserPassword(proxyUser, proxyPassword),
+		Record: true,
+		Resolve: func(target string) (string, error) {
+			switch {
+			case denies:
+				return "", connectproxy.ErrDenied
+			case target == proxiedTarget:
+				return u.Host, nil
+			}
+			return target, nil
+		},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(p.Close()).To(Succeed()) })
 	return p
 }
 
-// ServeHTTP opens a tunnel.
-func (p *connectProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	known := "Basic " + base64.StdEncoding.EncodeToString([]byte(proxyUser+":"+proxyPassword))
-	if r.Header.Get("Proxy-Authorization") != known {
-		p.mu.Lock()
-		p.refused++
-		p.mu.Unlock()
-		w.Header().Set("Proxy-Authenticate", `Basic realm="proxy"`)
-		w.WriteHeader(http.StatusProxyAuthRequired)
-		return
-	}
-	if r.Method != http.MethodConnect || p.denies {
-		w.WriteHeader(http.StatusForbidden)
-		return
-	}
-	address := r.Host
-	if address == proxiedTarget {
-		address = p.site
-	}
-	remote, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", address)
-	if err != nil {
-		w.WriteHeader(http.StatusBadGateway)
-		return
-	}
-	p.mu.Lock()
-	p.targets = append(p.targets, r.Host)
-	p.mu.Unlock()
-	w.WriteHeader(http.StatusOK)
-	local, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		_ = remote.Close()
-		return
-	}
-	go copyUntilEnd(remote, buffered, local)
-	copyUntilEnd(local, remote, remote)
-}
-
-// copyUntilEnd copies until one side ends, and ends both.
-func copyUntilEnd(to io.WriteCloser, from io.Reader, source io.Closer) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-	_ = source.Close()
-}
-
-// reached returns each target to which connections were made, once.
-func (p *connectProxy) reached() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Compact(slices.Sorted(slices.Values(p.targets)))
-}
-
-// environment gives the process the environment of a managed cloud controller manager: its Secret for this proxy.
-func (p *connectProxy) environment(t *testing.T, password string, exceptions ...string) {
+// useProxy gives the process the environment of a managed cloud controller manager: its Secret for a proxy.
+func useProxy(t *testing.T, p *connectproxy.Proxy, password string, exceptions ...string) {
 	t.Helper()
 	g := NewWithT(t)
-	u, err := url.Parse(p.URL)
+	u, err := url.Parse(p.URL())
 	g.Expect(err).NotTo(HaveOccurred())
 	u.User = url.UserPassword(proxyUser, password)
 	secret, err := addons.Proxy(u.String(), nodeproxy.Cluster{
@@ -200,73 +147,72 @@ func (c *cluster) problem(t *testing.T) string {
 func loadBalancersGoThroughTheProxy(t *testing.T) {
 	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
-	proxy := newConnectProxy(t, sim)
-	proxy.environment(t, proxyPassword)
+	proxy := newProxy(t, sim, false)
+	useProxy(t, proxy, proxyPassword)
 	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
 
 	c.life(t)
 
-	c.Expect(proxy.reached()).To(Equal([]string{proxiedTarget}))
-	c.Expect(proxy.refused).To(BeZero())
+	c.Expect(proxy.Targets()).To(Equal([]string{proxiedTarget}))
+	c.Expect(proxy.Refused()).To(BeZero())
 }
 
 func exceptionsAreReachedWithoutTheProxy(t *testing.T) {
 	t.Helper()
 	const everywhere = "0.0.0.0" // a host that is this machine, and not one of those that never have a proxy
 	sim := vcdsimtest.Start(t, vcdsim.Config{Addr: everywhere + ":0"})
-	proxy := newConnectProxy(t, sim)
-	proxy.environment(t, proxyPassword, everywhere)
+	proxy := newProxy(t, sim, false)
+	useProxy(t, proxy, proxyPassword, everywhere)
 	u, err := url.Parse(sim.URL())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	c := newProxiedCluster(t, sim, "https://"+net.JoinHostPort(everywhere, u.Port()))
 
 	c.life(t)
 
-	c.Expect(proxy.reached()).To(BeEmpty())
-	c.Expect(proxy.refused).To(BeZero())
+	c.Expect(proxy.Targets()).To(BeEmpty())
+	c.Expect(proxy.Refused()).To(BeZero())
 	other := newProxiedCluster(t, sim, "https://"+proxiedSite)
 	_, err = other.sessions.Session(t.Context())
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(proxy.reached()).To(Equal([]string{proxiedTarget}), "other hosts go through the proxy")
+	c.Expect(proxy.Targets()).To(Equal([]string{proxiedTarget}), "other hosts go through the proxy")
 }
 
 func anotherSiteBehindTheProxyIsFoundOut(t *testing.T) {
 	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
 	impostor := vcdsimtest.Start(t, vcdsim.Config{})
-	proxy := newConnectProxy(t, impostor)
-	proxy.environment(t, proxyPassword)
+	proxy := newProxy(t, impostor, false)
+	useProxy(t, proxy, proxyPassword)
 	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
 
 	c.Expect(c.problem(t)).To(ContainSubstring("the certificate of https://vcdsim is not trusted"))
 
-	c.Expect(proxy.reached()).To(Equal([]string{proxiedTarget}))
+	c.Expect(proxy.Targets()).To(Equal([]string{proxiedTarget}))
 	c.Expect(impostor.Counters()).To(BeEmpty(), "no credentials reach it")
 }
 
 func aWrongPasswordIsExplained(t *testing.T) {
 	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
-	proxy := newConnectProxy(t, sim)
-	proxy.environment(t, "canary")
+	proxy := newProxy(t, sim, false)
+	useProxy(t, proxy, "canary")
 	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
 
-	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Listener.Addr().String() +
+	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Address() +
 		" does not accept the user name and the password (HTTP 407), so the request did not reach the site: " +
 		"correct them in the URL in HTTPS_PROXY"))
 
-	c.Expect(proxy.refused).To(BeNumerically(">", 0))
-	c.Expect(proxy.reached()).To(BeEmpty())
+	c.Expect(proxy.Refused()).To(BeNumerically(">", 0))
+	c.Expect(proxy.Targets()).To(BeEmpty())
 }
 
 func aDeniedTargetIsExplained(t *testing.T) {
 	t.Helper()
 	sim := vcdsimtest.Start(t, vcdsim.Config{})
-	proxy := newConnectProxy(t, sim)
-	proxy.denies = true
-	proxy.environment(t, proxyPassword)
+	proxy := newProxy(t, sim, true)
+	useProxy(t, proxy, proxyPassword)
 	c := newProxiedCluster(t, sim, "https://"+proxiedSite)
 
-	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Listener.Addr().String() +
+	c.Expect(c.problem(t)).To(ContainSubstring("proxy " + proxy.Address() +
 		" does not allow connections to vcdsim:443 (HTTP 403), so the request did not reach the site"))
 }

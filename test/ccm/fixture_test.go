@@ -48,7 +48,8 @@ type fixtureOption struct {
 	settings settings
 	args     []string
 	vcd      []vcdOption
-	patience time.Duration // 0: as anything
+	patience time.Duration           // 0: as anything
+	prepare  func(*controller) error // before it starts; nil: nothing
 }
 
 // nodeControllers are those that only one fixture in a cluster may have.
@@ -107,6 +108,11 @@ func startFixture(ctx context.Context, name string, o fixtureOption) (*fixture, 
 	}
 	if w.controller, err = newController(ctx, o.cluster, name, files, config, args...); err != nil {
 		return nil, err
+	}
+	if o.prepare != nil {
+		if err := o.prepare(w.controller); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.store(ctx); err != nil {
 		return nil, err

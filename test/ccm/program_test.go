@@ -38,6 +38,7 @@ type controller struct {
 	dir    string
 	binary string
 	args   []string
+	env    []string // besides that of the tests, without their proxies
 
 	port int
 
@@ -58,7 +59,7 @@ func newController(ctx context.Context, h *cluster, name string, files map[strin
 	if err := c.write(files); err != nil {
 		return nil, err
 	}
-	kubeconfig := filepath.Join(c.dir, "kubeconfig")
+	kubeconfig := c.kubeconfig()
 	server, err := view(h.Stack, name)
 	if err != nil {
 		return nil, err
@@ -84,6 +85,9 @@ func newController(ctx context.Context, h *cluster, name string, files map[strin
 	}, args)
 	return c, nil
 }
+
+// kubeconfig is the path of its kubeconfig.
+func (c *controller) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 
 // write writes files below the folder of the controller, each at once.
 func (c *controller) write(files map[string]string) error {
@@ -136,8 +140,8 @@ func (c *controller) Start(ctx context.Context) error {
 		Path: c.binary,
 		Args: append(slices.Clone(c.args), "--secure-port="+strconv.Itoa(c.port)),
 		Dir:  c.dir,
-		Env: slices.DeleteFunc(os.Environ(),
-			func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") }),
+		Env: append(slices.DeleteFunc(os.Environ(),
+			func(e string) bool { return strings.Contains(strings.ToUpper(e), "_PROXY=") }), c.env...),
 	})
 	if err != nil {
 		return err

@@ -76,9 +76,16 @@ func (q *quickstart) startStack(ctx context.Context) error {
 // installProvider installs the files of a release, as clusterctl would.
 func (q *quickstart) installProvider(ctx context.Context) error {
 	q.say("Installing this provider as it is shipped")
+	program := q.manager()
+	if q.wrap != nil {
+		var err error
+		if program, err = q.wrap(program); err != nil {
+			return err
+		}
+	}
 	manager, err := q.stack.InstallProvider(ctx, stack.ProviderInstall{
 		ComponentsYAML: q.components,
-		ManagerBinary:  q.manager(),
+		ManagerBinary:  program,
 		Version:        framework.Version,
 		Env:            q.env(),
 		Args:           q.managerArgs(),

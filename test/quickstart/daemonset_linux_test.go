@@ -3,6 +3,8 @@
 package main
 
 import (
+	"encoding/base64"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
@@ -32,27 +35,102 @@ func TestKubeVIPByDaemonSetAndProxyOfRealNodes(t *testing.T) {
 	s.deleted()
 }
 
-// TestBGPOfRealNodes creates a cluster whose control planes announce the virtual IP to a router, and whose virtual IP is
-// in no network of VMs: it is reached through the router alone.
+// TestBGPOfRealNodes creates a cluster whose control planes announce the virtual IP to a router, with a password, and
+// whose virtual IP is in no network of VMs: it is reached through the router alone.
 func TestBGPOfRealNodes(t *testing.T) {
 	needsRealNodes(t, programs.KubernetesVersion)
+	r := &router{password: "before"}
 	s := newScene(t, func(o *options) {
 		o.controlPlanes = 3
 		o.flavor = "bgp"
 		o.change = changing(byDaemonSet)
-		o.prepare = startRouter(t)
+		o.prepare = func(q *quickstart) error { return r.start(t, q) }
 		o.variables = map[string]string{
 			"CONTROL_PLANE_ENDPOINT_IP": "10.99.0.10",
 			"BGP_AS":                    strconv.Itoa(nodesAS),
 			"BGP_INTERFACE":             "ens192",
 			"BGP_PEER_ADDRESS":          nodesGateway,
 			"BGP_PEER_AS":               strconv.Itoa(routerAS),
+			"BGP_PEER_PASSWORD_B64":     base64.StdEncoding.EncodeToString([]byte(r.password)),
 		}
 	})
 	s.run("the DaemonSet has the virtual IP", (*scene).handedOver)
+	s.run("its pods get another password, without which the router refuses them", r.changesPassword)
 	s.run("it keeps the virtual IP when its pods start again", (*scene).kubeVIPRestarts)
 	s.run("another control plane announces it when the holder ended", (*scene).failsOver)
 	s.deleted()
+}
+
+// changesPassword changes the password in the Secret, then on the router, as users do: while the router has the former
+// one, it has no session with pods that have the new one, and nothing leads to the virtual IP.
+func (r *router) changesPassword(s *scene) {
+	const after = "after-$(X)" // kubelet would expand $(X)
+	s.Eventually(r.sessions, nodeWithin, pollTest).Should(HaveLen(s.q.controlPlanes))
+	node := s.machines(true)[0].Name
+	direct := s.workloadBy(s.vm(node).NICs[0].Address)
+	old := s.daemonSetPods(direct)
+	s.Expect(old).To(HaveLen(s.q.controlPlanes))
+	s.Expect(s.peers(direct)).To(Equal(peersWith(r.password)))
+	api := s.probe("API server", "/readyz")
+	began := time.Now()
+
+	s.manage("", "--namespace="+clusterNamespace, "patch", "secret", clusterName+"-bgp", "--type=merge",
+		"--patch="+fmt.Sprintf(`{"stringData": {"password": %q}}`, after))
+	s.Eventually(func(g Gomega) {
+		now := s.daemonSetPods(direct)
+		g.Expect(now).To(HaveLen(s.q.controlPlanes))
+		for name := range now {
+			g.Expect(old).NotTo(HaveKey(name))
+		}
+		g.Expect(now).To(HaveEach(true), "ready")
+	}, nodeWithin, pollTest).Should(Succeed())
+	s.t.Logf("all pods have the new password %s after it was stored", time.Since(began).Round(time.Second))
+	s.Expect(s.peers(direct)).To(Equal(peersWith(after)))
+	s.Eventually(r.sessions, nodeWithin, pollTest).Should(BeEmpty())
+	s.Consistently(r.sessions, refusedFor, pollTest).Should(BeEmpty(), "the router has the former password")
+	s.Expect(api.ask()).NotTo(Succeed())
+
+	began = time.Now()
+	s.Expect(r.setPassword(after)).To(Succeed())
+	s.Eventually(r.sessions, nodeWithin, pollTest).Should(HaveLen(s.q.controlPlanes))
+	s.t.Logf("all sessions are back %s after the router has the password", time.Since(began).Round(time.Second))
+	s.Eventually(api.ask, nodeWithin, probeEvery).Should(Succeed())
+	s.t.Logf("the virtual IP answers %s after the router has the password", time.Since(began).Round(time.Second))
+	api.end(s.t)
+	s.Expect(s.holder()).NotTo(BeEmpty())
+}
+
+// peersWith is how kube-vip is told of the router, with a password.
+func peersWith(password string) string {
+	return fmt.Sprintf("%s:%d:%s:false", nodesGateway, routerAS, password)
+}
+
+// peers is what the pods of the DaemonSet are told of BGP peers.
+func (s *scene) peers(by client.Client) string {
+	s.t.Helper()
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: "kube-system", Name: kubevip.PeersSecret}
+	s.Expect(by.Get(s.t.Context(), key, secret)).To(Succeed())
+	return string(secret.Data[kubevip.PeersKey])
+}
+
+// refusedFor is longer than a pod waits before it tries to connect to the router again.
+const refusedFor = 30 * time.Second
+
+// daemonSetPods are the pods of kube-vip's DaemonSet, by name, and whether they are ready. They are read by an API server
+// that is reached without the virtual IP.
+func (s *scene) daemonSetPods(by client.Client) map[string]bool {
+	s.t.Helper()
+	var all corev1.PodList
+	s.Eventually(func() error { return by.List(s.t.Context(), &all, client.InNamespace("kube-system")) }, nodeWithin,
+		pollTest).Should(Succeed())
+	found := map[string]bool{}
+	for _, pod := range all.Items {
+		if strings.HasPrefix(pod.Name, "kube-vip-ds-") {
+			found[pod.Name] = podReady(&pod)
+		}
+	}
+	return found
 }
 
 // byDaemonSet lets a DaemonSet hold the virtual IP.

@@ -79,6 +79,8 @@ type options struct {
 	variables  map[string]string // of the template, beside those of the site
 	// change is what is done to the manifest before it is applied; nil for nothing.
 	change func(manifest []byte) ([]byte, error)
+	// wrap returns the program that starts the manager; nil for the manager itself.
+	wrap func(manager string) (string, error)
 	// prepare is done before the cluster is created; nil for nothing.
 	prepare func(*quickstart) error
 }

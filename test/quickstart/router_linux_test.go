@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -36,41 +38,85 @@ const routerEnv = "QUICKSTART_BGP_ROUTER"
 // nodesGateway is the gateway of the network of the nodes.
 const nodesGateway = "192.168.100.1"
 
-// startRouter starts a router where edge gateways are. VMs of a network may be its BGP peers, and what they announce
-// becomes routes of the kernel there. The test ends it.
-func startRouter(t *testing.T) func(*quickstart) error {
+// A router is a BGP peer of the nodes, in a process of its own. The test asks it by its standard input.
+type router struct {
+	password string // of its sessions, when it starts; empty: none
+
+	input  io.WriteCloser
+	output *bufio.Scanner
+}
+
+// start starts the router where edge gateways are. VMs of a network may be its BGP peers, and what they announce becomes
+// routes of the kernel there. The test ends it.
+func (r *router) start(t *testing.T, q *quickstart) error {
 	t.Helper()
-	return func(q *quickstart) error {
-		self, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		cmd := exec.CommandContext(context.Background(), self) // it ends with its input
-		cmd.Env = append(os.Environ(), routerEnv+"="+nodesGateway)
-		cmd.Stdout = os.Stdout
-		cmd.Stderr = os.Stderr
-		input, err := cmd.StdinPipe()
-		if err != nil {
-			return err
-		}
-		if err := q.booted.hypervisor.Start(cmd); err != nil {
-			return fmt.Errorf("starting the router: %w", err)
-		}
-		t.Cleanup(func() {
-			_ = input.Close() // it may have ended
-			NewWithT(t).Expect(cmd.Wait()).To(Succeed(), "the router")
-		})
-		return nil
+	self, err := os.Executable()
+	if err != nil {
+		return err
 	}
+	cmd := exec.CommandContext(context.Background(), self) // it ends with its input
+	cmd.Env = append(os.Environ(), routerEnv+"="+nodesGateway, withoutMultipath)
+	cmd.Stderr = os.Stderr
+	if r.input, err = cmd.StdinPipe(); err != nil {
+		return err
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	r.output = bufio.NewScanner(output)
+	if err := q.booted.hypervisor.Start(cmd); err != nil {
+		return fmt.Errorf("starting the router: %w", err)
+	}
+	t.Cleanup(func() {
+		_ = r.input.Close() // it may have ended
+		NewWithT(t).Expect(cmd.Wait()).To(Succeed(), "the router")
+	})
+	return r.setPassword(r.password)
+}
+
+// withoutMultipath makes listeners those of TCP alone: a socket of multipath TCP, which Go prefers, takes no password.
+const withoutMultipath = "GODEBUG=multipathtcp=0"
+
+// Requests to the router, each a line. A password follows the first.
+const (
+	usePassword  = "password "
+	listSessions = "sessions"
+)
+
+// ask returns the answer to a request.
+func (r *router) ask(request string) (string, error) {
+	if _, err := fmt.Fprintln(r.input, request); err != nil {
+		return "", fmt.Errorf("asking the router: %w", err)
+	}
+	if !r.output.Scan() {
+		return "", errors.Join(errors.New("the router does not answer"), r.output.Err())
+	}
+	return r.output.Text(), nil
+}
+
+// setPassword gives sessions from now on another password. Those that are established keep theirs.
+func (r *router) setPassword(password string) error {
+	answer, err := r.ask(usePassword + password)
+	if err == nil && answer != "" {
+		err = fmt.Errorf("the router: %s", answer)
+	}
+	return err
+}
+
+// sessions returns the addresses of the nodes whose sessions are established.
+func (r *router) sessions() ([]string, error) {
+	answer, err := r.ask(listSessions)
+	return strings.Fields(answer), err
 }
 
 // runRouter is the program of the router.
 func runRouter(address string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	router := server.NewBgpServer(server.LoggerOption(&routerLog{}))
-	go router.Serve()
-	err := router.StartBgp(ctx, &api.StartBgpRequest{Global: &api.Global{
+	bgp := server.NewBgpServer(server.LoggerOption(&routerLog{}))
+	go bgp.Serve()
+	err := bgp.StartBgp(ctx, &api.StartBgpRequest{Global: &api.Global{
 		Asn:             routerAS,
 		RouterId:        address,
 		ListenAddresses: []string{"0.0.0.0"}, // The network's gateway comes with its first VM.
@@ -79,43 +125,76 @@ func runRouter(address string) error {
 	if err != nil {
 		return fmt.Errorf("starting BGP: %w", err)
 	}
-	defer router.Stop()
-	if err := acceptNodes(ctx, router, address); err != nil {
+	defer bgp.Stop()
+	if err := bgp.AddPeerGroup(ctx, &api.AddPeerGroupRequest{PeerGroup: peerGroup("")}); err != nil {
+		return fmt.Errorf("adding the peers: %w", err)
+	}
+	if err := followRoutes(ctx, bgp); err != nil {
 		return err
 	}
-	if err := followRoutes(ctx, router); err != nil {
-		return err
+	network := netip.PrefixFrom(netip.MustParseAddr(address), 24).Masked()
+	for requests := bufio.NewScanner(os.Stdin); requests.Scan(); { // until the test ends
+		fmt.Fprintln(os.Stdout, answerOf(ctx, bgp, network, requests.Text()))
 	}
-	_, err = io.Copy(io.Discard, os.Stdin) // until the test ends
-	return err
+	return nil
 }
 
-// acceptNodes lets all addresses of the router's network be peers.
-func acceptNodes(ctx context.Context, router *server.BgpServer, address string) error {
-	const group = "nodes"
-	err := router.AddPeerGroup(ctx, &api.AddPeerGroupRequest{PeerGroup: &api.PeerGroup{
-		Conf: &api.PeerGroupConf{PeerGroupName: group, PeerAsn: nodesAS},
+// answerOf does what the test asks for, and returns the answer.
+func answerOf(ctx context.Context, bgp *server.BgpServer, network netip.Prefix, request string) string {
+	if password, ok := strings.CutPrefix(request, usePassword); ok {
+		if err := acceptNodes(ctx, bgp, network, password); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	var up []string
+	err := bgp.ListPeer(ctx, &api.ListPeerRequest{}, func(p *api.Peer) {
+		if p.GetState().GetSessionState() == api.PeerState_ESTABLISHED {
+			up = append(up, p.GetState().GetNeighborAddress())
+		}
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(up, " ")
+}
+
+const nodesGroup = "nodes"
+
+func peerGroup(password string) *api.PeerGroup {
+	return &api.PeerGroup{
+		Conf: &api.PeerGroupConf{PeerGroupName: nodesGroup, PeerAsn: nodesAS, AuthPassword: password},
 		Timers: &api.Timers{Config: &api.TimersConfig{
 			HoldTime:          9,
 			KeepaliveInterval: 3,
 		}},
-	}})
-	if err != nil {
-		return fmt.Errorf("adding the peers: %w", err)
 	}
-	network := netip.PrefixFrom(netip.MustParseAddr(address), 24).Masked()
-	return router.AddDynamicNeighbor(ctx, &api.AddDynamicNeighborRequest{DynamicNeighbor: &api.DynamicNeighbor{
+}
+
+// acceptNodes lets all addresses of the router's network be peers with a password.
+func acceptNodes(ctx context.Context, bgp *server.BgpServer, network netip.Prefix, password string) error {
+	// The kernel has one password for a range: the one before goes first.
+	if err := bgp.DeleteDynamicNeighbor(ctx, &api.DeleteDynamicNeighborRequest{
 		Prefix:    network.String(),
-		PeerGroup: group,
+		PeerGroup: nodesGroup,
+	}); err != nil {
+		return fmt.Errorf("removing the range of peers: %w", err)
+	}
+	if _, err := bgp.UpdatePeerGroup(ctx, &api.UpdatePeerGroupRequest{PeerGroup: peerGroup(password)}); err != nil {
+		return fmt.Errorf("changing the password: %w", err)
+	}
+	return bgp.AddDynamicNeighbor(ctx, &api.AddDynamicNeighborRequest{DynamicNeighbor: &api.DynamicNeighbor{
+		Prefix:    network.String(),
+		PeerGroup: nodesGroup,
 	}})
 }
 
 // followRoutes makes the best paths routes of the kernel.
-func followRoutes(ctx context.Context, router *server.BgpServer) error {
+func followRoutes(ctx context.Context, bgp *server.BgpServer) error {
 	best := &api.WatchEventRequest{Table: &api.WatchEventRequest_Table{
 		Filters: []*api.WatchEventRequest_Table_Filter{{Type: api.WatchEventRequest_Table_Filter_BEST}},
 	}}
-	return router.WatchEvent(ctx, best, func(event *api.WatchEventResponse) {
+	return bgp.WatchEvent(ctx, best, func(event *api.WatchEventResponse) {
 		for _, path := range event.GetTable().GetPaths() {
 			if err := setRoute(path); err != nil {
 				fmt.Fprintln(os.Stderr, "router:", err)
@@ -134,7 +213,7 @@ func setRoute(path *api.Path) error {
 	route := &netlink.Route{Dst: &net.IPNet{IP: net.ParseIP(prefix.GetPrefix()).To4(), Mask: net.CIDRMask(bits, 32)}}
 	name := prefix.GetPrefix() + "/" + strconv.Itoa(bits)
 	if path.GetIsWithdraw() {
-		fmt.Fprintln(os.Stdout, "router: without", name)
+		fmt.Fprintln(os.Stderr, "router: without", name)
 		if err := netlink.RouteDel(route); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("removing the route to %s: %w", name, err)
 		}
@@ -146,14 +225,14 @@ func setRoute(path *api.Path) error {
 			route.Gw = net.ParseIP(hop.GetNextHop())
 		}
 	}
-	fmt.Fprintln(os.Stdout, "router:", name, "by", route.Gw)
+	fmt.Fprintln(os.Stderr, "router:", name, "by", route.Gw)
 	if err := netlink.RouteReplace(route); err != nil {
 		return fmt.Errorf("adding the route to %s: %w", name, err)
 	}
 	return nil
 }
 
-// routerLog drops what BGP logs, but for errors.
+// routerLog drops what BGP logs, but for errors and warnings.
 type routerLog struct{}
 
 // Panic implements log.Logger.
@@ -167,8 +246,10 @@ func (*routerLog) Error(msg string, fields log.Fields) {
 	fmt.Fprintln(os.Stderr, "router:", msg, fields)
 }
 
-// Warn implements log.Logger.
-func (*routerLog) Warn(string, log.Fields) {}
+// Warn implements log.Logger. It warns of a password that is not used, too.
+func (*routerLog) Warn(msg string, fields log.Fields) {
+	fmt.Fprintln(os.Stderr, "router:", msg, fields)
+}
 
 // Info implements log.Logger.
 func (*routerLog) Info(string, log.Fields) {}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,12 +118,21 @@ func (s *scene) config() *rest.Config {
 }
 
 // workload is a client of the cluster, which knows the kinds of a management cluster, too.
-func (s *scene) workload() client.Client {
+func (s *scene) workload() client.Client { return s.clientOf(s.config()) }
+
+// workloadBy is such a client that asks the API server of one node.
+func (s *scene) workloadBy(node string) client.Client {
+	config := s.config()
+	config.Host = "https://" + net.JoinHostPort(node, "6443")
+	return s.clientOf(config)
+}
+
+func (s *scene) clientOf(config *rest.Config) client.Client {
 	scheme := runtime.NewScheme()
 	s.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	s.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 	s.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
-	c, err := client.New(s.config(), client.Options{Scheme: scheme})
+	c, err := client.New(config, client.Options{Scheme: scheme})
 	s.Expect(err).NotTo(HaveOccurred())
 	return c
 }

@@ -15,9 +15,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// dhcp is the DHCP server of one network. Each card gets the address that the simulator chose for it.
+// dhcp is the DHCP server of one network. Each card gets the address that the simulator chose for it, and each client
+// with a reservation that one.
 type dhcp struct {
 	server *server4.Server
+	common vcdsim.GuestNIC // what all clients are told
+	names  *names
 
 	mu     sync.Mutex
 	offers map[string]offer // by MAC in lower case
@@ -30,8 +33,8 @@ type offer struct {
 
 const leaseTime = 24 * time.Hour
 
-func (h *hub) serveDHCP(bridge string) (*dhcp, error) {
-	d := &dhcp{offers: map[string]offer{}}
+func (h *hub) serveDHCP(bridge string, common vcdsim.GuestNIC) (*dhcp, error) {
+	d := &dhcp{common: common, names: h.names, offers: map[string]offer{}}
 	err := h.do(func() error {
 		var err error
 		d.server, err = server4.NewServer(bridge, &net.UDPAddr{IP: net.IPv4zero, Port: dhcpv4.ServerPort}, d.handle)
@@ -58,10 +61,22 @@ func (d *dhcp) withdraw(mac string) {
 	delete(d.offers, strings.ToLower(mac))
 }
 
-func (d *dhcp) handle(conn net.PacketConn, peer net.Addr, m *dhcpv4.DHCPv4) {
+// find returns what a client is offered: by its id, which clients on one card may differ in, else by its card.
+func (d *dhcp) find(m *dhcpv4.DHCPv4) (offer, bool) {
+	client := string(m.Options.Get(dhcpv4.OptionClientIdentifier))
+	if r, ok := d.names.reservation(client); ok && d.common.Prefix.Contains(r.Address) {
+		nic := d.common
+		nic.Address = r.Address
+		return offer{nic, func(string) { d.names.give(r, m.ClientHWAddr.String()) }}, true
+	}
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	o, ok := d.offers[m.ClientHWAddr.String()]
-	d.mu.Unlock()
+	return o, ok
+}
+
+func (d *dhcp) handle(conn net.PacketConn, peer net.Addr, m *dhcpv4.DHCPv4) {
+	o, ok := d.find(m)
 	if !ok {
 		return // the network has no address for it
 	}

@@ -17,13 +17,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// names are the DNS servers of all networks. They know the VMs that are on, by name and hostname, and nothing else.
+// names are the DNS servers of all networks. They know the VMs that are on, by name and hostname, the names of
+// reservations, and nothing else.
 type names struct {
 	hub *hub
 
-	mu      sync.Mutex
-	records map[string][]netip.Addr
-	servers map[netip.Addr]server
+	mu           sync.Mutex
+	records      map[string][]netip.Addr
+	reservations map[string]Reservation // by client id
+	holders      map[string]string      // the card that asked last, by client id
+	servers      map[netip.Addr]server
 }
 
 // A server answers by UDP and by TCP, by which CoreDNS forwards what it was asked by TCP.
@@ -46,7 +49,13 @@ func listenDNS(a netip.AddrPort) (server, error) {
 }
 
 func newNames(h *hub) *names {
-	return &names{hub: h, records: map[string][]netip.Addr{}, servers: map[netip.Addr]server{}}
+	return &names{
+		hub:          h,
+		records:      map[string][]netip.Addr{},
+		reservations: map[string]Reservation{},
+		holders:      map[string]string{},
+		servers:      map[netip.Addr]server{},
+	}
 }
 
 func (n *names) close() {
@@ -75,6 +84,63 @@ func (n *names) remove(vm vcdsim.GuestVM) {
 	defer n.mu.Unlock()
 	delete(n.records, strings.ToLower(vm.Name))
 	delete(n.records, strings.ToLower(vm.Hostname))
+}
+
+// A Reservation is an address that DHCP gives to a client by its id, whatever card it asks by, and a name that DNS leads
+// to it from then on. It is what a DHCP server does that updates DNS.
+type Reservation struct {
+	Client  string
+	Address netip.Addr
+	Name    string
+	// Before is what the name leads to until the client asks for the address.
+	Before netip.Addr
+}
+
+// Reserve adds a reservation to the network that the address is of, or replaces that of the same client.
+func (h *Hypervisor) Reserve(r Reservation) {
+	n := h.hub.names
+	n.mu.Lock()
+	n.reservations[r.Client] = r
+	n.mu.Unlock()
+	n.lead(r.Name, r.Before)
+}
+
+// Holder returns the MAC address of the card that asked last for the address reserved for a client; empty: none did.
+func (h *Hypervisor) Holder(client string) string {
+	n := h.hub.names
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.holders[client]
+}
+
+// give notes that a card has the address of a reservation, to which its name leads from now on.
+func (n *names) give(r Reservation, card string) {
+	n.mu.Lock()
+	n.holders[r.Client] = card
+	n.mu.Unlock()
+	n.lead(r.Name, r.Address)
+}
+
+func (n *names) reservation(client string) (Reservation, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, ok := n.reservations[client]
+	return r, ok
+}
+
+// lead lets a name lead to an address.
+func (n *names) lead(name string, to netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.records[strings.ToLower(name)] = []netip.Addr{to}
+}
+
+// lookup returns the addresses of a name.
+func (n *names) lookup(name string) ([]netip.Addr, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	addresses, ok := n.records[strings.ToLower(strings.TrimSuffix(name, "."))]
+	return addresses, ok
 }
 
 func (n *names) serves(a netip.Addr) bool {
@@ -167,9 +233,7 @@ func (n *names) answer(request []byte) []byte {
 		return nil
 	}
 	q := m.Questions[0]
-	n.mu.Lock()
-	addresses, ok := n.records[strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))]
-	n.mu.Unlock()
+	addresses, ok := n.lookup(q.Name.String())
 	out := dnsmessage.Message{
 		Header: dnsmessage.Header{
 			ID:                 m.ID,

@@ -257,7 +257,7 @@ func (h *hub) serve(n *network, nic vcdsim.GuestNIC) error {
 		return fmt.Errorf("setting up a bridge: %w", err)
 	}
 	var err error
-	if n.dhcp, err = h.serveDHCP(n.link.Attrs().Name); err != nil {
+	if n.dhcp, err = h.serveDHCP(n.link.Attrs().Name, nic); err != nil {
 		return err
 	}
 	for _, a := range nic.DNS {

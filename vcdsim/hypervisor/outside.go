@@ -3,6 +3,8 @@
 package hypervisor
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,11 +14,12 @@ import (
 )
 
 // Outside is an HTTP proxy, for a loopback address of the machine: what goes through it comes from where edge gateways
-// are. Programs use it by their own settings (curl --proxy, HTTPS_PROXY), so that the machine's network stays as it is.
+// are, and names are those of DNS there. Programs use it by their own settings (curl --proxy, HTTPS_PROXY), so that the
+// machine's network stays as it is.
 func (h *Hypervisor) Outside() http.Handler {
 	forward := &httputil.ReverseProxy{
 		Rewrite:   func(*httputil.ProxyRequest) {}, // the request names its target
-		Transport: &http.Transport{DialContext: h.hub.Dial, DisableKeepAlives: true},
+		Transport: &http.Transport{DialContext: h.dialByName, DisableKeepAlives: true},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
@@ -33,9 +36,21 @@ func (h *Hypervisor) Outside() http.Handler {
 	})
 }
 
+// dialByName connects to an address, or to that of a name that DNS has on the networks of the VMs.
+func (h *Hypervisor) dialByName(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("the address %s: %w", address, err)
+	}
+	if found, ok := h.hub.names.lookup(host); ok && len(found) > 0 {
+		address = net.JoinHostPort(found[0].String(), port)
+	}
+	return h.hub.Dial(ctx, network, address)
+}
+
 // tunnel joins a client with the target of CONNECT.
 func (h *Hypervisor) tunnel(w http.ResponseWriter, r *http.Request) {
-	target, err := h.hub.Dial(r.Context(), "tcp", r.Host)
+	target, err := h.dialByName(r.Context(), "tcp", r.Host)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

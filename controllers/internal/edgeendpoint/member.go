@@ -5,9 +5,12 @@ package edgeendpoint
 import (
 	"context"
 	"hash/fnv"
+	"net/netip"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
@@ -22,6 +25,33 @@ func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 		return "", false
 	}
 	return placement.EndpointGateway(c), true
+}
+
+// KeepsMember reports whether a control plane that runs stays a member under the address that is recorded. It does if
+// the address has the family of the endpoint, or if none that was read of its VM has: earlier versions recorded
+// addresses of any family.
+func KeepsMember(c *infrav1.VCDCluster, m *infrav1.VCDMachine) bool {
+	family := MemberFamily(c)
+	fits := func(text string) bool {
+		address, err := netip.ParseAddr(text)
+		return err == nil && (family == "" || lb.FamilyOf(address) == family)
+	}
+	return fits(m.Annotations[infrav1.EndpointMemberAnnotation]) ||
+		!slices.ContainsFunc(ofPrimary(m.Status), func(a clusterv1.MachineAddress) bool { return fits(a.Address) })
+}
+
+// ofPrimary returns the addresses of a machine without those of further NICs. A status lists the primary NIC first.
+func ofPrimary(s infrav1.VCDMachineStatus) []clusterv1.MachineAddress {
+	if len(s.NICs) < 2 {
+		return s.Addresses
+	}
+	further := func(a clusterv1.MachineAddress) bool {
+		return slices.ContainsFunc(s.NICs[1:], func(nic infrav1.NICStatus) bool { return nic.Address == a.Address })
+	}
+	if i := slices.IndexFunc(s.Addresses, further); i >= 0 {
+		return s.Addresses[:i]
+	}
+	return s.Addresses
 }
 
 // Join makes the machine of a request a member under an address. The address is stored first, so that neither another

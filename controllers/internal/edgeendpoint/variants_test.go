@@ -8,12 +8,14 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -247,4 +249,79 @@ func TestTheMonitorOfAnEndpointCanBeChosen(t *testing.T) {
 	w.add("b")
 	w.Ready("b")
 	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(HaveField("Monitor", []string{"PING"})))
+}
+
+// TestAMemberThatWasRecordedByTheWrongFamilyIsHealed has the record of an earlier version, which took the address of the
+// primary NIC whatever its family.
+func TestAMemberThatWasRecordedByTheWrongFamilyIsHealed(t *testing.T) {
+	w := dualStackNodes(t, "2001:db8::40")
+	w.Ready()
+	w.add("a", "b")
+	w.Ready("a", "b")
+	right := []netip.AddrPort{w.addressOf("a"), w.addressOf("b")}
+	w.Expect(right).To(HaveEach(HaveField("Addr().Is6()", true)))
+	for _, name := range []string{"a", "b"} {
+		m := w.VCDMachine(name)
+		m.Annotations[infrav1.EndpointMemberAnnotation] = m.Status.NICs[0].Address
+		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+		w.Expect(w.addressOf(name).Addr().Is4()).To(BeTrue())
+	}
+	w.Restart(t, events.NewFakeRecorder(100))
+	w.Later(10 * time.Minute)
+
+	w.Eventually(func() []netip.AddrPort {
+		for _, name := range []string{"a", "b"} {
+			_, err := w.ReconcileMachine(name)
+			w.Expect(err).NotTo(HaveOccurred())
+		}
+		return []netip.AddrPort{w.addressOf("a"), w.addressOf("b")}
+	}, controllertest.Patience, "5ms").Should(Equal(right))
+
+	w.Ready("a", "b")
+	w.Expect(w.members()).To(ConsistOf(right))
+	w.mark()
+	_, err := w.ReconcileMachine("a")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.requests()).To(BeEmpty(), "at rest")
+}
+
+func TestAMemberKeepsItsRecordedAddressUnlessItsVMHasOneOfTheFamily(t *testing.T) {
+	const (
+		v4 = "192.168.100.10"
+		v6 = "fd00:100::10"
+	)
+	own := infrav1.NICStatus{Address: v4}
+	for name, tt := range map[string]struct {
+		endpoint, recorded string
+		nics               []infrav1.NICStatus
+		addresses          []string
+		keeps              bool
+	}{
+		"an address of the family":                  {"2001:db8::40", v6, []infrav1.NICStatus{own}, []string{v4, v6}, true},
+		"one of the other family, beside one of it": {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4, v6}, false},
+		"the reverse":                                {"203.0.113.50", v6, []infrav1.NICStatus{own}, []string{v4, v6}, false},
+		"one of the other family alone":              {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4}, true},
+		"any while the endpoint has no address":      {"", v4, []infrav1.NICStatus{own}, []string{v4, v6}, true},
+		"one of the family is another NIC's":         {"2001:db8::40", v4, []infrav1.NICStatus{own, {Address: v6}}, []string{v4, v6}, true},
+		"one of the family before another NIC's":     {"2001:db8::40", v4, []infrav1.NICStatus{own, {Address: "10.0.0.9"}}, []string{v4, v6, "10.0.0.9"}, false},
+		"addresses that were not read":               {"2001:db8::40", v4, nil, nil, true},
+		"a record that is no address, though it has": {"2001:db8::40", "a", []infrav1.NICStatus{own}, []string{v4, v6}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := &infrav1.VCDCluster{}
+			if tt.endpoint != "" {
+				c.Spec.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{Addresses: []string{tt.endpoint}}
+			}
+			m := &infrav1.VCDMachine{Status: infrav1.VCDMachineStatus{NICs: tt.nics}}
+			m.Annotations = map[string]string{infrav1.EndpointMemberAnnotation: tt.recorded}
+			m.Status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "node"}}
+			for _, address := range tt.addresses {
+				m.Status.Addresses = append(m.Status.Addresses,
+					clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
+			}
+
+			g.Expect(edgeendpoint.KeepsMember(c, m)).To(Equal(tt.keeps))
+		})
+	}
 }

@@ -15,7 +15,7 @@ const noProxy = "127.0.0.1,localhost,::1"
 
 // ProxyURL is the HTTP proxy that connects control plane endpoints with simulated clusters and nothing else, loopback
 // excepted.
-func (w *Workloads) ProxyURL() string { return "http://" + w.proxy.address }
+func (w *Workloads) ProxyURL() string { return w.proxy.URL() }
 
 // Env returns environment variables with which a process reaches simulated clusters. It replaces proxies that the
 // environment had.

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/connectproxy"
 )
 
 // Options of the simulated guests. The zero value suits tests.
@@ -39,7 +41,7 @@ type Options struct {
 type Workloads struct {
 	options Options
 	manager inmemoryruntime.Manager
-	proxy   *proxy
+	proxy   *connectproxy.Proxy
 
 	//nolint:containedctx // Guests outlive the calls that power them on.
 	ctx    context.Context
@@ -77,11 +79,11 @@ func New(ctx context.Context, options Options) (*Workloads, error) {
 		return nil, err
 	}
 	var err error
-	if w.proxy, err = startProxy(ctx, w.resolve); err != nil {
+	if w.proxy, err = connectproxy.Start(ctx, connectproxy.Options{Resolve: w.resolve}); err != nil {
 		cancel()
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() { _ = w.proxy.close() })
+	context.AfterFunc(ctx, func() { _ = w.proxy.Close() })
 	return w, nil
 }
 
@@ -105,7 +107,7 @@ func withDefaults(o Options) Options {
 func (w *Workloads) Close() error {
 	w.cancel()
 	w.jobs.Wait()
-	err := w.proxy.close()
+	err := w.proxy.Close()
 	w.lock.Lock()
 	clusters := w.clusters
 	w.clusters = map[string]*cluster{}

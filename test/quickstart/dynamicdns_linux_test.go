@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor"
+)
+
+// apiName is what DHCP and DNS have for the endpoint. The record leads elsewhere until DHCP gave the address: kube-vip
+// starts only where the name resolves.
+var apiName = hypervisor.Reservation{
+	Client:  "api",
+	Name:    "api.demo.example.com",
+	Address: netip.MustParseAddr("192.168.100.210"),
+	Before:  netip.MustParseAddr("192.168.100.240"),
+}
+
+// TestDynamicDNSOfRealNodes creates a cluster whose endpoint is a name. The control plane with kube-vip's lease asks a
+// DHCP server for the address, which updates DNS; then its VM ends, and another control plane asks.
+func TestDynamicDNSOfRealNodes(t *testing.T) {
+	needsRealNodes(t, programs.KubernetesVersion)
+	s := newScene(t, func(o *options) {
+		o.controlPlanes = 3
+		o.change = changing(byDynamicDNS)
+		o.wrap = resolvingAPI
+		o.prepare = func(q *quickstart) error {
+			q.booted.hypervisor.Reserve(apiName)
+			return nil
+		}
+	})
+	s.run("the API server answers under the name, at the address that DHCP gave", (*scene).answersByName)
+	s.run("it answers again when the holder of the address ended", (*scene).failsOver)
+	s.run("the name leads to another control plane", (*scene).answersByName)
+	s.deleted()
+}
+
+// byDynamicDNS makes a name the endpoint, whose address comes from DHCP.
+func byDynamicDNS(o *unstructured.Unstructured) error {
+	if o.GetKind() != "VCDCluster" {
+		return nil
+	}
+	unstructured.RemoveNestedField(o.Object, "spec", "controlPlaneEndpoint", "host")
+	return unstructured.SetNestedMap(o.Object, map[string]any{
+		"type":    "KubeVIP",
+		"kubeVIP": map[string]any{"dnsName": apiName.Name},
+	}, "spec", "endpoint")
+}
+
+// withHosts starts a program that has another /etc/hosts, and leaves that of the machine alone.
+const withHosts = `#!/bin/sh
+exec unshare --mount sh -c 'mount --bind "$0" /etc/hosts && exec "$@"' %q %q "$@"
+`
+
+// resolvingAPI wraps the manager, so that it resolves the name of the API server: it checks that it can before it makes
+// the cluster. All else reaches the API server by the proxy, which resolves the name.
+func resolvingAPI(manager string) (string, error) {
+	dir := filepath.Join(filepath.Dir(manager), "resolving")
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return "", err
+	}
+	hosts := filepath.Join(dir, "hosts")
+	wrapper := filepath.Join(dir, filepath.Base(manager))
+	lines := fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", apiName.Before, apiName.Name)
+	if err := os.WriteFile(hosts, []byte(lines), 0o600); err != nil {
+		return "", err
+	}
+	return wrapper, os.WriteFile(wrapper, fmt.Appendf(nil, withHosts, hosts, manager), 0o700)
+}
+
+// answersByName finds the API server under its name, on the node that holds kube-vip's lease and no other, which asked
+// DHCP for the address, and nodes that have it by DNS.
+func (s *scene) answersByName() {
+	s.Expect(s.config().Host).To(Equal("https://" + apiName.Name + ":6443"))
+	s.Eventually(s.holder, nodeWithin, pollTest).ShouldNot(BeEmpty())
+	holder := s.holder()
+	s.Expect(s.q.booted.hypervisor.Holder(apiName.Client)).To(Equal(strings.ToLower(s.vm(holder).NICs[0].MAC)))
+	for _, m := range append(s.machines(true), s.machines(false)...) {
+		if s.vm(m.Name).Status != vcdsim.PoweredOn {
+			continue
+		}
+		s.Expect(s.inVM(m.Name, "getent", "ahostsv4", apiName.Name)).To(HavePrefix(apiName.Address.String()+" "), m.Name)
+		cards := s.inVM(m.Name, "ip", "-brief", "-4", "address", "show", "ens192")
+		s.Expect(cards).NotTo(ContainSubstring(apiName.Before.String()), m.Name)
+		if m.Name == holder {
+			s.Expect(cards).To(ContainSubstring(apiName.Address.String()+"/32"), m.Name)
+		} else {
+			s.Expect(cards).NotTo(ContainSubstring(apiName.Address.String()+"/32"), m.Name)
+		}
+	}
+	s.Expect(s.inVM(s.worker(), "curl", "--insecure", "--silent", "https://"+apiName.Name+":6443/readyz")).To(Equal("ok"))
+}
