@@ -12,7 +12,9 @@ import (
 )
 
 // readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
-func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *xmltree.Node, have []store.VAppNetwork) ([]store.VAppNetwork, error) {
+func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *xmltree.Node,
+	have []store.VAppNetwork,
+) ([]store.VAppNetwork, error) {
 	var out []store.VAppNetwork
 	for _, c := range section.All("NetworkConfig") {
 		name := c.Attr("networkName")

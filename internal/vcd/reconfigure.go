@@ -28,7 +28,9 @@ type VMChange struct {
 }
 
 // hardware reports whether the change is about CPUs, memory or the version of the hardware.
-func (c VMChange) hardware() bool { return c.CPUs > 0 || c.MemoryMiB > 0 || c.HardwareVersion != "" }
+func (change VMChange) hardware() bool {
+	return change.CPUs > 0 || change.MemoryMiB > 0 || change.HardwareVersion != ""
+}
 
 const (
 	// mebibyte is what VCD counts disks in.

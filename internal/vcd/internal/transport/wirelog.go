@@ -24,6 +24,7 @@ type Exchange struct {
 	Err       error
 }
 
+// Redacted stands in the wire log where a secret was.
 const Redacted = "REDACTED"
 
 // openHeaders are known to carry no credentials. Whatever else there is may.
