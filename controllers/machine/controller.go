@@ -122,8 +122,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(m))
-	table := withEndpoint(&in, phasesOf(m))
-	extra := extraPhases(m)
+	table := phasesOf(&in)
+	extra := upkeepOf(&in)
 	var pass phases.Pass
 	defer func() {
 		s.creation.release()

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -59,22 +58,6 @@ func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, o
 		return out, err
 	}
 	return phases.Done, nil
-}
-
-// wasRequested reports whether VCD was asked to create the VM.
-func wasRequested(ctx context.Context, live client.Reader, m *infrav1.VCDMachine) (bool, error) {
-	if m.Annotations[infrav1.CreationRequestedAnnotation] != "" {
-		return true, nil
-	}
-	now := &infrav1.VCDMachine{} // Another machine, which asked for both, may have noted it just now.
-	if err := live.Get(ctx, client.ObjectKeyFromObject(m), now); client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
-	}
-	asked := now.Annotations[infrav1.CreationRequestedAnnotation]
-	if asked != "" {
-		notes.Set(m, infrav1.CreationRequestedAnnotation, asked)
-	}
-	return asked != "", nil
 }
 
 // A deletion removes the VM.

@@ -26,12 +26,13 @@ const (
 )
 
 var (
-	PhasesOf = phasesOf
-
 	ReconcileVM    = reconcileVM
 	ReleaseMachine = releaseMachine
 	Specs          = specs
 )
+
+// PhasesOf returns the phases of a machine without a cluster.
+func PhasesOf(m *infrav1.VCDMachine) []phases.Phase[*scope] { return phasesOf(&inputs{vcdMachine: m}) }
 
 // NewScope returns a scope that has observed nothing yet but VMs of the machine's name.
 func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, found ...vcd.Ref) *scope {

@@ -3,7 +3,7 @@
 package machine
 
 import (
-	"slices"
+	"context"
 
 	"sigs.k8s.io/cluster-api/util"
 
@@ -13,82 +13,101 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// phasesOf returns the phases whose conditions Ready sums up, in the order in which they run.
-func phasesOf(m *infrav1.VCDMachine) []phases.Phase[*scope] {
-	if !m.DeletionTimestamp.IsZero() {
-		return []phases.Phase[*scope]{
-			{Condition: infrav1.VMDeletedCondition, Run: deleteVM},
-			{Condition: infrav1.VAppDeletedCondition, Run: deleteMachineVApp},
-			{Condition: infrav1.ReleasedCondition, Run: releaseMachine},
+// A row is a phase, and the VCDMachines that have it.
+type row struct {
+	condition string
+	run       func(context.Context, *scope) (phases.Outcome, error)
+	applies   func(*inputs) bool
+}
+
+// provisioning are the phases of a VCDMachine, in order. Ready sums up their conditions.
+func provisioning() []row {
+	return []row{
+		{infrav1.BootstrapReadyCondition, reconcileBootstrapReady, always},
+		{infrav1.PlacementReadyCondition, reconcilePlacement, always},
+		{infrav1.AddressesClaimedCondition, reconcileAddressesClaimed, hasStaticAddresses},
+		{infrav1.VAppReadyCondition, reconcileVApp, always},
+		{infrav1.VMCreatedCondition, reconcileVM, always},
+		{infrav1.BootstrapInjectedCondition, reconcileBootstrapInjected, always},
+		{infrav1.EndpointJoinedCondition, joinEndpoint, joinsBeforePowerOn},
+		{infrav1.PoweredOnCondition, reconcilePower, always},
+		{infrav1.AddressesReadyCondition, reconcileAddresses, always},
+		{infrav1.EndpointJoinedCondition, joinEndpoint, joinsWithItsAddress},
+		{infrav1.VMAsSpecifiedCondition, reconcileAsSpecified, hasDriftInReady},
+	}
+}
+
+// upkeep are the phases whose conditions are no part of Ready. None waits for another.
+func upkeep() []row {
+	return []row{
+		{infrav1.BootstrapDataRemovedCondition, reconcileBootstrapDataRemoved, always},
+		{infrav1.VMMetadataReadyCondition, reconcileMetadata, func(in *inputs) bool { return hasMetadata(in.vcdMachine) }},
+		{infrav1.VMAsSpecifiedCondition, reconcileAsSpecified, func(in *inputs) bool { return !hasDriftInReady(in) }},
+	}
+}
+
+// deletionPhases are those of a VCDMachine that is deleted, in order.
+func deletionPhases() []row {
+	return []row{
+		{infrav1.EndpointLeftCondition, leaveEndpoint, isEndpointMember},
+		{infrav1.VMDeletedCondition, deleteVM, always},
+		{infrav1.VAppDeletedCondition, deleteMachineVApp, always},
+		{infrav1.ReleasedCondition, releaseMachine, always},
+	}
+}
+
+// phasesOf returns the phases of a VCDMachine whose conditions Ready sums up.
+func phasesOf(in *inputs) []phases.Phase[*scope] {
+	if !in.vcdMachine.DeletionTimestamp.IsZero() {
+		return tableOf(in, deletionPhases())
+	}
+	return tableOf(in, provisioning())
+}
+
+// upkeepOf returns the phases of a VCDMachine whose conditions are no part of Ready.
+func upkeepOf(in *inputs) []phases.Phase[*scope] {
+	if !in.vcdMachine.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return tableOf(in, upkeep())
+}
+
+// tableOf returns the phases of the rows that apply.
+func tableOf(in *inputs, rows []row) []phases.Phase[*scope] {
+	var table []phases.Phase[*scope]
+	for _, r := range rows {
+		if r.applies(in) {
+			table = append(table, phases.Phase[*scope]{Condition: r.condition, Run: r.run})
 		}
-	}
-	table := []phases.Phase[*scope]{
-		{Condition: infrav1.BootstrapReadyCondition, Run: reconcileBootstrapReady},
-		{Condition: infrav1.PlacementReadyCondition, Run: reconcilePlacement},
-	}
-	if nics.HasStatic(m) {
-		table = append(table,
-			phases.Phase[*scope]{Condition: infrav1.AddressesClaimedCondition, Run: reconcileAddressesClaimed})
-	}
-	table = append(table, []phases.Phase[*scope]{
-		{Condition: infrav1.VAppReadyCondition, Run: reconcileVApp},
-		{Condition: infrav1.VMCreatedCondition, Run: reconcileVM},
-		{Condition: infrav1.BootstrapInjectedCondition, Run: reconcileBootstrapInjected},
-		{Condition: infrav1.PoweredOnCondition, Run: reconcilePower},
-		{Condition: infrav1.AddressesReadyCondition, Run: reconcileAddresses},
-	}...)
-	if driftInReady(m) {
-		table = append(table, asSpecified)
 	}
 	return table
 }
 
-// withEndpoint adds to the phases of a control plane that it is a member of its cluster's endpoint on an edge gateway:
-// before it is powered on, if VCD gives it an address by then, and until it is deleted.
-func withEndpoint(in *inputs, table []phases.Phase[*scope]) []phases.Phase[*scope] {
-	m := in.vcdMachine
-	if _, on := edgeendpoint.Of(in.vcdCluster); !on {
-		return table
-	}
-	if !m.DeletionTimestamp.IsZero() {
-		if m.Annotations[infrav1.EndpointMemberAnnotation] == "" {
-			return table
-		}
-		leave := phases.Phase[*scope]{Condition: infrav1.EndpointLeftCondition, Run: leaveEndpoint}
-		return slices.Insert(table, 0, leave)
-	}
-	if !util.IsControlPlaneMachine(in.machine) {
-		return table
-	}
-	first := infrav1.PoweredOnCondition
-	join := phases.Phase[*scope]{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint}
-	at := slices.IndexFunc(table, func(p phases.Phase[*scope]) bool { return p.Condition == first })
-	if nics := m.Spec.Networks; len(nics) > 0 && nics[0].AddressSource == infrav1.AddressDHCP {
-		at = slices.IndexFunc(table,
-			func(p phases.Phase[*scope]) bool { return p.Condition == infrav1.AddressesReadyCondition }) + 1
-	}
-	return slices.Insert(table, at, join)
+func always(*inputs) bool { return true }
+
+func hasStaticAddresses(in *inputs) bool { return nics.HasStatic(in.vcdMachine) }
+
+func hasDriftInReady(in *inputs) bool { return driftInReady(in.vcdMachine) }
+
+// isEndpointMember reports whether the machine became a member of its cluster's endpoint on an edge gateway.
+func isEndpointMember(in *inputs) bool {
+	_, on := edgeendpoint.Of(in.vcdCluster)
+	return on && in.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation] != ""
 }
 
-// asSpecified is the phase that compares the VM with what it was made like.
-var asSpecified = phases.Phase[*scope]{Condition: infrav1.VMAsSpecifiedCondition, Run: reconcileAsSpecified}
+// joins reports whether the machine becomes a member of its cluster's endpoint on an edge gateway.
+func joins(in *inputs) bool {
+	_, on := edgeendpoint.Of(in.vcdCluster)
+	return on && util.IsControlPlaneMachine(in.machine)
+}
 
-// extraPhases are those whose conditions are no part of Ready. None waits for another.
-func extraPhases(m *infrav1.VCDMachine) []phases.Phase[*scope] {
-	if !m.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	extra := []phases.Phase[*scope]{
-		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved},
-	}
-	if hasMetadata(m) {
-		extra = append(extra, phases.Phase[*scope]{
-			Condition: infrav1.VMMetadataReadyCondition,
-			Run:       reconcileMetadata,
-		})
-	}
-	if !driftInReady(m) {
-		extra = append(extra, asSpecified)
-	}
-	return extra
+// joinsBeforePowerOn reports whether the machine joins before its VM runs: VCD gives it an address by then.
+func joinsBeforePowerOn(in *inputs) bool { return joins(in) && !isPrimaryByDHCP(in) }
+
+// joinsWithItsAddress reports whether the machine joins when its guest has got an address.
+func joinsWithItsAddress(in *inputs) bool { return joins(in) && isPrimaryByDHCP(in) }
+
+func isPrimaryByDHCP(in *inputs) bool {
+	networks := in.vcdMachine.Spec.Networks
+	return len(networks) > 0 && networks[0].AddressSource == infrav1.AddressDHCP
 }
