@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -143,9 +142,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 		Patcher:  s.patcher,
 		Recorder: r.Recorder,
 		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: keep}},
+		Obsolete: !affinity.Asked(c.Spec.AntiAffinity),
 		Finish: func(pass phases.Pass) {
 			if pass.Complete && !affinity.Asked(c.Spec.AntiAffinity) {
-				conditions.Delete(c, infrav1.AntiAffinityReadyCondition)
 				delete(c.Annotations, infrav1.AffinityRulesAnnotation)
 			}
 		},

@@ -13,7 +13,6 @@ import (
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -140,11 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 		Patcher:  s.patcher,
 		Recorder: r.Recorder,
 		Phases:   table(c),
-		Finish: func(pass phases.Pass) {
-			if pass.Complete && !managed(c) {
-				conditions.Delete(c, infrav1.CloudProviderReadyCondition)
-			}
-		},
+		Obsolete: !managed(c),
 	}.Reconcile(ctx, s)
 	if err != nil || !pass.Complete || !managed(c) {
 		return pass.Result, err

@@ -12,7 +12,6 @@ import (
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -76,7 +75,6 @@ type scope struct {
 	reconciler *Reconciler
 
 	vcdCluster *infrav1.VCDCluster
-	cluster    *clusterv1.Cluster
 	set        *addon.Set
 
 	direct  []string // what is reached without the proxy; set by settings
@@ -113,11 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 		Patcher:  patcher,
 		Recorder: r.Recorder,
 		Phases:   table(c),
-		Finish: func(pass phases.Pass) {
-			if pass.Complete && !wanted(c) {
-				conditions.Delete(c, infrav1.PodProxyReadyCondition)
-			}
-		},
+		Obsolete: !wanted(c),
 	}.Reconcile(ctx, s)
 	if err != nil || !pass.Complete || !wanted(c) {
 		return pass.Result, err
@@ -158,7 +152,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		Now:            r.now,
 		Created:        func() { installing(r.Recorder, c) },
 	}
-	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
+	return &scope{reconciler: r, vcdCluster: c, set: set}, nil
 }
 
 // ready waits for the control plane.

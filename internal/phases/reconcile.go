@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
 // A Reconciler runs the phases of one object.
@@ -18,6 +19,9 @@ type Reconciler[S any] struct {
 	// Ready says that the condition Ready sums up the phases. An object that several controllers write has one that
 	// sets Ready.
 	Ready bool
+	// Obsolete says that the object asks for none of this any more: once the phases are complete, which then remove
+	// things, their conditions go.
+	Obsolete bool
 	// Finish is called after the phases, before the object is stored; nil: there is nothing to do.
 	Finish func(Pass)
 }
@@ -26,6 +30,11 @@ type Reconciler[S any] struct {
 // the outcome.
 func (r Reconciler[S]) Reconcile(ctx context.Context, scope S) (Pass, error) {
 	pass, err := Run(ctx, r.Object, scope, r.Phases, r.Recorder)
+	if r.Obsolete && pass.Complete {
+		for _, condition := range Conditions(r.Phases) {
+			conditions.Delete(r.Object, condition)
+		}
+	}
 	if r.Finish != nil && err == nil {
 		r.Finish(pass)
 	}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package phases
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
+	const own = "Own"
+	failed := errors.New("no")
+	for name, tt := range map[string]struct {
+		out             Outcome
+		err             error
+		ready, obsolete bool
+		finished        bool
+		want            map[string]metav1.ConditionStatus
+	}{
+		"a complete phase": {
+			ready:    true,
+			finished: true,
+			want: map[string]metav1.ConditionStatus{
+				own:                      metav1.ConditionTrue,
+				clusterv1.ReadyCondition: metav1.ConditionTrue,
+			},
+		},
+		"a phase that waits, without Ready": {
+			out:      Wait(time.Second, "R", "m"),
+			finished: true,
+			want:     map[string]metav1.ConditionStatus{own: metav1.ConditionFalse},
+		},
+		"an error": {
+			err:   failed,
+			ready: true,
+			want: map[string]metav1.ConditionStatus{
+				own:                      metav1.ConditionUnknown,
+				clusterv1.ReadyCondition: metav1.ConditionUnknown,
+			},
+		},
+		"what is not asked for any more, and gone": {
+			obsolete: true,
+			finished: true,
+			want:     map[string]metav1.ConditionStatus{},
+		},
+		"what is not asked for any more, and not gone yet": {
+			out:      Wait(time.Second, "R", "m"),
+			obsolete: true,
+			finished: true,
+			want:     map[string]metav1.ConditionStatus{own: metav1.ConditionFalse},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			scheme := runtime.NewScheme()
+			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+			m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default"}}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m).WithStatusSubresource(m).Build()
+			patcher, err := NewPatcher(c, m)
+			g.Expect(err).NotTo(HaveOccurred())
+			finished := false
+
+			_, err = Reconciler[int]{
+				Object:   m,
+				Patcher:  patcher,
+				Recorder: events.NewFakeRecorder(9),
+				Phases:   []Phase[int]{{own, func(context.Context, int) (Outcome, error) { return tt.out, tt.err }}},
+				Ready:    tt.ready,
+				Obsolete: tt.obsolete,
+				Finish:   func(Pass) { finished = true },
+			}.Reconcile(t.Context(), 0)
+
+			g.Expect(errors.Is(err, failed)).To(Equal(tt.err != nil))
+			g.Expect(finished).To(Equal(tt.finished))
+			stored := &infrav1.VCDMachine{}
+			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(m), stored)).To(Succeed())
+			is := map[string]metav1.ConditionStatus{}
+			for _, condition := range []string{own, clusterv1.ReadyCondition} {
+				if found := conditions.Get(stored, condition); found != nil {
+					is[condition] = found.Status
+				}
+			}
+			g.Expect(is).To(Equal(tt.want))
+		})
+	}
+}
