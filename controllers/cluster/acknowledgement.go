@@ -31,7 +31,7 @@ func acceptAcknowledgement(ctx context.Context, live client.Reader, to *store, n
 	}
 	notes.Set(c, infrav1.GoneAcknowledgedAnnotation, at.UTC().Format(time.RFC3339))
 	delete(c.Annotations, infrav1.GoneStoppedAnnotation)
-	if err := to.save(ctx); err != nil {
+	if err := to.patcher.Save(ctx); err != nil {
 		return false, fmt.Errorf("storing when missing VMs were acknowledged: %w", err)
 	}
 	return true, nil

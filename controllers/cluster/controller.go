@@ -149,7 +149,7 @@ func (s *scope) finish(ctx context.Context, table []phases.Phase[*scope], comple
 		// That the cluster was complete once is stored before Ready is true: readers of Ready rely on it.
 		c.Status.Initialization.Provisioned = ptr.To(true)
 		phases.ProvisionedAfter(c, s.now())
-		provisionedErr = s.store.save(ctx)
+		provisionedErr = s.store.patcher.Save(ctx)
 	}
 	phases.SetReady(c, table)
 	patchErr := s.store.patcher.Finish(ctx, phases.Owned(table)...)

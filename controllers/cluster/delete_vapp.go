@@ -40,7 +40,7 @@ func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 			live:       s.reconciler.Live,
 			recorder:   s.reconciler.Recorder,
 			vcdCluster: c,
-			save:       s.store.save,
+			save:       s.store.patcher.Save,
 			wake:       s.wake,
 			now:        s.now(),
 			records: vAppRecords{

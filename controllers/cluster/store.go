@@ -22,11 +22,6 @@ type store struct {
 	patcher    *phases.Patcher     // set by Reconcile
 }
 
-// save stores what a pass changed in the object, except for its spec, now rather than at the end.
-func (s *store) save(ctx context.Context) error {
-	return s.patcher.Save(ctx)
-}
-
 // saveSpec stores what a pass wrote into the spec, such as the endpoint. The API server lets nothing replace the id of
 // the cluster, nor what decides where the cluster is, so nothing is stored, with a conflict, if the spec has changed
 // since the pass read it.

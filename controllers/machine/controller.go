@@ -122,8 +122,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ct
 		return ctrl.Result{}, err
 	}
 	ctx = vcd.As(ctx, session.Caller(m))
-	table := phasesOf(&in)
-	extra := upkeepOf(&in)
+	table := phasesOf(&s.inputs)
+	extra := upkeepOf(&s.inputs)
 	var pass phases.Pass
 	defer func() {
 		s.creation.release()
@@ -178,7 +178,7 @@ func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
 	}
 	s.inputs.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
 	phases.ProvisionedAfter(s.inputs.vcdMachine, s.now())
-	return s.records.save(ctx)
+	return s.records.patcher.Save(ctx)
 }
 
 // earliest returns the result that comes first.

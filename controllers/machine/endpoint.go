@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -40,7 +38,7 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return out, err
 		}
 	}
-	return s.reconciler.Endpoints.Join(ctx, request, address, s.inputs.provisioned(), s.records.save)
+	return s.reconciler.Endpoints.Join(ctx, request, address, s.inputs.provisioned(), s.records.patcher.Save)
 }
 
 // leaveEndpoint makes sure that a machine is no member of its cluster's endpoint any more, unless its VM is declared
@@ -106,7 +104,7 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Outcome, er
 	recorded := e.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
 	if e.vm.row != nil && e.inputs.provisioned() {
 		current := e.vm.row.PrimaryAddress
-		if address := ofFamily([]string{current}, family); address != "" {
+		if address := edgeendpoint.OfFamily([]string{current}, family); address != "" {
 			return address, phases.Done, nil
 		}
 		keeps := edgeendpoint.KeepsMember(e.inputs.vcdCluster, e.inputs.vcdMachine)
@@ -118,7 +116,7 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Outcome, er
 		return "", out, err
 	}
 	has := primaryAddresses(*e.vm.now())
-	if address := cmp.Or(ofFamily(has, family), recorded); address != "" {
+	if address := cmp.Or(edgeendpoint.OfFamily(has, family), recorded); address != "" {
 		return address, phases.Done, nil
 	}
 	e.vm.forget()
@@ -137,15 +135,4 @@ func (e endpointMember) reported(address string) bool {
 	return slices.ContainsFunc(e.inputs.vcdMachine.Status.Addresses, func(a clusterv1.MachineAddress) bool {
 		return a.Address == address
 	})
-}
-
-// ofFamily returns the first of some addresses that has a family, or the first of all if none is wanted.
-func ofFamily(addresses []string, family lb.Family) string {
-	for _, text := range addresses {
-		address, err := netip.ParseAddr(text)
-		if err == nil && (family == "" || lb.FamilyOf(address) == family) {
-			return text
-		}
-	}
-	return ""
 }

@@ -72,7 +72,7 @@ func (l layout) next(ctx context.Context, why string) (phases.Outcome, error) {
 		return out, nil
 	}
 	notes.Set(l.inputs.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(l.inputs.vAppNumber()+1))
-	if err := l.records.save(ctx); err != nil {
+	if err := l.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Continuing in another vApp", "reason", "vApp "+why, "vApp", l.inputs.vAppName())

@@ -240,7 +240,7 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 		}
 	}
 	notes.Set(m, infrav1.VMNotFoundSinceAnnotation, at)
-	return l.records.save(ctx)
+	return l.records.patcher.Save(ctx)
 }
 
 // stopSite records on the VCDCluster that VMs of several clusters of the site are missing: none counts as gone until a

@@ -68,7 +68,7 @@ func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (ph
 	}
 	if len(missing) > 0 {
 		noteMetadata(m, record.Ask(missing))
-		if err := w.records.save(ctx); err != nil {
+		if err := w.records.patcher.Save(ctx); err != nil {
 			return phases.Done, err
 		}
 		return w.tasks.write(stepMetadata, func() (vcd.Task, error) {

@@ -159,7 +159,7 @@ func (p power) onAgain(ctx context.Context) (phases.Outcome, error) {
 	notes.Set(p.inputs.vcdMachine, infrav1.PoweredOnAgainAnnotation, next.String())
 	// What the guest changed is lost when its VM is powered off: bootstrap data may be back.
 	delete(p.inputs.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
-	if err := p.records.save(ctx); err != nil {
+	if err := p.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
 	vmPoweredOnAgain(p.recorder, p.inputs.vcdMachine, next.count)

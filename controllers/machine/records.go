@@ -26,18 +26,13 @@ type records struct {
 	patcher *phases.Patcher // of the VCDMachine; set when the pass is admitted
 }
 
-// save stores what phases changed in the VCDMachine, now rather than at the end.
-func (r *records) save(ctx context.Context) error {
-	return r.patcher.Save(ctx)
-}
-
 // noteOnce stores an annotation on the VCDMachine now, if there is none.
 func (r *records) noteOnce(ctx context.Context, key, value string) error {
 	if r.inputs.vcdMachine.Annotations[key] != "" {
 		return nil
 	}
 	notes.Set(r.inputs.vcdMachine, key, value)
-	return r.save(ctx)
+	return r.patcher.Save(ctx)
 }
 
 // noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted. A zone has one VDC: the

@@ -91,7 +91,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, err
 	if vm.VApp.ID != "" {
 		m.Status.VApp = &infrav1.ResourceReference{Name: c.inputs.vAppName(), ID: vm.VApp.ID}
 	}
-	if err := c.records.save(ctx); err != nil {
+	if err := c.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
 	vmCreated(c.recorder, m, vm.Ref)

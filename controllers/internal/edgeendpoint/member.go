@@ -32,12 +32,26 @@ func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 // addresses of any family.
 func KeepsMember(c *infrav1.VCDCluster, m *infrav1.VCDMachine) bool {
 	family := MemberFamily(c)
-	fits := func(text string) bool {
-		address, err := netip.ParseAddr(text)
-		return err == nil && (family == "" || lb.FamilyOf(address) == family)
+	if OfFamily([]string{m.Annotations[infrav1.EndpointMemberAnnotation]}, family) != "" {
+		return true
 	}
-	return fits(m.Annotations[infrav1.EndpointMemberAnnotation]) ||
-		!slices.ContainsFunc(ofPrimary(m.Status), func(a clusterv1.MachineAddress) bool { return fits(a.Address) })
+	var read []string
+	for _, a := range ofPrimary(m.Status) {
+		read = append(read, a.Address)
+	}
+	return OfFamily(read, family) == ""
+}
+
+// OfFamily returns the first of some addresses that has a family, or the first of all if none is wanted. What is no
+// address has none.
+func OfFamily(addresses []string, family lb.Family) string {
+	for _, text := range addresses {
+		address, err := netip.ParseAddr(text)
+		if err == nil && (family == "" || lb.FamilyOf(address) == family) {
+			return text
+		}
+	}
+	return ""
 }
 
 // ofPrimary returns the addresses of a machine without those of further NICs. A status lists the primary NIC first.
