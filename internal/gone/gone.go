@@ -27,7 +27,7 @@ type Evidence struct {
 	HomeShown      bool // the account sees the container that grants access to it, such as the vApp
 	HomeHolds      bool // that container lists it
 	SiblingsHidden bool // others of the cluster are known, and none that was asked for is shown
-	SeesAll        bool // the account sees all containers, to whoever they belong, and one in the same scope
+	SeesAll        bool // the account sees all containers, of all owners, and one in the same scope
 	Logged         bool // the log of the cloud has tasks that worked on it
 	Deleted        bool // according to the log it was deleted, or its container was
 }

@@ -102,7 +102,7 @@ func widestMarker(d Desired) Marker {
 	}
 }
 
-// survives reports whether a marker is read back as it is written: what is not recognised is nobody's.
+// survives reports whether a marker is read back as it is written: what is not recognised has no owner.
 func (m Marker) survives() bool {
 	s := m.String()
 	got, ok := ParseMarker(s)

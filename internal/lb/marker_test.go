@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A key is only written if what it was written on is found again: else it would be nobody's.
+// A key is only written if what it was written on is found again: else it would have no owner.
 func TestAKeyIsWrittenOnlyIfTheMarkerCanBeRead(t *testing.T) {
 	keys := []string{
 		"x\nmachine",

@@ -47,8 +47,8 @@ func (p *Patcher) Save(ctx context.Context) error {
 	return nil
 }
 
-// Finish stores what has changed at the end of a reconcile, which owns some conditions: they are overwritten whoever
-// changed them meanwhile.
+// Finish stores what has changed at the end of a reconcile, which owns some conditions: they are overwritten even if
+// another client has changed them meanwhile.
 func (p *Patcher) Finish(ctx context.Context, owned ...string) error {
 	return IgnoreGone(p.obj, p.helper.Patch(ctx, p.obj, patch.WithOwnedConditions{Conditions: owned}))
 }

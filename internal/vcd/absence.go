@@ -27,7 +27,7 @@ type Absence struct {
 	HomeShown      bool // the vApp that a VM was in is shown
 	HomeHolds      bool // that vApp lists the VM
 	SiblingsHidden bool // other VMs of the cluster are known, and none of those that were read is shown
-	SeesAll        bool // the user is shown all vApps, to whoever they belong, and some vApp in the VDC
+	SeesAll        bool // the user is shown all vApps, of all owners, and some vApp in the VDC
 	Logged         bool // VCD's log has tasks that worked on the VM
 	Deleted        bool // according to the log it was deleted, or its vApp was
 }

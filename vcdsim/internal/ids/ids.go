@@ -52,52 +52,51 @@ func (i *Source) MAC() string {
 
 // Fill gives every entity of a model that has none an id.
 func (i *Source) Fill(m *store.Model) {
-	set := i.set
 	for p := range m.Policies {
-		set(&m.Policies[p].ID, "vdcComputePolicy", m.Policies[p].Name)
+		i.set(&m.Policies[p].ID, "vdcComputePolicy", m.Policies[p].Name)
 	}
 	for o := range m.Orgs {
 		org := &m.Orgs[o]
-		set(&org.ID, "org", org.Name)
+		i.set(&org.ID, "org", org.Name)
 		for u := range org.Users {
-			set(&org.Users[u].ID, "user", org.Name+"/"+org.Users[u].Name)
+			i.set(&org.Users[u].ID, "user", org.Name+"/"+org.Users[u].Name)
 		}
 		for v := range org.VDCs {
 			vdc := &org.VDCs[v]
-			set(&vdc.ID, "vdc", org.Name+"/"+vdc.Name)
+			i.set(&vdc.ID, "vdc", org.Name+"/"+vdc.Name)
 			for p := range vdc.StorageProfiles {
-				set(&vdc.StorageProfiles[p].ID, "vdcstorageProfile", vdc.ID+vdc.StorageProfiles[p].Name)
+				i.set(&vdc.StorageProfiles[p].ID, "vdcstorageProfile", vdc.ID+vdc.StorageProfiles[p].Name)
 			}
 			for n := range vdc.Networks {
-				set(&vdc.Networks[n].ID, "network", vdc.ID+vdc.Networks[n].Name)
+				i.set(&vdc.Networks[n].ID, "network", vdc.ID+vdc.Networks[n].Name)
 			}
 		}
 		for c := range org.Catalogs {
-			i.fillCatalog(&org.Catalogs[c], org.Name, set)
+			i.fillCatalog(&org.Catalogs[c], org.Name)
 		}
 	}
 	i.fillNetworks(m)
 }
 
-func (i *Source) fillCatalog(c *store.Catalog, org string, set func(id *string, kind, name string)) {
-	set(&c.ID, "catalog", org+"/"+c.Name)
+func (i *Source) fillCatalog(c *store.Catalog, org string) {
+	i.set(&c.ID, "catalog", org+"/"+c.Name)
 	for n := range c.Media {
 		m := &c.Media[n]
-		set(&m.ID, "media", c.ID+m.Name)
-		set(&m.ItemID, "catalogitem", c.ID+m.Name)
+		i.set(&m.ID, "media", c.ID+m.Name)
+		i.set(&m.ItemID, "catalogitem", c.ID+m.Name)
 		if m.Status == store.Unresolved && m.Upload == "" {
 			m.Status = store.Resolved
 		}
 	}
 	for t := range c.Templates {
 		tpl := &c.Templates[t]
-		set(&tpl.ID, "vapptemplate", c.ID+tpl.Name)
-		set(&tpl.ItemID, "catalogitem", c.ID+tpl.Name)
+		i.set(&tpl.ID, "vapptemplate", c.ID+tpl.Name)
+		i.set(&tpl.ItemID, "catalogitem", c.ID+tpl.Name)
 		if tpl.Status == 0 {
 			tpl.Status = int(store.PoweredOff)
 		}
 		for v := range tpl.VMs {
-			set(&tpl.VMs[v].ID, "vm", tpl.ID+tpl.VMs[v].Name)
+			i.set(&tpl.VMs[v].ID, "vm", tpl.ID+tpl.VMs[v].Name)
 		}
 	}
 }

@@ -63,7 +63,7 @@ type errorBody struct {
 }
 
 // readErrorBody understands the error documents of both APIs and of the OAuth endpoint. The text of anything else is
-// not quoted: whoever may write the address of a site could read with it what other servers answer to the manager.
+// not quoted: a user who may set the address of a site could read what other servers answer to the manager.
 func readErrorBody(body []byte) errorBody {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return errorBody{}

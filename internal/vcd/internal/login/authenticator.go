@@ -357,7 +357,7 @@ func (a *Authenticator) State(now time.Time) (loggedIn, refused bool) {
 
 type unattendedKey struct{}
 
-// Unattended is the context of calls that nobody waits for, such as those of a poller: they do not keep a session alive.
+// Unattended is the context of calls that no reconcile waits for, such as those of a poller: they do not keep a session alive.
 func Unattended(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unattendedKey{}, true)
 }
