@@ -40,7 +40,8 @@ TAGS := grpcnotrace
 LDFLAGS = -X $(VERSION_PKG).Version=$(VERSION) -X $(VERSION_PKG).Commit=$(COMMIT)
 TOOL := $(GO) tool -modfile=tools.mod
 # An absolute path, because linting test/ runs there.
-LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint
+# golangci-lint with the linters that Kubernetes has for API types.
+LINT := $(GO) tool -modfile=$(CURDIR)/lint.mod golangci-lint-kube-api-linter
 # Nested modules, by folder; all but test/, hack/images/, hack/kubevip/, hack/nodeimage/, hack/recording/ and vcdsim/hypervisor/ only pin
 # what is built from them.
 MODULES := . $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))

@@ -11,9 +11,9 @@ import (
 const (
 	clusterYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDCluster, metadata: {name: c1, namespace: default}, spec: {
 site: "https://vcd.example.com", org: acme, ovdc: acme-vdc, ovdcNetwork: nodes, identityRef: {name: acme},
-endpoint: {kubeVIP: {addresses: [192.168.100.200]}}}}`
+controlPlaneEndpoint: {host: 192.168.100.200}, cloudProvider: {mode: None}}}`
 	clusterTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDClusterTemplate, metadata: {name: c1, namespace: default},
-spec: {template: {spec: {site: "https://vcd.example.com", org: acme, identityRef: {name: acme}}}}}`
+spec: {template: {spec: {site: "https://vcd.example.com", org: acme, identityRef: {name: acme}, cloudProvider: {mode: None}}}}}`
 	machineYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDMachine, metadata: {name: m1, namespace: default},
 spec: {catalog: kubernetes, template: ubuntu}}`
 	machineTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDMachineTemplate, metadata: {name: m1, namespace: default},
@@ -54,7 +54,7 @@ func checkCreations(t *testing.T, kind, base string, tests []creation) {
 
 func TestCreateVCDCluster(t *testing.T) {
 	site := []string{"spec.site"}
-	endpoint := []string{"spec.endpoint"}
+	endpoint := []string{"spec.controlPlaneEndpoint.host"}
 	checkCreations(t, "VCDCluster", clusterYAML, []creation{
 		{"the least that is needed", `{}`, nil},
 		{"a port of the site", `{spec: {site: "https://vcd.example.com:8443"}}`, nil},
@@ -62,7 +62,7 @@ func TestCreateVCDCluster(t *testing.T) {
 		{"a site behind a proxy for http", `{spec: {proxy: {httpProxy: "http://p:3128", site: Proxy}}}`, []string{"spec.proxy.httpsProxy"}},
 		{"a site in another way", `{spec: {proxy: {httpsProxy: "http://p:3128", site: Tunnel}}}`, []string{"spec.proxy.site"}},
 		{"an address as site", `{spec: {site: "https://[2001:db8::1]"}}`, nil},
-		{"null for an optional field is as good as nothing", `{spec: {endpoint: {kubeVIP: {image: }}}}`, nil},
+		{"null for an optional field is as good as nothing", `{spec: {controlPlaneLoadBalancer: {kubeVIP: {image: }}}}`, nil},
 		{"no http", `{spec: {site: "http://vcd.example.com"}}`, site},
 		{"no site without scheme", `{spec: {site: "vcd.example.com"}}`, site},
 		{"no slash at the end of the site", `{spec: {site: "https://vcd.example.com/"}}`, site},
@@ -74,44 +74,31 @@ func TestCreateVCDCluster(t *testing.T) {
 		{"a network is needed", `{spec: {ovdcNetwork: }}`, []string{"spec.ovdcNetwork"}},
 		{"neither is needed with zones", `{spec: {ovdc: , ovdcNetwork: , failureDomainSelector: {}}}`, nil},
 
-		{"a virtual IP is needed", `{spec: {endpoint: {kubeVIP: }}}`, endpoint},
-		{"an empty member is no virtual IP", `{spec: {endpoint: {kubeVIP: {addresses: , interface: eth0}}}}`, endpoint},
-		{
-			"an endpoint is one",
-			`{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`,
-			nil,
-		},
-		{
-			"a port alone is no endpoint",
-			`{spec: {endpoint: {kubeVIP: }, controlPlaneEndpoint: {port: 443}}}`,
-			endpoint,
-		},
+		{"a virtual IP is needed", `{spec: {controlPlaneEndpoint: }}`, endpoint},
+		{"settings of kube-vip are no virtual IP", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {interface: eth0}}}}`, endpoint},
+		{"a port alone is no endpoint", `{spec: {controlPlaneEndpoint: {host: , port: 443}}}`, endpoint},
 		{"a port for the virtual IP", `{spec: {controlPlaneEndpoint: {port: 443}}}`, nil},
 		{
-			"an endpoint may repeat the virtual IP",
-			`{spec: {controlPlaneEndpoint: {host: 192.168.100.200, port: 6443}}}`,
-			nil,
+			"a pool only with its source",
+			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
+			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs"},
 		},
 		{
-			"an endpoint may not contradict the virtual IP",
-			`{spec: {controlPlaneEndpoint: {host: 10.0.0.1, port: 6443}}}`,
-			[]string{"spec.controlPlaneEndpoint"},
+			"the source not without a pool",
+			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM}}}}`,
+			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs"},
 		},
 		{
-			"not an address and a name",
-			`{spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}`,
-			[]string{"spec.endpoint.kubeVIP"},
+			"no second address beside pools",
+			`{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM, secondaryAddress: "fd00::1", poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
+			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"},
 		},
-		{
-			"not an address and a pool",
-			`{spec: {endpoint: {kubeVIP: {poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
-			[]string{"spec.endpoint.kubeVIP"},
-		},
-		{"a pool alone", `{spec: {endpoint: {kubeVIP: {addresses: , poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`, nil},
-		{"no member of another type", `{spec: {endpoint: {edgeGateway: {}}}}`, []string{"spec.endpoint.edgeGateway"}},
-		{"no kube-vip without its type", `{spec: {endpoint: {type: External}}}`, []string{"spec.endpoint.kubeVIP"}},
-		{"an external endpoint can be given later", `{spec: {endpoint: {type: External, kubeVIP: }}}`, nil},
-		{"an unknown type", `{spec: {endpoint: {type: Magic, kubeVIP: }}}`, []string{"spec.endpoint.type"}},
+		{"a second address that is none", `{spec: {controlPlaneLoadBalancer: {kubeVIP: {secondaryAddress: "fd00::1/64"}}}}`, []string{"spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"}},
+		{"a pool alone", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM, poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`, nil},
+		{"no member of another type", `{spec: {controlPlaneLoadBalancer: {edgeGateway: {}}}}`, []string{"spec.controlPlaneLoadBalancer.edgeGateway"}},
+		{"no kube-vip without its type", `{spec: {controlPlaneLoadBalancer: {type: External, kubeVIP: {}}}}`, []string{"spec.controlPlaneLoadBalancer.kubeVIP"}},
+		{"an external endpoint can be given later", `{spec: {controlPlaneEndpoint: , controlPlaneLoadBalancer: {type: External}}}`, nil},
+		{"an unknown type", `{spec: {controlPlaneLoadBalancer: {type: Magic}}}`, []string{"spec.controlPlaneLoadBalancer.type"}},
 
 		{
 			"an identity of its own only for the bundled cloud provider",
@@ -146,7 +133,17 @@ func TestCreateVCDCluster(t *testing.T) {
 			`{spec: {cloudProvider: {mode: External}, loadBalancer: {vipSubnet: 10.0.0.0/24}}}`,
 			[]string{"spec.loadBalancer"},
 		},
-		{"load balancers of the default mode", `{spec: {loadBalancer: {vipSubnet: 10.0.0.0/24}}}`, nil},
+		{
+			"load balancers of the bundled cloud provider",
+			`{spec: {cloudProvider: {mode: Managed, identityRef: {name: ccm}}, loadBalancer: {vipSubnet: 10.0.0.0/24}}}`,
+			nil,
+		},
+		{
+			"the bundled cloud provider needs an identity",
+			`{spec: {cloudProvider: {mode: Managed}}}`,
+			[]string{"spec.cloudProvider.identityRef"},
+		},
+		{"the mode of the cloud provider has no default", `{spec: {cloudProvider: {mode: }}}`, []string{"spec.cloudProvider.mode"}},
 		{
 			"an image only of the bundled cloud provider",
 			`{spec: {cloudProvider: {mode: None, image: "registry.example.com/cloud-controller"}}}`,
@@ -154,31 +151,36 @@ func TestCreateVCDCluster(t *testing.T) {
 		},
 		{
 			"an image of its own",
-			`{spec: {cloudProvider: {image: "registry.example.com/cloud-controller"}}}`,
+			`{spec: {cloudProvider: {mode: Managed, identityRef: {name: ccm}, image: "registry.example.com/cloud-controller"}}}`,
 			nil,
 		},
 		{
 			"zones of Nodes are not named again where zones are selected",
-			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {zones: [{name: a}]}}}}`,
+			`{spec: {failureDomainSelector: {}, cloudProvider: {mode: Managed, identityRef: {name: ccm}, nodes: {zones: [{name: a}]}}}}`,
 			[]string{"spec.cloudProvider.nodes"},
 		},
 		{
 			"nor is their region",
-			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {region: north}}}}`,
+			`{spec: {failureDomainSelector: {}, cloudProvider: {mode: Managed, identityRef: {name: ccm}, nodes: {region: north}}}}`,
 			[]string{"spec.cloudProvider.nodes"},
 		},
 		{
 			"addresses of Nodes are selected anywhere",
-			`{spec: {failureDomainSelector: {}, cloudProvider: {nodes: {addresses: {families: [IPv4]}}}}}`,
+			`{spec: {failureDomainSelector: {}, cloudProvider: {mode: Managed, identityRef: {name: ccm}, nodes: {addresses: {families: [IPv4]}}}}}`,
 			nil,
 		},
 		{
 			"a range has two ends",
-			`{spec: {loadBalancer: {oneArm: {internalRange: {first: 10.0.0.1}}}}}`,
-			[]string{"spec.loadBalancer.oneArm.internalRange.last"},
+			`{spec: {cloudProvider: {mode: Managed, identityRef: {name: ccm}}, loadBalancer: {armMode: OneArm, oneArm: {internalRange: {startIP: 10.0.0.1}}}}}`,
+			[]string{"spec.loadBalancer.oneArm.internalRange.endIP"},
 		},
-		{"an algorithm in VCD's spelling", `{spec: {loadBalancer: {algorithm: ROUND_ROBIN}}}`, []string{"spec.loadBalancer.algorithm"}},
-		{"an algorithm", `{spec: {loadBalancer: {algorithm: RoundRobin}}}`, nil},
+		{
+			"a range is for one-arm mode",
+			`{spec: {cloudProvider: {mode: Managed, identityRef: {name: ccm}}, loadBalancer: {oneArm: {internalRange: {startIP: 10.0.0.1, endIP: 10.0.0.9}}}}}`,
+			[]string{"spec.loadBalancer.oneArm"},
+		},
+		{"an algorithm in VCD's spelling", `{spec: {cloudProvider: {mode: Managed, identityRef: {name: ccm}}, loadBalancer: {algorithm: ROUND_ROBIN}}}`, []string{"spec.loadBalancer.algorithm"}},
+		{"an algorithm", `{spec: {cloudProvider: {mode: Managed, identityRef: {name: ccm}}, loadBalancer: {algorithm: RoundRobin}}}`, nil},
 		{"an unknown kind of identity", `{spec: {identityRef: {kind: Secret}}}`, []string{"spec.identityRef.kind"}},
 	})
 }
@@ -195,23 +197,18 @@ func TestCreateVCDClusterTemplate(t *testing.T) {
 		{"a port", `{spec: {template: {spec: {controlPlaneEndpoint: {port: 443}}}}}`, nil},
 		{
 			"no virtual IP",
-			`{spec: {template: {spec: {endpoint: {kubeVIP: {addresses: [10.0.0.1]}}}}}}`,
-			[]string{"spec.template.spec.endpoint.kubeVIP.addresses"},
-		},
-		{
-			"no name of a virtual IP",
-			`{spec: {template: {spec: {endpoint: {kubeVIP: {dnsName: api.example.com}}}}}}`,
-			[]string{"spec.template.spec.endpoint.kubeVIP.dnsName"},
+			`{spec: {template: {spec: {controlPlaneLoadBalancer: {kubeVIP: {secondaryAddress: "fd00::1"}}}}}}`,
+			[]string{"spec.template.spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"},
 		},
 		{
 			"a pool of virtual IPs",
-			`{spec: {template: {spec: {endpoint: {kubeVIP: {poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}}}`,
+			`{spec: {template: {spec: {controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM, poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}}}`,
 			nil,
 		},
 		{
 			"no address on the edge gateway",
-			`{spec: {template: {spec: {endpoint: {type: EdgeGateway, edgeGateway: {addresses: [10.0.0.1]}}}}}}`,
-			[]string{"spec.template.spec.endpoint.edgeGateway.addresses"},
+			`{spec: {template: {spec: {controlPlaneLoadBalancer: {type: EdgeGateway, edgeGateway: {secondaryAddress: "fd00::1"}}}}}}`,
+			[]string{"spec.template.spec.controlPlaneLoadBalancer.edgeGateway.secondaryAddress"},
 		},
 		{
 			"no vApp",
@@ -267,6 +264,12 @@ func TestCreateVCDMachine(t *testing.T) {
 			`{spec: {networks: [{addressSource: IPAM}]}}`,
 			[]string{"spec.networks[0].poolRefs"},
 		},
+		{"an address without prefix", `{spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5]}]}}`, []string{"spec.networks[0].addresses[0]"}},
+		{"a name server that is none", `{spec: {networks: [{nameservers: [dns]}]}}`, []string{"spec.networks[0].nameservers[0]"}},
+		{"a route to an address", `{spec: {networks: [{routes: [{to: 10.0.0.1, via: 10.0.0.254}]}]}}`, []string{"spec.networks[0].routes[0].to"}},
+		{"an empty text is no policy", `{spec: {sizingPolicy: ""}}`, []string{"spec.sizingPolicy"}},
+		{"disks have names", `{spec: {additionalDisks: [{size: 10Gi}]}}`, []string{"spec.additionalDisks[0].name"}},
+		{"metadata have values, which may be empty", `{spec: {vmMetadata: [{key: a}, {key: b, value: ""}]}}`, []string{"spec.vmMetadata[0].value"}},
 	})
 }
 
@@ -329,7 +332,7 @@ func TestUpdate(t *testing.T) {
 			"VCDCluster",
 			clusterYAML,
 			`{}`,
-			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`,
+			`{spec: {controlPlaneEndpoint: {host: 192.168.100.201}}}`,
 			nil,
 		},
 		{
@@ -353,23 +356,31 @@ func TestUpdate(t *testing.T) {
 			"VCDCluster",
 			clusterYAML,
 			identified,
-			`{spec: {endpoint: {kubeVIP: {addresses: [192.168.100.201]}}}}`,
-			[]string{"spec.endpoint"},
+			`{spec: {controlPlaneEndpoint: {host: 192.168.100.201}}}`,
+			[]string{"spec.controlPlaneEndpoint"},
+		},
+		{
+			"the port stays",
+			"VCDCluster",
+			clusterYAML,
+			`{spec: {infraID: 0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e, controlPlaneEndpoint: {port: 6443}}}`,
+			`{spec: {controlPlaneEndpoint: {port: 443}}}`,
+			[]string{"spec.controlPlaneEndpoint"},
 		},
 		{
 			"a pool is not added",
 			"VCDCluster",
 			clusterYAML,
 			identified,
-			`{spec: {endpoint: {kubeVIP: {addresses: , poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
-			[]string{"spec.endpoint", "spec.endpoint.kubeVIP"},
+			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {addressSource: IPAM, poolRefs: [{name: vips, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}]}}}}`,
+			[]string{"spec.controlPlaneLoadBalancer.kubeVIP", "spec.controlPlaneLoadBalancer.kubeVIP"},
 		},
 		{
 			"the image of kube-vip can change",
 			"VCDCluster",
 			clusterYAML,
 			identified,
-			`{spec: {endpoint: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`,
+			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {image: "ghcr.io/kube-vip/kube-vip:v9", interface: eth1}}}}`,
 			nil,
 		},
 		{
@@ -377,7 +388,7 @@ func TestUpdate(t *testing.T) {
 			"VCDCluster",
 			clusterYAML,
 			identified,
-			`{spec: {endpoint: {kubeVIP: {bgp: {asNumber: 1, routerInterface: eth0, peers: [{address: 10.0.0.1, asNumber: 2}]}}}}}`,
+			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {bgp: {asNumber: 1, routerInterface: eth0, peers: [{address: 10.0.0.1, asNumber: 2}]}}}}}`,
 			nil,
 		},
 		{
@@ -385,15 +396,15 @@ func TestUpdate(t *testing.T) {
 			"VCDCluster",
 			clusterYAML,
 			identified,
-			`{spec: {endpoint: {kubeVIP: {mode: DaemonSet}}}}`,
-			[]string{"spec.endpoint"},
+			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {mode: DaemonSet}}}}`,
+			[]string{"spec.controlPlaneLoadBalancer.kubeVIP"},
 		},
 		{
 			"kube-vip can be said to be a static pod",
 			"VCDCluster",
 			clusterYAML,
 			identified,
-			`{spec: {endpoint: {kubeVIP: {mode: StaticPod}}}}`,
+			`{spec: {controlPlaneLoadBalancer: {kubeVIP: {mode: StaticPod}}}}`,
 			nil,
 		},
 		{"nothing changes", "VCDCluster", clusterYAML, endpointSet, `{metadata: {labels: {a: b}}}`, nil},
@@ -446,10 +457,10 @@ func TestDefaults(t *testing.T) {
 	g.Expect(crds["VCDCluster"].admit(t, cluster, nil)).To(BeEmpty())
 	g.Expect(crds["VCDMachine"].admit(t, machine, nil)).To(BeEmpty())
 
-	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, endpoint: {type: KubeVIP},
-vApp: {layout: PerFailureDomain}, cloudProvider: {mode: Managed}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
+	g.Expect(cluster["spec"]).To(Equal(parse(t, clusterYAML, `{spec: {identityRef: {kind: VCDIdentity}, controlPlaneLoadBalancer: {type: KubeVIP},
+vApp: {layout: PerFailureDomain}, orphanedDiskPolicy: Retain, rde: {mode: "None"}}}`)["spec"]),
 		"a minimal VCDCluster as it is stored")
-	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: Pool, adapter: VMXNET3}],
-powerOffPolicy: Report, shutdownTimeoutSeconds: 60}}`)["spec"]),
+	g.Expect(machine["spec"]).To(Equal(parse(t, machineYAML, `{spec: {networks: [{addressSource: StaticPool, adapter: VMXNET3}],
+powerOffPolicy: Report, shutdownTimeoutSeconds: 60, antiAffinity: None}}`)["spec"]),
 		"a minimal VCDMachine as it is stored")
 }

@@ -50,26 +50,30 @@ var addresses = controllertest.NewPool("vips", 24, "192.168.100.1", controllerte
 // endpoints are those that clusters have, by how they are set.
 var endpoints = []func(c *infrav1.VCDCluster, i int){
 	func(c *infrav1.VCDCluster, i int) {
-		c.Spec.Endpoint.Type = infrav1.EndpointKubeVIP
+		c.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointKubeVIP
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: fmt.Sprintf("192.168.100.%d", 201+i), Port: 6443}
 	},
 	func(c *infrav1.VCDCluster, _ int) {
-		c.Spec.Endpoint = infrav1.EndpointSpec{
-			Type:    infrav1.EndpointKubeVIP,
-			KubeVIP: &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{addresses.IPPoolReference}},
+		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
+			Type: infrav1.EndpointKubeVIP,
+			KubeVIP: &infrav1.KubeVIPEndpoint{
+				AddressSource: infrav1.VIPSourceIPAM,
+				PoolRefs:      []infrav1.IPPoolReference{addresses.IPPoolReference},
+			},
 		}
 	},
 	func(c *infrav1.VCDCluster, i int) {
-		c.Spec.Endpoint.Type = infrav1.EndpointExternal
+		c.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: fmt.Sprintf("192.168.100.%d", 201+i), Port: 6443}
 	},
-	func(c *infrav1.VCDCluster, _ int) { c.Spec.Endpoint.Type = infrav1.EndpointEdgeGateway },
+	func(c *infrav1.VCDCluster, _ int) { c.Spec.ControlPlaneLoadBalancer.Type = infrav1.EndpointEdgeGateway },
 	func(c *infrav1.VCDCluster, _ int) {
-		c.Spec.Endpoint = infrav1.EndpointSpec{
+		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
 			Type: infrav1.EndpointEdgeGateway,
 			EdgeGateway: &infrav1.EdgeGatewayEndpoint{
-				OneArm: &infrav1.OneArmSpec{
-					InternalRange: infrav1.AddressRange{First: "192.168.8.2", Last: "192.168.8.100"},
+				ArmMode: infrav1.ArmModeOneArm,
+				OneArm: infrav1.OneArmSpec{
+					InternalRange: infrav1.AddressRange{StartIP: "192.168.8.2", EndIP: "192.168.8.100"},
 				},
 				ExtraPorts: []infrav1.EndpointPort{{Port: 8132}},
 			},
@@ -96,7 +100,7 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 		UID:        owner.UID,
 	}}
 	infra.Spec.VApp.Layout = layouts[i%len(layouts)]
-	infra.Spec.Endpoint = infrav1.EndpointSpec{}
+	infra.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{}
 	infra.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
 	endpoints[i/len(layouts)%len(endpoints)](infra, i)
 	objects = []client.Object{owner, infra}

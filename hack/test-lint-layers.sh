@@ -140,7 +140,7 @@ done <<<"$cases"
 found=$work/found
 # A cache of its own: the linter would answer with the paths of an earlier run.
 export GOLANGCI_LINT_CACHE=$work/cache
-(cd "$root" && go build -modfile=lint.mod -o "$work/golangci-lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+(cd "$root" && go build -modfile=lint.mod -o "$work/golangci-lint" sigs.k8s.io/kube-api-linter/cmd/golangci-lint-kube-api-linter)
 (cd "$work" && ./golangci-lint run --allow-parallel-runners --enable-only depguard --output.text.path=found --output.text.print-issued-lines=false \
 	--output.text.colors=false --issues-exit-code=0 ./...)
 

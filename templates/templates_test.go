@@ -54,13 +54,11 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal("nodes"))
 			if slices.Contains(withKubeVIP, flavor) {
 				if flavor != "ipam" {
-					g.Expect(cluster.Spec.Endpoint.KubeVIP.Addresses[0]).To(Equal("192.168.100.200"))
+					g.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.200"))
 				}
-				g.Expect(*cluster.Spec.Endpoint.KubeVIP).To(And(HaveField("Interface", ""), HaveField("Image", "")))
+				g.Expect(*cluster.Spec.ControlPlaneLoadBalancer.KubeVIP).To(And(HaveField("Interface", ""), HaveField("Image", "")))
 			}
 			machine := find[*infrav1.VCDMachineTemplate](objects, "demo-control-plane").Spec.Template.Spec
-			g.Expect(machine.DiskSize.IsZero()).To(BeTrue(), "no size is the template's")
-			machine.DiskSize = nil
 			machine.Networks = nil
 			g.Expect(machine).To(Equal(infrav1.VCDMachineSpec{
 				Catalog:  "kubernetes",
@@ -85,8 +83,8 @@ func TestNoAddressIsTyped(t *testing.T) {
 
 	objects := render(t, "ipam", all)
 
-	endpoint := find[*infrav1.VCDCluster](objects, "demo").Spec.Endpoint.KubeVIP
-	g.Expect(endpoint.Addresses).To(BeEmpty())
+	endpoint := find[*infrav1.VCDCluster](objects, "demo").Spec.ControlPlaneLoadBalancer.KubeVIP
+	g.Expect(endpoint.AddressSource).To(Equal(infrav1.VIPSourceIPAM))
 	g.Expect(endpoint.PoolRefs).To(ConsistOf(HaveField("Name", "virtual-ips")))
 	other := infrav1.IPPoolReference{Name: "nodes", Kind: "ExamplePool", APIGroup: "ipam.example.com"}
 	for _, name := range []string{"demo-control-plane", "demo-md-0"} {
@@ -103,8 +101,8 @@ func TestRenderWithAllVariables(t *testing.T) {
 	objects := render(t, "", all)
 
 	cluster := find[*infrav1.VCDCluster](objects, "demo")
-	g.Expect(cluster.Spec.Endpoint.KubeVIP.Interface).To(Equal("ens192"))
-	g.Expect(cluster.Spec.Endpoint.KubeVIP.Image).To(Equal("registry.example.com/kube-vip:v0.9.1"))
+	g.Expect(cluster.Spec.ControlPlaneLoadBalancer.KubeVIP.Interface).To(Equal("ens192"))
+	g.Expect(cluster.Spec.ControlPlaneLoadBalancer.KubeVIP.Image).To(Equal("registry.example.com/kube-vip:v0.9.1"))
 	worker := find[*infrav1.VCDMachineTemplate](objects, "demo-md-0").Spec.Template.Spec
 	g.Expect(worker.SizingPolicy).To(Equal("small"))
 	g.Expect(worker.DiskSize.String()).To(Equal("40Gi"))
@@ -249,6 +247,8 @@ func TestTheCloudControllerManagerHasAnIdentityOfItsOwn(t *testing.T) {
 			with := maps.Clone(needed)
 			with["VCD_USERNAME_B64"] = "Y2FwdmNk"
 			with["VCD_PASSWORD_B64"] = "cGFzc3dvcmQ="
+			with["VCD_CCM_USERNAME_B64"] = ""
+			with["VCD_CCM_PASSWORD_B64"] = ""
 			with["VCD_CCM_API_TOKEN_B64"] = "Y2NtLXRva2Vu"
 
 			objects := render(t, flavor, with)
@@ -291,7 +291,7 @@ func TestControlPlanesBehindTheEdgeGatewayNeedNoKubeVIP(t *testing.T) {
 	objects := render(t, "edge-gateway", with)
 
 	cluster := find[*infrav1.VCDCluster](objects, "demo")
-	g.Expect(cluster.Spec.Endpoint).To(Equal(infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway}))
+	g.Expect(cluster.Spec.ControlPlaneLoadBalancer).To(Equal(infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointEdgeGateway}))
 	g.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(clusterv1.APIEndpoint{Port: 443}))
 	control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
 	g.Expect(control.Files).To(BeEmpty())
@@ -376,7 +376,7 @@ func TestBGPHasAPeerWithAPasswordThatMayBeEmpty(t *testing.T) {
 
 			objects := render(t, "bgp", with)
 
-			bgp := find[*infrav1.VCDCluster](objects, "demo").Spec.Endpoint.KubeVIP.BGP
+			bgp := find[*infrav1.VCDCluster](objects, "demo").Spec.ControlPlaneLoadBalancer.KubeVIP.BGP
 			g.Expect(bgp.ASNumber).To(BeEquivalentTo(65001))
 			g.Expect(bgp.RouterInterface).To(Equal("ens192"))
 			g.Expect(bgp.Peers).To(HaveLen(1))
@@ -398,10 +398,12 @@ func TestDualStackHasAnAddressOfEachFamilyEverywhere(t *testing.T) {
 	network := find[*clusterv1.Cluster](objects, "demo").Spec.ClusterNetwork
 	g.Expect(network.Pods.CIDRBlocks).To(HaveExactElements("100.96.0.0/11", "fd6a:100:96::/48"))
 	g.Expect(network.Services.CIDRBlocks).To(HaveExactElements("100.64.0.0/13", "fd6a:100:64::/112"))
-	vips := find[*infrav1.VCDCluster](objects, "demo").Spec.Endpoint.KubeVIP.Addresses
-	g.Expect(vips).To(Equal([]string{"192.168.100.200", needed["CONTROL_PLANE_ENDPOINT_IPV6"]}))
+	cluster := find[*infrav1.VCDCluster](objects, "demo").Spec
+	g.Expect(cluster.ControlPlaneEndpoint.Host).To(Equal("192.168.100.200"))
+	second := cluster.ControlPlaneLoadBalancer.KubeVIP.SecondaryAddress
+	g.Expect(second).To(Equal(needed["CONTROL_PLANE_ENDPOINT_IPV6"]))
 	control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
-	g.Expect(control.ClusterConfiguration.APIServer.CertSANs).To(Equal(vips[1:]), "kubeadm knows the host alone")
+	g.Expect(control.ClusterConfiguration.APIServer.CertSANs).To(Equal([]string{second}), "kubeadm knows the host alone")
 	for _, name := range []string{"demo-control-plane", "demo-md-0"} {
 		nics := find[*infrav1.VCDMachineTemplate](objects, name).Spec.Template.Spec.Networks
 		g.Expect(nics).To(HaveLen(1))

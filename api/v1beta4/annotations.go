@@ -106,7 +106,7 @@ const (
 	// network is gone.
 	EdgeGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/edge-gateways"
 	// LoadBalancerGatewaysAnnotation on a VCDCluster lists the URNs of the edge gateways in
-	// spec.loadBalancer.gateways, separated by commas. They are stored before the cloud controller manager uses them;
+	// spec.loadBalancer.edgeGateways, separated by commas. They are stored before the cloud controller manager uses them;
 	// when the cluster is deleted, its load balancers are searched for there, too.
 	LoadBalancerGatewaysAnnotation = "infrastructure.cluster.x-k8s.io/load-balancer-gateways"
 	// LoadBalancersAllowedAnnotation on a VCDCluster is set to "true" before a cloud controller manager that creates

@@ -17,17 +17,17 @@ const (
 )
 
 // CloudProviderSpec configures the cloud controller manager of the workload cluster.
-// +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".identityRef",message="may only be set when mode is Managed"
-// +kubebuilder:validation:XValidation:rule="!has(self.image) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".image",message="may only be set when mode is Managed"
-// +kubebuilder:validation:XValidation:rule="!has(self.nodes) || (has(self.mode) && self.mode == 'Managed')",fieldPath=".nodes",message="may only be set when mode is Managed"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Managed' || has(self.identityRef)",fieldPath=".identityRef",reason=FieldValueRequired,message="must name the VCDIdentity of the cloud controller manager when mode is Managed; External and None need none"
+// +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || !has(self.mode) || self.mode == 'Managed'",fieldPath=".identityRef",message="may only be set when mode is Managed"
+// +kubebuilder:validation:XValidation:rule="!has(self.image) || !has(self.mode) || self.mode == 'Managed'",fieldPath=".image",message="may only be set when mode is Managed"
+// +kubebuilder:validation:XValidation:rule="!has(self.nodes) || !has(self.mode) || self.mode == 'Managed'",fieldPath=".nodes",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
-	// mode is Managed, which is the default, External or None. Managed installs the bundled one and keeps it up to
-	// date; External leaves it to the user; None removes what Managed installed.
-	// +optional
-	// +kubebuilder:default=Managed
+	// mode is Managed, External or None. Managed installs the bundled one and keeps it up to date; External leaves it to
+	// the user; None removes what Managed installed.
+	// +required
 	Mode CloudProviderMode `json:"mode,omitempty"`
 
-	// identityRef is the identity of the cloud controller manager; the cluster's own if empty. It must be a VCDIdentity
+	// identityRef is the identity of the cloud controller manager, required when mode is Managed. It must be a VCDIdentity
 	// with shareWithClusters: its credentials are copied into the workload cluster.
 	// +optional
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
@@ -152,6 +152,7 @@ type AddressSelection struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	CIDRs []string `json:"cidrs,omitempty"`
 
 	// exclude are networks to take no addresses from.
@@ -161,5 +162,6 @@ type AddressSelection struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	Exclude []string `json:"exclude,omitempty"`
 }

@@ -2,25 +2,29 @@
 
 package v1beta4
 
-// Finalizers, as CAPVCD wrote them.
+// Finalizers.
 const (
 	// ClusterFinalizer keeps a VCDCluster until its objects in VCD are gone.
-	ClusterFinalizer = "vcdcluster.infrastructure.cluster.x-k8s.io"
+	ClusterFinalizer = "infrastructure.cluster.x-k8s.io/vcdcluster"
 	// RDEFinalizer keeps a VCDCluster, whose other objects in VCD are gone, until its runtime defined entity is.
 	RDEFinalizer = "rde.infrastructure.cluster.x-k8s.io/entity"
 	// MachineFinalizer keeps a VCDMachine until its VM is gone.
-	MachineFinalizer = "vcdmachine.infrastructure.cluster.x-k8s.io"
+	MachineFinalizer = "infrastructure.cluster.x-k8s.io/vcdmachine"
 	// IdentityFinalizer keeps an identity while a VCDCluster uses it.
-	IdentityFinalizer = "vcdidentity.infrastructure.cluster.x-k8s.io"
+	IdentityFinalizer = "infrastructure.cluster.x-k8s.io/vcdidentity"
 	// FailureDomainFinalizer keeps a VCDFailureDomain while VCDDeploymentZones refer to it.
-	FailureDomainFinalizer = "vcdfailuredomain.infrastructure.cluster.x-k8s.io"
+	FailureDomainFinalizer = "infrastructure.cluster.x-k8s.io/vcdfailuredomain"
 	// DeploymentZoneFinalizer keeps a VCDDeploymentZone while VCDMachines are in it.
-	DeploymentZoneFinalizer = "vcddeploymentzone.infrastructure.cluster.x-k8s.io"
-	// SecretFinalizer keeps the Secret of an identity while the identity exists. Kubernetes wants a domain and a
-	// slash in the finalizers of its own kinds.
+	DeploymentZoneFinalizer = "infrastructure.cluster.x-k8s.io/vcddeploymentzone"
+	// SecretFinalizer keeps the Secret of an identity while the identity exists.
 	SecretFinalizer = "infrastructure.cluster.x-k8s.io/vcdidentity"
 	// AddressFinalizer keeps an IPAddress while a VM, or the endpoint of a cluster, may use the address.
 	AddressFinalizer = "infrastructure.cluster.x-k8s.io/address-in-use"
+
+	// CAPVCDClusterFinalizer is what CAPVCD wrote instead of ClusterFinalizer.
+	CAPVCDClusterFinalizer = "vcdcluster.infrastructure.cluster.x-k8s.io"
+	// CAPVCDMachineFinalizer is what CAPVCD wrote instead of MachineFinalizer.
+	CAPVCDMachineFinalizer = "vcdmachine.infrastructure.cluster.x-k8s.io"
 )
 
 // IdentityKind is a kind of identity.
@@ -81,23 +85,26 @@ type IPPoolReference struct {
 
 // AddressRange is a range of addresses of one family.
 type AddressRange struct {
-	// first address of the range.
+	// startIP is the first address of the range.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
-	First string `json:"first,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
+	StartIP string `json:"startIP,omitempty"`
 
-	// last address of the range, which is part of it.
+	// endIP is the last address of the range, which is part of it.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
-	Last string `json:"last,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
+	EndIP string `json:"endIP,omitempty"`
 }
 
 // ResourceReference is a VCD object as it was found: its name can change, its id cannot.
 type ResourceReference struct {
 	// name of the object when it was last seen.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
@@ -117,6 +124,7 @@ type InitializationStatus struct {
 }
 
 // ObjectMeta is the metadata that a template passes on.
+// +kubebuilder:validation:MinProperties=1
 type ObjectMeta struct {
 	// labels of the objects made from the template.
 	// +optional

@@ -23,14 +23,15 @@ const (
 	// VAppLayoutReadyCondition is True when everything in the workload cluster works with the layout. It exists with
 	// layout PerMachine only.
 	VAppLayoutReadyCondition = "VAppLayoutReady"
-	// GoneTrustedCondition is False while VMs of several clusters of the site are missing together, until a user
+	// VMLossSuspectedCondition is True while VMs of several clusters of the site are missing together, until a user
 	// acknowledges that they are gone: no missing VM of the cluster counts as gone. It does not exist otherwise, and is
 	// not part of Ready.
-	GoneTrustedCondition = "GoneTrusted"
+	VMLossSuspectedCondition = "VMLossSuspected"
 	// CloudProviderReadyCondition is True when the bundled cloud controller manager runs in the workload cluster. It
 	// exists if spec.cloudProvider.mode is Managed. It is not part of Ready: machines are created before it can run.
 	CloudProviderReadyCondition = "CloudProviderReady"
-	// AntiAffinityReadyCondition is True when VCD has the rules of spec.antiAffinity. It exists if that asks for any.
+	// AntiAffinityReadyCondition is True when VCD has the rules that spec.antiAffinity of VCDMachines asks for. It exists
+	// if any of them does.
 	// It is not part of Ready: a Node works on where VCD runs it.
 	AntiAffinityReadyCondition = "AntiAffinityReady"
 	// PodProxyReadyCondition is True when the policies that give pods the proxy's environment are in the workload
@@ -85,9 +86,9 @@ const (
 	// VMMetadataReadyCondition is True when the VM has the metadata of spec.vmMetadata. It exists if that is or was
 	// set, and is not part of Ready.
 	VMMetadataReadyCondition = "VMMetadataReady"
-	// LeaseUnlimitedCondition is False while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It
+	// LeaseLimitedCondition is True while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It
 	// does not exist otherwise, and is not part of Ready.
-	LeaseUnlimitedCondition = "LeaseUnlimited"
+	LeaseLimitedCondition = "LeaseLimited"
 )
 
 // Condition types of a VCDMachineTemplate.

@@ -16,13 +16,14 @@ const (
 	EndpointExternal EndpointType = "External"
 )
 
-// EndpointSpec is a union: the member of the type's name may be set. The port of the endpoint is that of
-// controlPlaneEndpoint.
+// ControlPlaneLoadBalancerSpec is a union: the member of the type's name may be set. Host and port of the endpoint are
+// those of controlPlaneEndpoint.
 // +kubebuilder:validation:XValidation:rule="self.type == 'KubeVIP' || !has(self.kubeVIP)",fieldPath=".kubeVIP",message="may only be set when type is KubeVIP"
 // +kubebuilder:validation:XValidation:rule="self.type == 'EdgeGateway' || !has(self.edgeGateway)",fieldPath=".edgeGateway",message="may only be set when type is EdgeGateway"
-type EndpointSpec struct {
+// +kubebuilder:validation:MinProperties=1
+type ControlPlaneLoadBalancerSpec struct {
 	// type of the endpoint: KubeVIP, which is the default, EdgeGateway or External.
-	// +required
+	// +optional
 	// +kubebuilder:default=KubeVIP
 	Type EndpointType `json:"type,omitempty"`
 
@@ -48,21 +49,41 @@ const (
 	KubeVIPDaemonSet KubeVIPMode = "DaemonSet"
 )
 
-// KubeVIPEndpoint configures kube-vip. Set one of addresses, poolRefs and dnsName, unless controlPlaneEndpoint has a
-// host.
-// +kubebuilder:validation:XValidation:rule="[has(self.addresses), has(self.poolRefs), has(self.dnsName)].filter(x, x).size() <= 1",message="only one of addresses, poolRefs and dnsName may be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.secondaryPoolRefs) || has(self.poolRefs)",fieldPath=".secondaryPoolRefs",message="may only be set beside poolRefs"
-// +kubebuilder:validation:XValidation:rule="!has(self.bgp) || !has(self.dnsName)",fieldPath=".bgp",message="cannot be set beside dnsName: an address of dynamic DNS comes from the nodes' network and is announced by ARP"
+// VIPSource is where the virtual IP of the control plane comes from.
+// +kubebuilder:validation:Enum=Manual;IPAM;DHCP
+type VIPSource string
+
+// Sources of virtual IPs.
+const (
+	// VIPSourceManual is controlPlaneEndpoint.host: the address, or a name with a record of the user's own.
+	VIPSourceManual VIPSource = "Manual"
+	// VIPSourceIPAM is a pool of the Cluster API IPAM contract.
+	VIPSourceIPAM VIPSource = "IPAM"
+	// VIPSourceDHCP is a DHCP server that updates the record of controlPlaneEndpoint.host by dynamic DNS.
+	VIPSourceDHCP VIPSource = "DHCP"
+)
+
+// KubeVIPEndpoint configures kube-vip. addressSource determines which of the other fields may be set.
+// +kubebuilder:validation:XValidation:rule="(self.?addressSource.orValue('Manual') == 'IPAM') == has(self.poolRefs)",fieldPath=".poolRefs",message="must be set when addressSource is IPAM, and only then"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondaryPoolRefs) || has(self.poolRefs)",fieldPath=".secondaryPoolRefs",message="may only be set when addressSource is IPAM"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondaryAddress) || self.?addressSource.orValue('Manual') == 'Manual'",fieldPath=".secondaryAddress",message="may only be set when addressSource is Manual"
+// +kubebuilder:validation:XValidation:rule="!has(self.bgp) || self.?addressSource.orValue('Manual') != 'DHCP'",fieldPath=".bgp",message="may not be set when addressSource is DHCP: the address comes from the nodes' network and is announced by ARP"
 type KubeVIPEndpoint struct {
-	// addresses are the virtual IPs, at most one of each family; the first is the endpoint's host. Without bgp they
-	// must be in the nodes' network; they must be outside its static pool and its DHCP ranges.
+	// addressSource is where the virtual IP comes from. Manual, which is the default, is controlPlaneEndpoint.host: an
+	// address outside the static pool and the DHCP ranges of the nodes' network, and in that network unless bgp is set;
+	// or a name with a record of your own. IPAM claims it from poolRefs. With DHCP, controlPlaneEndpoint.host is a name:
+	// kube-vip gets an IPv4 address from a DHCP server for the first label of the name, and that server updates the
+	// record by dynamic DNS. The name has to resolve before the first node starts. Immutable once infraID is set.
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=45
-	Addresses []string `json:"addresses,omitempty"`
+	// +kubebuilder:default=Manual
+	AddressSource VIPSource `json:"addressSource,omitempty"`
+
+	// secondaryAddress is the virtual IP of the other family, for dual stack. Immutable once infraID is set.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
+	SecondaryAddress string `json:"secondaryAddress,omitempty"`
 
 	// poolRefs are the IPAM pools that the virtual IP is claimed from, in order: the next one is asked when a pool has
 	// no address or does not answer. The claimed address is the endpoint's host.
@@ -80,16 +101,9 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:MaxItems=8
 	SecondaryPoolRefs []IPPoolReference `json:"secondaryPoolRefs,omitempty"`
 
-	// dnsName is the endpoint's host. kube-vip gets the address, of IPv4, from a DHCP server in the name of the first
-	// label, and that server updates the record by dynamic DNS. The name has to resolve before the first node starts.
-	// For a name with a record of your own set controlPlaneEndpoint.host instead.
+	// mode is what runs kube-vip: StaticPod, which is the default, or DaemonSet. Immutable once infraID is set.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	DNSName string `json:"dnsName,omitempty"`
-
-	// mode is what runs kube-vip: DaemonSet, or StaticPod, which it is if empty. Immutable once infraID is set.
-	// +optional
+	// +kubebuilder:default=StaticPod
 	Mode KubeVIPMode `json:"mode,omitempty"`
 
 	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP
@@ -101,12 +115,14 @@ type KubeVIPEndpoint struct {
 	// interface of the nodes that has the virtual IPs; if empty, kube-vip takes the one with the default route, with
 	// bgp the loopback interface. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	Interface string `json:"interface,omitempty"`
 
 	// image is the reference of kube-vip's image, with registry and tag or digest. Set it if nodes cannot reach the
 	// default registry. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 }
@@ -146,6 +162,7 @@ type KubeVIPPeer struct {
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
 	Address string `json:"address,omitempty"`
 
 	// asNumber is the autonomous system of the router.
@@ -181,21 +198,21 @@ type SecretKeyReference struct {
 }
 
 // EdgeGatewayEndpoint configures virtual services of NSX Advanced Load Balancer, whose members are the control planes.
+// +kubebuilder:validation:XValidation:rule="!has(self.oneArm) || self.?armMode.orValue('TwoArm') == 'OneArm'",fieldPath=".oneArm",message="may only be set when armMode is OneArm"
 type EdgeGatewayEndpoint struct {
-	// gateway is the name or URN of the edge gateway; that of ovdcNetwork if empty. It must reach the nodes.
+	// name or URN of the edge gateway; that of ovdcNetwork if empty. It must reach the nodes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
-	Gateway string `json:"gateway,omitempty"`
+	Name string `json:"name,omitempty"`
 
-	// addresses are the virtual IPs to use, at most one of each family; a free one if empty.
+	// secondaryAddress is the virtual IP of the other family than that of controlPlaneEndpoint.host, for dual stack.
+	// Immutable once infraID is set.
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=2
-	// +kubebuilder:validation:items:MinLength=2
-	// +kubebuilder:validation:items:MaxLength=45
-	Addresses []string `json:"addresses,omitempty"`
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
+	SecondaryAddress string `json:"secondaryAddress,omitempty"`
 
 	// ipSpace is the name or URN of the IP Space that the address is taken from; any usable one if empty.
 	// +optional
@@ -209,9 +226,14 @@ type EdgeGatewayEndpoint struct {
 	// +kubebuilder:validation:MaxLength=256
 	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
 
-	// oneArm puts the virtual service on an internal address behind a DNAT rule.
+	// armMode is TwoArm, which it is if empty, or OneArm, which puts the virtual service on an internal address behind a
+	// DNAT rule.
 	// +optional
-	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+	ArmMode ArmMode `json:"armMode,omitempty"`
+
+	// oneArm configures armMode OneArm.
+	// +optional
+	OneArm OneArmSpec `json:"oneArm,omitempty,omitzero"`
 
 	// extraPorts are further ports of the endpoint that lead to the control planes, such as that of konnectivity.
 	// +optional
@@ -224,6 +246,7 @@ type EdgeGatewayEndpoint struct {
 	// healthMonitor finds out which control planes answer: TCP, which is the default, connects to the port; Ping only
 	// shows that the VM runs.
 	// +optional
+	// +kubebuilder:default=TCP
 	HealthMonitor EndpointMonitor `json:"healthMonitor,omitempty"`
 }
 
@@ -254,7 +277,20 @@ const (
 	EndpointMonitorPing EndpointMonitor = "Ping"
 )
 
+// ArmMode is whether virtual services are on external addresses, or on internal ones behind DNAT rules.
+// +kubebuilder:validation:Enum=TwoArm;OneArm
+type ArmMode string
+
+// Arm modes.
+const (
+	// ArmModeTwoArm puts virtual services on external addresses.
+	ArmModeTwoArm ArmMode = "TwoArm"
+	// ArmModeOneArm puts virtual services on internal addresses behind DNAT rules.
+	ArmModeOneArm ArmMode = "OneArm"
+)
+
 // OneArmSpec configures one-arm load balancing.
+// +kubebuilder:validation:MinProperties=1
 type OneArmSpec struct {
 	// internalRange is the range of internal addresses of virtual services; 192.168.8.2 to 192.168.8.100 if empty.
 	// +optional

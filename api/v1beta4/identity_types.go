@@ -35,6 +35,7 @@ const (
 
 // IdentityTLS configures how the site's certificate is verified.
 // +kubebuilder:validation:XValidation:rule="!has(self.caBundle) || !has(self.insecureSkipVerify) || !self.insecureSkipVerify",message="caBundle and insecureSkipVerify are mutually exclusive: the bundle would be ignored"
+// +kubebuilder:validation:MinProperties=1
 type IdentityTLS struct {
 	// caBundle is the PEM bundle of certificate authorities to trust, instead of the system's. If the Secret has the
 	// key ca.crt, too, both bundles are trusted.

@@ -89,20 +89,28 @@ const (
 )
 
 // LoadBalancerSpec has defaults for load balancers of Services. Annotations of a Service override them.
+// +kubebuilder:validation:XValidation:rule="!has(self.oneArm) || self.?armMode.orValue('TwoArm') == 'OneArm'",fieldPath=".oneArm",message="may only be set when armMode is OneArm"
+// +kubebuilder:validation:MinProperties=1
 type LoadBalancerSpec struct {
 	// mode is Enabled or Disabled; Enabled if empty. Disabled needs no NSX. Services that have load balancers keep
 	// them, and cannot be deleted, until it is Enabled again.
 	// +optional
 	Mode LoadBalancerMode `json:"mode,omitempty"`
 
-	// oneArm puts virtual services on internal addresses behind DNAT rules.
+	// armMode is TwoArm, which it is if empty, or OneArm, which puts virtual services on internal addresses behind DNAT
+	// rules.
 	// +optional
-	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+	ArmMode ArmMode `json:"armMode,omitempty"`
+
+	// oneArm configures armMode OneArm.
+	// +optional
+	OneArm OneArmSpec `json:"oneArm,omitempty,omitzero"`
 
 	// vipSubnet limits which external addresses may be taken, as a CIDR.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=49
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	VIPSubnet string `json:"vipSubnet,omitempty"`
 
 	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service
@@ -112,6 +120,7 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	InternalSubnets []string `json:"internalSubnets,omitempty"`
 
 	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.
@@ -156,14 +165,14 @@ type LoadBalancerSpec struct {
 	// +optional
 	Class *LoadBalancerClassSpec `json:"class,omitempty"`
 
-	// gateways are further edge gateways, to which Services refer by name. Load balancers on them are deleted with
+	// edgeGateways are further edge gateways, to which Services refer by name. Load balancers on them are deleted with
 	// the cluster, too.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	Gateways []LoadBalancerGateway `json:"gateways,omitempty"`
+	EdgeGateways []LoadBalancerGateway `json:"edgeGateways,omitempty"`
 
 	// driftIntervalSeconds is how often load balancers are compared with their Services; 60 if empty.
 	// +optional
@@ -186,6 +195,7 @@ type LoadBalancerClassSpec struct {
 }
 
 // LoadBalancerGateway is a further edge gateway for load balancers.
+// +kubebuilder:validation:XValidation:rule="!has(self.oneArm) || self.?armMode.orValue('TwoArm') == 'OneArm'",fieldPath=".oneArm",message="may only be set when armMode is OneArm"
 // +kubebuilder:validation:XValidation:rule="has(self.edgeGateway) != has(self.network)",fieldPath=".edgeGateway",message="must be set, or network, and not both"
 type LoadBalancerGateway struct {
 	// name is how Services refer to the gateway.
@@ -207,14 +217,20 @@ type LoadBalancerGateway struct {
 	// +kubebuilder:validation:MaxLength=256
 	Network string `json:"network,omitempty"`
 
-	// oneArm puts virtual services on internal addresses behind DNAT rules.
+	// armMode is TwoArm, which it is if empty, or OneArm, which puts virtual services on internal addresses behind DNAT
+	// rules.
 	// +optional
-	OneArm *OneArmSpec `json:"oneArm,omitempty"`
+	ArmMode ArmMode `json:"armMode,omitempty"`
+
+	// oneArm configures armMode OneArm.
+	// +optional
+	OneArm OneArmSpec `json:"oneArm,omitempty,omitzero"`
 
 	// vipSubnet limits which external addresses may be taken, as a CIDR.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=49
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	VIPSubnet string `json:"vipSubnet,omitempty"`
 
 	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service
@@ -224,6 +240,7 @@ type LoadBalancerGateway struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=3
 	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	InternalSubnets []string `json:"internalSubnets,omitempty"`
 
 	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.

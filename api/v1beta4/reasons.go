@@ -88,13 +88,13 @@ const (
 	VDCNotFoundReason = "VDCNotFound"
 	// NetworkNotFoundReason means that the network does not exist in the VDC. Correct the field in the message.
 	NetworkNotFoundReason = "NetworkNotFound"
-	// EndpointMissingReason means that the spec has no endpoint. Set addresses, poolRefs or dnsName in
-	// spec.endpoint.kubeVIP.
+	// EndpointMissingReason means that the spec has no endpoint. Set spec.controlPlaneEndpoint.host, or poolRefs in
+	// spec.controlPlaneLoadBalancer.kubeVIP.
 	EndpointMissingReason = "EndpointMissing"
 	// WaitingForEndpointReason means that the external endpoint is not set yet. Set spec.controlPlaneEndpoint.
 	WaitingForEndpointReason = "WaitingForEndpoint"
 	// VIPInvalidReason means that the address cannot be used as a virtual IP. Choose another in
-	// spec.endpoint.kubeVIP.
+	// spec.controlPlaneLoadBalancer.kubeVIP.
 	VIPInvalidReason = "VIPInvalid"
 	// VIPOutsideNetworkReason means that the virtual IP is in no subnet of the nodes' network. Choose one inside.
 	VIPOutsideNetworkReason = "VIPOutsideNetwork"
@@ -107,7 +107,7 @@ const (
 	// VIPInUseReason means that another cluster, or something in VCD, has the virtual IP. Choose another.
 	VIPInUseReason = "VIPInUse"
 	// VIPFamilyReason means that both virtual IPs are of one family. Name pools of the other family in
-	// spec.endpoint.kubeVIP.secondaryPoolRefs.
+	// spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs.
 	VIPFamilyReason = "VIPFamily"
 	// NameUnresolvedReason means that DNS has no address for the name of the endpoint. Create the record.
 	NameUnresolvedReason = "NameUnresolved"
@@ -115,16 +115,16 @@ const (
 	// Create it.
 	PeerPasswordMissingReason = "PeerPasswordMissing"
 	// ControlPlanesApartReason means that control planes are in different networks, between which ARP moves no address.
-	// Set spec.endpoint.kubeVIP.bgp, or use an endpoint of type EdgeGateway or External.
+	// Set spec.controlPlaneLoadBalancer.kubeVIP.bgp, or use an endpoint of type EdgeGateway or External.
 	ControlPlanesApartReason = "ControlPlanesApart"
 	// GatewayNotFoundReason means that the edge gateway of the endpoint does not exist, or the user may not see it, or
-	// that ovdcNetwork is not connected to one. Correct spec.endpoint.edgeGateway.gateway, or grant access.
+	// that ovdcNetwork is not connected to one. Correct spec.controlPlaneLoadBalancer.edgeGateway.name, or grant access.
 	GatewayNotFoundReason = "GatewayNotFound"
 	// EndpointAddressInvalidReason means that an address of the endpoint is not one of the edge gateway, is used by
 	// something else, or that none is free. Correct the field in the message, or ask the provider for addresses.
 	EndpointAddressInvalidReason = "EndpointAddressInvalid"
 	// EndpointFamilyReason means that the endpoint has an address of a family of which a control plane has none, so it
-	// cannot be a member. Correct spec.endpoint.edgeGateway.addresses, or give the nodes addresses of both families.
+	// cannot be a member. Correct spec.controlPlaneEndpoint, or give the nodes addresses of both families.
 	EndpointFamilyReason = "EndpointFamily"
 	// EndpointPortTakenReason means that something else has the port of the endpoint's address. Correct the field in
 	// the message.

@@ -73,7 +73,8 @@ type NodeInfo struct {
 // +kubebuilder:printcolumn:name="Sizing",type="string",JSONPath=`.spec.template.spec.sizingPolicy`,description="VM sizing policy"
 // +kubebuilder:printcolumn:name="CPU",type="string",JSONPath=`.status.capacity.cpu`,description="CPUs of a machine"
 // +kubebuilder:printcolumn:name="Memory",type="string",JSONPath=`.status.capacity.memory`,description="Memory of a machine"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="CapacityKnown")].reason`,description="Why the capacity is not known",priority=10
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the capacity is known"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
 // VCDMachineTemplate is a template of VCDMachines.
@@ -132,9 +133,8 @@ type VCDClusterTemplateResource struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.infraID)",fieldPath=".infraID",message="cannot be in a template: every cluster has another"
 	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneEndpoint.?host.hasValue()",fieldPath=".controlPlaneEndpoint.host",message="cannot be in a template: clusters would share it; set it by a patch of the ClusterClass"
-	// +kubebuilder:validation:XValidation:rule="!self.?endpoint.?kubeVIP.?addresses.hasValue()",fieldPath=".endpoint.kubeVIP.addresses",message="cannot be in a template: clusters would share them; name a pool in poolRefs, or set them by a patch of the ClusterClass"
-	// +kubebuilder:validation:XValidation:rule="!self.?endpoint.?kubeVIP.?dnsName.hasValue()",fieldPath=".endpoint.kubeVIP.dnsName",message="cannot be in a template: clusters would share it; set it by a patch of the ClusterClass"
-	// +kubebuilder:validation:XValidation:rule="!self.?endpoint.?edgeGateway.?addresses.hasValue()",fieldPath=".endpoint.edgeGateway.addresses",message="cannot be in a template: clusters would share them; leave them out for free ones, or set them by a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneLoadBalancer.?kubeVIP.?secondaryAddress.hasValue()",fieldPath=".controlPlaneLoadBalancer.kubeVIP.secondaryAddress",message="cannot be in a template: clusters would share it; name a pool in secondaryPoolRefs, or set it by a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneLoadBalancer.?edgeGateway.?secondaryAddress.hasValue()",fieldPath=".controlPlaneLoadBalancer.edgeGateway.secondaryAddress",message="cannot be in a template: clusters would share it; set it by a patch of the ClusterClass"
 	// +kubebuilder:validation:XValidation:rule="!self.?vApp.?name.hasValue()",fieldPath=".vApp.name",message="cannot be in a template: clusters would share the vApp; set it by a patch of the ClusterClass"
 	// +kubebuilder:validation:XValidation:rule="!self.?rde.?id.hasValue()",fieldPath=".rde.id",message="cannot be in a template: every cluster has another entity"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`

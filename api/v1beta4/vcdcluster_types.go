@@ -8,7 +8,7 @@ import (
 )
 
 // VCDClusterSpec is the desired state of a VCDCluster.
-// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancer) || self.?cloudProvider.?mode.orValue('Managed') == 'Managed'",fieldPath=".loadBalancer",message="may only be set when cloudProvider.mode is Managed: another cloud controller manager has a configuration of its own"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancer) || !has(self.cloudProvider) || !has(self.cloudProvider.mode) || self.cloudProvider.mode == 'Managed'",fieldPath=".loadBalancer",message="may only be set when cloudProvider.mode is Managed: another cloud controller manager has a configuration of its own"
 // +kubebuilder:validation:XValidation:rule="!has(self.failureDomainSelector) || (!self.?cloudProvider.?nodes.?zones.hasValue() && !self.?cloudProvider.?nodes.?region.hasValue())",fieldPath=".cloudProvider.nodes",message="cannot have zones or region when failureDomainSelector is set: VCDFailureDomains name them"
 type VCDClusterSpec struct {
 	// infraID identifies the cluster in VCD: every object of the cluster there is marked with it, and `clusterctl
@@ -21,8 +21,9 @@ type VCDClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(urn:vcloud:entity:vmware:capvcdCluster:|NO_RDE_)?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be a UUID, or the id that CAPVCD gave the cluster: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or NO_RDE_<UUID>; leave it out for a new cluster"
 	InfraID string `json:"infraID,omitempty"`
 
-	// controlPlaneEndpoint is the address of the cluster's API server. The host is written by the controller once it is
-	// known, or set by the user (required for endpoint type External). The port is 6443 if empty. Immutable once
+	// controlPlaneEndpoint is where clients reach the cluster's API server. host is its address or DNS name. Set it to
+	// choose one. If empty, it is written by the controller: the address that it claimed from a pool (type KubeVIP with
+	// addressSource IPAM), or a free one of the edge gateway (type EdgeGateway). port is 6443 if empty. Immutable once
 	// infraID is set.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
@@ -60,11 +61,11 @@ type VCDClusterSpec struct {
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// endpoint configures what serves the control-plane endpoint. Immutable once infraID is set, except
+	// controlPlaneLoadBalancer configures what serves controlPlaneEndpoint. Immutable once infraID is set, except
 	// kube-vip's image, interface and bgp.
 	// +optional
 	// +kubebuilder:default={type: KubeVIP}
-	Endpoint EndpointSpec `json:"endpoint,omitempty,omitzero"`
+	ControlPlaneLoadBalancer ControlPlaneLoadBalancerSpec `json:"controlPlaneLoadBalancer,omitempty,omitzero"`
 
 	// vApp configures how the cluster's VMs are grouped. Immutable once infraID is set.
 	// +optional
@@ -76,13 +77,8 @@ type VCDClusterSpec struct {
 	// +optional
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
 
-	// antiAffinity keeps VMs of the cluster on different hosts, by rules in VCD. Mutable in place.
-	// +optional
-	AntiAffinity AntiAffinitySpec `json:"antiAffinity,omitempty,omitzero"`
-
 	// cloudProvider configures the cloud controller manager of the workload cluster. Mutable in place.
-	// +optional
-	// +kubebuilder:default={mode: Managed}
+	// +required
 	CloudProvider CloudProviderSpec `json:"cloudProvider,omitempty,omitzero"`
 
 	// proxy is the HTTP proxy of nodes and pods. Mutable in place; takes effect on new nodes and new pods.
@@ -125,6 +121,7 @@ const (
 
 // VAppSpec says how the cluster's VMs are grouped.
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.layout) || self.layout != 'PerMachine'",fieldPath=".name",message="cannot be set when layout is PerMachine: each vApp has the name of its VM"
+// +kubebuilder:validation:MinProperties=1
 type VAppSpec struct {
 	// layout of the vApps: PerFailureDomain, which is the default, PerMachine or PerCluster.
 	// +optional
@@ -165,6 +162,7 @@ const (
 
 // ProxySpec is the HTTP proxy of nodes and pods.
 // +kubebuilder:validation:XValidation:rule="self.?site.orValue('Direct') != 'Proxy' || has(self.httpsProxy)",fieldPath=".httpsProxy",message="is required when site is Proxy: the site is reached by https"
+// +kubebuilder:validation:MinProperties=1
 type ProxySpec struct {
 	// httpProxy is the URL of the proxy for http, such as http://proxy.example.com:3128. A password in it can be read
 	// by all who can read this object, nodes or pods.
@@ -189,9 +187,10 @@ type ProxySpec struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	NoProxy []string `json:"noProxy,omitempty"`
 
-	// site is how the managed cloud controller manager, nodes and pods reach VMware Cloud Director: Direct, which it is
-	// if empty, or Proxy, where nodes have no other way to it.
+	// site is how the managed cloud controller manager, nodes and pods reach VMware Cloud Director:
+	// Direct, which is the default, or Proxy, where nodes have no other way to it.
 	// +optional
+	// +kubebuilder:default=Direct
 	Site SiteAccess `json:"site,omitempty"`
 
 	// pods is Inject, which is the default, for admission policies in the workload cluster that add the proxy's
@@ -227,6 +226,7 @@ const (
 )
 
 // RDESpec configures the runtime defined entity.
+// +kubebuilder:validation:MinProperties=1
 type RDESpec struct {
 	// mode is None, which is the default, or Project: a runtime defined entity shows the cluster in VCD. The cluster
 	// does not depend on it.
@@ -310,6 +310,7 @@ type VCDClusterStatus struct {
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the object is ready"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is not"
 // +kubebuilder:printcolumn:name="Provisioned",type="boolean",JSONPath=`.status.initialization.provisioned`,description="Whether the infrastructure was complete once"
+// +kubebuilder:printcolumn:name="CloudProvider",type="string",JSONPath=`.status.conditions[?(@.type=="CloudProviderReady")].status`,description="Whether the managed cloud controller manager runs; empty if there is none"
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=`.status.conditions[?(@.type=="Paused")].status`,description="Whether reconciliation is paused",priority=10
 // +kubebuilder:printcolumn:name="Endpoint",type="string",JSONPath=`.spec.controlPlaneEndpoint.host`,description="Host of the API server"
 // +kubebuilder:printcolumn:name="Site",type="string",JSONPath=`.spec.site`,description="VMware Cloud Director",priority=10
@@ -332,13 +333,13 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.ovdc) ? has(oldSelf.ovdc) && self.ovdc == oldSelf.ovdc : !has(oldSelf.ovdc))",fieldPath=".ovdc",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.ovdcNetwork) ? has(oldSelf.ovdcNetwork) && self.ovdcNetwork == oldSelf.ovdcNetwork : !has(oldSelf.ovdcNetwork))",fieldPath=".ovdcNetwork",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.vApp) ? has(oldSelf.vApp) && self.vApp == oldSelf.vApp : !has(oldSelf.vApp))",fieldPath=".vApp",message="is immutable once infraID is set: create another cluster"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !has(oldSelf.controlPlaneEndpoint) || !has(oldSelf.controlPlaneEndpoint.host) || (has(self.controlPlaneEndpoint) && self.controlPlaneEndpoint == oldSelf.controlPlaneEndpoint)",fieldPath=".controlPlaneEndpoint",message="is immutable once infraID is set: the nodes' certificates name it"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.endpoint.type == oldSelf.endpoint.type && (has(self.endpoint.edgeGateway) ? has(oldSelf.endpoint.edgeGateway) && self.endpoint.edgeGateway == oldSelf.endpoint.edgeGateway : !has(oldSelf.endpoint.edgeGateway)) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.addresses) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses) && self.endpoint.kubeVIP.addresses == oldSelf.endpoint.kubeVIP.addresses : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.addresses))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.dnsName) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName) && self.endpoint.kubeVIP.dnsName == oldSelf.endpoint.kubeVIP.dnsName : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.dnsName))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.mode) && self.endpoint.kubeVIP.mode == 'DaemonSet') == (has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.mode) && oldSelf.endpoint.kubeVIP.mode == 'DaemonSet'))",fieldPath=".endpoint",message="is immutable once infraID is set, but for kubeVIP.image, kubeVIP.interface and kubeVIP.bgp"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || ((has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.poolRefs) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs) && self.endpoint.kubeVIP.poolRefs == oldSelf.endpoint.kubeVIP.poolRefs : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.poolRefs))) && (has(self.endpoint.kubeVIP) && has(self.endpoint.kubeVIP.secondaryPoolRefs) ? has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.secondaryPoolRefs) && self.endpoint.kubeVIP.secondaryPoolRefs == oldSelf.endpoint.kubeVIP.secondaryPoolRefs : !(has(oldSelf.endpoint.kubeVIP) && has(oldSelf.endpoint.kubeVIP.secondaryPoolRefs))))",fieldPath=".endpoint.kubeVIP",message="cannot have other pools once infraID is set"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !has(oldSelf.controlPlaneEndpoint) || !has(oldSelf.controlPlaneEndpoint.host) || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host) && self.controlPlaneEndpoint.host == oldSelf.controlPlaneEndpoint.host && (!has(oldSelf.controlPlaneEndpoint.port) || (has(self.controlPlaneEndpoint.port) && self.controlPlaneEndpoint.port == oldSelf.controlPlaneEndpoint.port)))",fieldPath=".controlPlaneEndpoint",message="is immutable once infraID is set: the nodes' certificates name it"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.controlPlaneLoadBalancer.type == oldSelf.controlPlaneLoadBalancer.type && ((has(self.controlPlaneLoadBalancer.edgeGateway)) ? (has(oldSelf.controlPlaneLoadBalancer.edgeGateway)) && self.controlPlaneLoadBalancer.edgeGateway == oldSelf.controlPlaneLoadBalancer.edgeGateway : !(has(oldSelf.controlPlaneLoadBalancer.edgeGateway))))",fieldPath=".controlPlaneLoadBalancer",message="is immutable once infraID is set, but for kubeVIP.image, kubeVIP.interface and kubeVIP.bgp"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.addressSource)) && self.controlPlaneLoadBalancer.kubeVIP.addressSource == 'IPAM') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource == 'IPAM') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.addressSource)) && self.controlPlaneLoadBalancer.kubeVIP.addressSource == 'DHCP') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource == 'DHCP') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.mode)) && self.controlPlaneLoadBalancer.kubeVIP.mode == 'DaemonSet') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.mode)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.mode == 'DaemonSet') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.secondaryAddress)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress)) && self.controlPlaneLoadBalancer.kubeVIP.secondaryAddress == oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress))))",fieldPath=".controlPlaneLoadBalancer.kubeVIP",message="is immutable once infraID is set, but for image, interface and bgp"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.poolRefs)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs)) && self.controlPlaneLoadBalancer.kubeVIP.poolRefs == oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs))) && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs)) && self.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs == oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs))))",fieldPath=".controlPlaneLoadBalancer.kubeVIP",message="cannot have other pools once infraID is set"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organization VDC, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organization VDC network, unless failureDomainSelector chooses zones"
-	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host)) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.addresses) || has(self.endpoint.kubeVIP.poolRefs) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.addresses, kubeVIP.poolRefs and kubeVIP.dnsName, or controlPlaneEndpoint.host"
-	// +kubebuilder:validation:XValidation:rule="!has(self.controlPlaneEndpoint) || !has(self.controlPlaneEndpoint.host) || !has(self.endpoint.kubeVIP) || !has(self.endpoint.kubeVIP.addresses) || self.endpoint.kubeVIP.addresses.size() == 0 || self.controlPlaneEndpoint.host == self.endpoint.kubeVIP.addresses[0]",fieldPath=".controlPlaneEndpoint",message="must have the first of endpoint.kubeVIP.addresses as its host: leave one of the two out"
+	// +kubebuilder:validation:XValidation:rule="self.controlPlaneLoadBalancer.type != 'KubeVIP' || self.?controlPlaneEndpoint.?host.hasValue() || self.controlPlaneLoadBalancer.?kubeVIP.?poolRefs.hasValue()",fieldPath=".controlPlaneEndpoint.host",reason=FieldValueRequired,message="must be set for type KubeVIP, unless controlPlaneLoadBalancer.kubeVIP has pools (addressSource IPAM)"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.

@@ -35,6 +35,7 @@ type VCDMachineSpec struct {
 	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory; the VDC's default policy if empty, or
 	// the template's own size where that fixes none. Immutable once the VM exists.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	SizingPolicy string `json:"sizingPolicy,omitempty"`
 
@@ -45,42 +46,45 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:Maximum=256
 	CPUs int32 `json:"cpus,omitempty"`
 
-	// memoryMiB is the size of the memory in MiB, instead of a sizing policy: cannot be set together with sizingPolicy.
-	// That of the policy or the template if empty. Immutable once the VM exists.
+	// memory is the size of the memory, such as 8Gi, instead of a sizing policy: cannot be set together with
+	// sizingPolicy. A multiple of 4Mi, from 512Mi to 6Ti. That of the policy or the template if empty. Immutable once the
+	// VM exists.
 	// +optional
-	// +kubebuilder:validation:Minimum=512
-	// +kubebuilder:validation:Maximum=6291456
-	// +kubebuilder:validation:MultipleOf=4
-	MemoryMiB int32 `json:"memoryMiB,omitempty"`
+	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// hardwareVersion is the version of the virtual hardware, such as vmx-19, not below that of the template; that of
 	// the template if empty. Immutable once the VM exists.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^vmx-[0-9]{1,3}$`
+	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=8
 	HardwareVersion string `json:"hardwareVersion,omitempty"`
 
 	// placementPolicy is the name or URN of the VM placement policy or vGPU policy; VCD's choice if empty. Immutable
 	// once the VM exists.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	PlacementPolicy string `json:"placementPolicy,omitempty"`
 
 	// storageProfile is the name or URN of the storage profile; the VDC's default if empty. Immutable once the VM
 	// exists.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	StorageProfile string `json:"storageProfile,omitempty"`
 
-	// diskSize is the size of the first disk, such as 40Gi; the template's if empty or 0. It must not be smaller than
-	// the template's. Mutable in place: it can grow.
+	// diskSize is the size of the first disk, such as 40Gi; the template's if empty. It must be at least 1Gi, and not
+	// smaller than the template's. Mutable in place: it can grow.
 	// +optional
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
 
 	// additionalDisks are created empty, in this order behind the disks of the template, and deleted with the VM.
 	// Immutable once the VM exists.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=12
 	AdditionalDisks []DiskSpec `json:"additionalDisks,omitempty"`
 
@@ -118,30 +122,106 @@ type VCDMachineSpec struct {
 
 	// vmMetadata is metadata of the VM in VCD, for example for billing. Mutable in place.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=32
-	VMMetadata map[string]string `json:"vmMetadata,omitempty"`
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	VMMetadata []VMMetadataEntry `json:"vmMetadata,omitempty"`
+
+	// antiAffinity keeps the VM on another host than the VMs of its group, which are those of the control plane or of the
+	// same MachineDeployment, by a rule in VCD: None, which is the default, Preferred or Required. The rule of a group
+	// is Required if all machines of it ask for that. Required takes a host more than the group has machines, because a
+	// rollout adds one before it removes one. Mutable in place.
+	// +optional
+	// +kubebuilder:default=None
+	AntiAffinity AntiAffinity `json:"antiAffinity,omitempty"`
+}
+
+// VMMetadataType is the type of a value of metadata.
+// +kubebuilder:validation:Enum=String;Number;Boolean;DateTime
+type VMMetadataType string
+
+// Types of metadata.
+const (
+	// VMMetadataString is a text.
+	VMMetadataString VMMetadataType = "String"
+	// VMMetadataNumber is a whole number.
+	VMMetadataNumber VMMetadataType = "Number"
+	// VMMetadataBoolean is true or false.
+	VMMetadataBoolean VMMetadataType = "Boolean"
+	// VMMetadataDateTime is a time in the form of RFC 3339.
+	VMMetadataDateTime VMMetadataType = "DateTime"
+)
+
+// VMMetadataAccess is who may read and write an entry of metadata in VCD.
+// +kubebuilder:validation:Enum=ReadWrite;ReadOnly;Private
+type VMMetadataAccess string
+
+// Access to metadata.
+const (
+	// VMMetadataReadWrite is VCD's domain GENERAL: tenants read and write it.
+	VMMetadataReadWrite VMMetadataAccess = "ReadWrite"
+	// VMMetadataReadOnly is VCD's domain SYSTEM with visibility READONLY: tenants read it.
+	VMMetadataReadOnly VMMetadataAccess = "ReadOnly"
+	// VMMetadataPrivate is VCD's domain SYSTEM with visibility PRIVATE: tenants do not see it.
+	VMMetadataPrivate VMMetadataAccess = "Private"
+)
+
+// VMMetadataEntry is an entry of a VM's metadata.
+// +kubebuilder:validation:XValidation:rule="self.access == oldSelf.access",fieldPath=".access",message="is immutable: remove the entry, and add it again"
+type VMMetadataEntry struct {
+	// key of the entry.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Key string `json:"key,omitempty"`
+
+	// value of the entry, as a text of its type.
+	// +required
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=1000
+	Value *string `json:"value,omitempty"`
+
+	// type of the value: String, which is the default, Number, Boolean or DateTime.
+	// +optional
+	// +kubebuilder:default=String
+	Type VMMetadataType `json:"type,omitempty"`
+
+	// access of tenants: ReadWrite, which is the default, ReadOnly or Private. Only a system administrator may write
+	// entries that are ReadOnly or Private.
+	// +optional
+	// +kubebuilder:default=ReadWrite
+	Access VMMetadataAccess `json:"access,omitempty"`
 }
 
 // DiskSpec is an additional disk.
 type DiskSpec struct {
+	// name of the disk in this list. VCD does not have it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]+(-[a-z0-9]+)*$`
+	Name string `json:"name,omitempty"`
+
 	// size of the disk, such as 100Gi.
 	// +required
 	Size resource.Quantity `json:"size,omitempty,omitzero"`
 
 	// storageProfile is the name or URN of the storage profile; that of the VM if empty.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	StorageProfile string `json:"storageProfile,omitempty"`
 }
 
 // AddressSource is where the address of a NIC comes from.
-// +kubebuilder:validation:Enum=Pool;DHCP;Manual;IPAM
+// +kubebuilder:validation:Enum=StaticPool;DHCP;Manual;IPAM
 type AddressSource string
 
 // Address sources.
 const (
-	// AddressPool is the static pool of the network in VCD.
-	AddressPool AddressSource = "Pool"
+	// AddressStaticPool is the static pool of the network in VCD.
+	AddressStaticPool AddressSource = "StaticPool"
 	// AddressDHCP is a DHCP server.
 	AddressDHCP AddressSource = "DHCP"
 	// AddressManual is an address set by the user; not in templates, whose machines would all have it.
@@ -173,9 +253,9 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
-	// addressSource is where the address comes from: Pool, which is the default, DHCP, Manual or IPAM.
+	// addressSource is where the address comes from: StaticPool, which is the default, DHCP, Manual or IPAM.
 	// +optional
-	// +kubebuilder:default=Pool
+	// +kubebuilder:default=StaticPool
 	AddressSource AddressSource `json:"addressSource,omitempty"`
 
 	// addresses are those of source Manual, at most one of each family, with prefix length, such as 10.0.0.5/24.
@@ -184,6 +264,7 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:MinLength=4
 	// +kubebuilder:validation:items:MaxLength=49
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be an address with prefix length, such as 10.0.0.5/24"
 	Addresses []string `json:"addresses,omitempty"`
 
 	// poolRefs are the pools of source IPAM, at most one of each family. One address is claimed from each; its prefix
@@ -210,6 +291,7 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MaxItems=3
 	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
 	Nameservers []string `json:"nameservers,omitempty"`
 
 	// searchDomains of the interface; that of the network in VCD if empty.
@@ -244,12 +326,14 @@ type RouteSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=4
 	// +kubebuilder:validation:MaxLength=49
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	To string `json:"to,omitempty"`
 
 	// via is the address of the gateway, of the destination's family.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
 	Via string `json:"via,omitempty"`
 
 	// metric of the route; the guest's choice if empty.
@@ -260,8 +344,18 @@ type RouteSpec struct {
 }
 
 // UseDomains is how a guest uses the domains that a DHCP server gives.
-// +kubebuilder:validation:Enum=true;false;route
+// +kubebuilder:validation:Enum=Use;Ignore;RouteOnly
 type UseDomains string
+
+// Uses of the domains that a DHCP server gives.
+const (
+	// UseDomainsUse makes them search domains.
+	UseDomainsUse UseDomains = "Use"
+	// UseDomainsIgnore ignores them.
+	UseDomainsIgnore UseDomains = "Ignore"
+	// UseDomainsRouteOnly uses them only to choose the interface that a DNS request is sent through.
+	UseDomainsRouteOnly UseDomains = "RouteOnly"
+)
 
 // DHCPOverrides choose what the guest takes from a DHCP server besides the address. What is empty is the guest's
 // choice.
@@ -275,7 +369,8 @@ type DHCPOverrides struct {
 	// +optional
 	UseDNS *bool `json:"useDNS,omitempty"`
 
-	// useDomains takes search domains: "true", "false", or "route" to use them for routing DNS requests only.
+	// useDomains is Use to make the domains search domains, Ignore, or RouteOnly to use them only to choose the
+	// interface that a DNS request is sent through.
 	// +optional
 	UseDomains UseDomains `json:"useDomains,omitempty"`
 
@@ -350,16 +445,19 @@ type VCDMachineStatus struct {
 type NICStatus struct {
 	// network is the name of the network.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Network string `json:"network,omitempty"`
 
 	// macAddress of the NIC.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=17
 	MACAddress string `json:"macAddress,omitempty"`
 
 	// address of the NIC, empty while unknown.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	Address string `json:"address,omitempty"`
 }
@@ -394,7 +492,7 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.template == oldSelf.template",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.sizingPolicy) ? has(oldSelf.sizingPolicy) && self.sizingPolicy == oldSelf.sizingPolicy : !has(oldSelf.sizingPolicy))",fieldPath=".sizingPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.cpus) ? has(oldSelf.cpus) && self.cpus == oldSelf.cpus : !has(oldSelf.cpus))",fieldPath=".cpus",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.memoryMiB) ? has(oldSelf.memoryMiB) && self.memoryMiB == oldSelf.memoryMiB : !has(oldSelf.memoryMiB))",fieldPath=".memoryMiB",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.memory) ? has(oldSelf.memory) && self.memory == oldSelf.memory : !has(oldSelf.memory))",fieldPath=".memory",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"

@@ -149,6 +149,7 @@ type VCDDeploymentZoneSpec struct {
 }
 
 // PlacementConstraint has defaults for machines in a zone.
+// +kubebuilder:validation:MinProperties=1
 type PlacementConstraint struct {
 	// networks are the names or URNs of the organization VDC networks in the order of the NICs.
 	// +optional

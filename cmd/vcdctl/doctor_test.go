@@ -180,7 +180,7 @@ func (s *shell) manifestOf(password string) string {
 	return `
 {apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDCluster, metadata: {name: demo}, spec: {
 site: "` + s.sim.URL() + `", org: acme, ovdc: acme-vdc, ovdcNetwork: nodes, identityRef: {name: demo},
-endpoint: {kubeVIP: {addresses: [192.168.100.200]}}, loadBalancer: {mode: Disabled},
+controlPlaneEndpoint: {host: 192.168.100.200}, controlPlaneLoadBalancer: {type: KubeVIP}, loadBalancer: {mode: Disabled},
 cloudProvider: {mode: Managed, identityRef: {kind: VCDIdentity, name: ccm}}}}
 ---
 {apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDIdentity, metadata: {name: ccm}, spec: {
@@ -227,8 +227,8 @@ spec:
     workers: {machineDeployments: [{class: default-worker, name: md-0, replicas: 2}]}
     variables:
       - name: vcd
-        value: {site: "` + s.sim.URL() + `", organization: acme, vdc: acme-vdc, network: nodes, identityRef: {name: tenant}}
-      - {name: endpoint, value: {kubeVIP: {addresses: [192.168.100.200]}}}
+        value: {site: "` + s.sim.URL() + `", org: acme, ovdc: acme-vdc, ovdcNetwork: nodes, identityRef: {name: tenant}}
+      - {name: controlPlaneEndpoint, value: {host: 192.168.100.200}}
       - {name: image, value: {catalog: kubernetes}}
       - {name: loadBalancer, value: {mode: Disabled}}
       - {name: cloudProvider, value: {mode: None}}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package affinity keeps the VMs of clusters on different hosts, by rules in VCD: one for the control plane and one for
-// each MachineDeployment, as VCDClusters ask for.
+// each MachineDeployment, as VCDMachines ask for.
 package affinity
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -92,6 +93,7 @@ func membership() predicate.Predicate {
 			before, ok := e.ObjectOld.(*infrav1.VCDMachine)
 			after, isMachine := e.ObjectNew.(*infrav1.VCDMachine)
 			return ok && isMachine && (before.Spec.ProviderID != after.Spec.ProviderID ||
+				before.Spec.AntiAffinity != after.Spec.AntiAffinity ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero())
 		},
 	}
@@ -121,6 +123,9 @@ type scope struct {
 	patcher    *phases.Patcher
 	state      *state
 
+	machines []infrav1.VCDMachine // of the cluster
+	asked    bool                 // whether any of them asks for a rule
+
 	members []member       // set by findMembers
 	plans   []vdcPlan      // set by plan
 	problem phases.Outcome // of a VDC, which does not affect others; set by plan
@@ -142,14 +147,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 		Patcher:  s.patcher,
 		Recorder: r.Recorder,
 		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: keep}},
-		Obsolete: !affinity.Asked(c.Spec.AntiAffinity),
+		Obsolete: !s.asked,
 		Finish: func(pass phases.Pass) {
-			if pass.Complete && !affinity.Asked(c.Spec.AntiAffinity) {
+			if pass.Complete && !s.asked {
 				delete(c.Annotations, infrav1.AffinityRulesAnnotation)
 			}
 		},
 	}.Reconcile(ctx, s)
-	if err != nil || !pass.Complete || !affinity.Asked(c.Spec.AntiAffinity) {
+	if err != nil || !pass.Complete || !s.asked {
 		return pass.Result, err
 	}
 	return ctrl.Result{RequeueAfter: phases.Jitter(listEvery, string(c.UID))}, nil
@@ -162,7 +167,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		r.Settled.Drop(c.UID)
 		return nil, nil // The rules go with the cluster.
 	}
-	if !mayHaveRules(c) || session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
+	if !established(c) || session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
@@ -172,18 +177,44 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 	if cluster == nil || annotations.IsPaused(cluster, c) {
 		return nil, nil
 	}
+	machines, err := r.machines(ctx, c, cluster)
+	if err != nil {
+		return nil, err
+	}
+	asked := affinity.Asked(machines)
+	if !asked && c.Annotations[infrav1.AffinityRulesAnnotation] == "" {
+		return nil, nil
+	}
 	state := r.states.Of(c.UID)
 	if state.running == nil {
 		state.running = map[string]running{}
 		state.failed = map[string]failure{}
 	}
-	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, state: state}, nil
+	return &scope{
+		reconciler: r,
+		vcdCluster: c,
+		cluster:    cluster,
+		state:      state,
+		machines:   machines,
+		asked:      asked,
+	}, nil
 }
 
-// mayHaveRules reports whether c was complete, and should have rules or has some.
-func mayHaveRules(c *infrav1.VCDCluster) bool {
-	return (affinity.Asked(c.Spec.AntiAffinity) || c.Annotations[infrav1.AffinityRulesAnnotation] != "") &&
-		c.Spec.InfraID != "" && ptr.Deref(c.Status.Initialization.Provisioned, false)
+// established reports whether c was complete in this management cluster.
+func established(c *infrav1.VCDCluster) bool {
+	return c.Spec.InfraID != "" && ptr.Deref(c.Status.Initialization.Provisioned, false)
+}
+
+// machines lists the machines of a cluster.
+func (r *Reconciler) machines(ctx context.Context, c *infrav1.VCDCluster, cluster *clusterv1.Cluster) (
+	[]infrav1.VCDMachine, error,
+) {
+	list := &infrav1.VCDMachineList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(c.Namespace),
+		session.OfCluster(session.ClusterName(c, cluster)), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	return list.Items, nil
 }
 
 func (r *Reconciler) now() time.Time {

@@ -67,7 +67,7 @@ func ruleName(w *controllertest.Env, group string) string {
 	return "capi-" + w.VCDCluster().Spec.InfraID[max(0, len(w.VCDCluster().Spec.InfraID)-36):] + "-" + group
 }
 
-var both = infrav1.AntiAffinitySpec{
+var both = controllertest.AntiAffinity{
 	ControlPlane:       infrav1.AntiAffinityPreferred,
 	MachineDeployments: infrav1.AntiAffinityPreferred,
 }
@@ -89,6 +89,7 @@ func TestGroupsOfMachinesGetRulesThatGoWithThem(t *testing.T) {
 	for _, o := range machines("w-2", "w-3") {
 		w.Expect(w.Client.Create(w.Ctx, o)).To(Succeed())
 	}
+	w.SetAntiAffinity(both)
 	w.Ready("w-2", "w-3")
 	w.EventuallyAffinity(infrav1.ReadyReason)
 	w.Expect(rules(w)).To(HaveKeyWithValue(workers, []string{"w-0", "w-1", "w-2", "w-3"}))
@@ -186,7 +187,7 @@ func TestNoneRemovesTheRulesAndTheCondition(t *testing.T) {
 	w.Ready("cp-0", "cp-1")
 	w.EventuallyAffinity(infrav1.ReadyReason)
 
-	w.SetAntiAffinity(infrav1.AntiAffinitySpec{})
+	w.SetAntiAffinity(controllertest.AntiAffinity{})
 
 	w.Eventually(func(g Gomega) {
 		w.ReconcileAffinity(g)
@@ -199,7 +200,7 @@ func TestNoneRemovesTheRulesAndTheCondition(t *testing.T) {
 
 func TestAVMThatNeedsAHostOfItsOwnIsPoweredOnInItsRule(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
-	w.SetAntiAffinity(infrav1.AntiAffinitySpec{ControlPlane: infrav1.AntiAffinityRequired})
+	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityRequired})
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.WaitingForAffinityRuleReason)
 	w.EventuallyAffinity(infrav1.ReadyReason)
@@ -216,7 +217,7 @@ func TestAVMThatNeedsAHostOfItsOwnIsPoweredOnInItsRule(t *testing.T) {
 func TestARuleThatCannotBeKeptSaysWhatToDo(t *testing.T) {
 	w := controllertest.New(t, machines("cp-0", "cp-1")...)
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VDC("acme-vdc").Hosts = 1 })
-	w.SetAntiAffinity(infrav1.AntiAffinitySpec{ControlPlane: infrav1.AntiAffinityRequired})
+	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityRequired})
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.WaitingForAffinityRuleReason)
 	w.EventuallyAffinity(infrav1.ReadyReason)
@@ -228,7 +229,7 @@ func TestARuleThatCannotBeKeptSaysWhatToDo(t *testing.T) {
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-1"), infrav1.PoweredOnCondition)).To(And(
 		ContainSubstring("anti-affinity rule"), ContainSubstring("add hosts, or set Preferred")))
-	w.SetAntiAffinity(infrav1.AntiAffinitySpec{ControlPlane: infrav1.AntiAffinityPreferred})
+	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityPreferred})
 	w.EventuallyAffinity(infrav1.ReadyReason)
 	now := time.Now().Add(time.Hour)
 	w.Machine.Now = func() time.Time { return now }
@@ -253,7 +254,7 @@ func TestAVMInTheRuleOfAnotherOwnerIsReported(t *testing.T) {
 	w.Ready("cp-0", "cp-1", "cp-2", "w-0")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.AddAffinityRule("theirs", e.VM("cp-2"), e.VM("w-0")) })
 
-	w.SetAntiAffinity(infrav1.AntiAffinitySpec{ControlPlane: infrav1.AntiAffinityPreferred})
+	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityPreferred})
 
 	w.Expect(w.EventuallyAffinity(infrav1.AffinityConflictReason)).To(ContainSubstring("cp-2 in theirs"))
 	w.Expect(rules(w)).To(HaveKeyWithValue(ruleName(w, "control-plane"), []string{"cp-0", "cp-1"}))

@@ -64,7 +64,7 @@ func TestAFailedChangeIsRetriedAtOnceWhenItBecomesAnother(t *testing.T) {
 	w.Ready("cp-0", "cp-1")
 	advance := standAt(w)
 	w.Sim.Faults().Add(vcdsim.Fault{FailTask: true, Operation: "vdcCreateVmAffinityRule", Count: 1})
-	w.SetAntiAffinity(infrav1.AntiAffinitySpec{ControlPlane: infrav1.AntiAffinityRequired})
+	w.SetAntiAffinity(controllertest.AntiAffinity{ControlPlane: infrav1.AntiAffinityRequired})
 	w.ReconcileAffinity(w)
 	advance(time.Second)
 	w.EventuallyAffinity(infrav1.TaskFailedReason)

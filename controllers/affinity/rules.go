@@ -5,11 +5,8 @@ package affinity
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
@@ -44,17 +41,12 @@ func keep(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // findMembers finds the machines of all groups that have VMs.
-func (s *scope) findMembers(ctx context.Context) (phases.Outcome, error) {
-	list := &infrav1.VCDMachineList{}
+func (s *scope) findMembers(context.Context) (phases.Outcome, error) {
 	clusterName := session.ClusterName(s.vcdCluster, s.cluster)
-	if err := s.reconciler.Client.List(ctx, list, client.InNamespace(s.vcdCluster.Namespace),
-		session.OfCluster(clusterName)); err != nil {
-		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
-	}
-	for i := range list.Items {
-		m := &list.Items[i]
+	for i := range s.machines {
+		m := &s.machines[i]
 		id, err := providerid.Parse(m.Spec.ProviderID)
-		group := affinity.GroupOf(s.vcdCluster.Spec.AntiAffinity, m)
+		group := affinity.GroupOf(m)
 		if err != nil || group.Name == "" || m.Annotations[infrav1.VMGoneAnnotation] == "true" {
 			continue
 		}

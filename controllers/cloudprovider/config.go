@@ -101,7 +101,7 @@ func (r *converter) loadBalancer(
 		TLSPorts:            string(spec.TLSPorts),
 		SourceRanges:        spec.SourceRanges == infrav1.SourceRangesFirewall,
 		IncludeControlPlane: spec.Members == infrav1.LoadBalancerAllNodes,
-		EdgeGateway:         r.gateway("spec.loadBalancer", spec.OneArm, spec.VIPSubnet, spec.IPSpace),
+		EdgeGateway:         r.gateway("spec.loadBalancer", spec.ArmMode, spec.OneArm, spec.VIPSubnet, spec.IPSpace),
 	}
 	config.Network = network
 	config.InternalSubnets = r.prefixes("spec.loadBalancer.internalSubnets", spec.InternalSubnets)
@@ -115,23 +115,25 @@ func (r *converter) loadBalancer(
 	if spec.DriftIntervalSeconds != nil {
 		config.DriftInterval = metav1.Duration{Duration: time.Duration(*spec.DriftIntervalSeconds) * time.Second}
 	}
-	for _, g := range spec.Gateways {
-		gateway := r.gateway("spec.loadBalancer.gateways["+g.Name+"]", g.OneArm, g.VIPSubnet, g.IPSpace)
+	for _, g := range spec.EdgeGateways {
+		path := "spec.loadBalancer.edgeGateways[" + g.Name + "]"
+		gateway := r.gateway(path, g.ArmMode, g.OneArm, g.VIPSubnet, g.IPSpace)
 		gateway.ID = gateways[g.Name]
-		gateway.InternalSubnets = r.prefixes("spec.loadBalancer.gateways["+g.Name+"].internalSubnets",
-			g.InternalSubnets)
+		gateway.InternalSubnets = r.prefixes(path+".internalSubnets", g.InternalSubnets)
 		config.Gateways = append(config.Gateways, vcdconfig.Gateway{Name: g.Name, EdgeGateway: gateway})
 	}
 	return config
 }
 
-func (r *converter) gateway(path string, arm *infrav1.OneArmSpec, vipSubnet, ipSpace string) vcdconfig.EdgeGateway {
+func (r *converter) gateway(
+	path string, mode infrav1.ArmMode, arm infrav1.OneArmSpec, vipSubnet, ipSpace string,
+) vcdconfig.EdgeGateway {
 	gateway := vcdconfig.EdgeGateway{IPSpace: ipSpace}
 	if vipSubnet != "" {
 		gateway.VIPSubnet = r.prefix(path+".vipSubnet", vipSubnet)
 	}
-	if arm != nil {
-		addresses, err := vcdconfig.NewRange(arm.InternalRange.First, arm.InternalRange.Last)
+	if mode == infrav1.ArmModeOneArm {
+		addresses, err := vcdconfig.NewRange(arm.InternalRange.StartIP, arm.InternalRange.EndIP)
 		r.note(path+".oneArm.internalRange", err)
 		gateway.OneArm = &addresses
 	}

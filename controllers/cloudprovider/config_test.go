@@ -61,9 +61,10 @@ func wishes() *infrav1.VCDCluster {
 	c.Spec.RDE = infrav1.RDESpec{Mode: infrav1.RDEProject, ID: "urn:vcloud:entity:vmware:capvcdCluster:1"}
 	c.Status.OVDC = &infrav1.ResourceReference{ID: "urn:vcloud:vdc:1"}
 	c.Status.OVDCNetwork = &infrav1.ResourceReference{Name: "nodes"}
-	arm := &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}}
+	arm := infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "10.9.0.1", EndIP: "10.9.0.9"}}
 	c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
 		Mode:               infrav1.LoadBalancerDisabled,
+		ArmMode:            infrav1.ArmModeOneArm,
 		OneArm:             arm,
 		VIPSubnet:          "10.0.0.0/24",
 		IPSpace:            "public",
@@ -78,9 +79,10 @@ func wishes() *infrav1.VCDCluster {
 			Name:                 "example.com/vcd",
 			UnclassifiedServices: infrav1.UnclassifiedIgnore,
 		},
-		Gateways: []infrav1.LoadBalancerGateway{{
+		EdgeGateways: []infrav1.LoadBalancerGateway{{
 			Name:            "dmz",
 			EdgeGateway:     "dmz",
+			ArmMode:         infrav1.ArmModeOneArm,
 			OneArm:          arm,
 			VIPSubnet:       "10.1.0.0/24",
 			IPSpace:         "dmz",
@@ -225,14 +227,14 @@ func TestWhatIsWrongInTheSpecIsReportedAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	c := wishes()
 	c.Spec.LoadBalancer.VIPSubnet = "x"
-	c.Spec.LoadBalancer.Gateways[0].OneArm = &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "y"}}
+	c.Spec.LoadBalancer.EdgeGateways[0].OneArm = infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "y"}}
 	s := &scope{vcdCluster: c, cluster: controllertest.NewCAPICluster()}
 
 	_, err := s.config()
 
 	g.Expect(err).To(MatchError(And(
 		ContainSubstring("spec.loadBalancer.vipSubnet: "),
-		ContainSubstring("spec.loadBalancer.gateways[dmz].oneArm.internalRange: "),
+		ContainSubstring("spec.loadBalancer.edgeGateways[dmz].oneArm.internalRange: "),
 	)))
 }
 

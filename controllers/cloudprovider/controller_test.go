@@ -137,7 +137,8 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 	})
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.LoadBalancer = infrav1.LoadBalancerSpec{
-			OneArm:             &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.9.0.1", Last: "10.9.0.9"}},
+			ArmMode:            infrav1.ArmModeOneArm,
+			OneArm:             infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "10.9.0.1", EndIP: "10.9.0.9"}},
 			VIPSubnet:          "10.0.0.0/24",
 			ServiceEngineGroup: "seg",
 		}
@@ -275,13 +276,10 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 			},
 		},
 		{
-			"nor one that is named for the cloud controller manager only",
+			"nor one that denies it",
 			infrav1.IdentityNotSharedReason,
 			func(w *ccmEnv) {
 				w.changeIdentity(func(i *infrav1.VCDIdentity) { i.Spec.ShareWithClusters = ptr.To(false) })
-				w.changeCluster(func(c *infrav1.VCDCluster) {
-					c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
-				})
 			},
 		},
 		{
@@ -296,7 +294,7 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 				wide.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{List: []string{controllertest.Namespace}}
 				w.Expect(w.Client.Create(w.Ctx, wide)).To(Succeed())
 				w.changeCluster(func(c *infrav1.VCDCluster) {
-					c.Spec.IdentityRef = infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "wide"}
+					c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: "wide"}
 				})
 			},
 		},

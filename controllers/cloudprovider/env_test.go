@@ -101,6 +101,7 @@ func newCCMEnvOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *cc
 	w.changeCluster(func(c *infrav1.VCDCluster) {
 		c.Spec.InfraID = "infra-1"
 		c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
+		c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
 	})
 	c := w.vcdClusterNow()
 	c.Status.OVDC = &infrav1.ResourceReference{ID: vdcURN(w.Env), Name: "acme-vdc"}

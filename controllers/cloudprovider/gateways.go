@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-const gatewayRemedy = "correct spec.loadBalancer.gateways of the VCDCluster, or give its user access"
+const gatewayRemedy = "correct spec.loadBalancer.edgeGateways of the VCDCluster, or give its user access"
 
 // findGateways finds the further edge gateways that the VCDCluster names. They are written down before the cloud
 // controller manager is told of them: what it makes there is to be found when the cluster is deleted, whatever they are
 // named by then.
 func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 	c := s.vcdCluster
-	if len(c.Spec.LoadBalancer.Gateways) == 0 {
+	if len(c.Spec.LoadBalancer.EdgeGateways) == 0 {
 		return phases.Done, nil
 	}
 	opened, out, err := s.reconciler.Identities.Open(ctx, s.reconciler.Sessions, c)
@@ -32,7 +32,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 	s.gateways = map[string]string{}
 	noted := notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])
 	known := len(noted)
-	for _, g := range c.Spec.LoadBalancer.Gateways {
+	for _, g := range c.Spec.LoadBalancer.EdgeGateways {
 		id, out, err := s.findGateway(ctx, opened, g)
 		if err != nil || out != phases.Done {
 			return out, err
@@ -74,7 +74,7 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 	network, err := opened.FindNetwork(ctx, vdc, g.Network)
 	if err == nil && network.EdgeGateway.ID == "" {
 		return "", phases.Fail(session.RemedyPoll, infrav1.LoadBalancerInvalidReason,
-			"Network %s has no edge gateway: name a routed one in spec.loadBalancer.gateways of the VCDCluster, or "+
+			"Network %s has no edge gateway: name a routed one in spec.loadBalancer.edgeGateways of the VCDCluster, or "+
 				"an edge gateway", network.Name), nil
 	}
 	out, err := gatewayProblem(err)

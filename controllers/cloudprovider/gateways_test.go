@@ -42,8 +42,8 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	first := gatewayURN(w.Env, 0)
 	second := gatewayURN(w.Env, 1)
 	w.changeCluster(func(c *infrav1.VCDCluster) {
-		c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
-			{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "203.0.113.0/24", OneArm: &infrav1.OneArmSpec{}},
+		c.Spec.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{
+			{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "203.0.113.0/24", ArmMode: infrav1.ArmModeOneArm},
 			{Name: "own", Network: "nodes"},
 		}
 	})
@@ -66,7 +66,7 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation,
 		second+","+first))
 
-	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Gateways = c.Spec.LoadBalancer.Gateways[1:] })
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.EdgeGateways = c.Spec.LoadBalancer.EdgeGateways[1:] })
 	w.pass()
 
 	w.Expect(w.configured().LoadBalancer.Gateways).To(HaveLen(1))
@@ -97,14 +97,14 @@ func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
 			w.changeCluster(func(
 				c *infrav1.VCDCluster,
 			) {
-				c.Spec.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{tt.gateway}
+				c.Spec.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{tt.gateway}
 			})
 
 			got := w.pass()
 
 			w.Expect(got.Status).To(Equal(metav1.ConditionFalse))
 			w.Expect(got.Reason).To(Equal(infrav1.LoadBalancerInvalidReason))
-			w.Expect(got.Message).To(And(ContainSubstring(tt.want), ContainSubstring("spec.loadBalancer.gateways")))
+			w.Expect(got.Message).To(And(ContainSubstring(tt.want), ContainSubstring("spec.loadBalancer.edgeGateways")))
 			w.Expect(w.set("-cloud-provider")).To(BeNil())
 		})
 	}

@@ -34,7 +34,7 @@ var remedies = map[string]string{
 		"External",
 	"vAppName":               "set spec.vApp.name of a new VCDCluster",
 	"loadbalancer.network":   "it decides the edge gateway: spec.ovdcNetwork must be the same network",
-	"loadbalancer.oneArm":    "set spec.loadBalancer.oneArm.internalRange to the value found",
+	"loadbalancer.oneArm":    "set spec.loadBalancer.armMode to OneArm, and oneArm.internalRange to the value found",
 	"loadbalancer.vipSubnet": "set spec.loadBalancer.vipSubnet to the value found",
 	"loadbalancer.certAlias": "set spec.loadBalancer.certificateAlias to the value found",
 	"loadbalancer.enabled":   "correct spec.loadBalancer.mode",
@@ -56,6 +56,9 @@ func inheritedBy(c *infrav1.VCDCluster) (inherited, error) {
 	}
 	if err := json.Unmarshal([]byte(note), &values); err != nil {
 		return values, fmt.Errorf("annotation %s: %w", infrav1.CloudProviderInheritedAnnotation, err)
+	}
+	if c.Spec.LoadBalancer.ArmMode != "" {
+		values.OneArm = ""
 	}
 	return values, nil
 }
@@ -138,7 +141,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 				"balancers depend on it", configName, err), nil
 	}
 	values := inherited{CertificateAlias: found.LoadBalancer.CertAlias}
-	if found.LoadBalancer.OneArm != nil {
+	if found.LoadBalancer.OneArm != nil && s.vcdCluster.Spec.LoadBalancer.ArmMode == "" {
 		values.OneArm = found.LoadBalancer.OneArm.StartIP.String() + "-" + found.LoadBalancer.OneArm.EndIP.String()
 	}
 	if found.LoadBalancer.VIPSubnet.IsValid() {

@@ -72,13 +72,6 @@ func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
 			"an identity for both is the manager's",
 			infrav1.IdentityNotShareableReason,
 			func(w *ccmEnv) {
-				w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.IdentityRef = nil })
-			},
-		},
-		{
-			"also if it is named twice",
-			infrav1.TokenTakenReason,
-			func(w *ccmEnv) {
 				w.changeCluster(func(c *infrav1.VCDCluster) {
 					c.Spec.CloudProvider.IdentityRef = &infrav1.IdentityReference{Name: "tenant"}
 				})

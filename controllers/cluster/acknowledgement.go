@@ -78,10 +78,10 @@ func ownsAnnotation(entry metav1.ManagedFieldsEntry, key string) bool {
 // are gone.
 func reportStop(c *infrav1.VCDCluster) {
 	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
-		conditions.Delete(c, infrav1.GoneTrustedCondition)
+		conditions.Delete(c, infrav1.VMLossSuspectedCondition)
 		return
 	}
-	phases.Set(c, infrav1.GoneTrustedCondition, metav1.ConditionFalse, infrav1.GoneStoppedReason, fmt.Sprintf(
+	phases.Set(c, infrav1.VMLossSuspectedCondition, metav1.ConditionTrue, infrav1.GoneStoppedReason, fmt.Sprintf(
 		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of "+
 			"this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
 		infrav1.GoneAcknowledgedAnnotation))

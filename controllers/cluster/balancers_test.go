@@ -261,7 +261,7 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 			w.Balance(id, "web",
 				&lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.100")})
 			c := w.VCDCluster()
-			c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{}
+			c.Spec.LoadBalancer.ArmMode = infrav1.ArmModeOneArm
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			w.ByHand(id, tt.kinds...)
 			for _, list := range tt.lists {

@@ -106,12 +106,12 @@ type vipPools struct {
 
 // primary returns the pools of the endpoint's host.
 func primary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
-	return vipPools{kube.PoolRefs, "spec.endpoint.kubeVIP.poolRefs", cluster + "-vip"}
+	return vipPools{kube.PoolRefs, "spec.controlPlaneLoadBalancer.kubeVIP.poolRefs", cluster + "-vip"}
 }
 
 // secondary returns the pools of the virtual IP of the other family.
 func secondary(kube infrav1.KubeVIPEndpoint, cluster string) vipPools {
-	return vipPools{kube.SecondaryPoolRefs, "spec.endpoint.kubeVIP.secondaryPoolRefs", cluster + "-vip-second"}
+	return vipPools{kube.SecondaryPoolRefs, "spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs", cluster + "-vip-second"}
 }
 
 // at returns the claim of the pool with an index.

@@ -49,7 +49,11 @@ func (w *pooled) ask(first, second []*controllertest.Pool) {
 		}
 		return refs
 	}
-	withEndpoint(w.Env, infrav1.KubeVIPEndpoint{PoolRefs: refs(first), SecondaryPoolRefs: refs(second)})
+	withEndpoint(w.Env, "", infrav1.KubeVIPEndpoint{
+		AddressSource:     infrav1.VIPSourceIPAM,
+		PoolRefs:          refs(first),
+		SecondaryPoolRefs: refs(second),
+	})
 }
 
 // eventually reconciles, with the providers of the pools beside it, until a condition has a reason.
@@ -143,7 +147,7 @@ func TestWithoutAnyAddressTheFirstPoolIsNamed(t *testing.T) {
 	w.ask([]*controllertest.Pool{full, missing}, nil)
 
 	w.eventually(infrav1.EndpointReadyCondition, infrav1.PoolExhaustedReason)
-	w.Expect(messageOf(w.Env)).To(ContainSubstring("spec.endpoint.kubeVIP.poolRefs[0]"))
+	w.Expect(messageOf(w.Env)).To(ContainSubstring("spec.controlPlaneLoadBalancer.kubeVIP.poolRefs[0]"))
 
 	full.Addresses = []string{"192.168.100.230"}
 	w.eventually(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -194,7 +198,7 @@ func TestBothPoolsOfOneFamilyAreRefused(t *testing.T) {
 
 	w.eventually(infrav1.EndpointReadyCondition, infrav1.VIPFamilyReason)
 
-	w.Expect(messageOf(w.Env)).To(ContainSubstring("spec.endpoint.kubeVIP.secondaryPoolRefs"))
+	w.Expect(messageOf(w.Env)).To(ContainSubstring("spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs"))
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 }
 

@@ -48,7 +48,7 @@ func TestClusterBecomesReady(t *testing.T) {
 func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 	t.Parallel()
 	vip := func(address string) func(*infrav1.VCDCluster) {
-		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{address} }
+		return func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = address }
 	}
 	tests := []struct {
 		name      string
@@ -97,35 +97,35 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 			vip("192.168.100.20"),
 			infrav1.EndpointReadyCondition,
 			infrav1.VIPInStaticPoolReason,
-			"spec.endpoint.kubeVIP.addresses",
+			"spec.controlPlaneEndpoint",
 		},
 		{
 			"a VIP in the DHCP range",
 			vip("192.168.100.150"),
 			infrav1.EndpointReadyCondition,
 			infrav1.VIPInDHCPRangeReason,
-			"spec.endpoint.kubeVIP",
+			"spec.controlPlaneEndpoint",
 		},
 		{
 			"a VIP outside the network",
 			vip("10.0.0.1"),
 			infrav1.EndpointReadyCondition,
 			infrav1.VIPOutsideNetworkReason,
-			"spec.endpoint.kubeVIP",
+			"spec.controlPlaneEndpoint",
 		},
 		{
 			"the gateway as VIP",
 			vip("192.168.100.1"),
 			infrav1.EndpointReadyCondition,
 			infrav1.VIPInvalidReason,
-			"spec.endpoint.kubeVIP",
+			"spec.controlPlaneEndpoint",
 		},
 		{
 			"no VIP at all",
-			func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = nil },
+			func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = "" },
 			infrav1.EndpointReadyCondition,
 			infrav1.EndpointMissingReason,
-			"spec.endpoint.kubeVIP",
+			"spec.controlPlaneLoadBalancer.kubeVIP",
 		},
 	}
 	for _, tt := range tests {
@@ -142,7 +142,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 			w.Expect(w.EventTexts()).To(ContainElement(And(HavePrefix("Warning "+tt.reason),
 				ContainSubstring(tt.field))))
 			w.Expect(ptr.Deref(c.Status.Initialization.Provisioned, false)).To(BeFalse())
-			w.Expect(c.Spec.ControlPlaneEndpoint.IsZero()).To(BeTrue())
+			w.Expect(c.Spec.ControlPlaneEndpoint.Port).To(BeZero(), "it is written when the endpoint is known")
 			w.Expect(c.Spec.InfraID).To(BeEmpty(), "with an id the spec could not be corrected any more")
 
 			c.Spec = *right
@@ -186,7 +186,8 @@ func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
 func TestClusterWaitsForAnExternalEndpoint(t *testing.T) {
 	w := controllertest.New(t)
 	c := w.VCDCluster()
-	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
+	c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.WaitingForEndpointReason)
 
@@ -206,14 +207,14 @@ func TestPortOfTheEndpoint(t *testing.T) {
 		wantHost string
 		wantPort int32
 	}{
-		{"a virtual IP with a port of its own", infrav1.EndpointKubeVIP, "", 443, controllertest.VIP, 443},
+		{"a virtual IP with a port of its own", infrav1.EndpointKubeVIP, controllertest.VIP, 443, controllertest.VIP, 443},
 		{"an external host without a port", infrav1.EndpointExternal, "api.example.com", 0, "api.example.com", 6443},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := controllertest.New(t)
 			c := w.VCDCluster()
-			c.Spec.Endpoint.Type = tt.kind
+			c.Spec.ControlPlaneLoadBalancer.Type = tt.kind
 			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: tt.host, Port: tt.port}
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 

@@ -15,7 +15,7 @@ import (
 
 // reconcileEndpoint makes sure that the control-plane endpoint is known and prepared.
 func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
-	switch s.vcdCluster.Spec.Endpoint.Type {
+	switch s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type {
 	case infrav1.EndpointKubeVIP, "":
 		return reconcileKubeVIP(ctx, s)
 	case infrav1.EndpointExternal:
@@ -23,8 +23,8 @@ func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	case infrav1.EndpointEdgeGateway:
 		return reconcileEdgeGateway(ctx, s)
 	}
-	return phases.Stop(infrav1.NotSupportedReason, "Endpoints of type %s are not supported: correct spec.endpoint.type",
-		s.vcdCluster.Spec.Endpoint.Type), nil
+	return phases.Stop(infrav1.NotSupportedReason, "Endpoints of type %s are not supported: correct spec.controlPlaneLoadBalancer.type",
+		s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type), nil
 }
 
 // awaitExternal waits for an endpoint that is provided externally.

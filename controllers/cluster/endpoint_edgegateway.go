@@ -33,7 +33,7 @@ func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Outcome, error)
 	if gateway == "" {
 		s.forgetNetwork() // It may be connected to one.
 		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "Network %s is not connected to an "+
-			"edge gateway: connect it, or name the gateway in spec.endpoint.edgeGateway.gateway", s.home.network.Name), nil
+			"edge gateway: connect it, or name the gateway in spec.controlPlaneLoadBalancer.edgeGateway.name", s.home.network.Name), nil
 	}
 	now := s.now()
 	recorded, _ := edgeendpoint.Of(s.read)

@@ -44,7 +44,7 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	data, err := kubevip.Render(config)
 	if err != nil {
-		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.endpoint.kubeVIP",
+		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.controlPlaneLoadBalancer.kubeVIP",
 			err), nil
 	}
 	secret := s.nodeSecret(kubeVIPSuffix, "kube-vip's manifest")
@@ -103,25 +103,22 @@ func checkedHosts(ctx context.Context, s *scope) (hosts, phases.Outcome, error) 
 	return found, out, err
 }
 
-// findHosts returns the addresses of the endpoint, or its name. The first is the one that is set already, else the one
-// that the spec asks for.
+// findHosts returns the addresses of the endpoint, or its name, the host of the endpoint first.
 func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Outcome,
 	error,
 ) {
 	kube := virtualip.KubeVIP(c)
 	set := c.Spec.ControlPlaneEndpoint.Host
 	switch {
-	case len(kube.Addresses) > 0:
-		return hosts{names: kube.Addresses}, phases.Done, nil
 	case len(kube.PoolRefs) > 0:
 		return claimHosts(ctx, claims, c, now)
+	case set != "" && kube.SecondaryAddress != "":
+		return hosts{names: []string{set, kube.SecondaryAddress}}, phases.Done, nil
 	case set != "":
 		return hosts{names: []string{set}}, phases.Done, nil
-	case kube.DNSName != "":
-		return hosts{names: []string{kube.DNSName}}, phases.Done, nil
 	}
-	return hosts{}, phases.Stop(infrav1.EndpointMissingReason,
-		"The endpoint is not specified: set addresses, poolRefs or dnsName in spec.endpoint.kubeVIP"), nil
+	return hosts{}, phases.Stop(infrav1.EndpointMissingReason, "The endpoint is not specified: set "+
+		"spec.controlPlaneEndpoint.host, or poolRefs in spec.controlPlaneLoadBalancer.kubeVIP"), nil
 }
 
 // kubeVIPConfig returns what differs between clusters.
@@ -137,7 +134,7 @@ func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluste
 		Image:      kube.Image,
 		BGP:        bgp,
 		Port:       cmp.Or(c.Spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort),
-		DynamicDNS: kube.DNSName == hosts[0],
+		DynamicDNS: kube.AddressSource == infrav1.VIPSourceDHCP,
 	}, out, err
 }
 
@@ -187,7 +184,7 @@ func peerOf(ctx context.Context, live client.Reader, namespace string, spec *inf
 	peer.Password = string(password)
 	if apierrors.IsNotFound(err) || !found {
 		return peer, phases.Fail(session.RemedyPoll, infrav1.PeerPasswordMissingReason, "The password of BGP peer %s "+
-			"is not in key %s of Secret %s: create it, or correct spec.endpoint.kubeVIP.bgp.peers", spec.Address, key,
+			"is not in key %s of Secret %s: create it, or correct spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers", spec.Address, key,
 			ref.Name), nil
 	}
 	return peer, phases.Done, nil
@@ -195,7 +192,7 @@ func peerOf(ctx context.Context, live client.Reader, namespace string, spec *inf
 
 // namesPassword reports whether a cluster has the password of a BGP peer in a Secret.
 func namesPassword(c *infrav1.VCDCluster, secret string) bool {
-	kube := c.Spec.Endpoint.KubeVIP
+	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	if kube == nil || kube.BGP == nil {
 		return false
 	}

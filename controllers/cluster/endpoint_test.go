@@ -84,11 +84,15 @@ func TestKubeVIPSecretIsTakenBack(t *testing.T) {
 func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
 	w := controllertest.New(t, &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")})
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{
-		Name:     "vips",
-		Kind:     "InClusterIPPool",
-		APIGroup: "ipam.cluster.x-k8s.io",
-	}}}
+	c.Spec.ControlPlaneEndpoint.Host = ""
+	c.Spec.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{
+		AddressSource: infrav1.VIPSourceIPAM,
+		PoolRefs: []infrav1.IPPoolReference{{
+			Name:     "vips",
+			Kind:     "InClusterIPPool",
+			APIGroup: "ipam.cluster.x-k8s.io",
+		}},
+	}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.NameConflictReason)
@@ -100,7 +104,7 @@ func TestForeignAddressClaimIsLookedAtAgain(t *testing.T) {
 
 func TestTheDaemonSetIsAppliedByClusterAPIAndUpdatedInPlace(t *testing.T) {
 	w := controllertest.New(t)
-	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP}, Mode: infrav1.KubeVIPDaemonSet})
+	withEndpoint(w, controllertest.VIP, infrav1.KubeVIPEndpoint{Mode: infrav1.KubeVIPDaemonSet})
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -119,11 +123,10 @@ func TestTheDaemonSetIsAppliedByClusterAPIAndUpdatedInPlace(t *testing.T) {
 	w.Expect(string(w.Secret("c1-kube-vip").Data["kube-vip-prepare.sh"])).To(ContainSubstring("\nmode=DaemonSet\n"))
 
 	kube := infrav1.KubeVIPEndpoint{
-		Addresses: []string{controllertest.VIP},
-		Mode:      infrav1.KubeVIPDaemonSet,
-		Image:     "registry.example.com/kube-vip:v0.9.1",
+		Mode:  infrav1.KubeVIPDaemonSet,
+		Image: "registry.example.com/kube-vip:v0.9.1",
 	}
-	withEndpoint(w, kube)
+	withEndpoint(w, controllertest.VIP, kube)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(string(w.Secret("c1-kube-vip-daemonset").Data["manifests.yaml"])).To(ContainSubstring(kube.Image))
 }

@@ -55,14 +55,14 @@ func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDClu
 	if recorded, _ := edgeendpoint.Of(c); recorded != "" {
 		return recorded, phases.Done, nil
 	}
-	spec := c.Spec.Endpoint.EdgeGateway
-	if spec == nil || spec.Gateway == "" {
+	spec := c.Spec.ControlPlaneLoadBalancer.EdgeGateway
+	if spec == nil || spec.Name == "" {
 		return "", phases.Done, nil
 	}
-	found, err := in.FindGateway(ctx, spec.Gateway)
+	found, err := in.FindGateway(ctx, spec.Name)
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.GatewayNotFoundReason,
-			"correct spec.endpoint.edgeGateway.gateway, or give the user of the identity access to it")
+			"correct spec.controlPlaneLoadBalancer.edgeGateway.name, or give the user of the identity access to it")
 		return "", out.NoAccess(), err
 	}
 	return found.ID, phases.Done, nil

@@ -61,7 +61,7 @@ func identify(c *infrav1.VCDCluster, h home) {
 // recordVirtualIPs stores the virtual IPs of both families that come from pools. The host of the endpoint has the first;
 // a move drops the status, which has the second.
 func recordVirtualIPs(c *infrav1.VCDCluster) {
-	kube := c.Spec.Endpoint.KubeVIP
+	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	if kube != nil && len(kube.SecondaryPoolRefs) > 0 && len(c.Status.VirtualIPs) > 1 {
 		notes.Set(c, infrav1.EndpointAddressesAnnotation, strings.Join(c.Status.VirtualIPs, ","))
 	}

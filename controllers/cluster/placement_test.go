@@ -56,7 +56,7 @@ func TestASpecThatChangesMeanwhileIsNotMadeImmutable(t *testing.T) {
 
 	w.EventuallyCluster(infrav1.NetworkReadyCondition, infrav1.VDCNotFoundReason)
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
-	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Host).To(BeEmpty())
+	w.Expect(w.VCDCluster().Spec.ControlPlaneEndpoint.Port).To(BeZero(), "it is written when the endpoint is known")
 }
 
 // loseStatus moves the cluster to another management cluster, or restores it from a backup.

@@ -5,8 +5,6 @@ package cluster
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -37,6 +35,6 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
 	r.endpoints.Drop(c.UID)
 	r.Endpoints.Forget(c.UID)
 	r.homes.Drop(c.UID)
-	controllerutil.RemoveFinalizer(c, infrav1.ClusterFinalizer)
+	phases.Release(c, infrav1.ClusterFinalizer)
 	return phases.Done, nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
@@ -43,7 +42,7 @@ func newScope(ctx context.Context, r *Reconciler, c *infrav1.VCDCluster) (*scope
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
 		return nil, nil // Not ours.
 	}
-	if !c.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(c, infrav1.ClusterFinalizer) {
+	if !c.DeletionTimestamp.IsZero() && !phases.Holds(c, infrav1.ClusterFinalizer) {
 		return nil, nil // Released: its runtime defined entity is deleted last.
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)

@@ -21,10 +21,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// withEndpoint replaces kube-vip's configuration.
-func withEndpoint(w *controllertest.Env, kube infrav1.KubeVIPEndpoint) {
+// withEndpoint replaces the endpoint and kube-vip's configuration.
+func withEndpoint(w *controllertest.Env, host string, kube infrav1.KubeVIPEndpoint) {
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = &kube
+	c.Spec.ControlPlaneEndpoint.Host = host
+	c.Spec.ControlPlaneLoadBalancer.KubeVIP = &kube
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
@@ -72,13 +73,14 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 		"an older one at another site": {func(c *infrav1.VCDCluster) { c.Spec.Site = "https://other.example.com" }, false},
 		"an older one with another address": {
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.201"}
+				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.201"
 			},
 			false,
 		},
 		"an older one that has it as its second": {
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.Addresses = []string{"fd00:100::c8", controllertest.VIP}
+				c.Spec.ControlPlaneEndpoint.Host = "fd00:100::c8"
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.SecondaryAddress = controllertest.VIP
 			},
 			true,
 		},
@@ -98,7 +100,7 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 		},
 		"the load balancer of an older one": {
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+				c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 				c.Spec.ControlPlaneEndpoint.Host = controllertest.VIP
 			},
 			false,
@@ -121,7 +123,7 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 			}
 			w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPInUseReason)
 			w.Expect(messageOf(w)).To(And(ContainSubstring("VCDCluster vc2"),
-				ContainSubstring("choose another in spec.endpoint.kubeVIP.addresses")))
+				ContainSubstring("choose another in spec.controlPlaneEndpoint")))
 			w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 			w.Expect(w.Client.Delete(w.Ctx, other)).To(Succeed())
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -167,12 +169,12 @@ func TestAVirtualIPIsNoAddressOfAVM(t *testing.T) {
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
 	taken := w.Sim.State().VMs[0].NICs[0].Address
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool = nil })
-	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{taken}})
+	withEndpoint(w, taken, infrav1.KubeVIPEndpoint{})
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPInUseReason)
 
 	w.Expect(messageOf(w)).To(ContainSubstring(taken + " is the address of "))
-	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP}})
+	withEndpoint(w, controllertest.VIP, infrav1.KubeVIPEndpoint{})
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
@@ -181,7 +183,7 @@ func TestBothFamiliesAreAnnounced(t *testing.T) {
 	network := &model.Orgs[1].VDCs[0].Networks[0]
 	network.Second = &vcdsim.SecondSubnet{Gateway: netip.MustParsePrefix("fd00:100::1/64")}
 	w := controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
-	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP, "fd00:100::c8"}})
+	withEndpoint(w, controllertest.VIP, infrav1.KubeVIPEndpoint{SecondaryAddress: "fd00:100::c8"})
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
@@ -193,7 +195,7 @@ func TestBothFamiliesAreAnnounced(t *testing.T) {
 
 func TestBothFamiliesHaveToBeInTheNetwork(t *testing.T) {
 	w := controllertest.New(t)
-	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP, "fd00:999::c8"}})
+	withEndpoint(w, controllertest.VIP, infrav1.KubeVIPEndpoint{SecondaryAddress: "fd00:999::c8"})
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPOutsideNetworkReason)
 }
@@ -212,7 +214,7 @@ func peers(secret string) *infrav1.KubeVIPBGP {
 
 func TestBGPTakesAddressesOutsideTheNetworkAndPasswordsFromASecret(t *testing.T) {
 	w := controllertest.New(t)
-	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{"203.0.113.10"}, BGP: peers("router")})
+	withEndpoint(w, "203.0.113.10", infrav1.KubeVIPEndpoint{BGP: peers("router")})
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.PeerPasswordMissingReason)
 	w.Expect(messageOf(w)).To(ContainSubstring("key password of Secret router"))
 
@@ -237,7 +239,7 @@ func TestAPasswordThatKubeVIPCannotReadIsRefusedAndNotShown(t *testing.T) {
 		ObjectMeta: controllertest.Meta("router"),
 		Data:       map[string][]byte{"password": []byte("geheim:x")},
 	})
-	withEndpoint(w, infrav1.KubeVIPEndpoint{Addresses: []string{"203.0.113.10"}, BGP: peers("router")})
+	withEndpoint(w, "203.0.113.10", infrav1.KubeVIPEndpoint{BGP: peers("router")})
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPInvalidReason)
 
@@ -277,7 +279,7 @@ func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
 			found := tt.found
 			err := tt.err
 			w.Cluster.Lookup = func(context.Context, string, string) ([]netip.Addr, error) { return found, err }
-			withEndpoint(w, infrav1.KubeVIPEndpoint{DNSName: "api.example.com"})
+			withEndpoint(w, "api.example.com", infrav1.KubeVIPEndpoint{AddressSource: infrav1.VIPSourceDHCP})
 
 			w.EventuallyCluster(infrav1.EndpointReadyCondition, tt.reason)
 			w.Expect(messageOf(w)).To(ContainSubstring(tt.words))
@@ -302,7 +304,7 @@ func TestARecordOfTheUsersOwnIsAnnouncedWithoutDHCP(t *testing.T) {
 		return []netip.Addr{netip.MustParseAddr(controllertest.VIP)}, nil
 	}
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP = nil
+	c.Spec.ControlPlaneLoadBalancer.KubeVIP = nil
 	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
@@ -341,9 +343,9 @@ func TestControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlanesApartReason)
 
 	w.Expect(messageOf(w)).To(And(ContainSubstring("Control plane cp-2"),
-		ContainSubstring("set spec.endpoint.kubeVIP.bgp"), ContainSubstring("EdgeGateway")))
-	kube := infrav1.KubeVIPEndpoint{Addresses: []string{controllertest.VIP}, BGP: peers("router")}
+		ContainSubstring("set spec.controlPlaneLoadBalancer.kubeVIP.bgp"), ContainSubstring("EdgeGateway")))
+	kube := infrav1.KubeVIPEndpoint{BGP: peers("router")}
 	kube.BGP.Peers[0].PasswordSecretRef = nil
-	withEndpoint(w, kube)
+	withEndpoint(w, controllertest.VIP, kube)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 }

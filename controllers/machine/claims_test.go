@@ -206,7 +206,7 @@ func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
 		nic    infrav1.NetworkSpec
 		warned bool
 	}{
-		"the network has none":      {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressPool}, true},
+		"the network has none":      {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool}, true},
 		"the network has one":       {[]netip.Addr{netip.MustParseAddr("192.168.100.1")}, infrav1.NetworkSpec{}, false},
 		"the NIC has one":           {nil, infrav1.NetworkSpec{Nameservers: []string{"192.168.100.2"}}, false},
 		"a DHCP server may give it": {nil, infrav1.NetworkSpec{AddressSource: infrav1.AddressDHCP}, false},
@@ -407,7 +407,7 @@ func addNeighbour(w *controllertest.Env, name, virtualIP string) {
 	other.Annotations = map[string]string{
 		infrav1.OVDCNetworkIDAnnotation: w.VCDCluster().Annotations[infrav1.OVDCNetworkIDAnnotation],
 	}
-	other.Spec.Endpoint.KubeVIP.Addresses = []string{virtualIP}
+	other.Spec.ControlPlaneEndpoint.Host = virtualIP
 	w.Expect(w.Client.Create(w.Ctx, other)).To(Succeed())
 }
 

@@ -167,7 +167,7 @@ func TestMachineWithDHCPAndTwoNICs(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 		m.Spec.Networks = []infrav1.NetworkSpec{
 			{AddressSource: infrav1.AddressDHCP},
-			{Name: "storage", AddressSource: infrav1.AddressPool},
+			{Name: "storage", AddressSource: infrav1.AddressStaticPool},
 		}
 	})...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

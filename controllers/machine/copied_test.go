@@ -141,7 +141,7 @@ func copyMachineTo(w *controllertest.Env, key client.ObjectKey) client.ObjectKey
 	from := w.VCDMachine("a")
 	from.Spec.PowerOffPolicy = infrav1.PowerOffPowerOn
 	from.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
-	from.Spec.VMMetadata = map[string]string{"owner": "copy"}
+	from.Spec.VMMetadata = entries(map[string]string{"owner": "copy"})
 	objects := controllertest.NewMachine(key.Name, func(m *infrav1.VCDMachine) {
 		m.Spec = from.Spec
 		m.Annotations = from.Annotations

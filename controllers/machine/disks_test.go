@@ -18,8 +18,8 @@ import (
 // withDisks asks for two disks, the second on a storage profile of its own.
 func withDisks(m *infrav1.VCDMachine) {
 	m.Spec.AdditionalDisks = []infrav1.DiskSpec{
-		{Size: resource.MustParse("50Gi")},
-		{Size: resource.MustParse("100Gi"), StorageProfile: "fast"},
+		{Name: "logs", Size: resource.MustParse("50Gi")},
+		{Name: "data", Size: resource.MustParse("100Gi"), StorageProfile: "fast"},
 	}
 }
 

@@ -30,8 +30,8 @@ const readVMCall = "GET /api/vApp/vm"
 // twoNICs gives a machine a second NIC.
 func twoNICs(m *infrav1.VCDMachine) {
 	m.Spec.Networks = []infrav1.NetworkSpec{
-		{AddressSource: infrav1.AddressPool},
-		{Name: "storage", AddressSource: infrav1.AddressPool},
+		{AddressSource: infrav1.AddressStaticPool},
+		{Name: "storage", AddressSource: infrav1.AddressStaticPool},
 	}
 }
 

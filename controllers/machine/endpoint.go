@@ -126,7 +126,7 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Outcome, er
 	}
 	return "", phases.Fail(session.RemedyPoll, infrav1.EndpointFamilyReason,
 		"The first address of the cluster's endpoint is of family %s, and the VM has only %s: choose an address of the "+
-			"family of the nodes in spec.endpoint.edgeGateway.addresses of the VCDCluster, or nodes with addresses of "+
+			"family of the nodes in spec.controlPlaneEndpoint of the VCDCluster, or nodes with addresses of "+
 			"both families", family, strings.Join(has, ", ")), nil
 }
 

@@ -139,7 +139,7 @@ func combine(w *controllertest.Env) {
 	owner.Spec.ClusterNetwork.Pods.CIDRBlocks = []string{"100.96.0.0/11", "fd6a::/48"}
 	w.Expect(w.Client.Update(w.Ctx, owner)).To(Succeed())
 	c := w.VCDCluster()
-	c.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
+	c.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
 	c.Spec.Proxy = infrav1.ProxySpec{
 		HTTPProxy:  "http://proxy.example.com:3128",
 		HTTPSProxy: "http://proxy.example.com:3128",

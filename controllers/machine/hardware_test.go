@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -17,7 +19,7 @@ import (
 func sized(m *infrav1.VCDMachine) {
 	m.Spec.SizingPolicy = ""
 	m.Spec.CPUs = 6
-	m.Spec.MemoryMiB = 12 << 10
+	m.Spec.Memory = ptr.To(resource.MustParse("12Gi"))
 	m.Spec.HardwareVersion = "vmx-21"
 }
 

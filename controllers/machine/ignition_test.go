@@ -40,9 +40,9 @@ func TestIgnitionWithoutDHCPIsReportedBeforeAVMIsCreated(t *testing.T) {
 		source       infrav1.AddressSource
 		reason       string
 	}{
-		{"VCD's static pool", config, infrav1.AddressPool, infrav1.NotSupportedReason},
+		{"VCD's static pool", config, infrav1.AddressStaticPool, infrav1.NotSupportedReason},
 		{"the network of the cluster", config, "", infrav1.NotSupportedReason},
-		{"VCD's static pool, which the bootstrap data configures", networkd, infrav1.AddressPool, infrav1.ReadyReason},
+		{"VCD's static pool, which the bootstrap data configures", networkd, infrav1.AddressStaticPool, infrav1.ReadyReason},
 		{"DHCP", config, infrav1.AddressDHCP, infrav1.ReadyReason},
 	}
 	for _, tt := range tests {
@@ -54,7 +54,7 @@ func TestIgnitionWithoutDHCPIsReportedBeforeAVMIsCreated(t *testing.T) {
 
 			if tt.reason == infrav1.NotSupportedReason {
 				w.Expect(conditions.GetMessage(w.VCDMachine("a"), infrav1.BootstrapReadyCondition)).To(And(
-					ContainSubstring("addressSource Pool"), ContainSubstring("set addressSource DHCP")))
+					ContainSubstring("addressSource StaticPool"), ContainSubstring("set addressSource DHCP")))
 				w.Expect(w.Writes()).To(BeZero())
 			}
 		})

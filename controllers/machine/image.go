@@ -67,17 +67,17 @@ func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (
 func (p *placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
 	spec := p.inputs.vcdMachine.Spec
 	sizing := p.target.sizing
-	sized := spec.CPUs > 0 || spec.MemoryMiB > 0
+	sized := spec.CPUs > 0 || spec.Memory != nil
 	switch policy := p.target.policy; {
 	case (sizing != nil || sized) && policy != nil && (policy.CPUs > 0 || policy.MemoryMiB > 0):
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
 			"placement policy %s gives VMs a size, as vGPU policies may: leave out spec.sizingPolicy, spec.cpus and "+
-				"spec.memoryMiB of the VCDMachine, and spec.placementConstraint.sizingPolicy of its zone", policy.Name), nil
+				"spec.memory of the VCDMachine, and spec.placementConstraint.sizingPolicy of its zone", policy.Name), nil
 	case !sized:
 		return phases.Done, nil
 	case sizing != nil:
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.cpus and spec.memoryMiB are set, and %s names sizing policy %s: leave out one of them", field,
+			"spec.cpus and spec.memory are set, and %s names sizing policy %s: leave out one of them", field,
 			sizing.Name), nil
 	}
 	return p.defaultSizingProblem(ctx)
@@ -88,11 +88,11 @@ func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Outcome, erro
 	spec := p.inputs.vcdMachine.Spec
 	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "leave out spec.cpus and spec.memoryMiB")
+		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "leave out spec.cpus and spec.memory")
 	}
-	if spec.CPUs > 0 && fixed.CPUs > 0 || spec.MemoryMiB > 0 && fixed.MemoryMiB > 0 {
+	if spec.CPUs > 0 && fixed.CPUs > 0 || spec.Memory != nil && fixed.MemoryMiB > 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.cpus and spec.memoryMiB cannot be set in VDC %s, whose default sizing policy %s fixes them: name a "+
+			"spec.cpus and spec.memory cannot be set in VDC %s, whose default sizing policy %s fixes them: name a "+
 				"policy in spec.sizingPolicy instead", p.target.vdc.Name, fixed.Name), nil
 	}
 	return phases.Done, nil

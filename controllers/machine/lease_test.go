@@ -65,7 +65,7 @@ func TestLimitedLeaseIsReportedAndRenewed(t *testing.T) {
 		"every look at the inventory shows when it is due")
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
-	w.Expect(conditions.GetReason(m, infrav1.LeaseUnlimitedCondition)).To(Equal(infrav1.LeaseLimitedReason))
+	w.Expect(conditions.GetReason(m, infrav1.LeaseLimitedCondition)).To(Equal(infrav1.LeaseLimitedReason))
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.LeaseLimitedReason)))
 	w.Sim.ResetCounters()
 	w.ExpectSettled("a")
@@ -94,7 +94,7 @@ func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.VMPoweredOffReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("a"),
-		infrav1.LeaseUnlimitedCondition)).To(ContainSubstring("VCD deletes vApp " + controllertest.ClusterName))
+		infrav1.LeaseLimitedCondition)).To(ContainSubstring("VCD deletes vApp " + controllertest.ClusterName))
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.LeaseLimitedReason)))
 	w.Expect(w.Sim.Counters()).NotTo(HaveKey(leaseCall))
 
@@ -115,7 +115,7 @@ func TestLeaseThatIsNotLimitedAnyMoreIsForgotten(t *testing.T) {
 
 	after(w, 28*day, "a")
 
-	w.Expect(conditions.Has(w.VCDMachine("a"), infrav1.LeaseUnlimitedCondition)).To(BeFalse())
+	w.Expect(conditions.Has(w.VCDMachine("a"), infrav1.LeaseLimitedCondition)).To(BeFalse())
 	w.ExpectSettled("a")
 }
 
@@ -148,7 +148,7 @@ func TestLeaseThatCannotBeRenewedIsReported(t *testing.T) {
 
 	m := w.VCDMachine("a")
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
-	w.Expect(conditions.GetMessage(m, infrav1.LeaseUnlimitedCondition)).To(ContainSubstring("no right"))
+	w.Expect(conditions.GetMessage(m, infrav1.LeaseLimitedCondition)).To(ContainSubstring("no right"))
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "it is not tried again at once")
 	after(w, 28*day+2*time.Hour, "a")
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 2))

@@ -58,8 +58,9 @@ type metadataWriter struct {
 // write writes what a record of the VM's metadata lacks, else removes an entry that the spec has no more.
 func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (phases.Outcome, error) {
 	m := w.inputs.vcdMachine
-	missing := record.Missing(m.Spec.VMMetadata)
-	obsolete := record.Obsolete(m.Spec.VMMetadata)
+	wished := vmmetadata.Wished(m.Spec.VMMetadata)
+	missing := record.Missing(wished)
+	obsolete := record.Obsolete(wished)
 	if len(missing) == 0 && len(obsolete) == 0 {
 		return phases.Done, nil
 	}
@@ -76,7 +77,7 @@ func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (ph
 		})
 	}
 	return w.tasks.write(stepMetadata, func() (vcd.Task, error) {
-		return w.session.RemoveMetadata(ctx, w.inputs.vmID(), obsolete[0])
+		return w.session.RemoveMetadata(ctx, w.inputs.vmID(), obsolete[0], record[obsolete[0]].Access)
 	})
 }
 

@@ -3,12 +3,15 @@
 package machine_test
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -16,13 +19,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
+// entries returns texts as a spec has them.
+func entries(metadata map[string]string) []infrav1.VMMetadataEntry {
+	var list []infrav1.VMMetadataEntry
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		list = append(list, infrav1.VMMetadataEntry{
+			Key:    key,
+			Value:  ptr.To(metadata[key]),
+			Type:   infrav1.VMMetadataString,
+			Access: infrav1.VMMetadataReadWrite,
+		})
+	}
+	return list
+}
+
 func withMetadata(metadata map[string]string) func(*infrav1.VCDMachine) {
-	return func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = metadata }
+	return func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = entries(metadata) }
 }
 
 func setMetadata(w *controllertest.Env, metadata map[string]string) {
 	m := w.VCDMachine("md-0")
-	m.Spec.VMMetadata = metadata
+	m.Spec.VMMetadata = entries(metadata)
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }
 
@@ -104,4 +121,36 @@ func TestMetadataThatMayNotBeWrittenAreReported(t *testing.T) {
 	w.Later(time.Hour)
 	w.EventuallyMachine("md-0", infrav1.VMMetadataReadyCondition, infrav1.ReadyReason)
 	w.Expect(metadata(w)).To(Equal(map[string]string{"a": "1"}))
+}
+
+// TestMetadataHaveTypesAndDomains writes an entry of each type, and those that only a system administrator may write.
+func TestMetadataHaveTypesAndDomains(t *testing.T) {
+	typed := []infrav1.VMMetadataEntry{
+		{Key: "boolean", Value: ptr.To("true"), Type: infrav1.VMMetadataBoolean},
+		{Key: "number", Value: ptr.To("4711"), Type: infrav1.VMMetadataNumber},
+		{Key: "time", Value: ptr.To("2026-12-31T23:59:59+01:00"), Type: infrav1.VMMetadataDateTime},
+		{Key: "read-only", Value: ptr.To("a"), Access: infrav1.VMMetadataReadOnly},
+		{Key: "private", Value: ptr.To("b"), Access: infrav1.VMMetadataPrivate},
+	}
+	w := controllertest.New(t, controllertest.NewMachine("md-0",
+		func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = typed })...)
+	secret := w.Secret("tenant-credentials")
+	secret.Data[infrav1.SecretUsername] = []byte("System/administrator")
+	secret.Data[infrav1.SecretPassword] = []byte("password")
+	w.Expect(w.Client.Update(w.Ctx, secret)).To(Succeed())
+	w.Ready("md-0")
+	w.EventuallyMachine("md-0", infrav1.VMMetadataReadyCondition, infrav1.ReadyReason)
+
+	w.Expect(w.Sim.State().VMs[0].Metadata).To(And(
+		HaveKeyWithValue("boolean", HaveField("Type", "MetadataBooleanValue")),
+		HaveKeyWithValue("number", HaveField("Type", "MetadataNumberValue")),
+		HaveKeyWithValue("time", HaveField("Type", "MetadataDateTimeValue")),
+		HaveKeyWithValue("SYSTEM/read-only", HaveField("Visibility", "READONLY")),
+		HaveKeyWithValue("SYSTEM/private", HaveField("Visibility", "PRIVATE"))))
+	w.ExpectSettled("md-0")
+
+	m := w.VCDMachine("md-0")
+	m.Spec.VMMetadata = nil
+	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	eventuallyMetadata(w, map[string]string{})
 }

@@ -358,7 +358,7 @@ func addCluster(w *controllertest.Env, n int) string {
 		Name:       name,
 		UID:        cluster.UID,
 	}}
-	vcdCluster.Spec.Endpoint.KubeVIP.Addresses = []string{fmt.Sprintf("192.168.100.%d", 200+n)}
+	vcdCluster.Spec.ControlPlaneEndpoint.Host = fmt.Sprintf("192.168.100.%d", 200+n)
 	objects := append(controllertest.NewMachine(name+"-cp"), cluster, vcdCluster)
 	for _, o := range objects {
 		o.SetLabels(labels)
@@ -396,11 +396,11 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
 	w.Expect(c.Annotations).To(HaveKey(infrav1.GoneStoppedAnnotation))
 	w.ReconcileNamed(w, c)
-	w.Expect(conditions.GetReason(c, infrav1.GoneTrustedCondition)).To(Equal(infrav1.GoneStoppedReason))
+	w.Expect(conditions.GetReason(c, infrav1.VMLossSuspectedCondition)).To(Equal(infrav1.GoneStoppedReason))
 	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
 	acknowledge(w, c)
 	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
-	w.Expect(conditions.Has(c, infrav1.GoneTrustedCondition)).To(BeFalse())
+	w.Expect(conditions.Has(c, infrav1.VMLossSuspectedCondition)).To(BeFalse())
 
 	passes(23*time.Hour + time.Minute)
 	passes(23*time.Hour + 2*time.Minute)

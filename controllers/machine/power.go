@@ -96,7 +96,7 @@ func (p power) apart() affinity.Group {
 	if p.inputs.vcdCluster == nil || session.ExternallyManaged(p.inputs.vcdCluster) {
 		return affinity.Group{}
 	}
-	group := affinity.GroupOf(p.inputs.vcdCluster.Spec.AntiAffinity, p.inputs.vcdMachine)
+	group := affinity.GroupOf(p.inputs.vcdMachine)
 	if group.Policy != infrav1.AntiAffinityRequired {
 		return affinity.Group{}
 	}
@@ -106,7 +106,7 @@ func (p power) apart() affinity.Group {
 // withRule adds what may be the cause when VCD does not power on a VM that must have a host of its own.
 func (p power) withRule(out phases.Outcome) phases.Outcome {
 	if group := p.apart(); out.Problem && group.Name != "" {
-		out.Message += ". spec.antiAffinity of the VCDCluster is Required for group " + group.Name + ", so each of " +
+		out.Message += ". spec.antiAffinity of the VCDMachines is Required for group " + group.Name + ", so each of " +
 			"its VMs needs a host of its own: add hosts, or set Preferred"
 	}
 	return out

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -34,6 +33,6 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
 			return phases.Done, err
 		}
 	}
-	controllerutil.RemoveFinalizer(s.inputs.vcdMachine, infrav1.MachineFinalizer)
+	phases.Release(s.inputs.vcdMachine, infrav1.MachineFinalizer)
 	return phases.Done, nil
 }

@@ -109,7 +109,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	if spec.CPUs > 0 {
 		sizing.CPUs = int64(spec.CPUs)
 	}
-	if memory := int64(spec.MemoryMiB); memory > 0 {
+	if memory := session.MemoryMiB(spec); memory > 0 {
 		sizing.MemoryMiB = memory
 	}
 	s.template.Status.Capacity = capacityOf(image, sizing, session.DiskMiB(&infrav1.VCDMachine{Spec: spec}))

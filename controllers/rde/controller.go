@@ -116,7 +116,7 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 
 // released reports whether all else of a cluster is gone.
 func released(c *infrav1.VCDCluster) bool {
-	return !c.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(c, infrav1.ClusterFinalizer)
+	return !c.DeletionTimestamp.IsZero() && !phases.Holds(c, infrav1.ClusterFinalizer)
 }
 
 // Reconcile makes the entity of c show c.

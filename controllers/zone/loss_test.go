@@ -59,7 +59,7 @@ func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.Z
 	w := controllertest.NewInZonesOn(t, model, append(objects, controllertest.InZone("c", "late-c")...)...)
 	if len(changes) > 0 { // Its networks may differ, which kube-vip does not bridge.
 		c := w.VCDCluster()
-		c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 		c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
 		w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	}

@@ -45,7 +45,7 @@ func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
 func TestAnotherNetworkOfTheNameLeavesTheRecordedOne(t *testing.T) {
 	w := controllertest.NewInZones(t)
 	c := w.VCDCluster()
-	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+	c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 	c.Spec.ControlPlaneEndpoint.Host = "api.example.com"
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -42,9 +42,9 @@ func newWithVMAuthors(t *testing.T, objects ...client.Object) *controllertest.Zo
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
 	w.EventuallyZone("b", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	c := w.VCDCluster()
-	c.Spec.Endpoint = infrav1.EndpointSpec{
+	c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
 		Type:        infrav1.EndpointEdgeGateway,
-		EdgeGateway: &infrav1.EdgeGatewayEndpoint{Gateway: "acme-vdc-gateway"},
+		EdgeGateway: &infrav1.EdgeGatewayEndpoint{Name: "acme-vdc-gateway"},
 	}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	return w

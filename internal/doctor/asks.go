@@ -21,32 +21,33 @@ func createsBalancers(c *infrav1.VCDCluster) bool {
 
 // usesNAT reports whether load balancers of c are behind DNAT rules.
 func usesNAT(c *infrav1.VCDCluster) bool {
-	edge := c.Spec.Endpoint.EdgeGateway
-	return edge != nil && edge.OneArm != nil || c.Spec.LoadBalancer.OneArm != nil ||
-		slices.ContainsFunc(c.Spec.LoadBalancer.Gateways,
-			func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
+	edge := c.Spec.ControlPlaneLoadBalancer.EdgeGateway
+	return edge != nil && edge.ArmMode == infrav1.ArmModeOneArm || c.Spec.LoadBalancer.ArmMode == infrav1.ArmModeOneArm ||
+		slices.ContainsFunc(c.Spec.LoadBalancer.EdgeGateways,
+			func(g infrav1.LoadBalancerGateway) bool { return g.ArmMode == infrav1.ArmModeOneArm })
 }
 
 // separates reports whether any VMs are kept on different hosts.
-func separates(spec infrav1.AntiAffinitySpec) bool {
-	wants := func(a infrav1.AntiAffinity) bool { return a != "" && a != infrav1.AntiAffinityNone }
-	return wants(spec.ControlPlane) || wants(spec.MachineDeployments) ||
-		slices.ContainsFunc(spec.Overrides, func(o infrav1.AntiAffinityOverride) bool { return wants(o.Policy) })
+func separates(machines []Machines) bool {
+	return slices.ContainsFunc(machines, func(m Machines) bool {
+		return m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone
+	})
 }
 
 // addressesOf returns the addresses of the endpoint of c, or its name.
 func addressesOf(c *infrav1.VCDCluster) []string {
-	if kube := c.Spec.Endpoint.KubeVIP; kube != nil && len(kube.Addresses) > 0 {
-		return kube.Addresses
-	}
+	var all []string
 	if host := c.Spec.ControlPlaneEndpoint.Host; host != "" {
-		return []string{host}
+		all = append(all, host)
 	}
-	return nil
+	if kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP; kube != nil && kube.SecondaryAddress != "" {
+		all = append(all, kube.SecondaryAddress)
+	}
+	return all
 }
 
 // announcesByBGP reports whether kube-vip announces the virtual IPs of c to routers.
 func announcesByBGP(c *infrav1.VCDCluster) bool {
-	kube := c.Spec.Endpoint.KubeVIP
+	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	return kube != nil && kube.BGP != nil
 }

@@ -14,7 +14,7 @@ import (
 func checkEndpoint(ctx context.Context, in *vcd.Session, plan Plan, networks map[string]vcd.Network) findings {
 	var f findings
 	c := plan.Cluster
-	if c == nil || c.Spec.Endpoint.Type != "" && c.Spec.Endpoint.Type != infrav1.EndpointKubeVIP ||
+	if c == nil || c.Spec.ControlPlaneLoadBalancer.Type != "" && c.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointKubeVIP ||
 		plan.zone != nil && !plan.zone.ControlPlane() {
 		return f
 	}
@@ -39,7 +39,7 @@ func checkEndpoint(ctx context.Context, in *vcd.Session, plan Plan, networks map
 
 // judgeVIP reports what a network does with a virtual IP, in a range of addresses if there is one.
 func judgeVIP(addr netip.Addr, network vcd.Network, use vcd.Use, within vcd.AddressRange) findings {
-	const other = "choose another in spec.endpoint.kubeVIP.addresses"
+	const other = "choose another in spec.controlPlaneEndpoint"
 	var f findings
 	switch use {
 	case vcd.UseOutside:
@@ -63,7 +63,7 @@ const fewAddresses = 320
 // checkTaken reports who has a virtual IP already. On a network with many addresses, only VMs that the user is shown
 // are found.
 func checkTaken(ctx context.Context, in *vcd.Session, addr netip.Addr, network vcd.Network) findings {
-	const other = "choose another in spec.endpoint.kubeVIP.addresses, or release it"
+	const other = "choose another in spec.controlPlaneEndpoint, or release it"
 	var f findings
 	usage, err := in.Networks.Usage(ctx, network.Ref)
 	if err != nil {

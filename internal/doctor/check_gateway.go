@@ -63,13 +63,13 @@ func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster
 	if c == nil {
 		return uses, f
 	}
-	for _, further := range c.Spec.LoadBalancer.Gateways {
+	for _, further := range c.Spec.LoadBalancer.EdgeGateways {
 		if further.EdgeGateway == "" {
 			continue
 		}
 		found, err := in.FindGateway(ctx, further.EdgeGateway)
 		if err != nil {
-			f.unreadGateway(err, further.EdgeGateway, "spec.loadBalancer.gateways")
+			f.unreadGateway(err, further.EdgeGateway, "spec.loadBalancer.edgeGateways")
 			continue
 		}
 		of.gateway = found
@@ -84,29 +84,34 @@ func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster
 func useOfEndpoint(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, networks map[string]vcd.Network) (
 	of use, found bool, f findings,
 ) {
-	if c == nil || c.Spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
+	if c == nil || c.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointEdgeGateway {
 		return use{}, false, f
 	}
 	of = use{
 		gateway:  networks[c.Spec.OVDCNetwork].EdgeGateway,
 		severity: Problem,
-		field:    "spec.endpoint.edgeGateway",
+		field:    "spec.controlPlaneLoadBalancer.edgeGateway",
 		mayHave:  c.Spec.InfraID != "",
 	}
-	if edge := c.Spec.Endpoint.EdgeGateway; edge != nil {
+	if host := c.Spec.ControlPlaneEndpoint.Host; host != "" {
+		of.addresses = append(of.addresses, host)
+	}
+	if edge := c.Spec.ControlPlaneLoadBalancer.EdgeGateway; edge != nil {
 		of.engineGroup = edge.ServiceEngineGroup
 		of.ipSpace = edge.IPSpace
-		of.addresses = edge.Addresses
-		if edge.Gateway != "" {
+		if edge.SecondaryAddress != "" {
+			of.addresses = append(of.addresses, edge.SecondaryAddress)
+		}
+		if edge.Name != "" {
 			var err error
-			if of.gateway, err = in.FindGateway(ctx, edge.Gateway); err != nil {
-				f.unreadGateway(err, edge.Gateway, of.field+".gateway")
+			if of.gateway, err = in.FindGateway(ctx, edge.Name); err != nil {
+				f.unreadGateway(err, edge.Name, of.field+".name")
 			}
 			return of, err == nil, f
 		}
 	}
 	if of.gateway.ID == "" {
-		f.problem("set spec.endpoint.edgeGateway.gateway of the VCDCluster, or connect the network to an edge gateway",
+		f.problem("set spec.controlPlaneLoadBalancer.edgeGateway.name of the VCDCluster, or connect the network to an edge gateway",
 			"network %s is not connected to an edge gateway, which the endpoint needs", c.Spec.OVDCNetwork)
 		return of, false, f
 	}
@@ -131,7 +136,7 @@ func checkGateway(ctx context.Context, in *vcd.Session, g vcd.Gateway, u use) fi
 		f.unread(err, "reading the load balancer of edge gateway "+g.Name, "give the user the right to view it")
 		return f
 	case !settings.Enabled && u.severity == Problem:
-		f.problem("let the provider enable NSX Advanced Load Balancer on it, or choose another spec.endpoint.type",
+		f.problem("let the provider enable NSX Advanced Load Balancer on it, or choose another spec.controlPlaneLoadBalancer.type",
 			"edge gateway %s has no load balancer, which the endpoint needs", g.Name)
 		return f
 	case !settings.Enabled:
@@ -217,10 +222,10 @@ func judgeRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[
 		within := slices.ContainsFunc(ranges, func(r vcd.AddressRange) bool { return r.Contains(address) })
 		switch {
 		case !within:
-			f.add(u.severity, "correct "+u.field+".addresses of the VCDCluster, or let the provider give the gateway the "+
+			f.add(u.severity, "correct spec.controlPlaneEndpoint of the VCDCluster, or let the provider give the gateway the "+
 				"address", "address %s of the endpoint is none of edge gateway %s", address, gateway)
 		case taken[address] && !u.mayHave:
-			f.add(u.severity, "choose another in "+u.field+".addresses of the VCDCluster, or release it",
+			f.add(u.severity, "choose another in spec.controlPlaneEndpoint of the VCDCluster, or release it",
 				"address %s of the endpoint is in use on edge gateway %s", address, gateway)
 		}
 	}

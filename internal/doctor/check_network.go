@@ -87,7 +87,7 @@ func takenFrom(name string, plan Plan) taking {
 		for _, nic := range plan.nics(m) {
 			switch {
 			case nic.Name != name:
-			case nic.AddressSource == infrav1.AddressPool:
+			case nic.AddressSource == infrav1.AddressStaticPool:
 				t.fromPool += m.Count
 			case nic.AddressSource == infrav1.AddressDHCP:
 				t.byDHCP = t.byDHCP || m.Count > 0
@@ -115,7 +115,7 @@ func judgeNetwork(network vcd.Network, usage vcd.NetworkUsage, t taking) finding
 			"network %s has %d free addresses of %d in its static pool, and %d are planned", name, free,
 			usage.Addresses.Limit, t.fromPool)
 	case t.byDHCP && !dhcp:
-		f.warn("configure DHCP on the network, set addressSource of the NIC to Pool, or make sure that the network relays "+
+		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or make sure that the network relays "+
 			"DHCP to a server of yours, whose ranges VCD does not show",
 			"VCD shows no DHCP range on network %s, and NICs take addresses from one", name)
 	default:

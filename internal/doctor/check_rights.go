@@ -25,7 +25,7 @@ func (h heldRights) has(right string) bool {
 }
 
 // checkRights compares the rights of the user with those that a cluster takes; nil: any.
-func checkRights(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster) (heldRights, findings) {
+func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, findings) {
 	var held heldRights
 	var f findings
 	names, known, err := in.Rights(ctx)
@@ -45,7 +45,7 @@ func checkRights(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster) (h
 		held.names[name] = true
 	}
 	for _, row := range rights.Table() {
-		severity, needed := needs(row.Need, c)
+		severity, needed := needs(row.Need, plan)
 		for _, right := range row.Rights {
 			if needed && !held.has(right) {
 				held.missing = true
@@ -64,12 +64,13 @@ func (f *findings) lacks(severity Severity, org string, row rights.Row, right st
 		rights.Plain(row.For), rights.Plain(row.Without))
 }
 
-// needs reports whether a cluster takes a right for something. Those that its spec does not show, other checks report.
-func needs(need rights.Need, c *infrav1.VCDCluster) (severity Severity, needed bool) {
+// needs reports whether a cluster of a plan takes a right for something. Those that its spec does not show, other checks report.
+func needs(need rights.Need, plan Plan) (severity Severity, needed bool) {
+	c := plan.Cluster
 	if c == nil {
 		c = &infrav1.VCDCluster{}
 	}
-	balancers := createsBalancers(c) || c.Spec.Endpoint.Type == infrav1.EndpointEdgeGateway
+	balancers := createsBalancers(c) || c.Spec.ControlPlaneLoadBalancer.Type == infrav1.EndpointEdgeGateway
 	switch need {
 	case rights.Always:
 		return Problem, true
@@ -83,7 +84,7 @@ func needs(need rights.Need, c *infrav1.VCDCluster) (severity Severity, needed b
 	case rights.Firewall, rights.Certificates, rights.Spaces:
 		return Warning, balancers
 	case rights.AntiAffinity:
-		return Problem, separates(c.Spec.AntiAffinity)
+		return Problem, separates(plan.Machines)
 	case rights.Entity, rights.GrowDisks, rights.Sometimes:
 	}
 	return "", false

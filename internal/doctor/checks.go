@@ -58,7 +58,7 @@ func (s *survey) access(ctx context.Context) (f findings) {
 }
 
 func (s *survey) checkRights(ctx context.Context) (f findings) {
-	s.rights, f = checkRights(ctx, s.session, s.plan.Cluster)
+	s.rights, f = checkRights(ctx, s.session, s.plan)
 	return f
 }
 

@@ -39,7 +39,9 @@ spec:
   ovdc: acme-vdc
   ovdcNetwork: nodes
   identityRef: {kind: VCDIdentity, name: demo}
-  endpoint: {type: KubeVIP, kubeVIP: {addresses: ["192.168.100.200"]}}
+  controlPlaneEndpoint: {host: 192.168.100.200}
+  controlPlaneLoadBalancer: {type: KubeVIP}
+  cloudProvider: {mode: Managed, identityRef: {name: demo-ccm}}
 ---
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta4
 kind: VCDMachineTemplate
@@ -83,7 +85,9 @@ type fault struct {
 // onGateway puts the endpoint of the manifest on the edge gateway, with a setting.
 func onGateway(setting string) []string {
 	return []string{
-		`{type: KubeVIP, kubeVIP: {addresses: ["192.168.100.200"]}}`,
+		"  controlPlaneEndpoint: {host: 192.168.100.200}\n",
+		"",
+		"{type: KubeVIP}",
 		"{type: EdgeGateway, edgeGateway: {" + setting + "}}",
 	}
 }
@@ -172,13 +176,13 @@ func TestAHealthySiteHasNoFindings(t *testing.T) {
 }
 
 func TestAnEndpointOnAnEdgeGatewayHasNoFindings(t *testing.T) {
-	for name, setting := range map[string]string{
-		"that of the network":   "",
-		"one of its addresses":  "addresses: [203.0.113.20]",
-		"named, with the group": "gateway: acme-vdc-gateway, serviceEngineGroup: engines",
+	for name, text := range map[string][]string{
+		"that of the network":   onGateway(""),
+		"one of its addresses":  {"192.168.100.200", "203.0.113.20", "{type: KubeVIP}", "{type: EdgeGateway}"},
+		"named, with the group": onGateway("name: acme-vdc-gateway, serviceEngineGroup: engines"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, fault{model: func(m *vcdsim.Model) { *m = vcdsim.CloudProvider() }, text: onGateway(setting)})
+			s := start(t, fault{model: func(m *vcdsim.Model) { *m = vcdsim.CloudProvider() }, text: text})
 
 			s.Expect(s.run(t).Findings).To(BeEmpty())
 		})
@@ -339,7 +343,7 @@ func accessFaults() []fault {
 		{
 			name: "the right on anti-affinity is missing",
 			text: []string{
-				"spec:\n  site:", "spec:\n  antiAffinity: {controlPlane: Required}\n  site:",
+				"sizingPolicy: small", "sizingPolicy: small, antiAffinity: Required",
 			},
 			model:  without("Organization vDC: VM-VM Affinity Edit"),
 			check:  "rights",
@@ -521,9 +525,9 @@ func networkFaults() []fault {
 		},
 		{
 			name:   "a virtual IP that is no address",
-			text:   vip("abc"),
+			text:   vip("a_c"),
 			check:  "manifest",
-			says:   "spec.endpoint.kubeVIP.addresses",
+			says:   "spec.controlPlaneEndpoint",
 			remedy: "correct the manifest",
 		},
 		{
@@ -535,24 +539,24 @@ func networkFaults() []fault {
 		},
 		{
 			name:   "the gateway of the endpoint does not exist",
-			text:   onGateway("gateway: elsewhere"),
+			text:   onGateway("name: elsewhere"),
 			check:  "gateway",
 			says:   "elsewhere",
-			remedy: "spec.endpoint.edgeGateway.gateway",
+			remedy: "spec.controlPlaneLoadBalancer.edgeGateway.name",
 		},
 		{
 			name:   "the address of the endpoint is not the gateway's",
-			text:   onGateway("addresses: [198.18.0.1]"),
+			text:   []string{"192.168.100.200", "198.18.0.1", "{type: KubeVIP}", "{type: EdgeGateway}"},
 			check:  "gateway",
 			says:   "is none of edge gateway",
-			remedy: "spec.endpoint.edgeGateway.addresses",
+			remedy: "spec.controlPlaneEndpoint",
 		},
 		{
 			name:   "the service engine group of the endpoint is not the gateway's",
 			text:   onGateway("serviceEngineGroup: none"),
 			check:  "gateway",
 			says:   `"none" is not assigned`,
-			remedy: "spec.endpoint.edgeGateway.serviceEngineGroup",
+			remedy: "spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup",
 		},
 		{
 			name:   "the network could not be created",
@@ -761,10 +765,10 @@ func gatewayFaults() []fault {
 		},
 		{
 			name:   "a further gateway does not exist",
-			text:   balancer("gateways: [{name: x, edgeGateway: none, network: nodes}]"),
+			text:   balancer("edgeGateways: [{name: x, edgeGateway: none, network: nodes}]"),
 			check:  "gateway",
 			says:   `"none"`,
-			remedy: "spec.loadBalancer.gateways",
+			remedy: "spec.loadBalancer.edgeGateways",
 		},
 		{
 			name:   "the IP Space is empty",

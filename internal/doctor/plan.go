@@ -72,7 +72,7 @@ func (p Plan) nics(m Machines) []infrav1.NetworkSpec {
 		if nic.Name == "" && p.Cluster != nil {
 			nic.Name = p.Cluster.Spec.OVDCNetwork
 		}
-		nic.AddressSource = cmp.Or(nic.AddressSource, infrav1.AddressPool)
+		nic.AddressSource = cmp.Or(nic.AddressSource, infrav1.AddressStaticPool)
 		nics = append(nics, nic)
 	}
 	return nics

@@ -4,11 +4,9 @@ package doctor
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -44,9 +42,8 @@ func othersOf(m *manifest, own *infrav1.VCDIdentity) (others []Other, problems [
 	if managesCCM(c) {
 		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
 			others = append(others, m.other("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org))
-		} else if own != nil && !ptr.Deref(own.Spec.ShareWithClusters, false) {
-			problems = append(problems, fmt.Sprintf("spec.cloudProvider of the VCDCluster: mode Managed needs identityRef, "+
-				"because VCDIdentity %s is not shared with clusters (shareWithClusters)", own.Name))
+		} else {
+			problems = append(problems, "spec.cloudProvider of the VCDCluster: mode Managed needs identityRef; External and None need none")
 		}
 	}
 	for i := range m.zones {

@@ -107,7 +107,7 @@ func TestATopologyHasTheFindingsOfThePlainTemplate(t *testing.T) {
 		},
 		{
 			name:  "a sizing policy does not exist",
-			text:  []string{`sizingPolicy: ""`, "sizingPolicy: none"},
+			text:  []string{`sizingPolicy: ""`, "sizingPolicy: none", "sizingPolicy: null", "sizingPolicy: none"},
 			check: "policy",
 		},
 		{
@@ -246,7 +246,7 @@ func TestATopologyThatCannotBeResolvedIsReported(t *testing.T) {
 		old, new, want string
 	}{
 		"a variable is missing":      {"- name: image\n", "- name: proxy\n", "variable image: it is required"},
-		"a value is refused":         {"type: KubeVIP", "type: HAProxy", "endpoint.type should be one of"},
+		"a value is refused":         {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
 		"a field is unknown":         {"controlPlane:\n      replicas", "controlplane:\n      replicas", "unknown field"},
 		"the version is an old one":  {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo is of version v1beta1: convert it to v1beta2"},
 		"a class of workers is none": {"class: default-worker\n          name", "class: large\n          name", `has no machineDeployment class "large"`},
@@ -272,11 +272,11 @@ func TestSeveralTopologiesAreRefused(t *testing.T) {
 
 // The webhooks of the manager see the objects that Cluster API makes.
 func TestWhatTheWebhooksRefuseOfATopologyIsReported(t *testing.T) {
-	s := startTopology(t, fault{text: []string{"192.168.100.200", "not-an-address"}})
+	s := startTopology(t, fault{text: []string{"192.168.100.200", "not_an_address"}})
 
 	s.Expect(s.run(t).Findings).To(ContainElement(And(
 		HaveField("Check", "manifest"),
-		HaveField("Message", HavePrefix("VCDCluster demo-"+topology.Random+": spec.endpoint.kubeVIP.addresses")),
+		HaveField("Message", HavePrefix("VCDCluster demo-"+topology.Random+": spec.controlPlaneEndpoint")),
 	)))
 }
 

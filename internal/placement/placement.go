@@ -154,7 +154,7 @@ func (b *builder) nics(ofZone []string) []NIC {
 	wished := b.machine.Spec.Networks
 	if len(wished) == 0 {
 		for range max(1, len(ofZone)) {
-			wished = append(wished, infrav1.NetworkSpec{AddressSource: infrav1.AddressPool})
+			wished = append(wished, infrav1.NetworkSpec{AddressSource: infrav1.AddressStaticPool})
 		}
 	}
 	result := make([]NIC, 0, len(wished))

@@ -185,7 +185,7 @@ func TestMachineWithoutNICsGetsOneForEachNetworkOfItsZone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.NICs).To(HaveLen(2))
 	g.Expect(p.NICs[1].Network.Name).To(Equal("storage-a"))
-	g.Expect(p.NICs[1].AddressSource).To(Equal(infrav1.AddressPool))
+	g.Expect(p.NICs[1].AddressSource).To(Equal(infrav1.AddressStaticPool))
 }
 
 func TestContradictionsNameFieldAndRemedy(t *testing.T) {

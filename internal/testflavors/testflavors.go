@@ -58,6 +58,8 @@ var needed = map[string]string{
 	"NODE_POOL":                    "nodes",
 	"NODE_POOL_IPV6":               "nodes-v6",
 	"CONTROL_PLANE_ENDPOINT_POOL":  "virtual-ips",
+	"VCD_CCM_USERNAME_B64":         "Y2Nt",
+	"VCD_CCM_PASSWORD_B64":         "c2VjcmV0",
 }
 
 //nolint:gosec // credentials of the simulator
@@ -82,8 +84,6 @@ var optional = map[string]string{
 	"VCD_API_TOKEN_B64":                  "dG9rZW4=",
 	"VCD_REFRESH_TOKEN_B64":              "dG9rZW4=",
 	"VCD_CA_BUNDLE_B64":                  "LS0tLS1CRUdJTg==",
-	"VCD_CCM_USERNAME_B64":               "Y2Nt",
-	"VCD_CCM_PASSWORD_B64":               "c2VjcmV0",
 	"VCD_CCM_API_TOKEN_B64":              "Y2NtLXRva2Vu",
 	"VCD_CCM_CREDENTIALS_SECRET":         "demo-credentials",
 	"VCD_CONTROL_PLANE_SIZING_POLICY":    "large",

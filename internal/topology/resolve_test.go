@@ -422,7 +422,7 @@ func TestTheClassesOfTheRepositoryMakeClusters(t *testing.T) {
 			g.Expect(cluster.Spec.OVDC).To(Equal(all["VCD_ORGANIZATION_VDC"]))
 			g.Expect(cluster.Spec.OVDCNetwork).To(Equal(all["VCD_ORGANIZATION_VDC_NETWORK"]))
 			g.Expect(cluster.Spec.IdentityRef).To(Equal(infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "demo"}))
-			g.Expect(cluster.Spec.Endpoint.KubeVIP.Addresses).To(Equal([]string{all["CONTROL_PLANE_ENDPOINT_IP"]}))
+			g.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal(all["CONTROL_PLANE_ENDPOINT_IP"]))
 			g.Expect(cluster.Spec.ControlPlaneEndpoint.Port).To(BeEquivalentTo(6443))
 			planes := convert[infrav1.VCDMachineTemplate](t, find(t, got.Objects, "VCDMachineTemplate", "demo-"+topology.Random))
 			g.Expect(planes.Spec.Template.Spec.Catalog).To(Equal(all["VCD_CATALOG"]))

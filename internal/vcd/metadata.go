@@ -4,10 +4,8 @@ package vcd
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
@@ -16,44 +14,108 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd/internal/wire"
 )
 
-// metadataValue is the type of metadata that hold text.
-const metadataValue = "MetadataStringValue"
+// MetadataType is the type of a value of metadata, as VCD writes it.
+type MetadataType string
 
-// SetMetadata starts writing metadata of a VM, all by one task. What values does not name stays.
-func (v *VMs) SetMetadata(ctx context.Context, id string, values map[string]string) (Task, error) {
+// Types of metadata.
+const (
+	MetadataString   MetadataType = "MetadataStringValue"
+	MetadataNumber   MetadataType = "MetadataNumberValue"
+	MetadataBoolean  MetadataType = "MetadataBooleanValue"
+	MetadataDateTime MetadataType = "MetadataDateTimeValue"
+)
+
+// MetadataAccess is what tenants may do with an entry of metadata. VCD keeps entries in the domain GENERAL, which
+// tenants read and write, and in the domain SYSTEM with a visibility.
+type MetadataAccess string
+
+// Access to metadata.
+const (
+	MetadataReadWrite MetadataAccess = "READWRITE"
+	MetadataReadOnly  MetadataAccess = "READONLY"
+	MetadataPrivate   MetadataAccess = "PRIVATE"
+)
+
+// domain returns the domain that entries with an access are in.
+func (a MetadataAccess) domain() string {
+	if a == MetadataReadWrite {
+		return "GENERAL"
+	}
+	return systemDomain
+}
+
+const systemDomain = "SYSTEM"
+
+// MetadataEntry is an entry of the metadata of a VM. An entry of each domain may have the same key.
+type MetadataEntry struct {
+	Key    string
+	Type   MetadataType
+	Access MetadataAccess
+	Value  string
+}
+
+// SetMetadata starts writing metadata of a VM, all by one task. What entries does not name stays.
+func (v *VMs) SetMetadata(ctx context.Context, id string, entries []MetadataEntry) (Task, error) {
 	doc := wire.MetadataDocument{Xmlns: wire.NamespaceVCloud, XmlnsXSI: wire.NamespaceXSI}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		doc.Entries = append(doc.Entries, wire.MetadataEntry{Key: name, Value: wire.TypedValue{Type: metadataValue, Value: values[name]}})
+	for _, entry := range entries {
+		doc.Entries = append(doc.Entries, wire.MetadataEntry{
+			Domain: wire.MetadataDomain{
+				Visibility: string(entry.Access),
+				Name:       entry.Access.domain(),
+			},
+			Key: entry.Key,
+			Value: wire.TypedValue{
+				Type:  string(entry.Type),
+				Value: entry.Value,
+			},
+		})
 	}
 	v.documents.take(id)
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/metadata", wire.MIMEMetadata, doc)
 }
 
-// RemoveMetadata starts removing one key of the metadata of a VM.
-func (v *VMs) RemoveMetadata(ctx context.Context, id, name string) (Task, error) {
+// RemoveMetadata starts removing an entry of the metadata of a VM.
+func (v *VMs) RemoveMetadata(ctx context.Context, id, key string, access MetadataAccess) (Task, error) {
+	path := urn.Path(urn.VM, id) + "/metadata/"
+	if access.domain() == systemDomain {
+		path += systemDomain + "/"
+	}
 	v.documents.take(id)
-	return startXML(ctx, v.client, http.MethodDelete, urn.Path(urn.VM, id)+"/metadata/"+url.PathEscape(name), "", nil)
+	return startXML(ctx, v.client, http.MethodDelete, path+url.PathEscape(key), "", nil)
 }
 
-// Metadata reads the general metadata of a VM that hold text.
-func (v *VMs) Metadata(ctx context.Context, id string) (map[string]string, error) {
+// Metadata reads the metadata of a VM that the user may see.
+func (v *VMs) Metadata(ctx context.Context, id string) ([]MetadataEntry, error) {
 	var doc struct {
 		Entries []struct {
-			Domain string `xml:"Domain"`
-			Key    string `xml:"Key"`
-			Value  string `xml:"TypedValue>Value"`
+			Domain struct {
+				Visibility string `xml:"visibility,attr"`
+				Name       string `xml:",chardata"`
+			} `xml:"Domain"`
+			Key   string `xml:"Key"`
+			Value struct {
+				Type  string `xml:"type,attr"`
+				Value string `xml:"Value"`
+			} `xml:"TypedValue"`
 		} `xml:"MetadataEntry"`
 	}
 	if err := v.client.GetXML(ctx, urn.Path(urn.VM, id)+"/metadata", &doc); err != nil {
 		return nil, err
 	}
-	values := map[string]string{}
+	var entries []MetadataEntry
 	for _, entry := range doc.Entries {
-		if entry.Domain != "SYSTEM" {
-			values[entry.Key] = entry.Value
+		access := MetadataReadWrite
+		if entry.Domain.Name == systemDomain {
+			access = MetadataAccess(entry.Domain.Visibility)
 		}
+		entries = append(entries, MetadataEntry{
+			Key:    entry.Key,
+			Type:   MetadataType(entry.Value.Type),
+			Access: access,
+			Value:  entry.Value.Value,
+		})
 	}
-	return values, nil
+	return entries, nil
 }
 
 // MetadataValue reads a value of a vApp's metadata; empty if there is none.

@@ -21,7 +21,7 @@ func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
 	m.Spec.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"127.0.0.1"}}}
 	c := cluster()
 	c.Annotations = map[string]string{infrav1.KeepVAppAnnotation: "yes"}
-	c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"}
+	c.Spec.ControlPlaneEndpoint.Host = "127.0.0.1"
 
 	for _, existed := range []bool{false, true} {
 		g := NewWithT(t)
@@ -40,7 +40,7 @@ func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
 				ContainSubstring("spec.networks[0].nameservers[0]"), ContainSubstring(infrav1.VMGoneAnnotation),
 				ContainSubstring(infrav1.PoweredOnAnnotation)))
 			g.Expect(warningsOfC).To(ConsistOf(
-				ContainSubstring("spec.endpoint.kubeVIP.addresses[0]"), ContainSubstring(infrav1.KeepVAppAnnotation)))
+				ContainSubstring("spec.controlPlaneEndpoint.host"), ContainSubstring(infrav1.KeepVAppAnnotation)))
 			continue
 		}
 		g.Expect(refusedFields(g, errM)).To(HaveLen(3))

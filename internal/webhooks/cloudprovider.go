@@ -33,13 +33,8 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 func identityOfCCMErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	const never = "credentials of a VCDClusterIdentity are never put into a workload cluster"
 	own := spec.CloudProvider.IdentityRef
-	switch {
-	case own != nil && own.Kind == infrav1.ClusterIdentity:
+	if own != nil && own.Kind == infrav1.ClusterIdentity {
 		return field.ErrorList{field.Invalid(path.Child("kind"), own.Kind, "must be VCDIdentity: "+never)}
-	case own == nil && spec.IdentityRef.Kind == infrav1.ClusterIdentity &&
-		spec.CloudProvider.Mode == infrav1.CloudProviderManaged:
-		return field.ErrorList{field.Required(path, never+": name a VCDIdentity for the cloud controller manager, "+
-			"or set cloudProvider.mode to External or None")}
 	}
 	return nil
 }
@@ -52,8 +47,8 @@ func balancerErrors(spec *infrav1.LoadBalancerSpec, path *field.Path) field.Erro
 			errs = append(errs, field.Invalid(path.Child("class", "name"), spec.Class.Name, msg))
 		}
 	}
-	for i, g := range spec.Gateways {
-		at := path.Child("gateways").Index(i)
+	for i, g := range spec.EdgeGateways {
+		at := path.Child("edgeGateways").Index(i)
 		errs = append(errs, objectErrors(g.EdgeGateway, typeGateway, at.Child("edgeGateway"))...)
 		errs = append(errs, objectErrors(g.Network, typeNetwork, at.Child("network"))...)
 		errs = append(errs, gatewayErrors(g.OneArm, g.VIPSubnet, at)...)
@@ -71,7 +66,7 @@ func internalErrors(cidrs []string, path *field.Path) field.ErrorList {
 }
 
 // gatewayErrors checks what all edge gateways have in common.
-func gatewayErrors(arm *infrav1.OneArmSpec, vipSubnet string, path *field.Path) field.ErrorList {
+func gatewayErrors(arm infrav1.OneArmSpec, vipSubnet string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, oneArmErrors(arm, path.Child("oneArm"))...)
 	if vipSubnet != "" {
@@ -80,13 +75,10 @@ func gatewayErrors(arm *infrav1.OneArmSpec, vipSubnet string, path *field.Path) 
 	return errs
 }
 
-func oneArmErrors(arm *infrav1.OneArmSpec, path *field.Path) field.ErrorList {
-	if arm == nil {
-		return nil
-	}
+func oneArmErrors(arm infrav1.OneArmSpec, path *field.Path) field.ErrorList {
 	r := arm.InternalRange
-	if _, err := vcdconfig.NewRange(r.First, r.Last); err != nil {
-		return invalid(path.Child("internalRange"), r.First+" to "+r.Last, err.Error())
+	if _, err := vcdconfig.NewRange(r.StartIP, r.EndIP); err != nil {
+		return invalid(path.Child("internalRange"), r.StartIP+" to "+r.EndIP, err.Error())
 	}
 	return nil
 }

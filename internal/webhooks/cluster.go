@@ -39,7 +39,7 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		reserved: clusterRecordAdditionErrors,
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			warnings := admission.Warnings(proxyWarnings(&c.Spec.Proxy))
-			if c.Spec.Endpoint.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
+			if c.Spec.ControlPlaneLoadBalancer.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
 				warnings = append(warnings, "spec.controlPlaneEndpoint: an endpoint of type External is waited for "+
 					"until its host is set")
 			}
@@ -86,44 +86,61 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 
 func endpointErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if host := spec.ControlPlaneEndpoint.Host; host != "" {
+	host := spec.ControlPlaneEndpoint.Host
+	if host != "" {
 		errs = append(errs, hostErrors(host, path.Child("controlPlaneEndpoint", "host"))...)
 	}
-	if spec.Endpoint.KubeVIP != nil {
-		errs = append(errs, kubeVIPErrors(spec.Endpoint.KubeVIP, path.Child("endpoint", "kubeVIP"))...)
+	if kube := spec.ControlPlaneLoadBalancer.KubeVIP; kube != nil {
+		at := path.Child("controlPlaneLoadBalancer", "kubeVIP")
+		if kube.AddressSource == infrav1.VIPSourceDHCP {
+			errs = append(errs, dnsNameErrors(host, path.Child("controlPlaneEndpoint", "host"))...)
+		}
+		errs = append(errs, secondaryErrors(host, kube.SecondaryAddress, at.Child("secondaryAddress"))...)
+		errs = append(errs, kubeVIPErrors(kube, []string{host, kube.SecondaryAddress}, at)...)
 	}
-	if spec.Endpoint.EdgeGateway != nil {
-		errs = append(errs, edgeGatewayErrors(spec, path.Child("endpoint", "edgeGateway"))...)
+	if edge := spec.ControlPlaneLoadBalancer.EdgeGateway; edge != nil {
+		at := path.Child("controlPlaneLoadBalancer", "edgeGateway")
+		errs = append(errs, secondaryErrors(host, edge.SecondaryAddress, at.Child("secondaryAddress"))...)
+		errs = append(errs, edgeGatewayErrors(spec, at)...)
 	}
 	return errs
 }
 
+// secondaryErrors returns why an address is not the second one of an endpoint: both must be known, and of both families.
+func secondaryErrors(host, secondary string, path *field.Path) field.ErrorList {
+	if secondary == "" {
+		return nil
+	}
+	if errs := unicastErrors(secondary, path); len(errs) > 0 {
+		return errs
+	}
+	first, err := netip.ParseAddr(host)
+	if err != nil || first.Is4() == netip.MustParseAddr(secondary).Is4() {
+		return invalid(path, secondary, "needs an address of the other family in controlPlaneEndpoint.host")
+	}
+	return nil
+}
+
 // hostOfPoolErrors refuses a host that no pool has given: the pool would give the address to others.
 func hostOfPoolErrors(c *infrav1.VCDCluster) field.ErrorList {
-	kube := c.Spec.Endpoint.KubeVIP
+	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	if c.Spec.InfraID != "" || c.Spec.ControlPlaneEndpoint.Host == "" || kube == nil || len(kube.PoolRefs) == 0 {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "controlPlaneEndpoint", "host"),
-		"comes from endpoint.kubeVIP.poolRefs: leave the host out, or set it in endpoint.kubeVIP.addresses instead of "+
-			"poolRefs")}
+		"comes from controlPlaneLoadBalancer.kubeVIP.poolRefs: leave the host out, or set addressSource to Manual and "+
+			"remove poolRefs")}
 }
 
 func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
-	edge := spec.Endpoint.EdgeGateway
+	edge := spec.ControlPlaneLoadBalancer.EdgeGateway
 	var errs field.ErrorList
-	errs = append(errs, objectErrors(edge.Gateway, typeGateway, path.Child("gateway"))...)
-	errs = append(errs, vipErrors(edge.Addresses, path.Child("addresses"))...)
+	errs = append(errs, objectErrors(edge.Name, typeGateway, path.Child("name"))...)
 	errs = append(errs, oneArmErrors(edge.OneArm, path.Child("oneArm"))...)
-	host, err := netip.ParseAddr(spec.ControlPlaneEndpoint.Host)
-	if err == nil && len(edge.Addresses) > 0 && edge.Addresses[0] != host.String() {
-		errs = append(errs, field.Invalid(path.Child("addresses").Index(0), edge.Addresses[0],
-			"must be controlPlaneEndpoint.host if that is an address: leave one of the two out"))
-	}
-	for i, a := range edge.Addresses {
-		if addr, err := netip.ParseAddr(a); err == nil && addr.Is6() && edge.OneArm != nil {
-			errs = append(errs, field.Invalid(path.Child("addresses").Index(i), a,
-				"cannot be IPv6 with oneArm, as it is translated: use IPv4, or leave oneArm out"))
+	for _, a := range []string{spec.ControlPlaneEndpoint.Host, edge.SecondaryAddress} {
+		if addr, err := netip.ParseAddr(a); err == nil && addr.Is6() && edge.ArmMode == infrav1.ArmModeOneArm {
+			errs = append(errs, field.Invalid(path.Child("armMode"), edge.ArmMode,
+				"cannot be OneArm with the IPv6 address "+a+", which would have to be translated: use IPv4, or TwoArm"))
 		}
 	}
 	return append(errs, extraPortErrors(spec, path.Child("extraPorts"))...)
@@ -131,28 +148,13 @@ func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 
 func extraPortErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
 	own := cmp.Or(spec.ControlPlaneEndpoint.Port, kubevip.DefaultPort)
-	for i, p := range spec.Endpoint.EdgeGateway.ExtraPorts {
+	for i, p := range spec.ControlPlaneLoadBalancer.EdgeGateway.ExtraPorts {
 		if p.Port == own {
 			return invalid(path.Index(i).Child("port"), strconv.Itoa(int(p.Port)),
 				"is the port of the endpoint itself: use another, or set controlPlaneEndpoint.port")
 		}
 	}
 	return nil
-}
-
-// vipErrors checks virtual IPs, of which there is at most one of each family.
-func vipErrors(addresses []string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	seen := families{}
-	for i, value := range addresses {
-		at := path.Index(i)
-		problem := unicastErrors(value, at)
-		if len(problem) == 0 {
-			problem = seen.add(netip.MustParseAddr(value), at)
-		}
-		errs = append(errs, problem...)
-	}
-	return errs
 }
 
 // vAppNameErrors checks the name of the cluster, which is the default name of its vApp.

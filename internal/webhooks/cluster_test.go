@@ -37,7 +37,10 @@ func TestVCDClusterFeatures(t *testing.T) {
 			"a host beside pools that give it",
 			func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.200"
-				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{vips}}
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{
+					AddressSource: infrav1.VIPSourceIPAM,
+					PoolRefs:      []infrav1.IPPoolReference{vips},
+				}
 			},
 			[]string{"spec.controlPlaneEndpoint.host"},
 			"leave the host out",
@@ -47,14 +50,11 @@ func TestVCDClusterFeatures(t *testing.T) {
 			func(c *infrav1.VCDCluster) {
 				c.Spec.InfraID = "7d8f5b8e-0000-4000-8000-000000000000"
 				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.200"
-				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{vips}}
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{
+					AddressSource: infrav1.VIPSourceIPAM,
+					PoolRefs:      []infrav1.IPPoolReference{vips},
+				}
 			},
-			nil,
-			"",
-		},
-		{
-			"bundled cloud controller manager",
-			func(c *infrav1.VCDCluster) { c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged },
 			nil,
 			"",
 		},
@@ -79,15 +79,6 @@ func TestVCDClusterFeatures(t *testing.T) {
 			},
 			[]string{"spec.cloudProvider.identityRef.kind"},
 			"VCDIdentity",
-		},
-		{
-			"none of its own beside a cluster's that is several namespaces'",
-			func(c *infrav1.VCDCluster) {
-				c.Spec.IdentityRef.Kind = infrav1.ClusterIdentity
-				c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
-			},
-			[]string{"spec.cloudProvider.identityRef"},
-			"name a VCDIdentity",
 		},
 		{
 			"one of its own beside a cluster's that is several namespaces'",
@@ -171,14 +162,14 @@ func TestVCDClusterFeatures(t *testing.T) {
 		},
 		{
 			"one-arm load balancing",
-			func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{} },
+			func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.ArmMode = infrav1.ArmModeOneArm },
 			nil,
 			"",
 		},
 		{
 			"one-arm load balancing without an end",
 			func(c *infrav1.VCDCluster) {
-				c.Spec.LoadBalancer.OneArm = &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "10.0.0.1"}}
+				c.Spec.LoadBalancer.OneArm = infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "10.0.0.1"}}
 			},
 			[]string{"spec.loadBalancer.oneArm.internalRange"},
 			"no range of addresses",
@@ -270,11 +261,11 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 	}
 	edge := func(e infrav1.EdgeGatewayEndpoint) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: &e}
+			c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: &e}
 		}
 	}
 	gateway := func(g infrav1.LoadBalancerGateway) func(*infrav1.VCDCluster) {
-		return balancer(infrav1.LoadBalancerSpec{Gateways: []infrav1.LoadBalancerGateway{
+		return balancer(infrav1.LoadBalancerSpec{EdgeGateways: []infrav1.LoadBalancerGateway{
 			{
 				Name:        "ok",
 				EdgeGateway: "ok",
@@ -320,38 +311,38 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 		},
 		{
 			"an endpoint on a gateway by the URN of a network",
-			edge(infrav1.EdgeGatewayEndpoint{Gateway: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}),
-			[]string{"spec.endpoint.edgeGateway.gateway"},
+			edge(infrav1.EdgeGatewayEndpoint{Name: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"}),
+			[]string{"spec.controlPlaneLoadBalancer.edgeGateway.name"},
 			"urn:vcloud:gateway:<UUID>",
 		},
 		{
 			"an endpoint on two addresses of a family",
-			edge(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.1", "203.0.113.2"}}),
-			[]string{"spec.endpoint.edgeGateway.addresses[1]"},
-			"",
+			edge(infrav1.EdgeGatewayEndpoint{SecondaryAddress: "203.0.113.2"}),
+			[]string{"spec.controlPlaneLoadBalancer.edgeGateway.secondaryAddress"},
+			"the other family",
 		},
 		{
 			"an endpoint with an extra port that is its own",
 			edge(infrav1.EdgeGatewayEndpoint{ExtraPorts: []infrav1.EndpointPort{{Port: 8132}, {Port: 6443}}}),
-			[]string{"spec.endpoint.edgeGateway.extraPorts[1].port"},
+			[]string{"spec.controlPlaneLoadBalancer.edgeGateway.extraPorts[1].port"},
 			"the port of the endpoint itself",
 		},
 		{
 			"an endpoint in one-arm mode with IPv6",
 			edge(infrav1.EdgeGatewayEndpoint{
-				Addresses: []string{"2001:db8::1"},
-				OneArm:    &infrav1.OneArmSpec{},
+				SecondaryAddress: "2001:db8::1",
+				ArmMode:          infrav1.ArmModeOneArm,
 			}),
-			[]string{"spec.endpoint.edgeGateway.addresses[0]"},
-			"cannot be IPv6",
+			[]string{"spec.controlPlaneLoadBalancer.edgeGateway.armMode"},
+			"IPv6 address 2001:db8::1",
 		},
 		{
-			"an endpoint with another address than its host",
+			"an endpoint with a second address and no first",
 			func(c *infrav1.VCDCluster) {
-				edge(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.1"}})(c)
-				c.Spec.ControlPlaneEndpoint.Host = "203.0.113.2"
+				edge(infrav1.EdgeGatewayEndpoint{SecondaryAddress: "2001:db8::1"})(c)
+				c.Spec.ControlPlaneEndpoint.Host = ""
 			},
-			[]string{"spec.endpoint.edgeGateway.addresses[0]"},
+			[]string{"spec.controlPlaneLoadBalancer.edgeGateway.secondaryAddress"},
 			"controlPlaneEndpoint.host",
 		},
 		{
@@ -360,13 +351,13 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 				Name:        "dmz",
 				EdgeGateway: "urn:vcloud:network:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e",
 			}),
-			[]string{"spec.loadBalancer.gateways[1].edgeGateway"},
+			[]string{"spec.loadBalancer.edgeGateways[1].edgeGateway"},
 			"urn:vcloud:gateway:<UUID>",
 		},
 		{
 			"a further gateway with a subnet that is none",
 			gateway(infrav1.LoadBalancerGateway{Name: "dmz", EdgeGateway: "dmz", VIPSubnet: "10.0.0.1"}),
-			[]string{"spec.loadBalancer.gateways[1].vipSubnet"},
+			[]string{"spec.loadBalancer.edgeGateways[1].vipSubnet"},
 			"CIDR",
 		},
 		{
@@ -374,9 +365,10 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			gateway(infrav1.LoadBalancerGateway{
 				Name:        "dmz",
 				EdgeGateway: "dmz",
-				OneArm:      &infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{First: "x", Last: "y"}},
+				ArmMode:     infrav1.ArmModeOneArm,
+				OneArm:      infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "x", EndIP: "y"}},
 			}),
-			[]string{"spec.loadBalancer.gateways[1].oneArm.internalRange"},
+			[]string{"spec.loadBalancer.edgeGateways[1].oneArm.internalRange"},
 			"no range of addresses",
 		},
 		{
@@ -423,34 +415,34 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 
 func TestVCDClusterValues(t *testing.T) {
 	vip := func(address string) func(c *infrav1.VCDCluster) {
-		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{address} }
+		return func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = address }
 	}
 	host := func(host string, port int32) func(c *infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP = nil
+			c.Spec.ControlPlaneLoadBalancer.KubeVIP = nil
 			c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: host, Port: port}
 		}
 	}
 	image := func(image string) func(c *infrav1.VCDCluster) {
-		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Image = image }
+		return func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneLoadBalancer.KubeVIP.Image = image }
 	}
 	nic := func(name string) func(c *infrav1.VCDCluster) {
-		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Interface = name }
+		return func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneLoadBalancer.KubeVIP.Interface = name }
 	}
 	vApp := func(name string) func(c *infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) { c.Spec.VApp.Name = name }
 	}
 	var (
-		address      = []string{"spec.endpoint.kubeVIP.addresses[0]"}
+		address      = []string{"spec.controlPlaneEndpoint.host"}
 		endpointHost = []string{"spec.controlPlaneEndpoint.host"}
-		imageField   = []string{"spec.endpoint.kubeVIP.image"}
-		nicField     = []string{"spec.endpoint.kubeVIP.interface"}
+		imageField   = []string{"spec.controlPlaneLoadBalancer.kubeVIP.image"}
+		nicField     = []string{"spec.controlPlaneLoadBalancer.kubeVIP.interface"}
 		vAppField    = []string{"spec.vApp.name"}
 	)
 	tests := []rejection[*infrav1.VCDCluster]{
 		{"a virtual IP of version 6 is one", vip("2001:db8::10"), nil, ""},
-		{"a virtual IP is not a name", vip("api.example.com"), address, "must be an IPv4 or IPv6 address"},
-		{"a virtual IP has no prefix length", vip("10.0.0.10/24"), address, "must be an IPv4 or IPv6 address"},
+		{"a virtual IP can be behind a name", vip("api.example.com"), nil, ""},
+		{"a virtual IP has no prefix length", vip("10.0.0.10/24"), address, "must be an IP address or a DNS name"},
 		{"a virtual IP is not unspecified", vip("0.0.0.0"), address, "unicast"},
 		{"a virtual IP is not loopback", vip("127.0.0.1"), address, "unicast"},
 		{"a virtual IP is not loopback of version 6", vip("::1"), address, "unicast"},
@@ -469,7 +461,8 @@ func TestVCDClusterValues(t *testing.T) {
 		{
 			"a pool has a group without version",
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
+				c.Spec.ControlPlaneEndpoint.Host = ""
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{
 					PoolRefs: []infrav1.IPPoolReference{{
 						Name:     "vips",
 						Kind:     "InClusterIPPool",
@@ -477,13 +470,14 @@ func TestVCDClusterValues(t *testing.T) {
 					}},
 				}
 			},
-			[]string{"spec.endpoint.kubeVIP.poolRefs[0].apiGroup"},
+			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs[0].apiGroup"},
 			"without a version",
 		},
 		{
 			"a virtual IP can come from a pool",
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
+				c.Spec.ControlPlaneEndpoint.Host = ""
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{
 					PoolRefs: []infrav1.IPPoolReference{{
 						Name:     "vips",
 						Kind:     "InClusterIPPool",
@@ -498,15 +492,15 @@ func TestVCDClusterValues(t *testing.T) {
 		{
 			"two virtual IPs of one family",
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "192.168.100.201"}
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.SecondaryAddress = "192.168.100.201"
 			},
-			[]string{"spec.endpoint.kubeVIP.addresses[1]"},
-			"second address of its family",
+			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"},
+			"the other family",
 		},
 		{
 			"two virtual IPs",
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.200", "fd00::1"}
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.SecondaryAddress = "fd00::1"
 			},
 			nil,
 			"",
@@ -547,8 +541,8 @@ func TestVCDClusterValues(t *testing.T) {
 		{
 			"an interface is the loopback with BGP",
 			func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.Interface = "lo"
-				c.Spec.Endpoint.KubeVIP.BGP = bgp("192.168.100.1")
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.Interface = "lo"
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.BGP = bgp("192.168.100.1")
 			},
 			nil,
 			"",
@@ -590,32 +584,38 @@ func bgp(addresses ...string) *infrav1.KubeVIPBGP {
 }
 
 func TestVCDClusterKubeVIPValues(t *testing.T) {
-	with := func(vip infrav1.KubeVIPEndpoint) func(*infrav1.VCDCluster) {
-		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP = &vip }
+	with := func(host string, vip infrav1.KubeVIPEndpoint) func(*infrav1.VCDCluster) {
+		return func(c *infrav1.VCDCluster) {
+			c.Spec.ControlPlaneEndpoint.Host = host
+			c.Spec.ControlPlaneLoadBalancer.KubeVIP = &vip
+		}
 	}
 	pool := infrav1.IPPoolReference{Name: "vips", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"}
 	source := bgp("192.168.100.1")
 	source.SourceInterface = "a b"
-	ipv4 := []string{"203.0.113.10"}
-	both := []string{"203.0.113.10", "2001:db8::10"}
-	const at = "spec.endpoint.kubeVIP."
+	const (
+		at   = "spec.controlPlaneLoadBalancer.kubeVIP."
+		ipv4 = "203.0.113.10"
+		ipv6 = "2001:db8::10"
+	)
+	dynamic := infrav1.KubeVIPEndpoint{AddressSource: infrav1.VIPSourceDHCP}
 	tests := []rejection[*infrav1.VCDCluster]{
-		{"a name of dynamic DNS", with(infrav1.KubeVIPEndpoint{DNSName: "api.example.com"}), nil, ""},
+		{"a name of dynamic DNS", with("api.example.com", dynamic), nil, ""},
 		{
 			"a name that is an address",
-			with(infrav1.KubeVIPEndpoint{DNSName: "10.0.0.10"}),
-			[]string{at + "dnsName"},
+			with("10.0.0.10", dynamic),
+			[]string{"spec.controlPlaneEndpoint.host"},
 			"must be a DNS name",
 		},
 		{
 			"a name in upper case",
-			with(infrav1.KubeVIPEndpoint{DNSName: "API.example.com"}),
-			[]string{at + "dnsName"},
+			with("API.example.com", infrav1.KubeVIPEndpoint{}),
+			[]string{"spec.controlPlaneEndpoint.host"},
 			"lower case",
 		},
 		{
 			"several pools",
-			with(infrav1.KubeVIPEndpoint{
+			with("", infrav1.KubeVIPEndpoint{
 				PoolRefs:          []infrav1.IPPoolReference{pool, pool},
 				SecondaryPoolRefs: []infrav1.IPPoolReference{pool},
 			}),
@@ -624,35 +624,35 @@ func TestVCDClusterKubeVIPValues(t *testing.T) {
 		},
 		{
 			"a second pool without a name",
-			with(infrav1.KubeVIPEndpoint{
+			with("", infrav1.KubeVIPEndpoint{
 				PoolRefs:          []infrav1.IPPoolReference{pool},
 				SecondaryPoolRefs: []infrav1.IPPoolReference{{APIGroup: "a"}},
 			}),
 			[]string{at + "secondaryPoolRefs[0].name"},
 			"",
 		},
-		{"BGP", with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("192.168.100.1")}), nil, ""},
+		{"BGP", with(ipv4, infrav1.KubeVIPEndpoint{BGP: bgp("192.168.100.1")}), nil, ""},
 		{
 			"BGP to a name",
-			with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: bgp("router.example.com")}),
+			with(ipv4, infrav1.KubeVIPEndpoint{BGP: bgp("router.example.com")}),
 			[]string{at + "bgp.peers[0].address"},
 			"IPv4 or IPv6 address",
 		},
 		{
 			"BGP without a peer of a family",
-			with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1")}),
+			with(ipv4, infrav1.KubeVIPEndpoint{SecondaryAddress: ipv6, BGP: bgp("192.168.100.1")}),
 			[]string{at + "bgp.peers"},
 			"no peer has the family",
 		},
 		{
 			"BGP with a peer of each family",
-			with(infrav1.KubeVIPEndpoint{Addresses: both, BGP: bgp("192.168.100.1", "fd00::1")}),
+			with(ipv4, infrav1.KubeVIPEndpoint{SecondaryAddress: ipv6, BGP: bgp("192.168.100.1", "fd00::1")}),
 			nil,
 			"",
 		},
 		{
 			"BGP from an interface that is none",
-			with(infrav1.KubeVIPEndpoint{Addresses: ipv4, BGP: source}),
+			with(ipv4, infrav1.KubeVIPEndpoint{BGP: source}),
 			[]string{at + "bgp.sourceInterface"},
 			"such as eth0",
 		},
@@ -665,7 +665,8 @@ func TestVCDClusterKubeVIPValues(t *testing.T) {
 func TestExternalEndpointWithoutHostWarns(t *testing.T) {
 	g := NewWithT(t)
 	c := cluster()
-	c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+	c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
+	c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 
 	warnings, err := clusterValidator().ValidateCreate(request(false), c)
 

@@ -12,9 +12,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
+// kubeVIPErrors returns what is wrong with a virtual IP, whose addresses are virtualIPs if they are known.
+func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, virtualIPs []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, vipErrors(vip.Addresses, path.Child("addresses"))...)
 	for name, pools := range map[string][]infrav1.IPPoolReference{
 		"poolRefs":          vip.PoolRefs,
 		"secondaryPoolRefs": vip.SecondaryPoolRefs,
@@ -22,9 +22,6 @@ func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorLi
 		for i := range pools {
 			errs = append(errs, poolErrors(&pools[i], path.Child(name).Index(i))...)
 		}
-	}
-	if vip.DNSName != "" {
-		errs = append(errs, dnsNameErrors(vip.DNSName, path.Child("dnsName"))...)
 	}
 	if vip.Interface != "" {
 		errs = append(errs, interfaceErrors(vip.Interface, path.Child("interface"))...)
@@ -37,7 +34,7 @@ func kubeVIPErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorLi
 		errs = append(errs, imageErrors(vip.Image, path.Child("image"))...)
 	}
 	if vip.BGP != nil {
-		errs = append(errs, bgpErrors(vip, path.Child("bgp"))...)
+		errs = append(errs, bgpErrors(vip.BGP, virtualIPs, path.Child("bgp"))...)
 	}
 	return errs
 }
@@ -51,10 +48,10 @@ func dnsNameErrors(value string, path *field.Path) field.ErrorList {
 }
 
 // bgpErrors checks the peers, and that each known virtual IP has one that takes its family.
-func bgpErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
+func bgpErrors(bgp *infrav1.KubeVIPBGP, virtualIPs []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	peers := families{}
-	for i, peer := range vip.BGP.Peers {
+	for i, peer := range bgp.Peers {
 		at := path.Child("peers").Index(i).Child("address")
 		if problem := unicastErrors(peer.Address, at); len(problem) > 0 {
 			errs = append(errs, problem...)
@@ -63,8 +60,8 @@ func bgpErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
 		peers[netip.MustParseAddr(peer.Address).Is4()] = true
 	}
 	for name, value := range map[string]string{
-		"routerInterface": vip.BGP.RouterInterface,
-		"sourceInterface": vip.BGP.SourceInterface,
+		"routerInterface": bgp.RouterInterface,
+		"sourceInterface": bgp.SourceInterface,
 	} {
 		if value != "" {
 			errs = append(errs, interfaceErrors(value, path.Child(name))...)
@@ -73,11 +70,11 @@ func bgpErrors(vip *infrav1.KubeVIPEndpoint, path *field.Path) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	if i := slices.IndexFunc(vip.Addresses, func(value string) bool {
+	if i := slices.IndexFunc(virtualIPs, func(value string) bool {
 		address, err := netip.ParseAddr(value)
 		return err == nil && !peers[address.Is4()]
 	}); i >= 0 {
-		errs = append(errs, field.Invalid(path.Child("peers"), vip.Addresses[i],
+		errs = append(errs, field.Invalid(path.Child("peers"), virtualIPs[i],
 			"no peer has the family of this virtual IP: an address is announced to peers of its family only"))
 	}
 	return errs

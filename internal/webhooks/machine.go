@@ -5,14 +5,16 @@ package webhooks
 import (
 	"context"
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
@@ -74,7 +76,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 	}
 	errs = append(errs, computeErrors(spec, path)...)
 	errs = append(errs, metadataErrors(spec.VMMetadata, path.Child("vmMetadata"))...)
-	if size := spec.DiskSize; size != nil && !size.IsZero() && size.Cmp(minDiskSize) < 0 {
+	if size := spec.DiskSize; size != nil && size.Cmp(minDiskSize) < 0 {
 		errs = append(errs, field.Invalid(path.Child("diskSize"), spec.DiskSize.String(),
 			"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
 	}
@@ -107,10 +109,29 @@ func computeErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorLi
 	if spec.CPUs > 0 && spec.SizingPolicy != "" {
 		errs = append(errs, field.Forbidden(path.Child("cpus"), together))
 	}
-	if spec.MemoryMiB > 0 && spec.SizingPolicy != "" {
-		errs = append(errs, field.Forbidden(path.Child("memoryMiB"), together))
+	if spec.Memory == nil {
+		return errs
 	}
-	return errs
+	if spec.SizingPolicy != "" {
+		errs = append(errs, field.Forbidden(path.Child("memory"), together))
+	}
+	return append(errs, memoryErrors(*spec.Memory, path.Child("memory"))...)
+}
+
+// The sizes of memory that VCD takes.
+var (
+	minMemory = resource.MustParse("512Mi")
+	maxMemory = resource.MustParse("6Ti")
+)
+
+// memoryStep is what sizes of memory are multiples of, in bytes.
+const memoryStep = 4 << 20
+
+func memoryErrors(memory resource.Quantity, path *field.Path) field.ErrorList {
+	if memory.Cmp(minMemory) < 0 || memory.Cmp(maxMemory) > 0 || memory.Value()%memoryStep != 0 {
+		return invalid(path, memory.String(), "must be a multiple of 4Mi, from 512Mi to 6Ti, such as 8Gi")
+	}
+	return nil
 }
 
 const (
@@ -119,24 +140,49 @@ const (
 )
 
 // metadataErrors returns what VCD would refuse of metadata. A key is part of an address.
-func metadataErrors(metadata map[string]string, path *field.Path) field.ErrorList {
+func metadataErrors(metadata []infrav1.VMMetadataEntry, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		at := path.Key(key)
-		value := metadata[key]
+	for i, entry := range metadata {
+		at := path.Index(i)
+		key := entry.Key
+		value := ptr.Deref(entry.Value, "")
 		if key == "" || utf8.RuneCountInString(key) > maxMetadataKey || strings.ContainsAny(key, "/?#%") ||
 			strings.TrimSpace(key) != key || strings.ContainsFunc(key, unicode.IsControl) {
-			errs = append(errs, field.Invalid(at, key, fmt.Sprintf("must have 1 to %d characters, none of / ? # %%, "+
-				"and no blank at its ends", maxMetadataKey)))
+			errs = append(errs, field.Invalid(at.Child("key"), key, fmt.Sprintf("must have 1 to %d characters, none of "+
+				"/ ? # %%, and no blank at its ends", maxMetadataKey)))
 		}
 		if utf8.RuneCountInString(value) > maxMetadataValue {
-			errs = append(errs, field.TooLong(at, value, maxMetadataValue))
+			errs = append(errs, field.TooLong(at.Child("value"), value, maxMetadataValue))
 		}
-		if strings.ContainsFunc(value, unicode.IsControl) {
-			errs = append(errs, field.Invalid(at, value, "must have no control characters"))
-		}
+		errs = append(errs, metadataValueErrors(entry.Type, value, at.Child("value"))...)
 	}
 	return errs
+}
+
+// wholeNumber matches a number as VCD writes it.
+var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
+
+// metadataValueErrors returns why a value is none of its type.
+func metadataValueErrors(of infrav1.VMMetadataType, value string, path *field.Path) field.ErrorList {
+	switch of {
+	case infrav1.VMMetadataNumber:
+		if !wholeNumber.MatchString(value) {
+			return invalid(path, value, "must be a whole number, such as 4711")
+		}
+	case infrav1.VMMetadataBoolean:
+		if value != "true" && value != "false" {
+			return invalid(path, value, "must be true or false")
+		}
+	case infrav1.VMMetadataDateTime:
+		if _, err := time.Parse(time.RFC3339, value); err != nil {
+			return invalid(path, value, "must be a time in the form of RFC 3339, such as 2026-12-31T23:59:59Z")
+		}
+	case infrav1.VMMetadataString:
+	}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return invalid(path, value, "must have no control characters")
+	}
+	return nil
 }
 
 // vmNameErrors checks the name of the machine, which is the default name of its VM and host.

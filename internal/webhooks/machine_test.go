@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -64,8 +65,23 @@ func TestVCDMachineValues(t *testing.T) {
 	}
 	more := func(size, profile string) func(m *infrav1.VCDMachine) {
 		return func(m *infrav1.VCDMachine) {
-			m.Spec.AdditionalDisks = []infrav1.DiskSpec{{Size: resource.MustParse(size), StorageProfile: profile}}
+			m.Spec.AdditionalDisks = []infrav1.DiskSpec{{Name: "data", Size: resource.MustParse(size), StorageProfile: profile}}
 		}
+	}
+	memory := func(size string) func(m *infrav1.VCDMachine) {
+		return func(m *infrav1.VCDMachine) {
+			m.Spec.SizingPolicy = ""
+			m.Spec.Memory = ptr.To(resource.MustParse(size))
+		}
+	}
+	metadata := func(entries ...infrav1.VMMetadataEntry) func(m *infrav1.VCDMachine) {
+		return func(m *infrav1.VCDMachine) { m.Spec.VMMetadata = entries }
+	}
+	text := func(key, value string) infrav1.VMMetadataEntry {
+		return infrav1.VMMetadataEntry{Key: key, Value: &value}
+	}
+	typed := func(of infrav1.VMMetadataType, value string) infrav1.VMMetadataEntry {
+		return infrav1.VMMetadataEntry{Key: string(of), Value: &value, Type: of}
 	}
 	template := []string{"spec.vmNamingTemplate"}
 	tests := []rejection[*infrav1.VCDMachine]{
@@ -88,7 +104,7 @@ func TestVCDMachineValues(t *testing.T) {
 			func(m *infrav1.VCDMachine) {
 				m.Spec.SizingPolicy = ""
 				m.Spec.CPUs = 4
-				m.Spec.MemoryMiB = 8192
+				m.Spec.Memory = ptr.To(resource.MustParse("8Gi"))
 			},
 			nil,
 			"",
@@ -98,25 +114,37 @@ func TestVCDMachineValues(t *testing.T) {
 			func(m *infrav1.VCDMachine) {
 				m.Spec.SizingPolicy = "small"
 				m.Spec.CPUs = 4
-				m.Spec.MemoryMiB = 8192
+				m.Spec.Memory = ptr.To(resource.MustParse("8Gi"))
 			},
-			[]string{"spec.cpus", "spec.memoryMiB"},
+			[]string{"spec.cpus", "spec.memory"},
 			"leave out one of them",
 		},
+		{"memory that is no multiple of 4Mi", memory("1025Mi"), []string{"spec.memory"}, "a multiple of 4Mi"},
+		{"too little memory", memory("8192"), []string{"spec.memory"}, "from 512Mi"},
 		{
 			"metadata for billing",
-			func(m *infrav1.VCDMachine) {
-				m.Spec.VMMetadata = map[string]string{"cost center": "4711", "empty": ""}
-			},
+			metadata(text("cost center", "4711"), text("empty", "")),
 			nil,
 			"",
 		},
 		{
+			"metadata of all types",
+			metadata(typed(infrav1.VMMetadataNumber, "-4711"), typed(infrav1.VMMetadataBoolean, "true"),
+				typed(infrav1.VMMetadataDateTime, "2026-12-31T23:59:59+01:00")),
+			nil,
+			"",
+		},
+		{
+			"metadata that are none of their type",
+			metadata(typed(infrav1.VMMetadataNumber, "0x10"), typed(infrav1.VMMetadataBoolean, "yes"),
+				typed(infrav1.VMMetadataDateTime, "today")),
+			[]string{"spec.vmMetadata[0].value", "spec.vmMetadata[1].value", "spec.vmMetadata[2].value"},
+			"",
+		},
+		{
 			"metadata that VCD does not take",
-			func(m *infrav1.VCDMachine) {
-				m.Spec.VMMetadata = map[string]string{"": "a", "a/b": "a", "line": "a\nb", "long": strings.Repeat("x", 1001)}
-			},
-			[]string{"spec.vmMetadata[]", "spec.vmMetadata[a/b]", "spec.vmMetadata[line]", "spec.vmMetadata[long]"},
+			metadata(text("", "a"), text("a/b", "a"), text("line", "a\nb"), text("long", strings.Repeat("x", 1001))),
+			[]string{"spec.vmMetadata[0].key", "spec.vmMetadata[1].key", "spec.vmMetadata[2].value", "spec.vmMetadata[3].value"},
 			"",
 		},
 		{

@@ -97,7 +97,7 @@ func manualInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
 		if nic.AddressSource == infrav1.AddressManual {
 			at := field.NewPath("spec", "template", "spec", "networks").Index(i)
 			errs = append(errs, field.Forbidden(at.Child("addressSource"), "every machine of the template would have "+
-				"the same address: use IPAM with poolRefs, or Pool; Manual is for a VCDMachine without template"))
+				"the same address: use IPAM with poolRefs, or StaticPool; Manual is for a VCDMachine without template"))
 		}
 	}
 	return errs

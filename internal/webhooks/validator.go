@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/cluster-api/util/topology"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
 // validator is the policy of all kinds; a kind adds its rules.
@@ -59,7 +59,7 @@ func (v *validator[T]) creation(obj T) (admission.Warnings, error) {
 	if v.created != nil {
 		errs = append(errs, v.created(obj)...)
 	}
-	if v.finalizer == "" || !controllerutil.ContainsFinalizer(obj, v.finalizer) {
+	if v.finalizer == "" || !phases.Holds(obj, v.finalizer) {
 		return warnings, v.invalid(obj, errs)
 	}
 	var hard field.ErrorList

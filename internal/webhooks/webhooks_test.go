@@ -59,17 +59,18 @@ func cluster() *infrav1.VCDCluster {
 	return &infrav1.VCDCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "c1", Namespace: "default"},
 		Spec: infrav1.VCDClusterSpec{
-			Site:          "https://vcd.example.com",
-			Org:           "acme",
-			OVDC:          "acme-vdc",
-			OVDCNetwork:   "nodes",
-			IdentityRef:   infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "acme"},
-			VApp:          infrav1.VAppSpec{Layout: infrav1.VAppPerFailureDomain},
-			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
-			RDE:           infrav1.RDESpec{Mode: infrav1.RDENone},
-			Endpoint: infrav1.EndpointSpec{
+			Site:                 "https://vcd.example.com",
+			Org:                  "acme",
+			OVDC:                 "acme-vdc",
+			OVDCNetwork:          "nodes",
+			IdentityRef:          infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "acme"},
+			VApp:                 infrav1.VAppSpec{Layout: infrav1.VAppPerFailureDomain},
+			CloudProvider:        infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
+			RDE:                  infrav1.RDESpec{Mode: infrav1.RDENone},
+			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "192.168.100.200"},
+			ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 				Type:    infrav1.EndpointKubeVIP,
-				KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{"192.168.100.200"}},
+				KubeVIP: &infrav1.KubeVIPEndpoint{},
 			},
 			OrphanedDiskPolicy: infrav1.OrphanedDiskRetain,
 		},
@@ -92,7 +93,7 @@ func machine() *infrav1.VCDMachine {
 			SizingPolicy:   "small",
 			PowerOffPolicy: infrav1.PowerOffReport,
 			Networks: []infrav1.NetworkSpec{
-				{AddressSource: infrav1.AddressPool},
+				{AddressSource: infrav1.AddressStaticPool},
 				{
 					Name:          "storage",
 					AddressSource: infrav1.AddressDHCP,
@@ -144,15 +145,15 @@ func TestValidateUpdate(t *testing.T) {
 		{"it can be written by the controller", broken(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "id" }), nil},
 		{
 			"it cannot get worse",
-			broken(func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} }),
-			[]string{"spec.endpoint.kubeVIP.addresses[0]"},
+			broken(func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = "127.0.0.1" }),
+			[]string{"spec.controlPlaneEndpoint.host"},
 		},
 		{
 			"it can be deleted, whatever is changed on the way",
 			broken(func(c *infrav1.VCDCluster) {
 				now := metav1.Now()
 				c.DeletionTimestamp = &now
-				c.Spec.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"}
+				c.Spec.ControlPlaneEndpoint.Host = "127.0.0.1"
 			}),
 			nil,
 		},
@@ -253,13 +254,13 @@ func TestTemplatesFollowTheRulesOfTheirObjects(t *testing.T) {
 	g := NewWithT(t)
 	m := machineTemplate()
 	c := clusterTemplate()
-	m.Spec.Template.Spec.VMMetadata = map[string]string{"a/b": "c"}
+	m.Spec.Template.Spec.VMMetadata = []infrav1.VMMetadataEntry{{Key: "a/b"}}
 	c.Spec.Template.Spec.ControlPlaneEndpoint.Host = "no host"
 
 	_, machineErr := machineTemplateValidator().ValidateCreate(request(false), m)
 	_, clusterErr := clusterTemplateValidator().ValidateCreate(request(false), c)
 
-	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.vmMetadata[a/b]"}))
+	g.Expect(refusedFields(g, machineErr)).To(Equal([]string{"spec.template.spec.vmMetadata[0].key"}))
 	g.Expect(refusedFields(g, clusterErr)).To(Equal([]string{"spec.template.spec.controlPlaneEndpoint.host"}))
 }
 

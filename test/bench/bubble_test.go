@@ -218,14 +218,15 @@ func (b *bubble) cluster(n, machines int, mods ...func(*infrav1.VCDCluster)) {
 	}}
 	c.OwnerReferences = owner(cluster, "Cluster")
 	c.Spec = infrav1.VCDClusterSpec{
-		Site:        b.URL(),
-		Org:         "acme",
-		OVDC:        "acme-vdc",
-		OVDCNetwork: "nodes",
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
-		Endpoint: infrav1.EndpointSpec{
+		Site:                 b.URL(),
+		Org:                  "acme",
+		OVDC:                 "acme-vdc",
+		OVDCNetwork:          "nodes",
+		IdentityRef:          infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: fmt.Sprintf("10.0.200.%d", n)},
+		ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 			Type:    infrav1.EndpointKubeVIP,
-			KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{fmt.Sprintf("10.0.200.%d", n)}},
+			KubeVIP: &infrav1.KubeVIPEndpoint{},
 		},
 	}
 	for _, mod := range mods {

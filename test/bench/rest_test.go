@@ -71,7 +71,9 @@ func behindProxy(c *infrav1.VCDCluster) {
 }
 
 // byDaemonSet lets a DaemonSet announce the virtual IP of a cluster.
-func byDaemonSet(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPDaemonSet }
+func byDaemonSet(c *infrav1.VCDCluster) {
+	c.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
+}
 
 func TestLeasesAreKept(t *testing.T) {
 	const lease = 12 * time.Hour

@@ -81,7 +81,7 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 		},
 		"docs/guides/doctor.md": {before: otherManifest},
 		"docs/guides/edge-gateway-endpoint.md": {
-			before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==\n",
+			before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA== VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=\n",
 			after:  "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-",
 		},
 		"docs/guides/load-balancers.md": {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
@@ -93,7 +93,7 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 		},
 		"docs/guides/zones.md":              {before: tenant, after: removeTenant},
 		"docs/guides/rotate-credentials.md": {before: saveCredentials, after: restoreCredentials},
-		"docs/guides/templates.md": {before: `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA==
+		"docs/guides/templates.md": {before: `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA== VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=
 `},
 		"docs/guides/vsphere-upgrade.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
 		"docs/guides/vsphere.md":         {before: manifests + node, after: removeNode},
@@ -114,6 +114,7 @@ done
 // otherManifest writes a cluster to a file that may stand beside that of README.
 const otherManifest = `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.210 VCD_API_TOKEN_B64="$(printf %s "$TOKEN" | base64 -w0)"
 export VCD_CCM_API_TOKEN_B64="$(printf %s "$CCM_TOKEN" | base64 -w0)"
+export VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=
 clusterctl generate cluster other --infrastructure vcd --kubernetes-version v1.36.3 > cluster.yaml
 `
 

@@ -187,15 +187,15 @@ func nameMistakes() []mistake {
 			name: "an edge gateway that is misspelt",
 			make: func(w *trial) {
 				w.machine = nil
-				w.cluster.Spec.Endpoint = infrav1.EndpointSpec{
+				w.cluster.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
 					Type:        infrav1.EndpointEdgeGateway,
-					EdgeGateway: &infrav1.EdgeGatewayEndpoint{Gateway: "acme-gateway"},
+					EdgeGateway: &infrav1.EdgeGatewayEndpoint{Name: "acme-gateway"},
 				}
 			},
 			reason: infrav1.GatewayNotFoundReason,
-			says:   []string{"acme-gateway", "spec.endpoint.edgeGateway"},
+			says:   []string{"acme-gateway", "spec.controlPlaneLoadBalancer.edgeGateway"},
 			mend: editCluster(func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.EdgeGateway.Gateway = "acme-vdc-gateway"
+				c.Spec.ControlPlaneLoadBalancer.EdgeGateway.Name = "acme-vdc-gateway"
 			}),
 		},
 	}
@@ -203,7 +203,7 @@ func nameMistakes() []mistake {
 
 func endpointMistakes() []mistake {
 	address := func(ip string) func(*infrav1.VCDCluster) {
-		return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.KubeVIP.Addresses = []string{ip} }
+		return func(c *infrav1.VCDCluster) { c.Spec.ControlPlaneEndpoint.Host = ip }
 	}
 	return []mistake{
 		{
@@ -216,7 +216,7 @@ func endpointMistakes() []mistake {
 				w.Eventually(func() string { return w.ready(first) }, limitShown, "100ms").Should(HavePrefix("True"))
 			},
 			reason: infrav1.VIPInUseReason,
-			says:   []string{"192.168.100.200", "VCDCluster first", "spec.endpoint.kubeVIP.addresses"},
+			says:   []string{"192.168.100.200", "VCDCluster first", "spec.controlPlaneEndpoint"},
 			mend:   editCluster(address("192.168.100.201")),
 		},
 		{
@@ -229,14 +229,14 @@ func endpointMistakes() []mistake {
 				})
 			},
 			reason: infrav1.VIPInUseReason,
-			says:   []string{"192.168.100.200", "acme-vdc-vapp-000-000", "spec.endpoint.kubeVIP.addresses"},
+			says:   []string{"192.168.100.200", "acme-vdc-vapp-000-000", "spec.controlPlaneEndpoint"},
 			mend:   editCluster(address("192.168.100.201")),
 		},
 		{
 			name:   "a virtual IP in the static pool",
 			make:   func(w *trial) { address("192.168.100.20")(w.cluster) },
 			reason: infrav1.VIPInStaticPoolReason,
-			says:   []string{"192.168.100.20", "spec.endpoint.kubeVIP.addresses"},
+			says:   []string{"192.168.100.20", "spec.controlPlaneEndpoint"},
 			mend:   editCluster(address("192.168.100.200")),
 		},
 	}

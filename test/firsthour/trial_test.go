@@ -89,14 +89,15 @@ func (w *trial) newCluster(name string) *infrav1.VCDCluster {
 	return &infrav1.VCDCluster{
 		ObjectMeta: w.meta(name),
 		Spec: infrav1.VCDClusterSpec{
-			Site:        w.sim.URL(),
-			Org:         "acme",
-			OVDC:        "acme-vdc",
-			OVDCNetwork: "nodes",
-			IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "vcd"},
-			Endpoint: infrav1.EndpointSpec{
+			Site:                 w.sim.URL(),
+			Org:                  "acme",
+			OVDC:                 "acme-vdc",
+			OVDCNetwork:          "nodes",
+			IdentityRef:          infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "vcd"},
+			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "192.168.100.200"},
+			ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 				Type:    infrav1.EndpointKubeVIP,
-				KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{"192.168.100.200"}},
+				KubeVIP: &infrav1.KubeVIPEndpoint{},
 			},
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},
 		},

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -28,41 +29,41 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 		{"no organization", func(c *infrav1.VCDClusterSpec) { c.Org = "" }, "spec.org"},
 		{
 			"a virtual IP that is no address",
-			func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Addresses = []string{"192.168.100"} },
-			"spec.endpoint.kubeVIP.addresses",
+			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneEndpoint.Host = "192.168.100.0/24" },
+			"spec.controlPlaneEndpoint",
 		},
 		{
 			"a loopback virtual IP",
-			func(c *infrav1.VCDClusterSpec) { c.Endpoint.KubeVIP.Addresses = []string{"127.0.0.1"} },
-			"spec.endpoint.kubeVIP.addresses",
+			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneEndpoint.Host = "127.0.0.1" },
+			"spec.controlPlaneEndpoint",
 		},
 		{
-			"a virtual IP and a pool",
+			"a pool and another source of addresses",
 			func(c *infrav1.VCDClusterSpec) {
-				c.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
+				c.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = []infrav1.IPPoolReference{{
 					APIGroup: "ipam.cluster.x-k8s.io",
 					Kind:     "InClusterIPPool",
 					Name:     "vips",
 				}}
 			},
-			"spec.endpoint",
+			"spec.controlPlaneLoadBalancer.kubeVIP.poolRefs",
 		},
 		{
 			"a second pool without a first",
 			func(c *infrav1.VCDClusterSpec) {
-				c.Endpoint.KubeVIP.SecondaryPoolRefs = []infrav1.IPPoolReference{{
+				c.ControlPlaneLoadBalancer.KubeVIP.SecondaryPoolRefs = []infrav1.IPPoolReference{{
 					APIGroup: "ipam.cluster.x-k8s.io",
 					Kind:     "InClusterIPPool",
 					Name:     "vips",
 				}}
 			},
-			"spec.endpoint.kubeVIP.secondaryPoolRefs",
+			"spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs",
 		},
 		{
 			"BGP beside dynamic DNS",
 			func(c *infrav1.VCDClusterSpec) {
-				c.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{
-					DNSName: "api.example.com",
+				c.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{
+					AddressSource: infrav1.VIPSourceDHCP,
 					BGP: &infrav1.KubeVIPBGP{
 						ASNumber:        65001,
 						RouterInterface: "ens192",
@@ -70,26 +71,43 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 					},
 				}
 			},
-			"spec.endpoint.kubeVIP.bgp",
+			"spec.controlPlaneLoadBalancer.kubeVIP.bgp",
 		},
 		{
 			"BGP without peers",
 			func(c *infrav1.VCDClusterSpec) {
-				c.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192"}
+				c.ControlPlaneLoadBalancer.KubeVIP.BGP = &infrav1.KubeVIPBGP{ASNumber: 65001, RouterInterface: "ens192"}
 			},
-			"spec.endpoint.kubeVIP.bgp.peers",
+			"spec.controlPlaneLoadBalancer.kubeVIP.bgp.peers",
 		},
 		{
 			"settings of another endpoint",
-			func(c *infrav1.VCDClusterSpec) { c.Endpoint.Type = infrav1.EndpointExternal },
-			"spec.endpoint",
+			func(c *infrav1.VCDClusterSpec) { c.ControlPlaneLoadBalancer.Type = infrav1.EndpointExternal },
+			"spec.controlPlaneLoadBalancer",
 		},
 		{
 			"an endpoint of two types",
 			func(c *infrav1.VCDClusterSpec) {
-				c.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{}
+				c.ControlPlaneLoadBalancer.EdgeGateway = &infrav1.EdgeGatewayEndpoint{}
 			},
-			"spec.endpoint.edgeGateway",
+			"spec.controlPlaneLoadBalancer.edgeGateway",
+		},
+		{
+			"a range in two-arm mode",
+			func(c *infrav1.VCDClusterSpec) {
+				c.LoadBalancer.OneArm.InternalRange = infrav1.AddressRange{StartIP: "10.0.0.1", EndIP: "10.0.0.9"}
+			},
+			"spec.loadBalancer.oneArm",
+		},
+		{
+			"a managed cloud controller manager without an identity",
+			func(c *infrav1.VCDClusterSpec) { c.CloudProvider.IdentityRef = nil },
+			"spec.cloudProvider.identityRef",
+		},
+		{
+			"no mode of the cloud controller manager",
+			func(c *infrav1.VCDClusterSpec) { c.CloudProvider = infrav1.CloudProviderSpec{} },
+			"spec.cloudProvider",
 		},
 		{
 			"a subnet that is none",
@@ -99,26 +117,26 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 		{
 			"a further gateway that is nowhere",
 			func(c *infrav1.VCDClusterSpec) {
-				c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
+				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{Name: "dmz"}}
 			},
-			"spec.loadBalancer.gateways[0].edgeGateway",
+			"spec.loadBalancer.edgeGateways[0].edgeGateway",
 		},
 		{
 			"a further gateway in two places",
 			func(c *infrav1.VCDClusterSpec) {
-				c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
+				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{Name: "dmz", EdgeGateway: "dmz", Network: "nodes"}}
 			},
-			"spec.loadBalancer.gateways[0].edgeGateway",
+			"spec.loadBalancer.edgeGateways[0].edgeGateway",
 		},
 		{
 			"two further gateways of one name",
 			func(c *infrav1.VCDClusterSpec) {
-				c.LoadBalancer.Gateways = []infrav1.LoadBalancerGateway{
+				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{
 					{Name: "dmz", EdgeGateway: "dmz"},
 					{Name: "dmz", Network: "nodes"},
 				}
 			},
-			"spec.loadBalancer.gateways[1]",
+			"spec.loadBalancer.edgeGateways[1]",
 		},
 		{
 			"an algorithm that VCD does not have",
@@ -155,14 +173,19 @@ func TestAdmissionRefusesWhatItCanKnow(t *testing.T) {
 			c := &infrav1.VCDCluster{
 				ObjectMeta: s.meta("refused"),
 				Spec: infrav1.VCDClusterSpec{
-					Site:        s.URL(),
-					Org:         "acme",
-					OVDC:        "acme-vdc",
-					OVDCNetwork: "nodes",
-					IdentityRef: infrav1.IdentityReference{Name: "vcd"},
-					Endpoint: infrav1.EndpointSpec{
+					Site:                 s.URL(),
+					Org:                  "acme",
+					OVDC:                 "acme-vdc",
+					OVDCNetwork:          "nodes",
+					IdentityRef:          infrav1.IdentityReference{Name: "vcd"},
+					ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: vip},
+					ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 						Type:    infrav1.EndpointKubeVIP,
-						KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{vip}},
+						KubeVIP: &infrav1.KubeVIPEndpoint{},
+					},
+					CloudProvider: infrav1.CloudProviderSpec{
+						Mode:        infrav1.CloudProviderManaged,
+						IdentityRef: &infrav1.IdentityReference{Name: "ccm"},
 					},
 				},
 			}
@@ -258,7 +281,7 @@ func TestAdmissionRefusesMachines(t *testing.T) {
 			"addresses for a pool",
 			func(m *infrav1.VCDMachineSpec) {
 				m.Networks = []infrav1.NetworkSpec{{
-					AddressSource: infrav1.AddressPool,
+					AddressSource: infrav1.AddressStaticPool,
 					Addresses:     []string{"192.168.100.5/24"},
 				}}
 			},

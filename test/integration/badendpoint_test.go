@@ -28,9 +28,10 @@ func poolRef(name string) infrav1.IPPoolReference {
 func endpointMistakes() []mistake {
 	pools := func(names ...string) func(*infrav1.VCDCluster) {
 		return func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{}
+			c.Spec.ControlPlaneEndpoint.Host = ""
+			c.Spec.ControlPlaneLoadBalancer.KubeVIP = &infrav1.KubeVIPEndpoint{AddressSource: infrav1.VIPSourceIPAM}
 			for _, name := range names {
-				c.Spec.Endpoint.KubeVIP.PoolRefs = append(c.Spec.Endpoint.KubeVIP.PoolRefs, poolRef(name))
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = append(c.Spec.ControlPlaneLoadBalancer.KubeVIP.PoolRefs, poolRef(name))
 			}
 		}
 	}
@@ -39,7 +40,7 @@ func endpointMistakes() []mistake {
 			name:      "an unknown pool of virtual IPs",
 			cluster:   pools("nowhere"),
 			reason:    infrav1.PoolNotFoundReason,
-			names:     "spec.endpoint.kubeVIP.poolRefs[0]",
+			names:     "spec.controlPlaneLoadBalancer.kubeVIP.poolRefs[0]",
 			inCluster: true,
 			mend:      func(s *site) { s.create(s.inClusterPool("nowhere", "192.168.100.203")) },
 		},
@@ -51,7 +52,7 @@ func endpointMistakes() []mistake {
 			},
 			cluster:   pools("small"),
 			reason:    infrav1.PoolExhaustedReason,
-			names:     "spec.endpoint.kubeVIP.poolRefs[0]",
+			names:     "spec.controlPlaneLoadBalancer.kubeVIP.poolRefs[0]",
 			inCluster: true,
 			mend:      func(s *site) { s.deleteCluster("first") },
 		},
@@ -66,7 +67,7 @@ func endpointMistakes() []mistake {
 		{
 			name: "a BGP peer whose password is nowhere",
 			cluster: func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.BGP = &infrav1.KubeVIPBGP{
 					ASNumber:        65001,
 					RouterInterface: "ens192",
 					Peers: []infrav1.KubeVIPPeer{{
@@ -89,7 +90,8 @@ func endpointMistakes() []mistake {
 		{
 			name: "a name that does not resolve",
 			cluster: func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{DNSName: "api.invalid"}
+				c.Spec.ControlPlaneEndpoint.Host = "api.invalid"
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP.AddressSource = infrav1.VIPSourceDHCP
 			},
 			reason:    infrav1.NameUnresolvedReason,
 			names:     "api.invalid",
@@ -97,7 +99,8 @@ func endpointMistakes() []mistake {
 			mend: func(s *site) {
 				c := &infrav1.VCDCluster{ObjectMeta: s.meta("bad")}
 				s.g.Expect(s.get(c)).To(Succeed())
-				c.Spec.Endpoint.KubeVIP = &infrav1.KubeVIPEndpoint{Addresses: []string{vip}}
+				c.Spec.ControlPlaneEndpoint.Host = vip
+				c.Spec.ControlPlaneLoadBalancer.KubeVIP = nil
 				s.g.Expect(shared.client.Update(s.t.Context(), c)).To(Succeed())
 			},
 		},

@@ -74,10 +74,10 @@ func clusterMistakes() []mistake {
 		{
 			name: "a virtual IP inside the static pool",
 			cluster: func(c *infrav1.VCDCluster) {
-				c.Spec.Endpoint.KubeVIP.Addresses = []string{"192.168.100.20"}
+				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.20"
 			},
 			reason:    infrav1.VIPInStaticPoolReason,
-			names:     "spec.endpoint.kubeVIP.addresses",
+			names:     "spec.controlPlaneEndpoint",
 			inCluster: true,
 			mend: edit(func(e *vcdsim.Editor) {
 				pool := &e.Model.Orgs[1].VDCs[0].Networks[0].StaticPool[0]

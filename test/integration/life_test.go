@@ -143,8 +143,8 @@ func (l *life) adapt(object *unstructured.Unstructured) {
 			put("24Gi", "spec", "template", "spec", "diskSize") // Linked clones are consolidated before they grow.
 		}
 		l.g.Expect(unstructured.SetNestedSlice(object.Object, []any{
-			map[string]any{"addressSource": "Pool"},
-			map[string]any{"name": second, "addressSource": "Pool"},
+			map[string]any{"addressSource": "StaticPool"},
+			map[string]any{"name": second, "addressSource": "StaticPool"},
 		}, "spec", "template", "spec", "networks")).To(Succeed())
 	}
 }

@@ -33,8 +33,8 @@ func TestAMachineComesUpAndGoes(t *testing.T) {
 		m.Spec.PlacementPolicy = "rack-a"
 		m.Spec.StorageProfile = "fast"
 		m.Spec.Networks = []infrav1.NetworkSpec{
-			{AddressSource: infrav1.AddressPool},
-			{Name: "storage", AddressSource: infrav1.AddressPool},
+			{AddressSource: infrav1.AddressStaticPool},
+			{Name: "storage", AddressSource: infrav1.AddressStaticPool},
 		}
 	})
 	s.ready(m)
@@ -87,7 +87,7 @@ func TestAnEndpointOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	c := s.cluster("external", func(c *infrav1.VCDCluster) {
-		c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointExternal}
+		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{Type: infrav1.EndpointExternal}
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "api.example.com", Port: 443}
 	})
 

@@ -154,27 +154,27 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.create(s.inClusterPool("vips", "192.168.100.201"))
 	s.create(s.inClusterPool("spare", "192.168.100.205-192.168.100.206"))
 	c := s.cluster("pooled", func(c *infrav1.VCDCluster) {
-		c.Spec.Endpoint.KubeVIP.Addresses = nil
-		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips")}
+		c.Spec.ControlPlaneEndpoint.Host = ""
+		c.Spec.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips")}
 	})
 
 	s.ready(c)
 
 	s.g.Expect(c.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.201"))
 	next := s.cluster("next", func(c *infrav1.VCDCluster) {
-		c.Spec.Endpoint.KubeVIP.Addresses = nil
-		c.Spec.Endpoint.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips"), poolRef("spare")}
-		c.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
+		c.Spec.ControlPlaneEndpoint.Host = ""
+		c.Spec.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips"), poolRef("spare")}
+		c.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
 	})
 	s.ready(next)
 	s.g.Expect(next.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.205"), "the first pool has none left")
 	change := next.DeepCopy()
-	change.Spec.Endpoint.KubeVIP.Mode = infrav1.KubeVIPStaticPod
+	change.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPStaticPod
 	s.g.Expect(shared.client.Patch(t.Context(), change, client.MergeFrom(next))).To(
-		MatchError(ContainSubstring("spec.endpoint")))
+		MatchError(ContainSubstring("spec.controlPlaneLoadBalancer")))
 	s.g.Eventually(func() error {
 		s.g.Expect(shared.client.Get(t.Context(), client.ObjectKeyFromObject(next), next)).To(Succeed())
-		next.Spec.Endpoint.KubeVIP.BGP = &infrav1.KubeVIPBGP{
+		next.Spec.ControlPlaneLoadBalancer.KubeVIP.BGP = &infrav1.KubeVIPBGP{
 			ASNumber:        65001,
 			RouterInterface: "ens192",
 			Peers:           []infrav1.KubeVIPPeer{{Address: "192.168.100.1", ASNumber: 65000}},

@@ -152,14 +152,15 @@ func (s *site) cluster(name string, mods ...func(*infrav1.VCDCluster)) *infrav1.
 	c := &infrav1.VCDCluster{
 		ObjectMeta: s.meta(name),
 		Spec: infrav1.VCDClusterSpec{
-			Site:        s.URL(),
-			Org:         "acme",
-			OVDC:        "acme-vdc",
-			OVDCNetwork: "nodes",
-			IdentityRef: infrav1.IdentityReference{Name: "vcd"},
-			Endpoint: infrav1.EndpointSpec{
+			Site:                 s.URL(),
+			Org:                  "acme",
+			OVDC:                 "acme-vdc",
+			OVDCNetwork:          "nodes",
+			IdentityRef:          infrav1.IdentityReference{Name: "vcd"},
+			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: vip},
+			ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 				Type:    infrav1.EndpointKubeVIP,
-				KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{vip}},
+				KubeVIP: &infrav1.KubeVIPEndpoint{},
 			},
 			// There is no workload cluster to put one into; whole clusters have one.
 			CloudProvider: infrav1.CloudProviderSpec{Mode: infrav1.CloudProviderNone},

@@ -311,7 +311,7 @@ var stories = []story{
 	{
 		"CAPVCDMachineNotReady",
 		"another condition is not true",
-		[]string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "2x180")},
+		[]string{conditions("VCDMachine", "LeaseLimited", "True", "LeaseLimited", "2x180")},
 		false,
 	},
 	{
@@ -415,7 +415,7 @@ var stories = []story{
 	{
 		"CAPVCDLeaseLimited",
 		"it is",
-		[]string{conditions("VCDMachine", "LeaseUnlimited", "False", "LeaseLimited", "3x180")},
+		[]string{conditions("VCDMachine", "LeaseLimited", "True", "LeaseLimited", "3x180")},
 		true,
 	},
 	{

@@ -138,7 +138,7 @@ func byDaemonSet(o *unstructured.Unstructured) error {
 	if o.GetKind() != "VCDCluster" {
 		return nil
 	}
-	return unstructured.SetNestedField(o.Object, "DaemonSet", "spec", "endpoint", "kubeVIP", "mode")
+	return unstructured.SetNestedField(o.Object, "DaemonSet", "spec", "controlPlaneLoadBalancer", "kubeVIP", "mode")
 }
 
 // handedOver waits until no node has a static pod of kube-vip, and finds the virtual IP answering all the time: on one

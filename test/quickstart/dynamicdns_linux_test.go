@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -51,11 +52,12 @@ func byDynamicDNS(o *unstructured.Unstructured) error {
 	if o.GetKind() != "VCDCluster" {
 		return nil
 	}
-	unstructured.RemoveNestedField(o.Object, "spec", "controlPlaneEndpoint", "host")
-	return unstructured.SetNestedMap(o.Object, map[string]any{
-		"type":    "KubeVIP",
-		"kubeVIP": map[string]any{"dnsName": apiName.Name},
-	}, "spec", "endpoint")
+	return errors.Join(
+		unstructured.SetNestedField(o.Object, apiName.Name, "spec", "controlPlaneEndpoint", "host"),
+		unstructured.SetNestedMap(o.Object, map[string]any{
+			"type":    "KubeVIP",
+			"kubeVIP": map[string]any{"addressSource": "DHCP"},
+		}, "spec", "controlPlaneLoadBalancer"))
 }
 
 // withHosts starts a program that has another /etc/hosts, and leaves that of the machine alone.

@@ -90,7 +90,7 @@ func changeObject(o *unstructured.Unstructured) error {
 	switch o.GetKind() {
 	case "VCDCluster":
 		unstructured.RemoveNestedField(o.Object, "spec", "controlPlaneEndpoint", "host")
-		return unstructured.SetNestedMap(o.Object, map[string]any{"type": "EdgeGateway"}, "spec", "endpoint")
+		return unstructured.SetNestedMap(o.Object, map[string]any{"type": "EdgeGateway"}, "spec", "controlPlaneLoadBalancer")
 	case "KubeadmControlPlane":
 		return errors.Join(
 			without(o, "kube-vip", "spec", "kubeadmConfigSpec", "files"),

@@ -165,14 +165,15 @@ func (h *environment) cluster(name, address, ccm string) {
 		UID:        c.UID,
 	}}
 	v.Spec = infrav1.VCDClusterSpec{
-		Site:        h.sim.URL(),
-		Org:         "acme",
-		OVDC:        "acme-vdc",
-		OVDCNetwork: "nodes",
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: managers},
-		Endpoint: infrav1.EndpointSpec{
+		Site:                 h.sim.URL(),
+		Org:                  "acme",
+		OVDC:                 "acme-vdc",
+		OVDCNetwork:          "nodes",
+		IdentityRef:          infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: managers},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: address},
+		ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 			Type:    infrav1.EndpointKubeVIP,
-			KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{address}},
+			KubeVIP: &infrav1.KubeVIPEndpoint{},
 		},
 		CloudProvider: infrav1.CloudProviderSpec{
 			Mode:        infrav1.CloudProviderManaged,

@@ -141,7 +141,7 @@ func TestTemplates(t *testing.T) {
 		manifests, err := generate(ctx, w, "")
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = dryRun(ctx, w, manifests)
-		g.Expect(err).To(MatchError(ContainSubstring("spec.endpoint.kubeVIP.addresses")))
+		g.Expect(err).To(MatchError(ContainSubstring("spec.controlPlaneEndpoint")))
 	})
 }
 

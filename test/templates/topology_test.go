@@ -155,7 +155,6 @@ func variableChanges() []variableChange {
 		{"no proxy", map[string]string{"proxy": "null"}, true, true, true},
 		{"load balancers", map[string]string{"loadBalancer": `{"vipSubnet": "10.0.0.0/24"}`}, false, false, true},
 		{"disks", map[string]string{"orphanedDiskPolicy": `"Delete"`}, false, false, true},
-		{"hosts of their own", map[string]string{"antiAffinity": `{"controlPlane": "Preferred"}`}, false, false, true},
 		{"vApps", map[string]string{"vApp": `{"name": "demo-vapp"}`}, false, false, true},
 		{"Kubernetes' own images", map[string]string{"imageRepository": `"registry.example.com/k8s"`}, true, false, false},
 		{
@@ -172,7 +171,8 @@ func variableChanges() []variableChange {
 		{
 			"an endpoint of another type",
 			map[string]string{
-				"endpoint": `{"type": "External", "host": "api.example.com"}`,
+				"controlPlaneLoadBalancer": `{"type": "External"}`,
+				"controlPlaneEndpoint":     `{"host": "api.example.com"}`,
 			},
 			true,
 			false,
@@ -181,7 +181,7 @@ func variableChanges() []variableChange {
 		{
 			"the same in other words",
 			map[string]string{
-				"endpoint": `{"host": "api.example.com", "port": 6443, "type": "External"}`,
+				"controlPlaneEndpoint": `{"port": 6443, "host": "api.example.com"}`,
 			},
 			false,
 			false,
@@ -197,7 +197,7 @@ func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementC
 	p := newTopology(ctx, t, w)
 	before := p.rendered()
 	p.Expect(before.Cluster).To(And(ContainSubstring(`"org":"acme"`), ContainSubstring(`"ovdcNetwork":"nodes"`),
-		ContainSubstring(`"addresses":["192.168.100.200"]`), Not(ContainSubstring("replaced-by-variable"))))
+		ContainSubstring(`"host":"192.168.100.200"`), Not(ContainSubstring("replaced-by-variable"))))
 	p.Expect(before.ControlPlane).To(And(ContainSubstring("demo-kube-vip"), ContainSubstring(`"value":"external"`)))
 	p.quiet(before)
 	for _, change := range variableChanges() {
@@ -272,14 +272,13 @@ func badVariables(ctx context.Context, t *testing.T, w *framework.ManagementClus
 			"    - name: proxy\n      value: {httpProxy: 'proxy:3128'}\n    - name: image\n",
 			"variables[proxy].value.httpProxy",
 		},
-		"an endpoint of no type": {"type: KubeVIP", "type: HAProxy", "variables[endpoint].value.type"},
-		"an external endpoint without a host": {
-			"kubeVIP:\n          addresses:\n          - 192.168.100.200\n          image: \"\"\n          interface: \"\"\n" +
-				"        type: KubeVIP",
-			"type: External",
-			"needs host",
+		"an endpoint of no type": {"type: KubeVIP", "type: HAProxy", "variables[controlPlaneLoadBalancer].value.type"},
+		"a managed cloud controller manager without an identity": {
+			"value:\n        identityRef:\n          name: demo-ccm\n        mode: Managed",
+			"value:\n        mode: Managed",
+			"needs identityRef",
 		},
-		"a site without https": {"site: https://vcd.example.com\n        vdc", "site: vcd.example.com\n        vdc", "variables[vcd].value.site"},
+		"a site without https": {"ovdcNetwork: nodes\n        site: https://vcd", "ovdcNetwork: nodes\n        site: vcd", "variables[vcd].value.site"},
 		"an unknown variable":  {"name: image\n", "name: picture\n", "picture"},
 	} {
 		t.Run(name, func(t *testing.T) {

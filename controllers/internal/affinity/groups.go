@@ -15,42 +15,31 @@ import (
 
 // A Group are machines whose VMs are kept on different hosts.
 type Group struct {
-	Name   string // within the cluster; empty: the machine is in none
-	Policy infrav1.AntiAffinity
+	Name   string               // within the cluster; empty: the machine is in none
+	Policy infrav1.AntiAffinity // what the machine asks for
 }
 
-// Ruled reports whether VCD has a rule for the group.
+// Ruled reports whether the machine is to be in a rule of the group.
 func (g Group) Ruled() bool {
 	return g.Name != "" && (g.Policy == infrav1.AntiAffinityPreferred || g.Policy == infrav1.AntiAffinityRequired)
 }
 
 // GroupOf returns the group of a machine: the control plane, or its MachineDeployment.
-func GroupOf(spec infrav1.AntiAffinitySpec, m *infrav1.VCDMachine) Group {
+func GroupOf(m *infrav1.VCDMachine) Group {
 	if _, ok := m.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-		return Group{Name: "control-plane", Policy: spec.ControlPlane}
+		return Group{Name: "control-plane", Policy: m.Spec.AntiAffinity}
 	}
 	name := m.Labels[clusterv1.MachineDeploymentNameLabel]
 	if name == "" {
 		return Group{}
 	}
-	group := Group{Name: "md-" + name, Policy: spec.MachineDeployments}
-	for _, o := range spec.Overrides {
-		if o.MachineDeployment == name ||
-			o.MachineDeployment == m.Labels[clusterv1.ClusterTopologyMachineDeploymentNameLabel] {
-			group.Policy = o.Policy
-		}
-	}
-	return group
+	return Group{Name: "md-" + name, Policy: m.Spec.AntiAffinity}
 }
 
-// Asked reports whether any group may have a rule.
-func Asked(spec infrav1.AntiAffinitySpec) bool {
-	policies := []infrav1.AntiAffinity{spec.ControlPlane, spec.MachineDeployments}
-	for _, o := range spec.Overrides {
-		policies = append(policies, o.Policy)
-	}
-	for _, policy := range policies {
-		if (Group{Name: "any", Policy: policy}).Ruled() {
+// Asked reports whether any of some machines asks for a rule.
+func Asked(machines []infrav1.VCDMachine) bool {
+	for i := range machines {
+		if GroupOf(&machines[i]).Ruled() {
 			return true
 		}
 	}

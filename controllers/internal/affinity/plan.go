@@ -93,10 +93,12 @@ func sortRules(infraID string, rules []vcd.AffinityRule) (ours map[string][]vcd.
 // addGroup plans the rule of one group, of which there may be several after an answer of VCD was lost.
 func (p *Plan) addGroup(name string, members []Member, found []vcd.AffinityRule, taken map[string]string) {
 	wanted := vcd.AffinityRule{Ref: vcd.Ref{Name: name}, Apart: true, Enabled: true}
+	wanted.Mandatory = !slices.ContainsFunc(members, func(m Member) bool {
+		return !m.Leaving && m.Group.Policy != infrav1.AntiAffinityRequired
+	})
 	leaving := map[string]bool{}
 	hidden := false
 	for _, m := range members {
-		wanted.Mandatory = m.Group.Policy == infrav1.AntiAffinityRequired
 		other := taken[m.VM.ID]
 		switch {
 		case m.Leaving:

@@ -3,6 +3,7 @@
 package affinity
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,15 +214,6 @@ func TestAVMInARuleOfAnotherOwnerIsLeftThere(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
-	spec := infrav1.AntiAffinitySpec{
-		ControlPlane:       infrav1.AntiAffinityRequired,
-		MachineDeployments: infrav1.AntiAffinityPreferred,
-		Overrides: []infrav1.AntiAffinityOverride{
-			{MachineDeployment: "gpu", Policy: infrav1.AntiAffinityRequired},
-			{MachineDeployment: "batch", Policy: infrav1.AntiAffinityNone},
-		},
-	}
-	const deployment, topology = clusterv1.MachineDeploymentNameLabel, clusterv1.ClusterTopologyMachineDeploymentNameLabel
 	tests := []struct {
 		name   string
 		labels map[string]string
@@ -235,28 +227,34 @@ func TestGroups(t *testing.T) {
 		},
 		{
 			"a worker",
-			map[string]string{deployment: "md-0"},
-			Group{"md-md-0", infrav1.AntiAffinityPreferred},
-		},
-		{
-			"one with a policy of its own",
-			map[string]string{deployment: "gpu"},
-			Group{"md-gpu", infrav1.AntiAffinityRequired},
-		},
-		{
-			"one whose name in the topology has a policy",
-			map[string]string{deployment: "c1-batch-x7k2p", topology: "batch"},
-			Group{"md-c1-batch-x7k2p", infrav1.AntiAffinityNone},
+			map[string]string{clusterv1.MachineDeploymentNameLabel: "md-0"},
+			Group{"md-md-0", infrav1.AntiAffinityRequired},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &infrav1.VCDMachine{}
+			m := &infrav1.VCDMachine{Spec: infrav1.VCDMachineSpec{AntiAffinity: infrav1.AntiAffinityRequired}}
 			m.Labels = tt.labels
 
-			NewWithT(t).Expect(GroupOf(spec, m)).To(Equal(tt.want))
+			NewWithT(t).Expect(GroupOf(m)).To(Equal(tt.want))
 		})
 	}
+}
+
+// TestARuleIsRequiredWhenAllOfItsMachinesAskForThat is about a rollout of templates with another policy.
+func TestARuleIsRequiredWhenAllOfItsMachinesAskForThat(t *testing.T) {
+	g := NewWithT(t)
+	newer := members(infrav1.AntiAffinityRequired, "cd", "")
+	older := members(infrav1.AntiAffinityPreferred, "ab", "")
+
+	mixed := PlanFor(id, slices.Concat(older, newer), nil)
+	g.Expect(mixed.Steps).To(Equal([]Step{{Create, rule("", controlPlane, "abcd")}}))
+
+	for i := range older {
+		older[i].Leaving = true
+	}
+	replaced := PlanFor(id, slices.Concat(older, newer), nil)
+	g.Expect(replaced.Steps).To(Equal([]Step{{Create, rule("", controlPlane, "cd", mandatory)}}))
 }
 
 func TestNamesOfRulesAreMarkersThatFit(t *testing.T) {

@@ -124,7 +124,8 @@ func usesNAT(c *infrav1.VCDCluster) bool {
 	var inherited struct{ OneArm string }
 	note := c.Annotations[infrav1.CloudProviderInheritedAnnotation]
 	unreadable := note != "" && json.Unmarshal([]byte(note), &inherited) != nil
-	endpoint := c.Spec.Endpoint.EdgeGateway
-	return endpoint != nil && endpoint.OneArm != nil || spec.OneArm != nil || inherited.OneArm != "" || unreadable ||
-		slices.ContainsFunc(spec.Gateways, func(g infrav1.LoadBalancerGateway) bool { return g.OneArm != nil })
+	endpoint := c.Spec.ControlPlaneLoadBalancer.EdgeGateway
+	return endpoint != nil && endpoint.ArmMode == infrav1.ArmModeOneArm || spec.ArmMode == infrav1.ArmModeOneArm ||
+		inherited.OneArm != "" || unreadable || slices.ContainsFunc(spec.EdgeGateways,
+		func(g infrav1.LoadBalancerGateway) bool { return g.ArmMode == infrav1.ArmModeOneArm })
 }

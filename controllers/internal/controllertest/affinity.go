@@ -21,11 +21,24 @@ func OfDeployment(name string) func(*infrav1.VCDMachine) {
 	return func(m *infrav1.VCDMachine) { m.Labels[clusterv1.MachineDeploymentNameLabel] = name }
 }
 
+// An AntiAffinity is what the machines of a group ask for.
+type AntiAffinity struct {
+	ControlPlane       infrav1.AntiAffinity
+	MachineDeployments infrav1.AntiAffinity
+}
+
 // SetAntiAffinity changes which VMs of the cluster are kept on different hosts.
-func (w *Env) SetAntiAffinity(spec infrav1.AntiAffinitySpec) {
-	c := w.VCDCluster()
-	c.Spec.AntiAffinity = spec
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+func (w *Env) SetAntiAffinity(wanted AntiAffinity) {
+	list := &infrav1.VCDMachineList{}
+	w.Expect(w.Client.List(w.Ctx, list)).To(Succeed())
+	for i := range list.Items {
+		m := &list.Items[i]
+		m.Spec.AntiAffinity = wanted.MachineDeployments
+		if _, found := m.Labels[clusterv1.MachineControlPlaneLabel]; found {
+			m.Spec.AntiAffinity = wanted.ControlPlane
+		}
+		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	}
 }
 
 // ReconcileAffinity reconciles the rules of the VCDCluster once.

@@ -352,14 +352,15 @@ func NewVCDCluster(sim *vcdsim.Simulator) *infrav1.VCDCluster {
 		UID:        "uid-of-" + ClusterName,
 	}}
 	c.Spec = infrav1.VCDClusterSpec{
-		Site:        sim.URL(),
-		Org:         "acme",
-		OVDC:        "acme-vdc",
-		OVDCNetwork: "nodes",
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
-		Endpoint: infrav1.EndpointSpec{
+		Site:                 sim.URL(),
+		Org:                  "acme",
+		OVDC:                 "acme-vdc",
+		OVDCNetwork:          "nodes",
+		IdentityRef:          infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: "tenant"},
+		ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: VIP},
+		ControlPlaneLoadBalancer: infrav1.ControlPlaneLoadBalancerSpec{
 			Type:    infrav1.EndpointKubeVIP,
-			KubeVIP: &infrav1.KubeVIPEndpoint{Addresses: []string{VIP}},
+			KubeVIP: &infrav1.KubeVIPEndpoint{},
 		},
 	}
 	return c

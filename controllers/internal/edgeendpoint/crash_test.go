@@ -302,6 +302,7 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 		spec   *infrav1.EdgeGatewayEndpoint
 		// the first control planes, and those that replace them, one for one from the first on
 		planes, next []string
+		addresses    []string
 		bothFamilies bool
 		deaths       int
 	}{
@@ -315,7 +316,7 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 		{
 			name:   "of an IP Space in one-arm mode",
 			config: onSpaces(),
-			spec:   &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}},
+			spec:   &infrav1.EdgeGatewayEndpoint{ArmMode: infrav1.ArmModeOneArm},
 			planes: []string{"a"},
 			next:   []string{"b"},
 			deaths: 70,
@@ -323,7 +324,7 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 		{
 			name:         "of both families, IPv6 first",
 			config:       vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()},
-			spec:         &infrav1.EdgeGatewayEndpoint{Addresses: []string{"2001:db8::40", "203.0.113.50"}},
+			addresses:    []string{"2001:db8::40", "203.0.113.50"},
 			planes:       []string{"a"},
 			next:         []string{"b"},
 			bothFamilies: true,
@@ -333,6 +334,7 @@ func TestTheManagerDiesAtEveryWrite(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLife(t, tt.config, tt.spec)
 			if tt.bothFamilies {
+				l.edit(requesting(tt.addresses...))
 				l.bothFamilies()
 			}
 
@@ -406,7 +408,7 @@ func TestTheManagerDiesAtRandomWrites(t *testing.T) {
 	for seed := first; seed < first+uint64(*crashRounds); seed++ {
 		for name, spec := range map[string]*infrav1.EdgeGatewayEndpoint{
 			"on two arms":      nil,
-			"on one arm":       {OneArm: &infrav1.OneArmSpec{}},
+			"on one arm":       {ArmMode: infrav1.ArmModeOneArm},
 			"with extra ports": {ExtraPorts: []infrav1.EndpointPort{{Port: 8132}}},
 		} {
 			t.Run(fmt.Sprintf("%s, -crash-seed=%d", name, seed), func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 	c := r.Cluster
 	spec := infrav1.EdgeGatewayEndpoint{}
-	if given := c.Spec.Endpoint.EdgeGateway; given != nil {
+	if given := c.Spec.ControlPlaneLoadBalancer.EdgeGateway; given != nil {
 		spec = *given
 	}
 	d := lb.Desired{
@@ -36,10 +36,11 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 		EngineGroup: spec.ServiceEngineGroup,
 	}
 	d.Families = familiesOf(d, r.Family)
-	if arm := spec.OneArm; arm != nil {
-		within, err := vcdconfig.NewRange(arm.InternalRange.First, arm.InternalRange.Last)
+	if spec.ArmMode == infrav1.ArmModeOneArm {
+		arm := spec.OneArm
+		within, err := vcdconfig.NewRange(arm.InternalRange.StartIP, arm.InternalRange.EndIP)
 		if err != nil {
-			return d, fmt.Errorf("spec.endpoint.edgeGateway.oneArm.internalRange: %w", err)
+			return d, fmt.Errorf("spec.controlPlaneLoadBalancer.edgeGateway.oneArm.internalRange: %w", err)
 		}
 		d.OneArm = &lb.Range{First: within.StartIP, Last: within.EndIP}
 	}
@@ -52,12 +53,9 @@ func InfraID(c *infrav1.VCDCluster) string { return cmp.Or(c.Spec.InfraID, strin
 
 func hostOf(c *infrav1.VCDCluster) string { return c.Spec.ControlPlaneEndpoint.Host }
 
-// requested returns the addresses that the endpoint has to have: those of the spec, or that of its host, once known.
+// requested returns the addresses that the endpoint has to have: that of its host, once known, and the secondary one.
 func requested(c *infrav1.VCDCluster, spec infrav1.EdgeGatewayEndpoint) []netip.Addr {
-	if len(spec.Addresses) > 0 {
-		return addresses(spec.Addresses)
-	}
-	return addresses([]string{hostOf(c)})
+	return addresses([]string{hostOf(c), spec.SecondaryAddress})
 }
 
 // addresses reads addresses, without what is none, such as the name of a host.
@@ -75,7 +73,7 @@ func addresses(texts []string) []netip.Addr {
 // the endpoint. One pool serves all addresses, and its members have one family. It is empty while no address is known.
 func MemberFamily(c *infrav1.VCDCluster) lb.Family {
 	spec := infrav1.EdgeGatewayEndpoint{}
-	if given := c.Spec.Endpoint.EdgeGateway; given != nil {
+	if given := c.Spec.ControlPlaneLoadBalancer.EdgeGateway; given != nil {
 		spec = *given
 	}
 	known := requested(c, spec)

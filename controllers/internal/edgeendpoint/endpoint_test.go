@@ -53,7 +53,7 @@ func TestAnEndpointIsMadeWithFewCalls(t *testing.T) {
 	}{
 		{"on a block of addresses", instant(), nil, 7, 2, "203.0.113.0/24"},
 		{"of an IP Space", onSpaces(), nil, 8, 4, "198.51.100.0/24"},
-		{"in one-arm mode", instant(), &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}}, 8, 4, "192.168.8.0/24"},
+		{"in one-arm mode", instant(), &infrav1.EdgeGatewayEndpoint{ArmMode: infrav1.ArmModeOneArm}, 8, 4, "192.168.8.0/24"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, tt.config, tt.spec)

@@ -36,9 +36,25 @@ func newWorld(t *testing.T, config vcdsim.Config, spec *infrav1.EdgeGatewayEndpo
 	t.Helper()
 	w := &world{Env: controllertest.NewWith(t, config)}
 	w.edit(func(c *infrav1.VCDCluster) {
-		c.Spec.Endpoint = infrav1.EndpointSpec{Type: infrav1.EndpointEdgeGateway, EdgeGateway: spec}
+		c.Spec.ControlPlaneEndpoint.Host = ""
+		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
+			Type:        infrav1.EndpointEdgeGateway,
+			EdgeGateway: spec,
+		}
 	})
 	return w
+}
+
+// requesting gives the endpoint addresses that are chosen, the host first.
+func requesting(addresses ...string) func(*infrav1.VCDCluster) {
+	return func(c *infrav1.VCDCluster) {
+		edge := &infrav1.EdgeGatewayEndpoint{}
+		if len(addresses) > 1 {
+			edge.SecondaryAddress = addresses[1]
+		}
+		c.Spec.ControlPlaneEndpoint.Host = addresses[0]
+		c.Spec.ControlPlaneLoadBalancer.EdgeGateway = edge
+	}
 }
 
 func instant() vcdsim.Config { return vcdsim.Config{Profile: vcdsim.Instant} }

@@ -21,7 +21,7 @@ import (
 
 // Of reports whether the endpoint of a cluster is on an edge gateway, and which, if that is stored.
 func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
-	if c == nil || c.Spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
+	if c == nil || c.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointEdgeGateway {
 		return "", false
 	}
 	return placement.EndpointGateway(c), true

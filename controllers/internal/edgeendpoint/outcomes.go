@@ -18,17 +18,17 @@ const longestPause = 10 * time.Minute
 
 // refusals are the reasons of conditions, and the fields in messages, for the reasons of plans.
 var refusals = map[string]struct{ reason, field string }{
-	lb.AddressTaken:   {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
-	lb.AddressOutside: {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
-	lb.NoFreeAddress:  {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway"},
-	lb.BadFamilies:    {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.addresses"},
-	lb.BadRange:       {infrav1.EndpointAddressInvalidReason, "spec.endpoint.edgeGateway.oneArm.internalRange"},
+	lb.AddressTaken:   {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
+	lb.AddressOutside: {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
+	lb.NoFreeAddress:  {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneLoadBalancer.edgeGateway"},
+	lb.BadFamilies:    {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
+	lb.BadRange:       {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneLoadBalancer.edgeGateway.oneArm.internalRange"},
 	lb.PortTaken: {
 		infrav1.EndpointPortTakenReason,
-		"spec.controlPlaneEndpoint.port or spec.endpoint.edgeGateway.extraPorts",
+		"spec.controlPlaneEndpoint.port or spec.controlPlaneLoadBalancer.edgeGateway.extraPorts",
 	},
-	lb.BadPort:       {infrav1.EndpointPortTakenReason, "spec.endpoint.edgeGateway.extraPorts"},
-	lb.NoEngineGroup: {infrav1.EngineGroupUnavailableReason, "spec.endpoint.edgeGateway.serviceEngineGroup"},
+	lb.BadPort:       {infrav1.EndpointPortTakenReason, "spec.controlPlaneLoadBalancer.edgeGateway.extraPorts"},
+	lb.NoEngineGroup: {infrav1.EngineGroupUnavailableReason, "spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup"},
 }
 
 // refusal returns the outcome of what a plan refuses.
@@ -36,7 +36,7 @@ func refusal(f lb.Finding) phases.Outcome {
 	known, ok := refusals[f.Reason]
 	if !ok {
 		known.reason = infrav1.LoadBalancerUnavailableReason
-		known.field = "spec.endpoint.edgeGateway"
+		known.field = "spec.controlPlaneLoadBalancer.edgeGateway"
 	}
 	return phases.Fail(session.RemedyPoll, known.reason, "%s: %s", known.field, f.Message)
 }
@@ -51,7 +51,7 @@ func unrecorded() phases.Outcome {
 func unread(err error, gateway string) (phases.Outcome, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
 		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "%v: correct "+
-			"spec.endpoint.edgeGateway.gateway, or give the user of the identity the rights to view gateways and "+
+			"spec.controlPlaneLoadBalancer.edgeGateway.name, or give the user of the identity the rights to view gateways and "+
 			"their "+
 			"load balancers", err).NoAccess(), nil
 	}

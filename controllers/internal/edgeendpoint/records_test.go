@@ -29,7 +29,7 @@ func (w *world) loseRecords() {
 func onSecond(t *testing.T) *world {
 	t.Helper()
 	return newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.TwoGateways()},
-		&infrav1.EdgeGatewayEndpoint{Gateway: "acme-vdc-gateway-2"})
+		&infrav1.EdgeGatewayEndpoint{Name: "acme-vdc-gateway-2"})
 }
 
 func TestTheGatewayOfAnEndpointIsRecordedAgain(t *testing.T) {

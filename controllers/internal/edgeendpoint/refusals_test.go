@@ -45,7 +45,10 @@ func (w *world) model(change func(*vcdsim.EdgeGateway)) {
 }
 
 func on(spec infrav1.EdgeGatewayEndpoint) func(*infrav1.VCDCluster) {
-	return func(c *infrav1.VCDCluster) { c.Spec.Endpoint.EdgeGateway = &spec }
+	return func(c *infrav1.VCDCluster) {
+		c.Spec.ControlPlaneEndpoint.Host = ""
+		c.Spec.ControlPlaneLoadBalancer.EdgeGateway = &spec
+	}
 }
 
 // TestWhatCannotBeIsNamedAndNothingIsMade holds that a spec that cannot work is refused with its field before anything
@@ -71,23 +74,23 @@ func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
 			"a service engine group that is not there",
 			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{ServiceEngineGroup: "none"})) },
 			infrav1.EngineGroupUnavailableReason,
-			"spec.endpoint.edgeGateway.serviceEngineGroup",
+			"spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup",
 			func(w *world) { w.edit(free) },
 		},
 		{
 			"a gateway that is not there",
-			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{Gateway: "none"})) },
+			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{Name: "none"})) },
 			infrav1.GatewayNotFoundReason,
-			"spec.endpoint.edgeGateway.gateway",
+			"spec.controlPlaneLoadBalancer.edgeGateway.name",
 			func(w *world) { w.edit(free) },
 		},
 		{
 			"an address outside",
 			func(_ *testing.T, w *world) {
-				w.edit(on(infrav1.EdgeGatewayEndpoint{Addresses: []string{"192.0.2.1"}}))
+				w.edit(requesting("192.0.2.1"))
 			},
 			infrav1.EndpointAddressInvalidReason,
-			"spec.endpoint.edgeGateway.addresses",
+			"spec.controlPlaneEndpoint",
 			func(w *world) { w.edit(free) },
 		},
 		{
@@ -95,10 +98,10 @@ func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
 			func(t *testing.T, w *world) {
 				t.Helper()
 				w.other(t, "203.0.113.20")
-				w.edit(on(infrav1.EdgeGatewayEndpoint{Addresses: []string{"203.0.113.20"}}))
+				w.edit(requesting("203.0.113.20"))
 			},
 			infrav1.EndpointAddressInvalidReason,
-			"spec.endpoint.edgeGateway.addresses",
+			"spec.controlPlaneEndpoint",
 			func(w *world) { w.edit(free) },
 		},
 	} {
@@ -160,7 +163,7 @@ func TestAnAddressThatAnotherTookIsNamed(t *testing.T) {
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointAddressInvalidReason)
 
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(And(
-		ContainSubstring("tcp-6443"), ContainSubstring(host), ContainSubstring("or delete that in VCD"), ContainSubstring("spec.endpoint.edgeGateway.addresses")))
+		ContainSubstring("tcp-6443"), ContainSubstring(host), ContainSubstring("or delete that in VCD"), ContainSubstring("spec.controlPlaneEndpoint")))
 	w.Expect(endpoint(w.Sim.State())).To(HaveLen(1), "the other's alone")
 	w.remove()
 	w.Clock.Add(int64(2 * time.Hour))
@@ -213,7 +216,7 @@ func TestAPortThatAnotherTookIsNamed(t *testing.T) {
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointPortTakenReason)
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(And(
-		ContainSubstring("spec.endpoint.edgeGateway.extraPorts"), ContainSubstring("port 8132/TCP"),
+		ContainSubstring("spec.controlPlaneLoadBalancer.edgeGateway.extraPorts"), ContainSubstring("port 8132/TCP"),
 		ContainSubstring(host), ContainSubstring("by-hand"), ContainSubstring("use another port")))
 	w.Expect(endpoint(w.Sim.State())).To(ConsistOf(HaveField("Port", 6443), HaveField("Port", 8132)))
 

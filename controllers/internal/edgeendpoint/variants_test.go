@@ -132,8 +132,8 @@ func TestAnEndpointOfIPv6(t *testing.T) {
 // dualStackNodes is a world whose nodes get addresses of both families.
 func dualStackNodes(t *testing.T, endpoint ...string) *world {
 	t.Helper()
-	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()},
-		&infrav1.EdgeGatewayEndpoint{Addresses: endpoint})
+	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()}, nil)
+	w.edit(requesting(endpoint...))
 	w.bothFamilies()
 	return w
 }
@@ -183,15 +183,15 @@ func TestNodesOfADualStackClusterAreMembersByTheFamilyOfTheFirstAddress(t *testi
 }
 
 func TestANodeWithoutAnAddressOfTheFamilyOfTheEndpointIsRefusedBeforeItRuns(t *testing.T) {
-	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()},
-		&infrav1.EdgeGatewayEndpoint{Addresses: []string{"2001:db8::40"}})
+	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: vcdsim.CloudProvider()}, nil)
+	w.edit(requesting("2001:db8::40"))
 	w.Ready()
 	w.add("a") // of a cluster of IPv4
 
 	w.EventuallyMachine("a", infrav1.EndpointJoinedCondition, infrav1.EndpointFamilyReason)
 
 	message := conditions.GetMessage(w.VCDMachine("a"), infrav1.EndpointJoinedCondition)
-	w.Expect(message).To(And(ContainSubstring("IPv6"), ContainSubstring("spec.endpoint.edgeGateway.addresses")))
+	w.Expect(message).To(And(ContainSubstring("IPv6"), ContainSubstring("spec.controlPlaneEndpoint")))
 	w.Expect(w.Sim.State().VMs[0].Status).To(Equal(vcdsim.PoweredOff))
 	w.DeleteMachine("a")
 	w.DeleteCluster()
@@ -201,7 +201,7 @@ func TestANodeWithoutAnAddressOfTheFamilyOfTheEndpointIsRefusedBeforeItRuns(t *t
 func TestAnEndpointOnAnotherGatewayThanThatOfTheNetwork(t *testing.T) {
 	model := vcdsim.TwoGateways()
 	w := newWorld(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model},
-		&infrav1.EdgeGatewayEndpoint{Gateway: "acme-vdc-gateway-2"})
+		&infrav1.EdgeGatewayEndpoint{Name: "acme-vdc-gateway-2"})
 	w.Ready()
 	w.add("a")
 	w.Ready("a")
@@ -310,9 +310,7 @@ func TestAMemberKeepsItsRecordedAddressUnlessItsVMHasOneOfTheFamily(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := &infrav1.VCDCluster{}
-			if tt.endpoint != "" {
-				c.Spec.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{Addresses: []string{tt.endpoint}}
-			}
+			c.Spec.ControlPlaneEndpoint.Host = tt.endpoint
 			m := &infrav1.VCDMachine{Status: infrav1.VCDMachineStatus{NICs: tt.nics}}
 			m.Annotations = map[string]string{infrav1.EndpointMemberAnnotation: tt.recorded}
 			m.Status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "node"}}

@@ -48,11 +48,12 @@ func virtualIPLife(t *testing.T, dies bool) map[string]any {
 	}
 	l.Expect(l.api.Create(l.Ctx, password)).To(Succeed())
 	l.edit(func(c *infrav1.VCDCluster) {
-		c.Spec.Endpoint = infrav1.EndpointSpec{
+		c.Spec.ControlPlaneEndpoint.Host = "198.51.100.250"
+		c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
 			Type: infrav1.EndpointKubeVIP,
 			KubeVIP: &infrav1.KubeVIPEndpoint{
-				Mode:      infrav1.KubeVIPDaemonSet,
-				Addresses: []string{"198.51.100.250", "2001:db8::250"},
+				Mode:             infrav1.KubeVIPDaemonSet,
+				SecondaryAddress: "2001:db8::250",
 				BGP: &infrav1.KubeVIPBGP{
 					ASNumber:        65000,
 					RouterInterface: "ens192",

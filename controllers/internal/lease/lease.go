@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -113,7 +114,7 @@ func (k Keeper) Keep(ctx context.Context) time.Duration {
 	}
 	end, what := k.end()
 	if end.IsZero() {
-		conditions.Delete(k.Machine, infrav1.LeaseUnlimitedCondition)
+		conditions.Delete(k.Machine, infrav1.LeaseLimitedCondition)
 		return 0
 	}
 	vApp := k.Row.VApp.ID
@@ -205,8 +206,8 @@ func (k Keeper) report(end time.Time, what, problem string) {
 		"The organization limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the "+
 			"limit removed",
 		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem)
-	if !phases.Reported(k.Machine, infrav1.LeaseUnlimitedCondition, out) {
-		phases.ProblemFound(k.Recorder, k.Machine, infrav1.LeaseUnlimitedCondition, out)
+	if conditions.GetMessage(k.Machine, infrav1.LeaseLimitedCondition) != out.Message {
+		phases.ProblemFound(k.Recorder, k.Machine, infrav1.LeaseLimitedCondition, out)
 	}
-	phases.Set(k.Machine, infrav1.LeaseUnlimitedCondition, out.Status(), out.Reason, out.Message)
+	phases.Set(k.Machine, infrav1.LeaseLimitedCondition, metav1.ConditionTrue, out.Reason, out.Message)
 }

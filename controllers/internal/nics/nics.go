@@ -22,7 +22,7 @@ type NIC struct {
 	Index   int
 	Spec    infrav1.NetworkSpec
 	Network vcd.Network
-	// DualStack is set in a cluster of both families. A NIC of source Pool then gets an address of each that its
+	// DualStack is set in a cluster of both families. A NIC of source StaticPool then gets an address of each that its
 	// network has a static pool of.
 	DualStack bool
 	Static    []Static // its addresses of sources Manual and IPAM, at most one of each family, in the order of the spec
@@ -85,7 +85,7 @@ func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
 		return vcd.ModeDHCP
 	case infrav1.AddressManual, infrav1.AddressIPAM:
 		return vcd.ModeManual
-	case infrav1.AddressPool:
+	case infrav1.AddressStaticPool:
 	}
 	return vcd.ModePool
 }
@@ -94,11 +94,11 @@ func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
 // source if there is none. A machine without networks has one NIC, with an address of VCD's static pool.
 func NotDHCP(m *infrav1.VCDMachine) (index int, source infrav1.AddressSource) {
 	if len(m.Spec.Networks) == 0 {
-		return 0, infrav1.AddressPool
+		return 0, infrav1.AddressStaticPool
 	}
 	for i, nic := range m.Spec.Networks {
 		if nic.AddressSource != infrav1.AddressDHCP {
-			return i, cmp.Or(nic.AddressSource, infrav1.AddressPool)
+			return i, cmp.Or(nic.AddressSource, infrav1.AddressStaticPool)
 		}
 	}
 	return 0, ""
@@ -187,6 +187,13 @@ func (n NIC) configure(guest *guestinfo.NIC, static Static) phases.Outcome {
 	return phases.Done
 }
 
+// useDomains has netplan's words for the uses of domains.
+var useDomains = map[infrav1.UseDomains]string{
+	infrav1.UseDomainsUse:       "true",
+	infrav1.UseDomainsIgnore:    "false",
+	infrav1.UseDomainsRouteOnly: "route",
+}
+
 // dhcp returns what the guest takes from a DHCP server. A metric of its gateway asks for its routes.
 func (n NIC) dhcp() guestinfo.DHCP {
 	taken := guestinfo.DHCP{Metric: int(n.Spec.GatewayMetric)}
@@ -198,7 +205,7 @@ func (n NIC) dhcp() guestinfo.DHCP {
 		taken.UseDNS = o.UseDNS
 		taken.UseMTU = o.UseMTU
 		taken.UseNTP = o.UseNTP
-		taken.UseDomains = string(o.UseDomains)
+		taken.UseDomains = useDomains[o.UseDomains]
 		if o.UseRoutes != nil {
 			taken.UseRoutes = o.UseRoutes
 		}

@@ -72,5 +72,13 @@ func DiskMiB(m *infrav1.VCDMachine) int64 {
 	return InMiB(*m.Spec.DiskSize)
 }
 
+// MemoryMiB returns the wished size of the memory; 0 leaves that of the policy or the template.
+func MemoryMiB(spec infrav1.VCDMachineSpec) int64 {
+	if spec.Memory == nil {
+		return 0
+	}
+	return InMiB(*spec.Memory)
+}
+
 // InMiB returns a size in MiB, rounded up.
 func InMiB(size resource.Quantity) int64 { return (size.Value() + Mebibyte - 1) / Mebibyte }

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -31,7 +32,7 @@ type Shared struct {
 // Share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that
 // may not be shared.
 func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Outcome, error) {
-	account, own := accountOfCCM(c)
+	account := accountOfCCM(c)
 	got := Shared{Name: string(account.ref.Kind) + " " + account.ref.Name}
 	if account.ref.Kind == infrav1.ClusterIdentity {
 		return got, phases.Stop(infrav1.IdentityNotShareableReason,
@@ -43,7 +44,8 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 		return got, out, err
 	}
 	got.ServiceAccount = identity.Type == infrav1.CredentialServiceAccount
-	if out := shareable(identity, account, got.ServiceAccount && !own); out != phases.Done {
+	rotatesForManager := got.ServiceAccount && SameIdentity(c.Spec.IdentityRef, account.ref.Kind, account.ref.Name)
+	if out := shareable(identity, account, rotatesForManager); out != phases.Done {
 		return got, out, nil
 	}
 	secret, out, err := i.Secret(ctx, types.NamespacedName{Namespace: c.Namespace, Name: identity.SecretRef.Name},
@@ -66,18 +68,11 @@ func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, p
 	return got, phases.Done, nil
 }
 
-// accountOfCCM is what the cloud controller manager of c logs in with. It reports whether that is an identity of its
-// own.
-func accountOfCCM(c *infrav1.VCDCluster) (account, bool) {
-	ref := c.Spec.IdentityRef
-	own := c.Spec.CloudProvider.IdentityRef != nil
-	if own {
-		ref = *c.Spec.CloudProvider.IdentityRef
-	}
-	if ref.Kind == "" {
-		ref.Kind = infrav1.NamespacedIdentity
-	}
-	return ofCluster(c, ref), own
+// accountOfCCM is what the cloud controller manager of c logs in with.
+func accountOfCCM(c *infrav1.VCDCluster) account {
+	ref := ptr.Deref(c.Spec.CloudProvider.IdentityRef, infrav1.IdentityReference{}) // the API requires it
+	ref.Kind = cmp.Or(ref.Kind, infrav1.NamespacedIdentity)
+	return ofCluster(c, ref)
 }
 
 // shareable says why the credentials of an identity are not for workload clusters, before they are read.

@@ -16,7 +16,7 @@ import (
 func Fit(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr) phases.Outcome {
 	if len(addresses) == 2 && addresses[0].Is4() == addresses[1].Is4() {
 		return phases.Fail(session.RemedyPoll, infrav1.VIPFamilyReason, "%s and %s are of one family: name pools of "+
-			"the other family in spec.endpoint.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1])
+			"the other family in spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1])
 	}
 	for _, addr := range addresses {
 		if out := fits(c, network, addr); out != phases.Done {
@@ -43,7 +43,7 @@ func fits(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) phases.Ou
 				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it "+
 					"out of the static pool", addr, r.From, r.To, network.Name, remedy(c))
 		}
-		if r, in := rangeOf(addr, subnet.DHCPPool); in && kube.DNSName == "" {
+		if r, in := rangeOf(addr, subnet.DHCPPool); in && kube.AddressSource != infrav1.VIPSourceDHCP {
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInDHCPRangeReason,
 				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of "+
 					"the DHCP range", addr, r.From, r.To, network.Name, remedy(c))

@@ -25,12 +25,12 @@ func Addresses(hosts []string) []netip.Addr {
 
 // Of returns the virtual IPs of a cluster, as far as its object shows them.
 func Of(c *infrav1.VCDCluster) []netip.Addr {
-	if c.Spec.Endpoint.Type != infrav1.EndpointKubeVIP && c.Spec.Endpoint.Type != "" {
+	if c.Spec.ControlPlaneLoadBalancer.Type != infrav1.EndpointKubeVIP && c.Spec.ControlPlaneLoadBalancer.Type != "" {
 		return nil
 	}
 	all := slices.Concat(Addresses([]string{c.Spec.ControlPlaneEndpoint.Host}), Addresses(c.Status.VirtualIPs))
-	if kube := c.Spec.Endpoint.KubeVIP; kube != nil {
-		all = append(all, Addresses(kube.Addresses)...)
+	if kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP; kube != nil {
+		all = append(all, Addresses([]string{kube.SecondaryAddress})...)
 	}
 	return all
 }
@@ -46,7 +46,7 @@ func Shares(c, other *infrav1.VCDCluster, network string) bool {
 
 // KubeVIP returns how kube-vip announces the virtual IPs of a cluster; the zero value if its spec does not say.
 func KubeVIP(c *infrav1.VCDCluster) infrav1.KubeVIPEndpoint {
-	if kube := c.Spec.Endpoint.KubeVIP; kube != nil {
+	if kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP; kube != nil {
 		return *kube
 	}
 	return infrav1.KubeVIPEndpoint{}
@@ -54,13 +54,14 @@ func KubeVIP(c *infrav1.VCDCluster) infrav1.KubeVIPEndpoint {
 
 // remedy returns how a person gives a cluster another virtual IP.
 func remedy(c *infrav1.VCDCluster) string {
-	switch kube := KubeVIP(c); {
-	case c.Spec.ControlPlaneEndpoint.Host != "":
-		return "choose another in spec.controlPlaneEndpoint"
-	case len(kube.PoolRefs) > 0:
-		return "take it out of the pools of spec.endpoint.kubeVIP and delete the IPAddressClaims of the VCDCluster"
-	case kube.DNSName != "":
-		return "correct the record of " + kube.DNSName
+	kube := KubeVIP(c)
+	host := c.Spec.ControlPlaneEndpoint.Host
+	switch _, err := netip.ParseAddr(host); {
+	case host == "" && len(kube.PoolRefs) > 0:
+		return "take it out of the pools of spec.controlPlaneLoadBalancer.kubeVIP and delete the IPAddressClaims of " +
+			"the VCDCluster"
+	case err != nil:
+		return "correct the record of " + host
 	}
-	return "choose another in spec.endpoint.kubeVIP.addresses"
+	return "choose another in spec.controlPlaneEndpoint"
 }

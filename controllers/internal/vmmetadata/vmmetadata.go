@@ -7,13 +7,52 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Record is what was written to a VM, or is about to be: what is not in it is another's.
-type Record map[string]string
+var types = map[infrav1.VMMetadataType]vcd.MetadataType{
+	"":                         vcd.MetadataString,
+	infrav1.VMMetadataString:   vcd.MetadataString,
+	infrav1.VMMetadataNumber:   vcd.MetadataNumber,
+	infrav1.VMMetadataBoolean:  vcd.MetadataBoolean,
+	infrav1.VMMetadataDateTime: vcd.MetadataDateTime,
+}
 
-// asked is the value of what is about to be written. It is no text that VCD takes.
-const asked = "\x00"
+var accesses = map[infrav1.VMMetadataAccess]vcd.MetadataAccess{
+	"":                          vcd.MetadataReadWrite,
+	infrav1.VMMetadataReadWrite: vcd.MetadataReadWrite,
+	infrav1.VMMetadataReadOnly:  vcd.MetadataReadOnly,
+	infrav1.VMMetadataPrivate:   vcd.MetadataPrivate,
+}
+
+// Wished returns the metadata that a spec asks for, as VCD has them.
+func Wished(spec []infrav1.VMMetadataEntry) []vcd.MetadataEntry {
+	var wished []vcd.MetadataEntry
+	for _, entry := range spec {
+		wished = append(wished, vcd.MetadataEntry{
+			Key:    entry.Key,
+			Type:   types[entry.Type],
+			Access: accesses[entry.Access],
+			Value:  ptr.Deref(entry.Value, ""),
+		})
+	}
+	return wished
+}
+
+// A Record is what was written to a VM, or is about to be, by key: what is not in it belongs to somebody else.
+type Record map[string]Written
+
+// Written is an entry that was written.
+type Written struct {
+	Type   vcd.MetadataType   `json:"type,omitempty"` // empty: it is about to be written
+	Access vcd.MetadataAccess `json:"access"`
+	Value  string             `json:"value,omitempty"`
+}
 
 // Parse reads a record from an annotation; nothing usable is an empty one.
 func Parse(annotation string) Record {
@@ -36,46 +75,72 @@ func (r Record) String() string {
 	return string(text)
 }
 
-// Missing returns the wished values that were not written.
-func (r Record) Missing(wished map[string]string) map[string]string {
-	missing := map[string]string{}
-	for key, value := range wished {
-		if was, ok := r[key]; !ok || was != value {
-			missing[key] = value
+// Missing returns the wished entries that were not written.
+func (r Record) Missing(wished []vcd.MetadataEntry) []vcd.MetadataEntry {
+	var missing []vcd.MetadataEntry
+	for _, entry := range wished {
+		if was, ok := r[entry.Key]; !ok || !was.is(entry) {
+			missing = append(missing, entry)
 		}
 	}
 	return missing
 }
 
+// is reports whether an entry was written as wished. VCD writes times in its own form.
+func (w Written) is(wished vcd.MetadataEntry) bool {
+	if w.Type != wished.Type || w.Access != wished.Access {
+		return false
+	}
+	if w.Type != vcd.MetadataDateTime {
+		return w.Value == wished.Value
+	}
+	was, err1 := time.Parse(time.RFC3339, w.Value)
+	is, err2 := time.Parse(time.RFC3339, wished.Value)
+	return err1 == nil && err2 == nil && was.Equal(is)
+}
+
 // Obsolete returns the keys that were written and are not wished any more, sorted.
-func (r Record) Obsolete(wished map[string]string) []string {
+func (r Record) Obsolete(wished []vcd.MetadataEntry) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r)), func(key string) bool {
-		_, ok := wished[key]
-		return ok
+		return slices.ContainsFunc(wished, func(entry vcd.MetadataEntry) bool { return entry.Key == key })
 	})
 }
 
-// Ask returns the record with values that are about to be written, for which it is stored before.
-func (r Record) Ask(values map[string]string) Record {
+// Ask returns the record with entries that are about to be written, for which it is stored before.
+func (r Record) Ask(entries []vcd.MetadataEntry) Record {
 	next := maps.Clone(r)
-	for key := range values {
-		next[key] = asked
+	for _, entry := range entries {
+		next[entry.Key] = Written{Access: entry.Access}
 	}
 	return next
 }
 
 // Open reports whether it is not known what became of something that was about to be written.
 func (r Record) Open() bool {
-	return slices.Contains(slices.Collect(maps.Values(r)), asked)
+	for _, written := range r {
+		if written.Type == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Seen returns the record as VCD shows the metadata now.
-func (r Record) Seen(now map[string]string) Record {
+func (r Record) Seen(now []vcd.MetadataEntry) Record {
 	next := Record{}
-	for key := range r {
-		if value, ok := now[key]; ok {
-			next[key] = value
+	for _, entry := range now {
+		if was, ok := r[entry.Key]; ok && was.sameDomain(entry) {
+			next[entry.Key] = Written{
+				Type:   entry.Type,
+				Access: entry.Access,
+				Value:  entry.Value,
+			}
 		}
 	}
 	return next
+}
+
+// sameDomain reports whether an entry of VCD is in the domain that ours was written to.
+func (w Written) sameDomain(entry vcd.MetadataEntry) bool {
+	return (w.Access == vcd.MetadataReadWrite) == (entry.Access == vcd.MetadataReadWrite)
 }

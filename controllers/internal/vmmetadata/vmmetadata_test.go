@@ -6,31 +6,68 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
+// text is an entry that holds text.
+func text(key, value string) vcd.MetadataEntry {
+	return vcd.MetadataEntry{Key: key, Type: vcd.MetadataString, Access: vcd.MetadataReadWrite, Value: value}
+}
+
+// written returns the record of entries.
+func written(entries ...vcd.MetadataEntry) Record {
+	return Record{}.Ask(entries).Seen(entries)
+}
+
 func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
+	at := func(value string) vcd.MetadataEntry {
+		return vcd.MetadataEntry{Key: "a", Type: vcd.MetadataDateTime, Access: vcd.MetadataReadWrite, Value: value}
+	}
 	tests := []struct {
 		name            string
-		written, wished map[string]string
-		missing         map[string]string
+		written, wished []vcd.MetadataEntry
+		missing         []vcd.MetadataEntry
 		obsolete        []string
 	}{
-		{"nothing", nil, nil, map[string]string{}, nil},
-		{"a new key", nil, map[string]string{"a": "1"}, map[string]string{"a": "1"}, nil},
-		{"an empty value", nil, map[string]string{"a": ""}, map[string]string{"a": ""}, nil},
-		{"what is written already", map[string]string{"a": "1"}, map[string]string{"a": "1"}, map[string]string{}, nil},
+		{"nothing", nil, nil, nil, nil},
+		{"a new key", nil, []vcd.MetadataEntry{text("a", "1")}, []vcd.MetadataEntry{text("a", "1")}, nil},
+		{"an empty value", nil, []vcd.MetadataEntry{text("a", "")}, []vcd.MetadataEntry{text("a", "")}, nil},
 		{
-			"one changed, one gone",
-			map[string]string{"a": "1", "c": "3", "b": "2"},
-			map[string]string{"a": "9"},
-			map[string]string{"a": "9"},
+			"what is written already",
+			[]vcd.MetadataEntry{text("a", "1")},
+			[]vcd.MetadataEntry{text("a", "1")},
+			nil,
+			nil,
+		},
+		{
+			"one changed, two gone",
+			[]vcd.MetadataEntry{text("a", "1"), text("c", "3"), text("b", "2")},
+			[]vcd.MetadataEntry{text("a", "9")},
+			[]vcd.MetadataEntry{text("a", "9")},
 			[]string{"b", "c"},
+		},
+		{
+			"another type",
+			[]vcd.MetadataEntry{text("a", "2026-12-31T23:59:59Z")},
+			[]vcd.MetadataEntry{at("2026-12-31T23:59:59Z")},
+			[]vcd.MetadataEntry{at("2026-12-31T23:59:59Z")},
+			nil,
+		},
+		{
+			"a time in the form of VCD",
+			[]vcd.MetadataEntry{at("2026-12-31T22:59:59.000Z")},
+			[]vcd.MetadataEntry{at("2026-12-31T23:59:59+01:00")},
+			nil,
+			nil,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			record := Parse(Record(tt.written).String())
+			record := Parse(written(tt.written...).String())
 
 			g.Expect(record.Missing(tt.wished)).To(Equal(tt.missing))
 			g.Expect(record.Obsolete(tt.wished)).To(ConsistOf(tt.obsolete))
@@ -46,15 +83,30 @@ func TestARecordThatCannotBeReadIsEmpty(t *testing.T) {
 
 func TestWhatWasAskedForIsOpenUntilVCDShowsIt(t *testing.T) {
 	g := NewWithT(t)
-	wished := map[string]string{"a": "2", "b": ""}
+	wished := []vcd.MetadataEntry{text("a", "2"), text("b", "")}
 
-	record := Parse(Record{"a": "1"}.Ask(wished).String())
+	record := Parse(written(text("a", "1")).Ask(wished).String())
 
 	g.Expect(record.Open()).To(BeTrue())
 	g.Expect(record.Missing(wished)).To(Equal(wished))
 	g.Expect(record.Obsolete(nil)).To(Equal([]string{"a", "b"}))
-	record = record.Seen(map[string]string{"a": "2", "b": "", "theirs": "x"})
+	record = record.Seen([]vcd.MetadataEntry{text("a", "2"), text("b", ""), text("theirs", "x")})
 	g.Expect(record.Open()).To(BeFalse())
 	g.Expect(record.Missing(wished)).To(BeEmpty())
 	g.Expect(record).NotTo(HaveKey("theirs"))
+}
+
+func TestAnEntryOfTheOtherDomainIsNotOurs(t *testing.T) {
+	g := NewWithT(t)
+	private := text("a", "1")
+	private.Access = vcd.MetadataPrivate
+
+	record := Record{}.Ask([]vcd.MetadataEntry{private}).Seen([]vcd.MetadataEntry{text("a", "1")})
+
+	g.Expect(record).To(BeEmpty())
+}
+
+func TestDefaultsOfASpec(t *testing.T) {
+	NewWithT(t).Expect(Wished([]infrav1.VMMetadataEntry{{Key: "a", Value: ptr.To("1")}})).To(
+		Equal([]vcd.MetadataEntry{text("a", "1")}))
 }

@@ -177,7 +177,7 @@ type DiskSettings struct {
 	Override bool     `xml:"overrideVmDefault"`
 }
 
-// MetadataDocument is Metadata, as far as it is written: general metadata that hold text.
+// MetadataDocument is Metadata, as far as it is written.
 type MetadataDocument struct {
 	XMLName  xml.Name        `xml:"Metadata"`
 	Xmlns    string          `xml:"xmlns,attr"`
@@ -187,8 +187,15 @@ type MetadataDocument struct {
 
 // MetadataEntry is one key of metadata with its value.
 type MetadataEntry struct {
-	Key   string     `xml:"Key"`
-	Value TypedValue `xml:"TypedValue"`
+	Domain MetadataDomain `xml:"Domain"`
+	Key    string         `xml:"Key"`
+	Value  TypedValue     `xml:"TypedValue"`
+}
+
+// MetadataDomain is the domain of an entry of metadata, and what tenants may do with the entry.
+type MetadataDomain struct {
+	Visibility string `xml:"visibility,attr"`
+	Name       string `xml:",chardata"`
 }
 
 // TypedValue is a value of metadata.
