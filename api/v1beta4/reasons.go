@@ -114,6 +114,9 @@ const (
 	// PeerPasswordMissingReason means that the Secret with the password of a BGP peer, or its key, does not exist.
 	// Create it.
 	PeerPasswordMissingReason = "PeerPasswordMissing"
+	// ProxyCredentialsMissingReason means that the Secret with the credentials of the proxy, or its key username or
+	// password, does not exist. Create it.
+	ProxyCredentialsMissingReason = "ProxyCredentialsMissing"
 	// ControlPlanesApartReason means that control planes are in different networks, between which ARP moves no address.
 	// Set spec.controlPlaneLoadBalancer.kubeVIP.bgp, or use an endpoint of type EdgeGateway or External.
 	ControlPlanesApartReason = "ControlPlanesApart"

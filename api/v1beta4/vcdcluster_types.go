@@ -161,11 +161,12 @@ const (
 )
 
 // ProxySpec is the HTTP proxy of nodes and pods.
+// +kubebuilder:validation:XValidation:rule="!has(self.credentialsSecretRef) || ((!has(self.httpProxy) || !self.httpProxy.contains('@')) && (!has(self.httpsProxy) || !self.httpsProxy.contains('@')))",fieldPath=".credentialsSecretRef",message="may only be set when the URLs have no user name and password"
 // +kubebuilder:validation:XValidation:rule="self.?site.orValue('Direct') != 'Proxy' || has(self.httpsProxy)",fieldPath=".httpsProxy",message="is required when site is Proxy: the site is reached by https"
 // +kubebuilder:validation:MinProperties=1
 type ProxySpec struct {
 	// httpProxy is the URL of the proxy for http, such as http://proxy.example.com:3128. A password in it can be read
-	// by all who can read this object, nodes or pods.
+	// by all who can read this object: use credentialsSecretRef.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -177,6 +178,11 @@ type ProxySpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	HTTPSProxy string `json:"httpsProxy,omitempty"`
+
+	// credentialsSecretRef is a Secret in the same namespace with the keys username and password, which are added to both
+	// URLs. Nodes, and pods that get the proxy's environment, can read them. With it, the URLs must have no user name.
+	// +optional
+	CredentialsSecretRef LocalSecretReference `json:"credentialsSecretRef,omitempty,omitzero"`
 
 	// noProxy lists further hosts, domains (with a leading dot) and networks that are reached without the proxy. The
 	// cluster's Services, pods, endpoint and node networks are added, and the site unless site is Proxy.

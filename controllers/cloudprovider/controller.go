@@ -101,7 +101,8 @@ type scope struct {
 	shared   session.Shared    // set by credentials
 	gateways map[string]string // URNs of the further edge gateways, by name; set by findGateways
 
-	nodeNetworks []netip.Prefix // only if VCD is reached by a proxy; set by findNodeNetworks
+	nodeNetworks []netip.Prefix // only if VCD is reached by a proxy; set by findNodeProxy
+	httpsProxy   string         // with its credentials; the same
 }
 
 // table returns the phase of a VCDCluster that this reconciler runs.
@@ -117,7 +118,7 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 func install(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return phases.Sequence(ctx,
 		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.allowBalancers, s.choose, s.ready,
-		s.findNodeNetworks, s.takeOver, s.write, s.inspect)
+		s.findNodeProxy, s.takeOver, s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {

@@ -231,6 +231,12 @@ func TestVCDIsReachedByTheProxyOfTheClusterIfThatIsWished(t *testing.T) {
 	w.apply()
 	w.Expect(w.deployment().Spec.Template.Annotations).NotTo(Equal(template.Annotations))
 
+	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Proxy.CredentialsSecretRef.Name = "proxy" })
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
+	w.apply()
+	w.Expect(w.Workload.Get(w.Ctx, key, secret)).To(Succeed())
+	w.Expect(string(secret.Data["HTTPS_PROXY"])).To(Equal("http://user:from-secret@proxy:3128"))
+
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.Proxy.Site = infrav1.SiteDirect })
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
 	w.apply()

@@ -163,7 +163,7 @@ func (w *ccmEnv) writeNodeProxy(direct ...string) {
 		Cluster: controllertest.ClusterName,
 		Suffix:  nodeproxy.SecretSuffix,
 		Holds:   "the proxy settings of nodes",
-	}.Write(w.Ctx, nodeproxy.Settings{Direct: direct}.Files())
+	}.Write(w.Ctx, nodeproxy.Settings{HTTPS: "http://user:from-secret@proxy:3128", Direct: direct}.Files())
 	w.Expect(err).NotTo(HaveOccurred())
 }
 

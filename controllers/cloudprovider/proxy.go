@@ -24,9 +24,9 @@ func byProxy(c *infrav1.VCDCluster) bool {
 	return c.Spec.Proxy.Site == infrav1.SiteByProxy && c.Spec.Proxy.HTTPSProxy != ""
 }
 
-// findNodeNetworks reads the networks of the nodes from the proxy settings that the nodes have. Those of an earlier
-// proxy will do: a proxy that works again is worth more than exceptions that are complete.
-func (s *scope) findNodeNetworks(ctx context.Context) (phases.Outcome, error) {
+// findNodeProxy reads the URL of the proxy, and the networks of the nodes, from the proxy settings that the nodes have.
+// Networks of an earlier proxy will do: a proxy that works again is worth more than exceptions that are complete.
+func (s *scope) findNodeProxy(ctx context.Context) (phases.Outcome, error) {
 	if !byProxy(s.vcdCluster) {
 		return phases.Done, nil
 	}
@@ -39,11 +39,16 @@ func (s *scope) findNodeNetworks(ctx context.Context) (phases.Outcome, error) {
 	if err != nil {
 		return phases.Done, err
 	}
-	if data == nil {
+	spec := s.vcdCluster.Spec.Proxy
+	s.httpsProxy = spec.HTTPSProxy
+	if spec.CredentialsSecretRef.Name != "" {
+		_, s.httpsProxy = nodeproxy.URLsOf(data)
+	}
+	if data == nil || s.httpsProxy == "" {
 		return phases.Wait(addon.ApplyPoll, infrav1.WaitingForEarlierPhaseReason,
 			"Waiting for "+infrav1.NodeProxyReadyCondition), nil
 	}
-	s.nodeNetworks = nodeproxy.NetworksOf(data, s.vcdCluster.Spec.Proxy.NoProxy)
+	s.nodeNetworks = nodeproxy.NetworksOf(data, spec.NoProxy)
 	return phases.Done, nil
 }
 
@@ -55,7 +60,7 @@ func (s *scope) proxy() ([]unstructured.Unstructured, error) {
 	}
 	spec := s.vcdCluster.Spec.Proxy
 	network := s.cluster.Spec.ClusterNetwork
-	secret, err := addons.Proxy(spec.HTTPSProxy, nodeproxy.Cluster{
+	secret, err := addons.Proxy(s.httpsProxy, nodeproxy.Cluster{
 		Services:      network.Services.CIDRBlocks,
 		Pods:          network.Pods.CIDRBlocks,
 		ServiceDomain: network.ServiceDomain,

@@ -190,8 +190,11 @@ func peerOf(ctx context.Context, live client.Reader, namespace string, spec *inf
 	return peer, phases.Done, nil
 }
 
-// namesPassword reports whether a cluster has the password of a BGP peer in a Secret.
+// namesPassword reports whether a cluster has the password of a BGP peer, or of its proxy, in a Secret.
 func namesPassword(c *infrav1.VCDCluster, secret string) bool {
+	if c.Spec.Proxy.CredentialsSecretRef.Name == secret {
+		return true
+	}
 	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	if kube == nil || kube.BGP == nil {
 		return false

@@ -5,10 +5,12 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,13 +50,41 @@ func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
 		networks = append(networks, subnet.Prefix)
 	}
 	spec := c.Spec.Proxy
+	httpProxy, httpsProxy, out, err := proxyURLs(ctx, s.reconciler.Live, c)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
 	settings := nodeproxy.Settings{
-		HTTP:    spec.HTTPProxy,
-		HTTPS:   spec.HTTPSProxy,
+		HTTP:    httpProxy,
+		HTTPS:   httpsProxy,
 		Direct:  direct(c, s.cluster, networks),
 		Version: nodeproxy.Version(spec.HTTPProxy, spec.HTTPSProxy, spec.NoProxy),
 	}
 	return secret.Write(ctx, settings.Files())
+}
+
+// proxyURLs returns the URLs of the proxies of a cluster, with the credentials in the Secret if there is one.
+func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
+	httpProxy, httpsProxy string, out phases.Outcome, err error,
+) {
+	spec := c.Spec.Proxy
+	if spec.CredentialsSecretRef.Name == "" {
+		return spec.HTTPProxy, spec.HTTPSProxy, phases.Done, nil
+	}
+	key := client.ObjectKey{Namespace: c.Namespace, Name: spec.CredentialsSecretRef.Name}
+	secret := &corev1.Secret{}
+	if err := live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+		return "", "", phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+	}
+	username := string(secret.Data[infrav1.SecretUsername])
+	password := string(secret.Data[infrav1.SecretPassword])
+	if username == "" || password == "" {
+		return "", "", phases.Fail(session.RemedyPoll, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys "+
+			"username and password: create it, or correct spec.proxy.credentialsSecretRef", key.Name), nil
+	}
+	httpProxy, err1 := nodeproxy.WithCredentials(spec.HTTPProxy, username, password)
+	httpsProxy, err2 := nodeproxy.WithCredentials(spec.HTTPSProxy, username, password)
+	return httpProxy, httpsProxy, phases.Done, errors.Join(err1, err2)
 }
 
 // networksOfZones returns the subnets of the networks that nodes have in usable zones.

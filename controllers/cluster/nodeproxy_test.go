@@ -78,6 +78,34 @@ func TestTheSiteIsReachedByTheProxyIfThatIsWished(t *testing.T) {
 		ContainSubstring(","+controllertest.VIP+",192.168.100.0/24,.corp.example.com"), "all but the site")
 }
 
+func TestCredentialsOfAProxyComeFromASecret(t *testing.T) {
+	w := proxied(t)
+	c := w.VCDCluster()
+	c.Spec.Proxy.CredentialsSecretRef.Name = "proxy"
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ProxyCredentialsMissingReason)
+
+	credentials := &corev1.Secret{
+		ObjectMeta: controllertest.Meta("proxy"),
+		Data: map[string][]byte{
+			infrav1.SecretUsername: []byte("user"),
+			infrav1.SecretPassword: []byte("p@ss:word/%"),
+		},
+	}
+	w.Expect(w.Client.Create(w.Ctx, credentials)).To(Succeed())
+	w.EventuallyCluster(infrav1.NodeProxyReadyCondition, infrav1.ReadyReason)
+
+	_, httpsProxy := nodeproxy.URLsOf(proxySecret(w).Data)
+	w.Expect(httpsProxy).To(ContainSubstring("://user:p%40ss%3Aword%2F%25@"))
+	w.Expect(string(proxySecret(w).Data[nodeproxy.KeyAPT])).To(ContainSubstring("p%40ss%3Aword%2F%25@"))
+	credentials.Data[infrav1.SecretPassword] = []byte("another")
+	w.Expect(w.Client.Update(w.Ctx, credentials)).To(Succeed())
+	_, err := w.ReconcileCluster()
+	w.Expect(err).NotTo(HaveOccurred())
+	_, httpsProxy = nodeproxy.URLsOf(proxySecret(w).Data)
+	w.Expect(httpsProxy).To(ContainSubstring("://user:another@"))
+}
+
 func TestWithoutAProxyThereIsNothingOfIt(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

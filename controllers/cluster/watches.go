@@ -17,13 +17,13 @@ import (
 )
 
 // secretToClusters finds the VCDClusters whose identity has its credentials in a Secret, which are tried at once, whose
-// kube-vip Secret it is, or that have the password of a BGP peer in it.
+// kube-vip Secret it is, or that have the password of a BGP peer or of a proxy in it.
 func (r *Reconciler) secretToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	return slices.Concat(r.kubeVIPSecretToClusters(ctx, secret), r.passwordToClusters(ctx, secret),
 		session.SecretToClusters(r.Client)(ctx, secret))
 }
 
-// passwordToClusters finds the VCDClusters that have the password of a BGP peer in a Secret.
+// passwordToClusters finds the VCDClusters that have the password of a BGP peer, or of a proxy, in a Secret.
 func (r *Reconciler) passwordToClusters(ctx context.Context, secret client.Object) []ctrl.Request {
 	list := &infrav1.VCDClusterList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(secret.GetNamespace()),

@@ -6,8 +6,10 @@ package podproxy
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -26,6 +29,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -65,9 +69,20 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(addon.ClusterToVCDCluster),
 			builder.WithPredicates(predicates.ResourceIsChanged(scheme, log))).
+		Watches(&corev1.Secret{},
+			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
+				handler.OnlyControllerOwner()),
+			builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), isNodeProxy())).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
 		Watches(&infrav1.VCDCluster{}, r.known.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
+}
+
+// isNodeProxy selects the Secrets with the proxy settings of nodes.
+func isNodeProxy() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(object client.Object) bool {
+		return strings.HasSuffix(object.GetName(), nodeproxy.SecretSuffix)
+	})
 }
 
 // scope holds the inputs of one reconcile, and the facts that its steps find.
@@ -77,8 +92,10 @@ type scope struct {
 	vcdCluster *infrav1.VCDCluster
 	set        *addon.Set
 
-	direct  []string // what is reached without the proxy; set by settings
-	version string   // of the API with the policies; set by serves
+	httpProxy  string   // with its credentials; set by settings
+	httpsProxy string   // the same
+	direct     []string // what is reached without the proxy; set by settings
+	version    string   // of the API with the policies; set by serves
 }
 
 // wanted reports whether pods of c get the proxy's environment.

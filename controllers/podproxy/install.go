@@ -46,6 +46,7 @@ func (s *scope) settings(ctx context.Context) (phases.Outcome, error) {
 			"Waiting for "+infrav1.NodeProxyReadyCondition), nil
 	}
 	s.direct = direct
+	s.httpProxy, s.httpsProxy = nodeproxy.URLsOf(secret.Data)
 	return phases.Done, nil
 }
 
@@ -87,11 +88,10 @@ func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
 
 // render returns the policies. Applied is when they were last applied again.
 func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
-	proxy := s.vcdCluster.Spec.Proxy
 	objects, err := addons.PodProxy{
 		Version: s.version,
-		HTTP:    proxy.HTTPProxy,
-		HTTPS:   proxy.HTTPSProxy,
+		HTTP:    s.httpProxy,
+		HTTPS:   s.httpsProxy,
 		Direct:  s.direct,
 	}.Objects()
 	if err != nil {

@@ -10,6 +10,7 @@ package nodeproxy
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -30,6 +31,9 @@ const (
 	KeyKubeadm = "kubeadm.conf"
 	// keyDirect lists what is reached without the proxy, for pods.
 	keyDirect = "no-proxy"
+	// keyHTTP and keyHTTPS are the URLs of the proxies, with their credentials, for pods.
+	keyHTTP  = "http-proxy"
+	keyHTTPS = "https-proxy"
 )
 
 // SecretSuffix follows the name of the Cluster in the name of the Secret with the proxy settings of nodes. It does not
@@ -42,6 +46,24 @@ const SecretSuffix = "-proxy-settings"
 func DirectOf(data map[string][]byte, version string) (direct []string, current bool) {
 	_, current = data[versioned(KeyAPT, version)]
 	return strings.FieldsFunc(string(data[keyDirect]), func(r rune) bool { return r == ',' }), current
+}
+
+// URLsOf returns the URLs of the proxies, with their credentials, as the data of the Secret has them.
+func URLsOf(data map[string][]byte) (httpProxy, httpsProxy string) {
+	return string(data[keyHTTP]), string(data[keyHTTPS])
+}
+
+// WithCredentials adds a user name and a password to the URL of a proxy; an empty URL stays empty.
+func WithCredentials(proxy, username, password string) (string, error) {
+	if proxy == "" {
+		return "", nil
+	}
+	parsed, err := url.Parse(proxy)
+	if err != nil {
+		return "", errors.New("the URL of the proxy cannot be read") // The error would quote it.
+	}
+	parsed.User = url.UserPassword(username, password)
+	return parsed.String(), nil
 }
 
 // NetworksOf returns the networks that are reached without the proxy, as the data of the Secret has them: those of the
@@ -108,6 +130,8 @@ func (s Settings) Files() map[string][]byte {
 		KeyContainerd: []byte(header + "[Service]\n" + s.environment("Environment")),
 		KeyKubeadm:    []byte(header + kubeadmDropIn),
 		keyDirect:     []byte(strings.Join(s.Direct, ",")),
+		keyHTTP:       []byte(s.HTTP),
+		keyHTTPS:      []byte(s.HTTPS),
 	}
 	if s.Version != "" {
 		for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd} {

@@ -128,7 +128,7 @@ func TestWithoutAProxyFilesSetNothing(t *testing.T) {
 	g := NewWithT(t)
 	files := Settings{Direct: []string{"localhost"}}.Files()
 
-	g.Expect(files).To(HaveLen(5))
+	g.Expect(files).To(HaveLen(7))
 	for _, key := range []string{KeyAPT, KeySystemd, KeyContainerd} {
 		g.Expect(string(files[key])).NotTo(ContainSubstring("roxy "), key)
 		g.Expect(string(files[key])).NotTo(ContainSubstring("="), key)
