@@ -105,6 +105,12 @@ type VCDClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={mode: None}
 	RDE RDESpec `json:"rde,omitempty,omitzero"`
+
+	// capvcdCredentials are the credentials of a VCDCluster of CAPVCD. Only its conversion sets them: requests in this
+	// version may remove them, and are refused if they set or change them. The controller moves them to a Secret and
+	// the VCDIdentity in identityRef, and removes them here: written by the controller.
+	// +optional
+	CAPVCDCredentials *CAPVCDCredentials `json:"capvcdCredentials,omitempty"`
 }
 
 // VAppLayout is how VMs are grouped in vApps.
@@ -339,6 +345,7 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organization VDC network, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="self.endpoint.type != 'KubeVIP' || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host)) || (has(self.endpoint.kubeVIP) && (has(self.endpoint.kubeVIP.addresses) || has(self.endpoint.kubeVIP.poolRefs) || has(self.endpoint.kubeVIP.dnsName)))",fieldPath=".endpoint",reason=FieldValueRequired,message="of type KubeVIP needs one of kubeVIP.addresses, kubeVIP.poolRefs and kubeVIP.dnsName, or controlPlaneEndpoint.host"
 	// +kubebuilder:validation:XValidation:rule="!has(self.controlPlaneEndpoint) || !has(self.controlPlaneEndpoint.host) || !has(self.endpoint.kubeVIP) || !has(self.endpoint.kubeVIP.addresses) || self.endpoint.kubeVIP.addresses.size() == 0 || self.controlPlaneEndpoint.host == self.endpoint.kubeVIP.addresses[0]",fieldPath=".controlPlaneEndpoint",message="must have the first of endpoint.kubeVIP.addresses as its host: leave one of the two out"
+	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: put credentials into a Secret, and name it in a VCDIdentity"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.
