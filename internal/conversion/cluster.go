@@ -38,11 +38,12 @@ func clusterKind() *kind[*infrav1.VCDCluster, *v1beta3.VCDCluster] {
 		toHub:   clusterToHub,
 		fromHub: clusterFromHub,
 		settle: func(hub, former *infrav1.VCDCluster) {
-			settleClusterSpec(&hub.Spec)
-			settleIdentity(&hub.Spec, &former.Spec, hub)
 			if former.Spec.InfraID != "" {
 				hub.Spec.InfraID = former.Spec.InfraID
+				hub.Spec.RDE.Mode = former.Spec.RDE.Mode
 			}
+			settleClusterSpec(&hub.Spec)
+			settleIdentity(&hub.Spec, &former.Spec, hub)
 		},
 		credentials: &credentials[*infrav1.VCDCluster, *v1beta3.VCDCluster]{
 			ofHub: func(hub *infrav1.VCDCluster) **infrav1.CAPVCDCredentials { return &hub.Spec.CAPVCDCredentials },
@@ -58,8 +59,11 @@ func clusterToHub(old *v1beta3.VCDCluster, hub *infrav1.VCDCluster) {
 	hub.Spec.InfraID = infraIDOf(old)
 	hub.Spec.ControlPlaneEndpoint = endpointToHub(old.Spec.ControlPlaneEndpoint)
 	hub.Spec.VApp.Name = old.Name
-	if id := old.Spec.RDEID; id != hub.Spec.InfraID && !strings.HasPrefix(id, noRDEPrefix) {
+	if id := old.Spec.RDEID; id != hub.Spec.InfraID && strings.HasPrefix(id, rdePrefix) {
 		hub.Spec.RDE.ID = id
+	}
+	if strings.HasPrefix(hub.Spec.InfraID, rdePrefix) || hub.Spec.RDE.ID != "" {
+		hub.Spec.RDE.Mode = infrav1.RDEProject
 	}
 	hub.Status.Conditions = conditionsToHub(old.Status.Conditions)
 	if old.Status.Ready {
@@ -146,13 +150,17 @@ func clusterSpecFromHub(hub *infrav1.VCDClusterSpec, object metav1.Object, old *
 	old.UseAsManagementCluster = ptr.Deref(hub.RDE.UseAsManagementCluster, false)
 }
 
-// settleClusterSpec removes what may only be set with another type of endpoint, or another cloud controller manager.
+// settleClusterSpec removes what may only be set with another type of endpoint, with another cloud controller manager, or
+// with an entity.
 func settleClusterSpec(spec *infrav1.VCDClusterSpec) {
 	if spec.Endpoint.Type != infrav1.EndpointEdgeGateway {
 		spec.Endpoint.EdgeGateway = nil
 	}
 	if spec.CloudProvider.Mode != infrav1.CloudProviderManaged {
 		spec.LoadBalancer = infrav1.LoadBalancerSpec{}
+	}
+	if spec.RDE.Mode != infrav1.RDEProject {
+		spec.RDE = infrav1.RDESpec{Mode: spec.RDE.Mode}
 	}
 }
 

@@ -3,6 +3,7 @@
 package conversion
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -96,7 +97,7 @@ func TestAClusterOfCAPVCDStaysAsItIs(t *testing.T) {
 			NoProxy:   []string{"10.0.0.0/8", ".svc"},
 			Pods:      infrav1.PodProxyNone,
 		},
-		RDE: infrav1.RDESpec{Mode: infrav1.RDENone, ParentUID: "parent"},
+		RDE: infrav1.RDESpec{Mode: infrav1.RDEProject, ParentUID: "parent"},
 		CAPVCDCredentials: &infrav1.CAPVCDCredentials{
 			SecretRef: &infrav1.CAPVCDSecretReference{Name: "vcd", Namespace: "team-a"},
 		},
@@ -151,15 +152,29 @@ func TestAMachineOfCAPVCDStaysAsItIs(t *testing.T) {
 
 func TestTheIDOfAClusterIsFound(t *testing.T) {
 	tests := []struct {
-		name                  string
-		rdeID, infraID        string
-		wantInfraID, wantRDEs string
+		name                 string
+		rdeID, infraID       string
+		wantInfraID, wantRDE string
+		wantMode             infrav1.RDEMode
 	}{
-		{name: "of a cluster with an entity", rdeID: entity, infraID: entity, wantInfraID: entity},
+		{
+			name:        "of a cluster with an entity, which stays",
+			rdeID:       entity,
+			infraID:     entity,
+			wantInfraID: entity,
+			wantMode:    infrav1.RDEProject,
+		},
 		{name: "of a cluster that was moved", rdeID: noEntity, wantInfraID: noEntity},
 		{name: "of a cluster without an entity", infraID: noEntity, wantInfraID: noEntity},
 		{name: "of a new cluster", wantInfraID: ""},
-		{name: "beside another entity", rdeID: entity, infraID: noEntity, wantInfraID: noEntity, wantRDEs: entity},
+		{
+			name:        "beside another entity",
+			rdeID:       entity,
+			infraID:     noEntity,
+			wantInfraID: noEntity,
+			wantRDE:     entity,
+			wantMode:    infrav1.RDEProject,
+		},
 		{name: "is left out if it is none", infraID: "something", wantInfraID: ""},
 	}
 	for _, tt := range tests {
@@ -173,7 +188,8 @@ func TestTheIDOfAClusterIsFound(t *testing.T) {
 			clusterToHub(old, hub)
 
 			g.Expect(hub.Spec.InfraID).To(Equal(tt.wantInfraID))
-			g.Expect(hub.Spec.RDE.ID).To(Equal(tt.wantRDEs))
+			g.Expect(hub.Spec.RDE.ID).To(Equal(tt.wantRDE))
+			g.Expect(hub.Spec.RDE.Mode).To(Equal(cmp.Or(tt.wantMode, infrav1.RDENone)))
 		})
 	}
 }

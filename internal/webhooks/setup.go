@@ -3,8 +3,8 @@
 // Package webhooks validates the objects of the API at admission: what neither the schema nor a CEL rule of the CRDs
 // can say. It also registers the conversion between versions.
 //
-// Defaults are the schema's, and so is what is immutable in objects; what is immutable in templates is checked here,
-// because the topology controller's dry runs must pass. The package knows nothing of VMware Cloud Director: what only
+// Defaults are the schema's, and so is what is immutable in objects, but for requests in the versions of CAPVCD; what is
+// immutable in templates is checked here, because the topology controller's dry runs must pass. The package knows nothing of VMware Cloud Director: what only
 // VCD knows is a condition of the controllers. Nothing here blocks a deletion, a status or an object whose spec stays
 // as it is.
 package webhooks

@@ -278,16 +278,20 @@ func credentialsAreMoved(u *upgrade) {
 }
 
 func oldEditsAreApplied(u *upgrade) {
-	patch := client.RawPatch("application/merge-patch+json",
-		[]byte(`{"spec": {"loadBalancerConfigSpec": {"useOneArm": true}}}`))
-	u.Expect(u.client.Patch(u.t.Context(), get[v1beta2.VCDCluster](u, "demo"), patch)).To(Succeed())
+	patch := func(change string) error {
+		return u.client.Patch(u.t.Context(), get[v1beta2.VCDCluster](u, "demo"),
+			client.RawPatch("application/merge-patch+json", []byte(change)))
+	}
+	u.Expect(patch(`{"spec": {"proxyConfigSpec": {"httpProxy": "http://another"}, "parentUid": "parent",
+		"loadBalancerConfigSpec": {"vipSubnet": "192.0.2.0/25"}}}`)).To(Succeed())
 
 	c := get[infrav1.VCDCluster](u, "demo")
-	u.Expect(c.Spec.Endpoint.EdgeGateway.OneArm).NotTo(BeNil())
+	u.Expect(c.Spec.Proxy.HTTPProxy).To(Equal("http://another"))
 	u.Expect(c.Spec.IdentityRef.Name).To(Equal(identity))
 	u.Expect(c.Spec.CAPVCDCredentials).To(BeNil())
-	again := get[v1beta2.VCDCluster](u, "demo").Spec.LoadBalancerConfigSpec
-	u.Expect(again).To(Equal(v1beta2.LoadBalancerConfig{UseOneArm: true, VipSubnet: "192.0.2.0/24"}))
+	u.Expect(get[v1beta2.VCDCluster](u, "demo").Spec.LoadBalancerConfigSpec.VipSubnet).To(Equal("192.0.2.0/25"),
+		"also what has no home in our version")
+	u.Expect(patch(`{"spec": {"org": "other"}}`)).To(MatchError(ContainSubstring("spec.org: Forbidden")))
 }
 
 func newEditsShow(u *upgrade) {
