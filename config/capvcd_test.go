@@ -91,7 +91,7 @@ func fieldTable(t *testing.T) map[string]map[string]home {
 			kind = match[1]
 			table[kind] = map[string]home{}
 		}
-		if match := row.FindStringSubmatch(line); match != nil {
+		if match := row.FindStringSubmatch(line); match != nil && kind != "" {
 			g.Expect(table[kind]).ToNot(HaveKey(match[1]), "twice in the table")
 			table[kind][match[1]] = home{path: match[2], remark: strings.TrimSpace(match[3])}
 		}
