@@ -403,13 +403,19 @@ func TestNotesOfOtherObjectsAreIgnored(t *testing.T) {
 	}{
 		{name: "it was copied to another object", change: func(old *v1beta2.VCDCluster) { old.UID = "other" }},
 		{name: "it is not JSON", change: func(old *v1beta2.VCDCluster) { old.Annotations[dataAnnotation] = "{" }},
-		{name: "it is CAPVCD's own", change: func(old *v1beta2.VCDCluster) {
-			old.Annotations[dataAnnotation] = `{"spec":{"site":"https://other.example.com"},"status":{"ready":true}}`
-		}},
-		{name: "it has other types", change: func(old *v1beta2.VCDCluster) {
-			old.Annotations[dataAnnotation] = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta4",` +
-				`"uid":"uid-of-x","spec":{"site":1}}`
-		}},
+		{
+			name: "it is CAPVCD's own",
+			change: func(old *v1beta2.VCDCluster) {
+				old.Annotations[dataAnnotation] = `{"spec":{"site":"https://other.example.com"},"status":{"ready":true}}`
+			},
+		},
+		{
+			name: "it has other types",
+			change: func(old *v1beta2.VCDCluster) {
+				old.Annotations[dataAnnotation] = `{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta4",` +
+					`"uid":"uid-of-x","spec":{"site":1}}`
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

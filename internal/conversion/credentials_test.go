@@ -24,29 +24,57 @@ func TestCredentialsFindTheirIdentity(t *testing.T) {
 		given v1beta2.UserCredentialsContext
 		want  string
 	}{
-		{name: "a Secret of the namespace is the identity's", given: v1beta2.UserCredentialsContext{
-			SecretRef: ref("team-a", "vcd"),
-		}, want: "vcd"},
-		{name: "a Secret without a namespace is of the cluster's", given: v1beta2.UserCredentialsContext{
-			SecretRef: ref("", "vcd"),
-		}, want: "vcd"},
-		{name: "a Secret of another namespace is not", given: v1beta2.UserCredentialsContext{
-			SecretRef: ref("team-b", "vcd"),
-		}, want: own},
-		{name: "a password gets a Secret of the cluster", given: v1beta2.UserCredentialsContext{
-			Username: "admin",
-			Password: canary,
-		}, want: own},
-		{name: "a token gets a Secret of the cluster", given: v1beta2.UserCredentialsContext{
-			RefreshToken: canary,
-		}, want: own},
-		{name: "a password beside a Secret gets another Secret", given: v1beta2.UserCredentialsContext{
-			Password:  canary,
-			SecretRef: ref("team-a", "vcd"),
-		}, want: own},
-		{name: "a reference without a name names nothing", given: v1beta2.UserCredentialsContext{
-			SecretRef: ref("team-a", ""),
-		}, want: own},
+		{
+			name: "a Secret of the namespace is the identity's",
+			given: v1beta2.UserCredentialsContext{
+				SecretRef: ref("team-a", "vcd"),
+			},
+			want: "vcd",
+		},
+		{
+			name: "a Secret without a namespace is of the cluster's",
+			given: v1beta2.UserCredentialsContext{
+				SecretRef: ref("", "vcd"),
+			},
+			want: "vcd",
+		},
+		{
+			name: "a Secret of another namespace is not",
+			given: v1beta2.UserCredentialsContext{
+				SecretRef: ref("team-b", "vcd"),
+			},
+			want: own,
+		},
+		{
+			name: "a password gets a Secret of the cluster",
+			given: v1beta2.UserCredentialsContext{
+				Username: "admin",
+				Password: canary,
+			},
+			want: own,
+		},
+		{
+			name: "a token gets a Secret of the cluster",
+			given: v1beta2.UserCredentialsContext{
+				RefreshToken: canary,
+			},
+			want: own,
+		},
+		{
+			name: "a password beside a Secret gets another Secret",
+			given: v1beta2.UserCredentialsContext{
+				Password:  canary,
+				SecretRef: ref("team-a", "vcd"),
+			},
+			want: own,
+		},
+		{
+			name: "a reference without a name names nothing",
+			given: v1beta2.UserCredentialsContext{
+				SecretRef: ref("team-a", ""),
+			},
+			want: own,
+		},
 		{name: "no credentials name no identity", want: noIdentity},
 	}
 	for _, tt := range tests {

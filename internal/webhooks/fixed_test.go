@@ -19,12 +19,22 @@ func TestAClusterCannotBeMoved(t *testing.T) {
 		{"its network", func(c *infrav1.VCDCluster) { c.Spec.OVDCNetwork = "other" }, []string{"spec.ovdcNetwork"}, "immutable"},
 		{"its id", func(c *infrav1.VCDCluster) { c.Spec.InfraID = "" }, []string{"spec.infraID"}, "immutable"},
 		{"its vApp", func(c *infrav1.VCDCluster) { c.Spec.VApp.Name = "other" }, []string{"spec.vApp"}, "immutable"},
-		{"its host", func(c *infrav1.VCDCluster) {
-			c.Spec.ControlPlaneEndpoint.Host = "192.168.100.9"
-		}, []string{"spec.controlPlaneEndpoint"}, "immutable"},
-		{"its load balancer", func(c *infrav1.VCDCluster) {
-			c.Spec.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}}
-		}, []string{"spec.endpoint.edgeGateway"}, "immutable"},
+		{
+			"its host",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.9"
+			},
+			[]string{"spec.controlPlaneEndpoint"},
+			"immutable",
+		},
+		{
+			"its load balancer",
+			func(c *infrav1.VCDCluster) {
+				c.Spec.Endpoint.EdgeGateway = &infrav1.EdgeGatewayEndpoint{OneArm: &infrav1.OneArmSpec{}}
+			},
+			[]string{"spec.endpoint.edgeGateway"},
+			"immutable",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
