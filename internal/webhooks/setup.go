@@ -4,9 +4,9 @@
 // can say. It also registers the conversion between versions.
 //
 // Defaults are the schema's, and so is what is immutable in objects, but for requests in the versions of CAPVCD; what is
-// immutable in templates is checked here, because the topology controller's dry runs must pass. The package knows nothing of VMware Cloud Director: what only
-// VCD knows is a condition of the controllers. Nothing here blocks a deletion, a status or an object whose spec stays
-// as it is.
+// immutable in templates is checked here, because the topology controller's dry runs must pass. The package knows nothing
+// of VMware Cloud Director: what only VCD knows is a condition of the controllers. Nothing here blocks a deletion, a status
+// or an object whose spec stays as it is.
 package webhooks
 
 import (
