@@ -163,3 +163,23 @@ func TestCredentialsOfCAPVCDAreMovedAlsoToDeleteACluster(t *testing.T) {
 	trust(w, moved)
 	w.EventuallyCluster(infrav1.VAppDeletedCondition, infrav1.VAppUnverifiedReason)
 }
+
+// A manifest of CAPVCD may be applied again and again, beside the reference to the Secret that its reader was shown.
+func TestCredentialsThatAreAppliedAgainAreMovedAgain(t *testing.T) {
+	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "former"})
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CertificateNotTrustedReason)
+	trust(w, moved)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+
+	c := w.VCDCluster()
+	c.Spec.CAPVCDCredentials = &infrav1.CAPVCDCredentials{
+		Username:  "capvcd",
+		Password:  "password",
+		SecretRef: &infrav1.CAPVCDSecretReference{Name: moved, Namespace: controllertest.Namespace},
+	}
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.ReadyReason)
+	w.Expect(w.VCDCluster().Spec.CAPVCDCredentials).To(BeNil())
+	w.Expect(w.Secret(moved).Data).To(HaveKeyWithValue("password", []byte("password")))
+}
