@@ -29,6 +29,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/conversion"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/options"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
@@ -123,7 +124,7 @@ func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme,
-		ipamv1.AddToScheme, infrav1.AddToScheme,
+		ipamv1.AddToScheme, infrav1.AddToScheme, conversion.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}

@@ -3,10 +3,12 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +22,57 @@ const (
 	capvcdModule  = "github.com/vmware/cluster-api-provider-cloud-director@v1.3.2"
 	capvcdVersion = "v1beta2"
 )
+
+// capvcdCredentials is the field of our spec with the credentials that an object of CAPVCD had.
+const capvcdCredentials = "capvcdCredentials"
+
+func TestCredentialsOfCAPVCDCanOnlyBeRemoved(t *testing.T) {
+	const one = `{username: admin, password: one}`
+	tests := []struct {
+		name          string
+		before, after string
+		refused       bool
+	}{
+		{name: "they stay", before: one, after: one},
+		{name: "they are removed", before: one},
+		{name: "they are set", after: one, refused: true},
+		{name: "they are changed", before: one, after: `{username: admin, password: two}`, refused: true},
+		{name: "a part of them is removed", before: one, after: `{username: admin}`, refused: true},
+	}
+	for kind, base := range map[string]string{"VCDCluster": clusterYAML, "VCDClusterTemplate": clusterTemplateYAML} {
+		c := loadCRDs(t)[kind]
+		object := func(t *testing.T, value string) map[string]any {
+			t.Helper()
+			if value == "" {
+				value = "null"
+			}
+			change := `{spec: {` + capvcdCredentials + `: ` + value + `}}`
+			if kind == "VCDClusterTemplate" {
+				change = `{spec: {template: ` + change + `}}`
+			}
+			return parse(t, base, change)
+		}
+		for _, tt := range tests {
+			t.Run(kind+": "+tt.name, func(t *testing.T) {
+				g := NewWithT(t)
+
+				errs := c.admit(t, object(t, tt.after), object(t, tt.before))
+
+				if tt.refused {
+					g.Expect(errs).ToNot(BeEmpty())
+				} else {
+					g.Expect(errs).To(BeEmpty())
+				}
+			})
+		}
+		t.Run(kind+": a new object has them", func(t *testing.T) {
+			g := NewWithT(t)
+
+			g.Expect(c.admit(t, object(t, one), nil)).ToNot(BeEmpty())
+			g.Expect(c.admit(t, object(t, ""), nil)).To(BeEmpty())
+		})
+	}
+}
 
 // home is a row of the table of CAPVCD's fields.
 type home struct {
@@ -42,7 +95,7 @@ func fieldTable(t *testing.T) map[string]map[string]home {
 			kind = match[1]
 			table[kind] = map[string]home{}
 		}
-		if match := row.FindStringSubmatch(line); match != nil {
+		if match := row.FindStringSubmatch(line); match != nil && kind != "" {
 			g.Expect(table[kind]).ToNot(HaveKey(match[1]), "twice in the table")
 			table[kind][match[1]] = home{path: match[2], remark: strings.TrimSpace(match[3])}
 		}
@@ -69,7 +122,6 @@ func TestHomesOfCAPVCDFieldsExist(t *testing.T) {
 }
 
 func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
-	dir := capvcdCRDs(t)
 	table := fieldTable(t)
 	crds := loadCRDs(t)
 	for kind, object := range map[string]string{
@@ -80,22 +132,39 @@ func TestEveryCAPVCDFieldHasAHome(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)
-			fields := capvcdFields(t,
-				filepath.Join(dir, "infrastructure.cluster.x-k8s.io_"+strings.ToLower(kind)+"s.yaml"))
+			fields := capvcdFields(t, "crd/bases", kind, capvcdVersion)
 			known := table[kind]
 			if object != "" {
 				known = templateHomes(known, table[object], kind, object)
 			}
 			for name := range known {
-				g.Expect(fields).To(ContainElement(name), "CAPVCD has no such field")
+				g.Expect(fields).To(HaveKey(name), "CAPVCD has no such field")
 			}
-			for _, name := range fields {
+			for name := range fields {
 				g.Expect(known).To(HaveKey(name), "no home")
 				ourKind, path, _ := strings.Cut(known[name].path, ".")
 				g.Expect(ourKind == dropped || fieldAt(&crds[ourKind].definition.Spec, path) != nil).To(BeTrue(),
 					known[name].path)
 			}
 		})
+	}
+}
+
+// TestCAPVCDVersionsHaveItsFields holds the versions of CAPVCD that we serve against VMware's own CRDs.
+func TestCAPVCDVersionsHaveItsFields(t *testing.T) {
+	dir := capvcdCRDs(t)
+	for kind, versions := range map[string][]string{
+		"VCDCluster":         {"v1beta1", "v1beta2"},
+		"VCDMachine":         {"v1beta1", "v1beta2"},
+		"VCDMachineTemplate": {"v1beta1", "v1beta2"},
+		"VCDClusterTemplate": {"v1beta2"},
+	} {
+		for _, version := range versions {
+			t.Run(kind+" "+version, func(t *testing.T) {
+				NewWithT(t).Expect(capvcdFields(t, "crd/bases", kind, version)).
+					To(Equal(capvcdFields(t, dir, kind, version)))
+			})
+		}
 	}
 }
 
@@ -131,22 +200,23 @@ func capvcdCRDs(t *testing.T) string {
 	return dir
 }
 
-// capvcdFields lists the fields of VMware's CRD without children, but for what every object has.
-func capvcdFields(t *testing.T, file string) []string {
+// capvcdFields lists the fields of a version of a CRD without children, but for what every object has, with their types,
+// defaults and what is required.
+func capvcdFields(t *testing.T, dir, kind, wanted string) map[string]string {
 	t.Helper()
 	g := NewWithT(t)
-	data, err := os.ReadFile(file)
+	data, err := os.ReadFile(filepath.Join(dir, "infrastructure.cluster.x-k8s.io_"+strings.ToLower(kind)+"s.yaml"))
 	g.Expect(err).ToNot(HaveOccurred())
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	g.Expect(yaml.Unmarshal(data, definition)).To(Succeed())
-	var fields []string
+	fields := map[string]string{}
 	for _, version := range definition.Spec.Versions {
-		if version.Name != capvcdVersion {
+		if version.Name != wanted {
 			continue
 		}
 		for _, part := range []string{"spec", "status"} {
 			if props, ok := version.Schema.OpenAPIV3Schema.Properties[part]; ok {
-				fields = append(fields, leaves(part, &props)...)
+				addLeaves(fields, part, &props, false)
 			}
 		}
 	}
@@ -154,18 +224,22 @@ func capvcdFields(t *testing.T, file string) []string {
 	return fields
 }
 
-func leaves(path string, props *apiextensionsv1.JSONSchemaProps) []string {
+func addLeaves(fields map[string]string, path string, props *apiextensionsv1.JSONSchemaProps, required bool) {
 	if props.Items != nil {
-		return leaves(path+"[]", props.Items.Schema)
+		addLeaves(fields, path+"[]", props.Items.Schema, required)
+		return
 	}
 	if len(props.Properties) == 0 {
-		return []string{path}
+		value := ""
+		if props.Default != nil {
+			value = string(props.Default.Raw)
+		}
+		fields[path] = fmt.Sprintf("%s, format %q, default %q, required %t", props.Type, props.Format, value, required)
+		return
 	}
-	var fields []string
 	for name, child := range props.Properties {
-		fields = append(fields, leaves(path+"."+name, &child)...)
+		addLeaves(fields, path+"."+name, &child, slices.Contains(props.Required, name))
 	}
-	return fields
 }
 
 // fieldAt returns the schema of a field, such as spec.networks[].name.

@@ -20,6 +20,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -32,11 +33,13 @@ import (
 )
 
 const (
-	namespace       = "capvcd-system"
-	providerLabel   = "cluster.x-k8s.io/provider"
-	contractLabel   = "cluster.x-k8s.io/v1beta2"
-	moveLabel       = "clusterctl.cluster.x-k8s.io/move"
-	moveChildrenToo = "clusterctl.cluster.x-k8s.io/move-hierarchy"
+	namespace     = "capvcd-system"
+	providerLabel = "cluster.x-k8s.io/provider"
+	contractLabel = "cluster.x-k8s.io/v1beta2"
+	// formerContractLabel is that of contract v1beta1, which CAPVCD satisfies.
+	formerContractLabel = "cluster.x-k8s.io/v1beta1"
+	moveLabel           = "clusterctl.cluster.x-k8s.io/move"
+	moveChildrenToo     = "clusterctl.cluster.x-k8s.io/move-hierarchy"
 )
 
 // variable is one of clusterctl's, with its default.
@@ -293,6 +296,30 @@ func TestComponents(t *testing.T) {
 			"VCDFailureDomain":   moveLabel,
 			"VCDDeploymentZone":  moveLabel,
 		}), "what clusterctl move takes along by itself")
+	})
+
+	t.Run("the kinds of CAPVCD are converted by the manager, and keep their contract and its version", func(t *testing.T) {
+		g := NewWithT(t)
+		service := named(ofKind(objects, "Service"), "capvcd-webhook-service")
+		for _, object := range ofKind(objects, "CustomResourceDefinition") {
+			definition := &apiextensionsv1.CustomResourceDefinition{}
+			g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)).To(Succeed())
+			if len(definition.Spec.Versions) == 1 {
+				g.Expect(definition.Labels).ToNot(HaveKey(formerContractLabel), definition.Name)
+				g.Expect(definition.Spec.Conversion).To(BeNil(), definition.Name)
+				continue
+			}
+			g.Expect(definition.Labels).To(HaveKeyWithValue(formerContractLabel, "v1beta2"), definition.Name)
+			g.Expect(definition.Spec.Versions).To(ContainElement(And(HaveField("Name", "v1beta2"),
+				HaveField("Served", true), HaveField("Deprecated", true))), definition.Name)
+			g.Expect(definition.Annotations).To(HaveKeyWithValue("cert-manager.io/inject-ca-from",
+				"capvcd-system/capvcd-serving-cert"), definition.Name)
+			g.Expect(definition.Spec.Conversion.Strategy).To(Equal(apiextensionsv1.WebhookConverter))
+			target := definition.Spec.Conversion.Webhook.ClientConfig.Service
+			g.Expect(target.Name).To(Equal(service.GetName()))
+			g.Expect(target.Namespace).To(Equal(service.GetNamespace()))
+			g.Expect(target.Path).To(HaveValue(Equal("/convert")))
+		}
 	})
 }
 

@@ -56,6 +56,9 @@ const (
 	SecretNotFoundReason = "SecretNotFound"
 	// SecretIncompleteReason means that keys are missing in the Secret. Add username and password, or apiToken.
 	SecretIncompleteReason = "SecretIncomplete"
+	// SecretInOtherNamespaceReason means that a VCDCluster of CAPVCD names a Secret in another namespace, which is not
+	// read. Copy the Secret and create the VCDIdentity in the message, or name another identity in spec.identityRef.
+	SecretInOtherNamespaceReason = "SecretInOtherNamespace"
 	// InUseReason means that objects still use the identity, zone or failure domain that is being deleted. Delete those
 	// in the message, or have them use another.
 	InUseReason = "InUse"

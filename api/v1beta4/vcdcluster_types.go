@@ -101,6 +101,12 @@ type VCDClusterSpec struct {
 	// +optional
 	// +kubebuilder:default={mode: None}
 	RDE RDESpec `json:"rde,omitempty,omitzero"`
+
+	// capvcdCredentials are the credentials of a VCDCluster of CAPVCD. Only its conversion sets them: requests in this
+	// version may remove them, and are refused if they set or change them. The controller moves them to a Secret and
+	// the VCDIdentity in identityRef, and removes them here: written by the controller.
+	// +optional
+	CAPVCDCredentials *CAPVCDCredentials `json:"capvcdCredentials,omitempty"`
 }
 
 // VAppLayout is how VMs are grouped in vApps.
@@ -346,6 +352,7 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organization VDC, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organization VDC network, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="self.controlPlaneLoadBalancer.type != 'KubeVIP' || self.?controlPlaneEndpoint.?host.hasValue() || self.controlPlaneLoadBalancer.?kubeVIP.?poolRefs.hasValue()",fieldPath=".controlPlaneEndpoint.host",reason=FieldValueRequired,message="must be set for type KubeVIP, unless controlPlaneLoadBalancer.kubeVIP has pools (addressSource IPAM)"
+	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: put credentials into a Secret, and name it in a VCDIdentity"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.

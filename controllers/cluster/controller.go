@@ -112,6 +112,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 	if acknowledged {
 		goneAcknowledged(r.Recorder, c)
 	}
+	isOver, err := s.handOverCredentials(ctx)
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: session.BusyPoll}, nil
+	case err != nil || isOver:
+		return ctrl.Result{RequeueAfter: identityPoll}, err
+	}
 	reportStop(c)
 	table := phasesOf(c)
 	pass, err := phases.Run(ctx, c, s, table, r.Recorder)

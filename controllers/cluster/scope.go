@@ -130,6 +130,7 @@ type login struct {
 	sessions   session.Opener
 	vcdCluster *infrav1.VCDCluster
 
+	held   phases.Outcome   // why credentials of CAPVCD cannot be moved to an identity; set by Reconcile
 	opened *session.Session // set by open
 }
 
@@ -137,6 +138,9 @@ type login struct {
 func (l *login) open(ctx context.Context) (*session.Session, phases.Outcome, error) {
 	if l.opened != nil {
 		return l.opened, phases.Done, nil
+	}
+	if l.held != phases.Done {
+		return nil, l.held, nil
 	}
 	opened, out, err := l.identities.Open(ctx, l.sessions, l.vcdCluster)
 	l.opened = opened

@@ -7,6 +7,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 )
 
@@ -36,10 +37,11 @@ func (r vAppRecords) count() int {
 	return r.inZone().Count
 }
 
-// created reports whether it is recorded that VCD was asked to create VMs in a vApp.
+// created reports whether it is recorded that VCD was asked to create VMs in a vApp. CAPVCD recorded nothing, and created
+// the vApp of each cluster that it gave an id.
 func (r vAppRecords) created() bool {
 	if r.zone == "" {
-		return r.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != ""
+		return r.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] != "" || ownership.ByCAPVCD(r.vcdCluster)
 	}
 	return r.inZone().Count > 0
 }

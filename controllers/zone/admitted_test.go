@@ -25,6 +25,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/conversion"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/webhooks"
 )
 
@@ -35,6 +36,7 @@ func admitChanges(t *testing.T, w *controllertest.Zoned) {
 	mux := http.NewServeMux()
 	scheme := runtime.NewScheme()
 	w.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	w.Expect(conversion.AddToScheme(scheme)).To(Succeed())
 	mgr, err := ctrl.NewManager(&rest.Config{}, ctrl.Options{
 		Scheme:        scheme,
 		Metrics:       metricsserver.Options{BindAddress: "0"},

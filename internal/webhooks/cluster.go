@@ -37,6 +37,9 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		},
 		recorded: clusterRecordChangeErrors,
 		reserved: clusterRecordAdditionErrors,
+		changes: func(_ context.Context, oldC, newC *infrav1.VCDCluster) (field.ErrorList, error) {
+			return clusterFixedErrors(oldC, newC), nil
+		},
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			warnings := admission.Warnings(proxyWarnings(&c.Spec.Proxy))
 			if c.Spec.ControlPlaneLoadBalancer.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {

@@ -35,7 +35,7 @@ func machineValidator() *validator[*infrav1.VCDMachine] {
 		},
 		recorded: recordedChangeErrors,
 		changes: func(_ context.Context, oldM, newM *infrav1.VCDMachine) (field.ErrorList, error) {
-			return diskChangeErrors(&oldM.Spec, &newM.Spec), nil
+			return append(machineFixedErrors(oldM, newM), diskChangeErrors(&oldM.Spec, &newM.Spec)...), nil
 		},
 	}
 }

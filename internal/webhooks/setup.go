@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package webhooks validates the objects of the API at admission: what neither the schema nor a CEL rule of the CRDs
-// can say.
+// can say. It also registers the conversion between versions.
 //
-// Defaults are the schema's, and so is what is immutable in objects; what is immutable in templates is checked here,
-// because the topology controller's dry runs must pass. The package knows nothing of VMware Cloud Director: what only
-// VCD knows is a condition of the controllers. Nothing here blocks a deletion, a status or an object whose spec stays
-// as it is.
+// Defaults are the schema's, and so is what is immutable in objects, but for requests in the versions of CAPVCD; what is
+// immutable in templates is checked here, because the topology controller's dry runs must pass. The package knows nothing
+// of VMware Cloud Director: what only VCD knows is a condition of the controllers. Nothing here blocks a deletion, a status
+// or an object whose spec stays as it is.
 package webhooks
 
 import (
@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/conversion"
 )
 
 // +kubebuilder:webhook:verbs=create;update,path=/validate-infrastructure-cluster-x-k8s-io-v1beta4-vcdcluster,mutating=false,failurePolicy=fail,sideEffects=None,matchPolicy=Equivalent,admissionReviewVersions=v1,groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,versions=v1beta4,name=validation.vcdcluster.infrastructure.cluster.x-k8s.io
@@ -32,17 +33,18 @@ func Setup(mgr ctrl.Manager) error {
 	clusters := clusterValidator()
 	clusters.own = (&self{client: mgr.GetClient()}).made
 	return errors.Join(
-		setup(mgr, &infrav1.VCDCluster{}, clusters),
-		setup(mgr, &infrav1.VCDClusterTemplate{}, clusterTemplateValidator()),
-		setup(mgr, &infrav1.VCDMachine{}, machineValidator()),
-		setup(mgr, &infrav1.VCDMachineTemplate{}, machineTemplateValidator()),
-		setup(mgr, &infrav1.VCDIdentity{}, identityValidator()),
-		setup(mgr, &infrav1.VCDClusterIdentity{}, clusterIdentityValidator()),
-		setup(mgr, &infrav1.VCDFailureDomain{}, failureDomainValidator()),
-		setup(mgr, &infrav1.VCDDeploymentZone{}, deploymentZoneValidator()),
+		setup(mgr, &infrav1.VCDCluster{}, clusters, conversion.VCDCluster()),
+		setup(mgr, &infrav1.VCDClusterTemplate{}, clusterTemplateValidator(), conversion.VCDClusterTemplate()),
+		setup(mgr, &infrav1.VCDMachine{}, machineValidator(), conversion.VCDMachine()),
+		setup(mgr, &infrav1.VCDMachineTemplate{}, machineTemplateValidator(), conversion.VCDMachineTemplate()),
+		setup(mgr, &infrav1.VCDIdentity{}, identityValidator(), nil),
+		setup(mgr, &infrav1.VCDClusterIdentity{}, clusterIdentityValidator(), nil),
+		setup(mgr, &infrav1.VCDFailureDomain{}, failureDomainValidator(), nil),
+		setup(mgr, &infrav1.VCDDeploymentZone{}, deploymentZoneValidator(), nil),
 	)
 }
 
-func setup[T client.Object](mgr ctrl.Manager, object T, v *validator[T]) error {
-	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).Complete()
+// setup registers the webhooks of a kind; one with a single version has no converter.
+func setup[T client.Object](mgr ctrl.Manager, object T, v *validator[T], converter conversion.Constructor) error {
+	return ctrl.NewWebhookManagedBy(mgr, object).WithValidator(v).WithConverter(converter).Complete()
 }

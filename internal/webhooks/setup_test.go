@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/conversion"
 )
 
 // TestSetupServesWhatIsConfigured asks the webhook server for each path that the generated configuration names.
@@ -71,6 +73,7 @@ func managerWithMux(t *testing.T, mux *http.ServeMux) ctrl.Manager {
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	g.Expect(conversion.AddToScheme(scheme)).To(Succeed())
 	mgr, err := ctrl.NewManager(&rest.Config{}, ctrl.Options{
 		Scheme: scheme,
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper,
@@ -83,6 +86,29 @@ func managerWithMux(t *testing.T, mux *http.ServeMux) ctrl.Manager {
 	})
 	g.Expect(err).ToNot(HaveOccurred())
 	return mgr
+}
+
+// TestSetupServesConversions converts a new VCDCluster of CAPVCD as the API server does.
+func TestSetupServesConversions(t *testing.T) {
+	g := NewWithT(t)
+	mux := http.NewServeMux()
+	g.Expect(Setup(managerWithMux(t, mux))).To(Succeed())
+	review := `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": {"uid": "1",
+		"desiredAPIVersion": "` + infrav1.GroupVersion.String() + `", "objects": [{"kind": "VCDCluster",
+		"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "metadata": {"name": "a", "namespace": "b"},
+		"spec": {"site": "https://vcd.example.com", "org": "acme", "userContext": {}}}]}}`
+	recorder := httptest.NewRecorder()
+
+	mux.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/convert", strings.NewReader(review)))
+
+	answer := apiextensionsv1.ConversionReview{}
+	g.Expect(json.Unmarshal(recorder.Body.Bytes(), &answer)).To(Succeed())
+	g.Expect(answer.Response.Result.Message).To(BeEmpty())
+	converted := &infrav1.VCDCluster{}
+	g.Expect(json.Unmarshal(answer.Response.ConvertedObjects[0].Raw, converted)).To(Succeed())
+	g.Expect(converted.APIVersion).To(Equal(infrav1.GroupVersion.String()))
+	g.Expect(converted.Spec.Org).To(Equal("acme"))
+	g.Expect(converted.Spec.ControlPlaneLoadBalancer.Type).To(Equal(infrav1.EndpointEdgeGateway))
 }
 
 // configuredPaths returns the path of the webhook of each resource, by a kind that the server accepts for it.

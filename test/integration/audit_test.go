@@ -63,6 +63,12 @@ var unusedRights = []audit.Allowance{
 		Why: lists,
 	},
 	{
+		Verbs:     []string{"create"},
+		Group:     "infrastructure.cluster.x-k8s.io",
+		Resources: []string{"vcdidentities"},
+		Why:       "credentials of CAPVCD are moved to one: TestUpgradeFromCAPVCD in test/capvcd",
+	},
+	{
 		Verbs:     []string{"patch"},
 		Group:     "ipam.cluster.x-k8s.io",
 		Resources: []string{"ipaddressclaims"},

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,12 @@ import (
 
 // IsOriginal reports whether the id of c was made for it, in this management cluster.
 func IsOriginal(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) }
+
+// ByCAPVCD reports whether c has an id that CAPVCD made: the URN of an entity, or NO_RDE_<UUID>.
+func ByCAPVCD(c *infrav1.VCDCluster) bool {
+	return strings.HasPrefix(c.Spec.InfraID, "urn:vcloud:entity:vmware:capvcdCluster:") ||
+		strings.HasPrefix(c.Spec.InfraID, "NO_RDE_")
+}
 
 // RanHere reports whether c was complete in this management cluster, and its status not lost since.
 func RanHere(c *infrav1.VCDCluster) bool {

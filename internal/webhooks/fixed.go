@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhooks
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+)
+
+// What is immutable in objects is a rule of the CRD. The API server applies the rules of the version of a request, so
+// requests in the versions of CAPVCD are checked here.
+
+// A fixedField is a field of a spec before and after an update.
+type fixedField struct {
+	name          string
+	before, after any
+}
+
+func fixedErrors(fields []fixedField, problem string) field.ErrorList {
+	var errs field.ErrorList
+	for _, f := range fields {
+		if !equality.Semantic.DeepEqual(f.before, f.after) {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", f.name), problem))
+		}
+	}
+	return errs
+}
+
+// clusterFixedErrors refuses changes of what decides where a cluster is.
+func clusterFixedErrors(oldC, newC *infrav1.VCDCluster) field.ErrorList {
+	before := &oldC.Spec
+	after := &newC.Spec
+	if before.InfraID == "" {
+		return nil
+	}
+	fixed := []fixedField{
+		{"infraID", before.InfraID, after.InfraID},
+		{"site", before.Site, after.Site},
+		{"org", before.Org, after.Org},
+		{"ovdc", before.OVDC, after.OVDC},
+		{"ovdcNetwork", before.OVDCNetwork, after.OVDCNetwork},
+		{"vApp", before.VApp, after.VApp},
+		{"controlPlaneLoadBalancer.type", before.ControlPlaneLoadBalancer.Type, after.ControlPlaneLoadBalancer.Type},
+		{
+			"controlPlaneLoadBalancer.edgeGateway",
+			before.ControlPlaneLoadBalancer.EdgeGateway,
+			after.ControlPlaneLoadBalancer.EdgeGateway,
+		},
+	}
+	if before.ControlPlaneEndpoint.Host != "" {
+		fixed = append(fixed, fixedField{"controlPlaneEndpoint", before.ControlPlaneEndpoint, after.ControlPlaneEndpoint})
+	}
+	return fixedErrors(fixed, "is immutable once infraID is set: create another cluster")
+}
+
+// machineFixedErrors refuses changes of what a VM was created with.
+func machineFixedErrors(oldM, newM *infrav1.VCDMachine) field.ErrorList {
+	before := &oldM.Spec
+	after := &newM.Spec
+	if before.ProviderID == "" {
+		return nil
+	}
+	return fixedErrors([]fixedField{
+		{"providerID", before.ProviderID, after.ProviderID},
+		{"catalog", before.Catalog, after.Catalog},
+		{"template", before.Template, after.Template},
+		{"sizingPolicy", before.SizingPolicy, after.SizingPolicy},
+		{"placementPolicy", before.PlacementPolicy, after.PlacementPolicy},
+		{"storageProfile", before.StorageProfile, after.StorageProfile},
+		{"networks", before.Networks, after.Networks},
+		{"vmNamingTemplate", before.VMNamingTemplate, after.VMNamingTemplate},
+	}, "is immutable once the VM exists: make a new VCDMachineTemplate and roll it out")
+}
