@@ -37,7 +37,7 @@ func sharedEntity(r *request) (store.Entity, error) {
 func getAccess(r *request, e store.Entity) (*response, error) {
 	return &response{
 		status:      http.StatusOK,
-		xml:         accessNode(r.site, r.sim.store.Access[e.ID]),
+		xml:         accessNode(r.site, r.cloud.store.Access[e.ID]),
 		contentType: wire.Mime("controlAccess"),
 	}, nil
 }
@@ -68,13 +68,13 @@ func setAccess(r *request, e store.Entity, tree *xmltree.Node) (*response, error
 		}
 	}
 	for _, s := range tree.At("AccessSettings").All("AccessSetting") {
-		g, err := readGrant(r.session, r.sim.store, s)
+		g, err := readGrant(r.session, r.cloud.store, s)
 		if err != nil {
 			return nil, err
 		}
 		a.Grants = append(a.Grants, g)
 	}
-	r.sim.store.Access[e.ID] = a
+	r.cloud.store.Access[e.ID] = a
 	return &response{status: http.StatusOK, xml: accessNode(r.site, a), contentType: wire.Mime("controlAccess")}, nil
 }
 

@@ -25,7 +25,7 @@ func adminRoutes(add addRoute) {
 
 // getRole shows a role with its rights.
 func getRole(r *request) (*response, error) {
-	for _, d := range r.sim.store.Documents[rolesPath] {
+	for _, d := range r.cloud.store.Documents[rolesPath] {
 		if store.Bare(d.ID()) != store.Bare(r.vars["id"]) || !r.session.Sees(d.OrgID) {
 			continue
 		}
@@ -33,7 +33,7 @@ func getRole(r *request) (*response, error) {
 		n.Add(wire.Namespaces())
 		references := xmltree.New("RightReferences")
 		for _, x := range rights() {
-			if urn := rightURN(r.sim.ids, x.name); slices.Contains(d.Refs["rights"], urn) {
+			if urn := rightURN(r.cloud.ids, x.name); slices.Contains(d.Refs["rights"], urn) {
 				references.Add(adminRef(r.site, "RightReference", "right", store.Bare(urn), x.name))
 			}
 		}
@@ -45,7 +45,7 @@ func getRole(r *request) (*response, error) {
 
 func getRight(r *request) (*response, error) {
 	for _, x := range rights() {
-		if urn := rightURN(r.sim.ids, x.name); store.Bare(urn) == store.Bare(r.vars["id"]) {
+		if urn := rightURN(r.cloud.ids, x.name); store.Bare(urn) == store.Bare(r.vars["id"]) {
 			n := adminRef(r.site, "Right", "right", store.Bare(urn), x.name)
 			n.Add(wire.Namespaces())
 			n.Add([]*xmltree.Node{xmltree.T("Description", x.name), xmltree.T("Category", x.category)})
@@ -95,7 +95,7 @@ func getAdminOrg(r *request, o *store.Org) (*response, error) {
 		}
 	}
 	roles := xmltree.New("RoleReferences")
-	for _, d := range r.sim.store.Documents[rolesPath] {
+	for _, d := range r.cloud.store.Documents[rolesPath] {
 		if d.OrgID == o.ID {
 			roles.Add(adminRef(r.site, "RoleReference", "role", store.Bare(d.ID()), store.Text(d.Body, "name")))
 		}

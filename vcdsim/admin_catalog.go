@@ -14,7 +14,7 @@ import (
 const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
 func ownCatalog(r *request) (store.OrgCatalog, error) {
-	sh, ok := r.sim.store.Catalog(store.Bare(r.vars["id"]))
+	sh, ok := r.cloud.store.Catalog(store.Bare(r.vars["id"]))
 	if !ok || !r.reads(sh) || r.Method != http.MethodGet && !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, store.Forbidden("CATALOG_VIEW", r.vars["id"])
 	}
@@ -22,7 +22,7 @@ func ownCatalog(r *request) (store.OrgCatalog, error) {
 }
 
 func getAdminCatalog(r *request, sh store.OrgCatalog) (*response, error) {
-	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)), nil
+	return xmlOK(adminCatalogNode(r.site, r.cloud.store, sh)), nil
 }
 
 func adminCatalogNode(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
@@ -56,7 +56,7 @@ func catalogProfiles(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmlt
 
 // createCatalog makes a catalog at once: VCD answers with a task that is done.
 func createCatalog(r *request) (*response, error) {
-	org := r.sim.store.Org(store.Bare(r.vars["id"]))
+	org := r.cloud.store.Org(store.Bare(r.vars["id"]))
 	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("CATALOG_CREATE", r.vars["id"])
 	}
@@ -65,20 +65,20 @@ func createCatalog(r *request) (*response, error) {
 		return nil, err
 	}
 	c := store.Catalog{
-		ID:          r.sim.ids.Next("catalog"),
+		ID:          r.cloud.ids.Next("catalog"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
-		Created:     r.sim.clock.Now(),
+		Created:     r.cloud.clock.Now(),
 	}
 	if err := checkCatalogName(org, c.Name); err != nil {
 		return nil, err
 	}
-	if c.StorageProfiles, err = readCatalogProfiles(r.sim.store, org, tree); err != nil {
+	if c.StorageProfiles, err = readCatalogProfiles(r.cloud.store, org, tree); err != nil {
 		return nil, err
 	}
 	org.Catalogs = append(org.Catalogs, c)
-	sh, _ := r.sim.store.Catalog(c.ID)
-	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)).createdAt(r.site.Base() + "/api/admin/catalog/" + c.ID), nil
+	sh, _ := r.cloud.store.Catalog(c.ID)
+	return xmlOK(adminCatalogNode(r.site, r.cloud.store, sh)).createdAt(r.site.Base() + "/api/admin/catalog/" + c.ID), nil
 }
 
 func readCatalogProfiles(st *store.Store, org *store.Org, tree *xmltree.Node) ([]string, error) {
@@ -115,14 +115,14 @@ func putCatalog(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response,
 	}
 	if tree.At("CatalogStorageProfiles") != nil {
 		var err error
-		if profiles, err = readCatalogProfiles(r.sim.store, sh.Org, tree); err != nil {
+		if profiles, err = readCatalogProfiles(r.cloud.store, sh.Org, tree); err != nil {
 			return nil, err
 		}
 	}
 	sh.Catalog.Name = name
 	sh.Catalog.Description = tree.Str("Description")
 	sh.Catalog.StorageProfiles = profiles
-	return xmlOK(adminCatalogNode(r.site, r.sim.store, sh)), nil
+	return xmlOK(adminCatalogNode(r.site, r.cloud.store, sh)), nil
 }
 
 // deleteCatalog removes a catalog; one that is not empty only with recursive.

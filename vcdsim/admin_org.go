@@ -82,7 +82,7 @@ func (r *request) done(e store.Entity) *response {
 
 // acceptedJSON answers 202 without a body, as cloudapi does, for what was done at once.
 func (r *request) acceptedJSON(e store.Entity) *response {
-	task := r.sim.tasks.start(r, store.Work{Op: opDone}, e, nil)
+	task := r.startTask(store.Work{Op: opDone}, e, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.site.Href("task", task.ID)}}
 }
 
@@ -102,21 +102,21 @@ func createOrg(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	org := store.Org{ID: r.sim.ids.Next("org"), Name: tree.Attr("name")}
+	org := store.Org{ID: r.cloud.ids.Next("org"), Name: tree.Attr("name")}
 	if err := checkName("organization", org.Name); err != nil {
 		return nil, err
 	}
-	if r.sim.store.OrgByName(org.Name) != nil {
+	if r.cloud.store.OrgByName(org.Name) != nil {
 		return nil, store.DuplicateName(org.Name)
 	}
 	readOrgSettings(&org, tree)
-	r.sim.store.Model.Orgs = append(r.sim.store.Model.Orgs, org)
-	seedDocuments(r.sim, &org)
+	r.cloud.store.Model.Orgs = append(r.cloud.store.Model.Orgs, org)
+	seedDocuments(r.cloud, &org)
 	return r.done(org.Entity()), nil
 }
 
 func ownOrg(r *request) (*store.Org, error) {
-	o := r.sim.store.Org(store.Bare(r.vars["id"]))
+	o := r.cloud.store.Org(store.Bare(r.vars["id"]))
 	if o == nil || !r.session.Sees(o.ID) {
 		return nil, store.Forbidden("ORG_VIEW", r.vars["id"])
 	}
@@ -153,10 +153,10 @@ func deleteOrg(r *request) (*response, error) {
 		return nil, store.BadRequest("The organization %q is not empty.", org.Name)
 	}
 	e := org.Entity()
-	r.sim.store.Model.Orgs = slices.DeleteFunc(slices.Clone(r.sim.store.Model.Orgs),
+	r.cloud.store.Model.Orgs = slices.DeleteFunc(slices.Clone(r.cloud.store.Model.Orgs),
 		func(o store.Org) bool { return o.ID == e.ID })
-	for path, list := range r.sim.store.Documents {
-		r.sim.store.Documents[path] = slices.DeleteFunc(slices.Clone(list),
+	for path, list := range r.cloud.store.Documents {
+		r.cloud.store.Documents[path] = slices.DeleteFunc(slices.Clone(list),
 			func(d *store.Object) bool { return d.OrgID == e.ID })
 	}
 	return r.done(e), nil

@@ -27,11 +27,11 @@ func userByID(session *store.Session, st *store.Store, id string) (*store.Org, *
 
 // getUser shows a user of an organization.
 func getUser(r *request) (*response, error) {
-	org, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
+	org, u, err := userByID(r.session, r.cloud.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
-	return xmlOK(userNode(r.site, r.sim.ids, org, u)), nil
+	return xmlOK(userNode(r.site, r.cloud.ids, org, u)), nil
 }
 
 func userNode(site wire.Site, source *ids.Source, o *store.Org, u *store.User) *xmltree.Node {
@@ -112,25 +112,25 @@ func roleName(st *store.Store, org *store.Org, id string) (string, error) {
 }
 
 // hasRole reports whether an organization has a role of that name.
-func hasRole(s *Simulator, org *store.Org, name string) bool {
+func hasRole(s *cloud, org *store.Org, name string) bool {
 	return slices.ContainsFunc(s.store.Documents[rolesPath],
 		func(d *store.Object) bool { return d.OrgID == org.ID && store.Text(d.Body, "name") == name })
 }
 
 func createUser(r *request, org *store.Org, tree *xmltree.Node) (*response, error) {
-	u := store.User{ID: r.sim.ids.Next("user")}
-	if err := readUser(r.sim.store, org, &u, tree); err != nil {
+	u := store.User{ID: r.cloud.ids.Next("user")}
+	if err := readUser(r.cloud.store, org, &u, tree); err != nil {
 		return nil, err
 	}
 	if u.Role == "" || u.Password == "" && !u.Details.External {
 		return nil, store.BadRequest("A user needs a role and a password.")
 	}
 	org.Users = append(org.Users, u)
-	return xmlOK(userNode(r.site, r.sim.ids, org, &u)).createdAt(r.site.Base() + "/api/admin/user/" + u.ID), nil
+	return xmlOK(userNode(r.site, r.cloud.ids, org, &u)).createdAt(r.site.Base() + "/api/admin/user/" + u.ID), nil
 }
 
 func putUser(r *request) (*response, error) {
-	org, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
+	org, u, err := userByID(r.session, r.cloud.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +138,14 @@ func putUser(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readUser(r.sim.store, org, u, tree); err != nil {
+	if err := readUser(r.cloud.store, org, u, tree); err != nil {
 		return nil, err
 	}
-	return xmlOK(userNode(r.site, r.sim.ids, org, u)), nil
+	return xmlOK(userNode(r.site, r.cloud.ids, org, u)), nil
 }
 
 func deleteUser(r *request) (*response, error) {
-	org, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
+	org, u, err := userByID(r.session, r.cloud.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
@@ -156,16 +156,16 @@ func deleteUser(r *request) (*response, error) {
 
 // takeOwnership makes what a user owns the caller's.
 func takeOwnership(r *request) (*response, error) {
-	_, u, err := userByID(r.session, r.sim.store, store.Bare(r.vars["id"]))
+	_, u, err := userByID(r.session, r.cloud.store, store.Bare(r.vars["id"]))
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range r.sim.store.VApps {
+	for _, v := range r.cloud.store.VApps {
 		if v.OwnerID == u.ID {
 			v.OwnerID = r.session.UserID
 		}
 	}
-	for _, d := range r.sim.store.Disks {
+	for _, d := range r.cloud.store.Disks {
 		if d.OwnerID == u.ID {
 			d.OwnerID = r.session.UserID
 		}

@@ -37,12 +37,12 @@ func getAdminVDC(r *request) (*response, error) {
 		T("IsThinProvision", !c.ThickDisks),
 	})
 	if r.session.Provider() {
-		n.Add(xmltree.New("NetworkPoolReference", A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
-			A("id", store.URN("networkpool", poolID(r.sim))), A("name", providerPool),
+		n.Add(xmltree.New("NetworkPoolReference", A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.cloud)),
+			A("id", store.URN("networkpool", poolID(r.cloud))), A("name", providerPool),
 			A("type", "application/vnd.vmware.admin.networkPool+xml")))
 	}
 	n.Add([]*xmltree.Node{
-		adminRef(r.site, "ProviderVdcReference", "providervdc", providerID(r.sim), providerVDC),
+		adminRef(r.site, "ProviderVdcReference", "providervdc", providerID(r.cloud), providerVDC),
 		resourcePools(r, v),
 		T("UsesFastProvisioning", !v.FullClones),
 		T("OverCommitAllowed", !c.NoOvercommit),

@@ -32,7 +32,7 @@ func createVDC(r *request) (*response, error) {
 		Policies:        []string{"System Default"},
 		AllocationModel: tree.Str("AllocationModel"),
 	}
-	if v.Name == "" || store.Bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.sim) {
+	if v.Name == "" || store.Bare(tree.At("ProviderVdcReference").Attr("href")) != providerID(r.cloud) {
 		return nil, store.BadRequest("A VDC needs a name and a provider VDC.")
 	}
 	if slices.ContainsFunc(org.VDCs, func(x store.VDC) bool { return x.Name == v.Name }) {
@@ -42,10 +42,10 @@ func createVDC(r *request) (*response, error) {
 		return nil, store.BadRequest("The guaranteed share of memory is missing.")
 	}
 	readVDC(&v, tree)
-	v.ID = r.sim.ids.Next("vdc")
+	v.ID = r.cloud.ids.Next("vdc")
 	readVDCProfiles(r, &v, tree)
 	org.VDCs = append(org.VDCs, v)
-	r.sim.tasks.start(r, store.Work{Op: "create vdc", Creates: true}, v.Entity(), []string{v.ID})
+	r.startTask(store.Work{Op: "create vdc", Creates: true}, v.Entity(), []string{v.ID})
 	r.vars["id"] = v.ID
 	res, err := getAdminVDC(r)
 	if err == nil {
@@ -74,7 +74,7 @@ func putVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	name := tree.Attr("name")
@@ -127,14 +127,14 @@ func deleteVDC(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	if g := org.GroupOf(v.ID); g != nil {
 		return nil, inUse("VDC", v.Name, "data center group "+g.Name)
 	}
 	if r.query.get("recursive") != "true" {
-		if by := vdcHolds(r.sim, v); by != "" {
+		if by := vdcHolds(r.cloud, v); by != "" {
 			return nil, inUse("VDC", v.Name, by)
 		}
 	}
@@ -142,7 +142,7 @@ func deleteVDC(r *request) (*response, error) {
 }
 
 // vdcHolds returns the name of something in a VDC, empty if there is nothing.
-func vdcHolds(s *Simulator, v *store.VDC) string {
+func vdcHolds(s *cloud, v *store.VDC) string {
 	for _, vapp := range store.Sorted(s.store.VApps) {
 		if vapp.VDCID == v.ID {
 			return "vApp " + vapp.Name
@@ -157,14 +157,14 @@ func vdcHolds(s *Simulator, v *store.VDC) string {
 	return ""
 }
 
-func commitDeleteVDC(s *Simulator, t *store.Task) error {
+func commitDeleteVDC(s *cloud, t *store.Task) error {
 	org, v := s.store.VDC(t.Owner.ID)
 	if v == nil {
 		return gone("VDC", t.Owner.ID)
 	}
 	for _, vapp := range store.Sorted(s.store.VApps) {
 		if vapp.VDCID == v.ID {
-			s.vapps.remove(vapp)
+			vappsOf(s).remove(vapp)
 		}
 	}
 	for _, g := range v.EdgeGateways {
@@ -176,7 +176,7 @@ func commitDeleteVDC(s *Simulator, t *store.Task) error {
 }
 
 // removeDocumentsOf removes the documents that belong to something.
-func removeDocumentsOf(s *Simulator, parent string) {
+func removeDocumentsOf(s *cloud, parent string) {
 	for path := range s.store.Documents {
 		s.store.Documents[path] = slices.DeleteFunc(slices.Clone(s.store.Documents[path]),
 			func(d *store.Object) bool { return d.Parent == parent })
@@ -191,7 +191,7 @@ func vdcNetworkProfile() *setting {
 		title: "VDC Network Profile",
 		plain: true,
 		scope: func(r *request) (scope, error) {
-			org, v := r.sim.store.VDC(store.Bare(r.vars["vdc"]))
+			org, v := r.cloud.store.VDC(store.Bare(r.vars["vdc"]))
 			if v == nil || !r.session.Sees(org.ID) {
 				return scope{}, store.Forbidden("VDC_VIEW", r.vars["vdc"])
 			}

@@ -20,7 +20,7 @@ func affinityRoutes(add addRoute) {
 }
 
 func affinityRule(r *request) (*store.AffinityRule, error) {
-	a := r.sim.store.Affinity[store.Bare(r.vars["id"])]
+	a := r.cloud.store.Affinity[store.Bare(r.vars["id"])]
 	if a == nil || !r.session.Sees(a.OrgID) {
 		return nil, store.Forbidden("VAPP_VM_VIEW_AFFINITY_RULE", r.vars["id"])
 	}
@@ -59,16 +59,16 @@ func listAffinityRules(r *request, _ *store.Org, vdc *store.VDC) (*response, err
 	n := xmltree.New("VmAffinityRules", wire.Namespaces(), xmltree.A("href", r.site.Href("vdc", vdc.ID)+"/vmAffinityRules/"),
 		xmltree.A("type", wire.Mime("vmaffinityrules")),
 		r.site.Link("add", "/api/vdc/"+vdc.ID+"/vmAffinityRules/", wire.Mime("vmaffinityrule")))
-	for _, a := range store.Sorted(r.sim.store.Affinity) {
+	for _, a := range store.Sorted(r.cloud.store.Affinity) {
 		if a.VDCID == vdc.ID {
-			n.Add(affinityNode(r.site, r.sim.store, a, false))
+			n.Add(affinityNode(r.site, r.cloud.store, a, false))
 		}
 	}
 	return xmlOK(n), nil
 }
 
 func getAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
-	return xmlOK(affinityNode(r.site, r.sim.store, a, true)), nil
+	return xmlOK(affinityNode(r.site, r.cloud.store, a, true)), nil
 }
 
 // readAffinity reads a rule into a.
@@ -96,14 +96,14 @@ func readAffinity(r *request, a *store.AffinityRule) error {
 	if len(a.VMs) < 2 {
 		return store.BadRequest("The affinity rule %q has fewer than two VMs.", a.Name)
 	}
-	return vmsFreeOfAffinity(r.sim.store, a)
+	return vmsFreeOfAffinity(r.cloud.store, a)
 }
 
 // readAffinityMembers adds the VMs of a list to a rule.
 func readAffinityMembers(r *request, a *store.AffinityRule, refs *xmltree.Node) error {
 	for _, ref := range refs.All("VmReference") {
 		vm, err := vmByID(r, store.Bare(ref.Attr("href")))
-		if err != nil || r.sim.store.VApps[vm.VAppID].VDCID != a.VDCID {
+		if err != nil || r.cloud.store.VApps[vm.VAppID].VDCID != a.VDCID {
 			return store.Forbidden("VAPP_VM_EDIT_AFFINITY_RULE", store.Bare(ref.Attr("href")))
 		}
 		if slices.Contains(a.VMs, vm.ID) {
@@ -146,16 +146,16 @@ func shared(a, b []string) int {
 const codePlacement = "NO_FEASIBLE_PLACEMENT_SOLUTION"
 
 // hostFor refuses to start a VM that a mandatory rule keeps apart from as many running VMs as the VDC has hosts.
-func (m *vms) hostFor(vm *store.VM) error {
-	v := m.sim.store.VApps[vm.VAppID]
+func (m vms) hostFor(vm *store.VM) error {
+	v := m.cloud.store.VApps[vm.VAppID]
 	if v == nil {
 		return nil
 	}
-	_, vdc := m.sim.store.VDC(v.VDCID)
+	_, vdc := m.cloud.store.VDC(v.VDCID)
 	if vdc == nil || vdc.Hosts == 0 {
 		return nil
 	}
-	for _, a := range store.Sorted(m.sim.store.Affinity) {
+	for _, a := range store.Sorted(m.cloud.store.Affinity) {
 		if a.MustSeparate(vm.ID) && m.running(a.VMs, vm.ID) >= vdc.Hosts {
 			return store.Refuse(http.StatusInternalServerError, codePlacement,
 				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name,
@@ -166,10 +166,10 @@ func (m *vms) hostFor(vm *store.VM) error {
 }
 
 // running counts the VMs of a list that run, but for one.
-func (m *vms) running(ids []string, except string) int {
+func (m vms) running(ids []string, except string) int {
 	n := 0
 	for _, id := range ids {
-		if other := m.sim.store.VMs[id]; other != nil && id != except && other.Status == store.PoweredOn {
+		if other := m.cloud.store.VMs[id]; other != nil && id != except && other.Status == store.PoweredOn {
 			n++
 		}
 	}
@@ -181,7 +181,7 @@ func createAffinityRule(r *request, org *store.Org, vdc *store.VDC) (*response, 
 	if err := readAffinity(r, a); err != nil {
 		return nil, err
 	}
-	a.ID = r.sim.ids.Next("vmAffinityRule")
+	a.ID = r.cloud.ids.Next("vmAffinityRule")
 	return startAffinity(r, opCreateAffinity, a, a), nil
 }
 
@@ -194,7 +194,7 @@ func idleAffinity(r *request) (*store.AffinityRule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, r.sim.tasks.checkIdle(a.ID)
+	return a, r.cloud.tasks.checkIdle(a.ID)
 }
 
 func putAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
@@ -210,7 +210,7 @@ func deleteAffinityRule(r *request, a *store.AffinityRule) (*response, error) {
 }
 
 // commitAffinity creates, changes or removes a rule.
-func commitAffinity(s *Simulator, t *store.Task) error {
+func commitAffinity(s *cloud, t *store.Task) error {
 	if t.Work.Op != opCreateAffinity && s.store.Affinity[t.Work.Document] == nil {
 		return gone("vmAffinityRule", t.Work.Document)
 	}
@@ -224,16 +224,16 @@ func commitAffinity(s *Simulator, t *store.Task) error {
 }
 
 // AffinityRules returns all rules, to be changed.
-func (e *Editor) AffinityRules() []*store.AffinityRule { return store.Sorted(e.sim.store.Affinity) }
+func (e *Editor) AffinityRules() []*store.AffinityRule { return store.Sorted(e.cloud.store.Affinity) }
 
 // DeleteAffinityRules removes all rules.
-func (e *Editor) DeleteAffinityRules() { clear(e.sim.store.Affinity) }
+func (e *Editor) DeleteAffinityRules() { clear(e.cloud.store.Affinity) }
 
 // AddAffinityRule makes a rule that keeps VMs of one vApp, or several of a VDC, apart.
 func (e *Editor) AddAffinityRule(name string, vms ...*store.VM) {
-	vapp := e.sim.store.VApps[vms[0].VAppID]
+	vapp := e.cloud.store.VApps[vms[0].VAppID]
 	rule := &store.AffinityRule{
-		ID:       e.sim.ids.Next("vmAffinityRule"),
+		ID:       e.cloud.ids.Next("vmAffinityRule"),
 		Name:     name,
 		OrgID:    vapp.OrgID,
 		VDCID:    vapp.VDCID,
@@ -243,5 +243,5 @@ func (e *Editor) AddAffinityRule(name string, vms ...*store.VM) {
 	for _, vm := range vms {
 		rule.VMs = append(rule.VMs, vm.ID)
 	}
-	e.sim.store.Affinity[rule.ID] = rule
+	e.cloud.store.Affinity[rule.ID] = rule
 }

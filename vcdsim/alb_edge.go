@@ -24,7 +24,7 @@ func balancerRoutes(add addRoute) {
 // prepareBalancer enables or disables the load balancer of a gateway. Only the provider may, and only while it is
 // empty.
 func prepareBalancer(r *request, body map[string]any) error {
-	_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
+	_, _, g, err := edgeByID(r.session, r.cloud.store, r.vars["gateway"])
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func prepareBalancer(r *request, body map[string]any) error {
 	on, _ := body["enabled"].(bool)
 	if !on {
 		for _, path := range []string{servicePath, poolPath, assignmentPath} {
-			for _, d := range r.sim.store.Documents[path] {
+			for _, d := range r.cloud.store.Documents[path] {
 				if d.Parent == g.ID {
 					return inUse("load balancer of", g.Name, store.Text(d.Body, "name")+" "+d.ID())
 				}
@@ -66,7 +66,7 @@ func showBalancer(r *request, p scope, out map[string]any) {
 		"supportedFeatureSet":          nil,
 		"transparentModeEnabled":       nil,
 	})
-	_, _, g := r.sim.store.Gateway(p.parent)
+	_, _, g := r.cloud.store.Gateway(p.parent)
 	if g == nil || g.LoadBalancer == nil || !g.LoadBalancer.Enabled {
 		return
 	}
@@ -81,7 +81,7 @@ func showBalancer(r *request, p scope, out map[string]any) {
 		out["serviceNetworkDefinition"] = nil // the default is used without any
 	}
 	maps.Copy(out, g.LoadBalancer.Fields)
-	for _, d := range r.sim.store.Documents[cloudPath] {
+	for _, d := range r.cloud.store.Documents[cloudPath] {
 		out["loadBalancerCloudRef"] = map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}
 	}
 }
@@ -104,11 +104,11 @@ func prepareAssignment(r *request, body map[string]any, old *store.Object) error
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	g, err := balancedGateway(r.session, r.sim.store, body, old)
+	g, err := balancedGateway(r.session, r.cloud.store, body, old)
 	if err != nil {
 		return err
 	}
-	engines := r.sim.store.Documents.Find(enginePath, store.RefID(body, "serviceEngineGroupRef"))
+	engines := r.cloud.store.Documents.Find(enginePath, store.RefID(body, "serviceEngineGroupRef"))
 	if engines == nil {
 		return store.Forbidden("SERVICE_ENGINE_GROUP_VIEW", store.RefID(body, "serviceEngineGroupRef"))
 	}
@@ -121,14 +121,14 @@ func prepareAssignment(r *request, body map[string]any, old *store.Object) error
 	if number(body["minVirtualServices"]) > number(body["maxVirtualServices"]) {
 		return store.BadRequest("The least number of virtual services is greater than the most.")
 	}
-	return r.sim.alb.assignable(engines, g, old, number(body["minVirtualServices"]))
+	return balancingOf(r.cloud).assignable(engines, g, old, number(body["minVirtualServices"]))
 }
 
 // assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it
 // than there is.
-func (lb *loadBalancing) assignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
+func (lb loadBalancing) assignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
 	name := store.Text(engines.Body, "name")
-	for _, d := range assignmentsOf(lb.sim.store.Documents, engines.ID(), "") {
+	for _, d := range assignmentsOf(lb.cloud.store.Documents, engines.ID(), "") {
 		switch {
 		case d == old:
 			continue
@@ -203,7 +203,7 @@ func freeAssignment(r *request, d *store.Object) error {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	if n := deployedServices(r.sim.store.Documents, store.RefID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
+	if n := deployedServices(r.cloud.store.Documents, store.RefID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
 		group, _ := d.Body["serviceEngineGroupRef"].(map[string]any) // checked when it was made
 		return inUse("service engine group assignment", store.Text(group, "name"), "virtual services")
 	}
@@ -212,15 +212,15 @@ func freeAssignment(r *request, d *store.Object) error {
 
 func showAssignment(r *request, d *store.Object, out map[string]any) {
 	id := store.RefID(d.Body, "serviceEngineGroupRef")
-	engines := r.sim.store.Documents.Find(enginePath, id)
-	if org, vdc, g := r.sim.store.Gateway(d.Parent); g != nil {
+	engines := r.cloud.store.Documents.Find(enginePath, id)
+	if org, vdc, g := r.cloud.store.Gateway(d.Parent); g != nil {
 		owned := map[string]any{}
 		addEdgeOwner(org, vdc, g.Group, owned)
 		out["gatewayOwnerRef"] = owned["ownerRef"]
 		out["gatewayOrgRef"] = owned["orgRef"]
 		out["gatewayRef"] = jsonRef("gateway", g.ID, g.Name)
 	}
-	out["numDeployedVirtualServices"] = deployedServices(r.sim.store.Documents, id, d.Parent)
+	out["numDeployedVirtualServices"] = deployedServices(r.cloud.store.Documents, id, d.Parent)
 	if engines == nil {
 		return
 	}

@@ -4,7 +4,6 @@ package vcdsim
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -49,7 +48,7 @@ func poolCollection() *collection {
 
 // balancedScope is the gateway a pool or virtual service is on.
 func balancedScope(r *request, body map[string]any) (scope, error) {
-	return gatewayScope(r.session, r.sim.store, store.RefID(body, "gatewayRef"))
+	return gatewayScope(r.session, r.cloud.store, store.RefID(body, "gatewayRef"))
 }
 
 // balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
@@ -74,7 +73,7 @@ var poolAlgorithms = []string{
 }
 
 func preparePool(r *request, body map[string]any, old *store.Object) error {
-	g, err := balancedGateway(r.session, r.sim.store, body, old)
+	g, err := balancedGateway(r.session, r.cloud.store, body, old)
 	if err != nil {
 		return err
 	}
@@ -82,19 +81,19 @@ func preparePool(r *request, body map[string]any, old *store.Object) error {
 	if !slices.Contains(poolAlgorithms, algorithm) {
 		return store.BadRequest("The load balancer algorithm %q is invalid.", algorithm)
 	}
-	if err := refusePremium(&r.sim.assume, g, "algorithm", algorithm, premiumAlgorithms); err != nil {
+	if err := refusePremium(&r.cloud.assume, g, "algorithm", algorithm, premiumAlgorithms); err != nil {
 		return err
 	}
 	if err := poolSizes(body); err != nil {
 		return err
 	}
-	if err := poolMemberGroup(r.session, r.sim.store, body); err != nil {
+	if err := poolMemberGroup(r.session, r.cloud.store, body); err != nil {
 		return err
 	}
-	if err := cmp.Or(settleMembers(body), settleMonitors(body), settlePersistence(&r.sim.assume, g, body)); err != nil {
+	if err := cmp.Or(settleMembers(body), settleMonitors(body), settlePersistence(&r.cloud.assume, g, body)); err != nil {
 		return err
 	}
-	return knownCertificates(r.session, r.sim.store, members(body, "caCertificateRefs"))
+	return knownCertificates(r.session, r.cloud.store, members(body, "caCertificateRefs"))
 }
 
 // settlePersistence names a persistence profile after its type, and refuses one that the gateway's features lack.
@@ -190,8 +189,8 @@ func enabled(body map[string]any) bool {
 }
 
 // enabledMembers counts the members a pool may send to.
-func (lb *loadBalancing) enabledMembers(d *store.Object) (on, all int) {
-	if g := lb.sim.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+func (lb loadBalancing) enabledMembers(d *store.Object) (on, all int) {
+	if g := lb.cloud.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		n := len(setAddresses(g))
 		return n, n
 	}
@@ -204,18 +203,10 @@ func (lb *loadBalancing) enabledMembers(d *store.Object) (on, all int) {
 	return on, all
 }
 
-// ReportMembers stores which members of pools answer, by the URN of the pool, address and port, as probes of a real
-// load balancer find out. Members that nothing was reported of are up if they are enabled.
-func (s *Simulator) ReportMembers(up map[string]map[netip.AddrPort]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.alb.probed = maps.Clone(up)
-}
-
 // upMembers counts the members that answer.
-func (lb *loadBalancing) upMembers(d *store.Object) int {
+func (lb loadBalancing) upMembers(d *store.Object) int {
 	on, _ := lb.enabledMembers(d)
-	probed := lb.probed[d.ID()]
+	probed := lb.cloud.probed[d.ID()]
 	if len(probed) == 0 {
 		return on
 	}
@@ -229,10 +220,10 @@ func (lb *loadBalancing) upMembers(d *store.Object) int {
 }
 
 // memberHealth is that of one member of a pool with some health.
-func (lb *loadBalancing) memberHealth(d *store.Object, m map[string]any, health string) string {
+func (lb loadBalancing) memberHealth(d *store.Object, m map[string]any, health string) string {
 	address, _ := netip.ParseAddr(store.Text(m, "ipAddress"))
 	port, _ := m["port"].(float64)
-	up, known := lb.probed[d.ID()][netip.AddrPortFrom(address, uint16(port))]
+	up, known := lb.cloud.probed[d.ID()][netip.AddrPortFrom(address, uint16(port))]
 	switch {
 	case health != "UP" || !known || up:
 		return health
@@ -253,9 +244,9 @@ func servicesOfPool(ds store.Objects, pool string) []*store.Object {
 }
 
 // health is that of a pool or virtual service; it changes some time after the object.
-func (lb *loadBalancing) health(d *store.Object, members int) string {
+func (lb loadBalancing) health(d *store.Object, members int) string {
 	switch {
-	case d.Since.IsZero() || lb.sim.clock.Now().Sub(d.Since) < lb.sim.profile.scaled(durationHealth):
+	case d.Since.IsZero() || lb.cloud.clock.Now().Sub(d.Since) < lb.cloud.profile.scaled(durationHealth):
 		return statePending
 	case !enabled(d.Body):
 		return "DISABLED"
@@ -266,21 +257,21 @@ func (lb *loadBalancing) health(d *store.Object, members int) string {
 }
 
 func showPool(r *request, d *store.Object, out map[string]any) {
-	on, all := r.sim.alb.enabledMembers(d)
-	up := r.sim.alb.upMembers(d)
-	health := r.sim.alb.health(d, up)
+	on, all := balancingOf(r.cloud).enabledMembers(d)
+	up := balancingOf(r.cloud).upMembers(d)
+	health := balancingOf(r.cloud).health(d, up)
 	if health != "UP" {
 		up = 0
 	}
 	refs := []any{}
-	for _, vs := range servicesOfPool(r.sim.store.Documents, d.ID()) {
+	for _, vs := range servicesOfPool(r.cloud.store.Documents, d.ID()) {
 		refs = append(refs, map[string]any{"name": store.Text(vs.Body, "name"), "id": vs.ID()})
 	}
 	if len(refs) == 0 && health == "UP" {
 		health = "UNAVAILABLE"
 		up = 0 // no virtual service uses it, so its members are not checked
 	}
-	out["status"] = r.sim.alb.balancing(d)
+	out["status"] = balancingOf(r.cloud).balancing(d)
 	out["healthStatus"] = health
 	out["healthMessage"] = healthMessages[health]
 	out["memberCount"] = all
@@ -289,7 +280,7 @@ func showPool(r *request, d *store.Object, out map[string]any) {
 	out["virtualServiceRefs"] = refs
 	var shown []any
 	for _, m := range poolMembers(d.Body) {
-		shown = append(shown, memberJSON(m, r.sim.alb.memberHealth(d, m, health)))
+		shown = append(shown, memberJSON(m, balancingOf(r.cloud).memberHealth(d, m, health)))
 	}
 	out["members"] = shown
 }
@@ -320,7 +311,7 @@ func memberJSON(m map[string]any, health string) map[string]any {
 }
 
 func freePool(r *request, d *store.Object) error {
-	for _, vs := range servicesOfPool(r.sim.store.Documents, d.ID()) {
+	for _, vs := range servicesOfPool(r.cloud.store.Documents, d.ID()) {
 		return inUse("load balancer pool", store.Text(d.Body, "name"), "virtual service "+store.Text(vs.Body, "name"))
 	}
 	return nil
@@ -341,7 +332,7 @@ func poolSummary(r *request, d *store.Object) map[string]any {
 	} {
 		out[f] = full[f]
 	}
-	if g := r.sim.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+	if g := r.cloud.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		out["memberGroupType"] = g.Body["typeValue"]
 	}
 	if refs, _ := out["virtualServiceRefs"].([]any); len(refs) > maxSummaryRefs {

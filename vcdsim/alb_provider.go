@@ -5,7 +5,6 @@ package vcdsim
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
@@ -42,7 +41,7 @@ func controllerCollection() *collection {
 		show:     func(_ *request, _ *store.Object, out map[string]any) { out["password"] = hiddenPassword },
 		defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
 		free: func(r *request, d *store.Object) error {
-			return r.sim.alb.usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
+			return balancingOf(r.cloud).usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
 				"loadBalancerControllerRef")
 		},
 	}
@@ -70,7 +69,7 @@ func cloudCollection() *collection {
 		defaults: map[string]any{"description": ""},
 		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
-			ref, err := documentReference(r.session, r.sim.store, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
+			ref, err := documentReference(r.session, r.cloud.store, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
 				store.RefID(backing, "loadBalancerControllerRef"))
 			if err != nil {
 				return err
@@ -80,11 +79,11 @@ func cloudCollection() *collection {
 			return nil
 		},
 		free: func(r *request, d *store.Object) error {
-			return r.sim.alb.usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
+			return balancingOf(r.cloud).usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
 				"loadBalancerCloudRef")
 		},
 		show: func(r *request, d *store.Object, out map[string]any) {
-			out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
+			out["status"] = r.cloud.tasks.realization(store.Bare(d.ID()), d.Failed)
 			out["healthStatus"] = "UP"
 			out["detailedHealthMessage"] = ""
 		},
@@ -110,7 +109,7 @@ func engineCollection() *collection {
 		},
 		prepare: func(r *request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
-			ref, err := documentReference(r.session, r.sim.store, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
+			ref, err := documentReference(r.session, r.cloud.store, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
 				store.RefID(backing, "loadBalancerCloudRef"))
 			if err == nil {
 				backing["loadBalancerCloudRef"] = ref
@@ -118,18 +117,18 @@ func engineCollection() *collection {
 			return err
 		},
 		free: func(r *request, d *store.Object) error {
-			if len(assignmentsOf(r.sim.store.Documents, d.ID(), "")) > 0 {
+			if len(assignmentsOf(r.cloud.store.Documents, d.ID(), "")) > 0 {
 				return inUse("service engine group", store.Text(d.Body, "name"), "an edge gateway")
 			}
 			return nil
 		},
 		show: func(r *request, d *store.Object, out map[string]any) {
 			reserved := 0
-			for _, a := range assignmentsOf(r.sim.store.Documents, d.ID(), "") {
+			for _, a := range assignmentsOf(r.cloud.store.Documents, d.ID(), "") {
 				reserved += number(a.Body["minVirtualServices"])
 			}
-			out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
-			out["numDeployedVirtualServices"] = deployedServices(r.sim.store.Documents, d.ID(), "")
+			out["status"] = r.cloud.tasks.realization(store.Bare(d.ID()), d.Failed)
+			out["numDeployedVirtualServices"] = deployedServices(r.cloud.store.Documents, d.ID(), "")
 			out["reservedVirtualServices"] = reserved
 			out["overAllocated"] = false
 		},
@@ -140,14 +139,14 @@ func engineCollection() *collection {
 func maxServices(engines *store.Object) int { return number(engines.Body["maxVirtualServices"]) }
 
 // loadBalancing computes the state of load balancers, their pools and service engine groups.
-type loadBalancing struct {
-	sim    *Simulator
-	probed map[string]map[netip.AddrPort]bool // by URN of the pool
-}
+type loadBalancing struct{ cloud *cloud }
+
+// balancingOf returns the load balancing of a cloud.
+func balancingOf(c *cloud) loadBalancing { return loadBalancing{cloud: c} }
 
 // usedIn refuses to delete what documents of a path refer to.
-func (lb *loadBalancing) usedIn(path, kind string, d *store.Object, object, ref string) error {
-	for _, x := range lb.sim.store.Documents[path] {
+func (lb loadBalancing) usedIn(path, kind string, d *store.Object, object, ref string) error {
+	for _, x := range lb.cloud.store.Documents[path] {
 		if o, _ := x.Body[object].(map[string]any); store.RefID(o, ref) == d.ID() {
 			return inUse(kind, store.Text(d.Body, "name"), store.Text(x.Body, "name"))
 		}
@@ -159,11 +158,11 @@ func listImportableClouds(r *request) (*response, error) {
 	if err := r.byProvider("LOAD_BALANCER_CLOUD_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.Documents.Find(controllerPath, r.filterValue("_context")) == nil {
+	if r.cloud.store.Documents.Find(controllerPath, r.filterValue("_context")) == nil {
 		return nil, store.Forbidden("LOAD_BALANCER_CONTROLLER_VIEW", r.filterValue("_context"))
 	}
-	id := "cloud-" + r.sim.ids.Named("albCloud", importableCloud)
-	imported := slices.ContainsFunc(r.sim.store.Documents[cloudPath], func(d *store.Object) bool {
+	id := "cloud-" + r.cloud.ids.Named("albCloud", importableCloud)
+	imported := slices.ContainsFunc(r.cloud.store.Documents[cloudPath], func(d *store.Object) bool {
 		backing, _ := d.Body["loadBalancerCloudBacking"].(map[string]any)
 		return store.Text(backing, "backingId") == id
 	})
@@ -171,7 +170,7 @@ func listImportableClouds(r *request) (*response, error) {
 		"id":                id,
 		"displayName":       importableCloud,
 		"alreadyImported":   imported,
-		"networkPoolRef":    jsonRef("networkPool", poolID(r.sim), providerPool),
+		"networkPoolRef":    jsonRef("networkPool", poolID(r.cloud), providerPool),
 		"transportZoneName": providerPool,
 	}})
 }
@@ -180,11 +179,11 @@ func listImportableEngines(r *request) (*response, error) {
 	if err := r.byProvider("SERVICE_ENGINE_GROUP_VIEW"); err != nil {
 		return nil, err
 	}
-	if r.sim.store.Documents.Find(cloudPath, r.filterValue("_context")) == nil {
+	if r.cloud.store.Documents.Find(cloudPath, r.filterValue("_context")) == nil {
 		return nil, store.Forbidden("LOAD_BALANCER_CLOUD_VIEW", r.filterValue("_context"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id":          "serviceenginegroup-" + r.sim.ids.Named("albEngines", importableEngines),
+		"id":          "serviceenginegroup-" + r.cloud.ids.Named("albEngines", importableEngines),
 		"displayName": importableEngines,
 		"haMode":      "ELASTIC_N_PLUS_M_BUFFER",
 	}})
@@ -201,7 +200,7 @@ func syncEngines(r *request) (*response, error) {
 
 // seedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups,
 // and their assignments to gateways.
-func seedBalancers(s *Simulator) {
+func seedBalancers(s *cloud) {
 	engines := s.store.Model.ServiceEngineGroups
 	if len(engines) == 0 {
 		return
@@ -253,7 +252,7 @@ func seedBalancers(s *Simulator) {
 	}
 }
 
-func seedAssignments(s *Simulator, orgID string, g *store.EdgeGateway) {
+func seedAssignments(s *cloud, orgID string, g *store.EdgeGateway) {
 	if g.LoadBalancer == nil {
 		return
 	}

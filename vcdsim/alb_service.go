@@ -50,16 +50,16 @@ var tcpProfiles = map[string]string{
 }
 
 func prepareService(r *request, body map[string]any, old *store.Object) error {
-	g, err := balancedGateway(r.session, r.sim.store, body, old)
+	g, err := balancedGateway(r.session, r.cloud.store, body, old)
 	if err != nil {
 		return err
 	}
-	pool := r.sim.store.Documents.Find(poolPath, store.RefID(body, "loadBalancerPoolRef"))
+	pool := r.cloud.store.Documents.Find(poolPath, store.RefID(body, "loadBalancerPoolRef"))
 	if pool == nil || pool.Parent != g.ID {
 		return store.Forbidden("LOAD_BALANCER_POOL_VIEW", store.RefID(body, "loadBalancerPoolRef"))
 	}
 	body["loadBalancerPoolRef"] = map[string]any{"id": pool.ID(), "name": store.Text(pool.Body, "name")}
-	if err := serviceEngineGroup(r.sim.store, body, old, g); err != nil {
+	if err := serviceEngineGroup(r.cloud.store, body, old, g); err != nil {
 		return err
 	}
 	profile, _ := body["applicationProfile"].(map[string]any)
@@ -70,13 +70,13 @@ func prepareService(r *request, body map[string]any, old *store.Object) error {
 	}
 	profile["name"] = name
 	profile["systemDefined"] = true
-	if err := refusePremium(&r.sim.assume, g, "application profile", kind, premiumApplications); err != nil {
+	if err := refusePremium(&r.cloud.assume, g, "application profile", kind, premiumApplications); err != nil {
 		return err
 	}
 	if err := servicePorts(body); err != nil {
 		return err
 	}
-	if err := serviceCertificate(r.session, r.sim.store, body, kind); err != nil {
+	if err := serviceCertificate(r.session, r.cloud.store, body, kind); err != nil {
 		return err
 	}
 	return freeVIP(r, body, old, g)
@@ -165,11 +165,11 @@ func freeVIP(r *request, body map[string]any, old *store.Object, g *store.EdgeGa
 			return err
 		}
 	}
-	if err := refuseFamilies(&r.sim.assume, body, g); err != nil {
+	if err := refuseFamilies(&r.cloud.assume, body, g); err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(r.sim.store.Documents.On(g.ID, servicePath), func(d *store.Object) bool { return d == old })
-	if err := refuseMove(&r.sim.assume, body, old, others); err != nil {
+	others := slices.DeleteFunc(r.cloud.store.Documents.On(g.ID, servicePath), func(d *store.Object) bool { return d == old })
+	if err := refuseMove(&r.cloud.assume, body, old, others); err != nil {
 		return err
 	}
 	return unsharedVIP(body, others, highestVersion(r) >= sharedVIP)
@@ -241,12 +241,12 @@ func portRanges(body map[string]any) []portRange {
 
 func showService(r *request, d *store.Object, out map[string]any) {
 	members := 0
-	if pool := r.sim.store.Documents.Find(poolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil &&
+	if pool := r.cloud.store.Documents.Find(poolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil &&
 		enabled(pool.Body) {
-		members = r.sim.alb.upMembers(pool)
+		members = balancingOf(r.cloud).upMembers(pool)
 	}
-	health := r.sim.alb.health(d, members)
-	out["status"] = r.sim.alb.balancing(d)
+	health := balancingOf(r.cloud).health(d, members)
+	out["status"] = balancingOf(r.cloud).balancing(d)
 	out["healthStatus"] = health
 	if out["healthMessage"] = healthMessages[health]; r.session.Provider() {
 		out["detailedHealthMessage"] = healthMessages[health]
@@ -265,12 +265,12 @@ func serviceSummary(r *request, d *store.Object) map[string]any {
 // summaries lists what a gateway has of a collection.
 func summaries(path string, summary func(*request, *store.Object) map[string]any) handler {
 	return func(r *request) (*response, error) {
-		_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
+		_, _, g, err := edgeByID(r.session, r.cloud.store, r.vars["gateway"])
 		if err != nil {
 			return nil, err
 		}
 		var out []any
-		for _, d := range r.sim.store.Documents[path] {
+		for _, d := range r.cloud.store.Documents[path] {
 			if d.Parent == g.ID {
 				out = append(out, summary(r, d))
 			}

@@ -23,7 +23,7 @@ func (r *request) reads(sh store.OrgCatalog) bool {
 	if r.session.Sees(sh.Org.ID) {
 		return true
 	}
-	own := r.sim.store.Org(r.session.OrgID)
+	own := r.cloud.store.Org(r.session.OrgID)
 	return own != nil && slices.Contains(sh.Catalog.SharedWith, own.Name)
 }
 
@@ -62,14 +62,14 @@ func (r *request) token() string {
 }
 
 // authenticate finds the session of a request.
-func (fe *frontend) authenticate(r *request) error {
+func authenticate(r *request) error {
 	token := r.token()
-	session := fe.sim.store.Sessions[token]
+	session := r.cloud.store.Sessions[token]
 	if session == nil {
 		return store.Unauthorized()
 	}
-	if !fe.sim.clock.Now().Before(session.Expires) {
-		delete(fe.sim.store.Sessions, token)
+	if !r.cloud.clock.Now().Before(session.Expires) {
+		delete(r.cloud.store.Sessions, token)
 		return store.Unauthorized()
 	}
 	r.session = session
@@ -95,7 +95,7 @@ func loginProvider(r *request) (*response, error) {
 }
 
 func passwordLogin(r *request, orgName, userName, password string) (*response, error) {
-	org := r.sim.store.OrgByName(orgName)
+	org := r.cloud.store.OrgByName(orgName)
 	if org == nil || org.Disabled {
 		return nil, store.Unauthorized()
 	}
@@ -103,7 +103,7 @@ func passwordLogin(r *request, orgName, userName, password string) (*response, e
 		if u := &org.Users[i]; u.Name == userName && u.Password == password && !u.Disabled {
 			x := openSession(r, org, u)
 			r.session = x
-			res := jsonOK(sessionJSON(r.sim.ids, x))
+			res := jsonOK(sessionJSON(r.cloud.ids, x))
 			res.header = map[string]string{
 				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token,
 				"X-VMWARE-VCLOUD-TOKEN-TYPE":   "Bearer",
@@ -115,7 +115,7 @@ func passwordLogin(r *request, orgName, userName, password string) (*response, e
 }
 
 func openSession(r *request, org *store.Org, u *store.User) *store.Session {
-	s := r.sim
+	s := r.cloud
 	x := &store.Session{
 		ID:      s.ids.Next("session"),
 		OrgID:   org.ID,
@@ -136,7 +136,7 @@ func openSession(r *request, org *store.Org, u *store.User) *store.Session {
 const sweepSessions = 256
 
 // dropExpiredSessions removes expired sessions every sweepSessions logins: most clients never log out.
-func dropExpiredSessions(s *Simulator) {
+func dropExpiredSessions(s *cloud) {
 	if s.ids.Count["session"]%sweepSessions != 0 {
 		return
 	}
@@ -171,11 +171,11 @@ func tokenLogin(r *request, orgName string) (*response, error) {
 	if !slices.Contains([]string{"refresh_token", jwtGrant, deviceGrant}, form.Get("grant_type")) {
 		return oauthError("unsupported_grant_type"), nil
 	}
-	org := r.sim.store.OrgByName(orgName)
+	org := r.cloud.store.OrgByName(orgName)
 	if org == nil || org.Disabled {
 		return oauthError("invalid_grant"), nil
 	}
-	if awaitsGrant(r.sim.store, org, form) {
+	if awaitsGrant(r.cloud.store, org, form) {
 		return oauthError("authorization_pending"), nil
 	}
 	token := form.Get("refresh_token")
@@ -197,7 +197,7 @@ func tokenResponse(r *request, org *store.Org, u *store.User, apiToken string) *
 	return jsonOK(map[string]any{
 		"access_token":  x.Token,
 		"token_type":    "Bearer",
-		"expires_in":    int(r.sim.lifetime.Seconds()),
+		"expires_in":    int(r.cloud.lifetime.Seconds()),
 		"scope":         "openid",
 		"refresh_token": apiToken,
 	})
@@ -234,7 +234,7 @@ func jsonRef(kind, id, name string) map[string]any {
 }
 
 func currentSession(r *request) (*response, error) {
-	return jsonOK(sessionJSON(r.sim.ids, r.session)), nil
+	return jsonOK(sessionJSON(r.cloud.ids, r.session)), nil
 }
 
 func legacySession(r *request) (*response, error) {
@@ -250,7 +250,7 @@ func legacySession(r *request) (*response, error) {
 		r.site.Link("down", "/api/org/"+x.OrgID, wire.Mime("org"), x.Org),
 		r.site.Link("down", "/api/query", "application/vnd.vmware.vcloud.query.queryList+xml"),
 		xmltree.New("AuthorizedLocations", xmltree.New("Location", xmltree.A("name", x.Org),
-			xmltree.T("LocationId", r.sim.ids.Named("site", "site")+"@"+r.sim.ids.Named("site", "location")),
+			xmltree.T("LocationId", r.cloud.ids.Named("site", "site")+"@"+r.cloud.ids.Named("site", "location")),
 			xmltree.T("LocationName", r.Host), xmltree.T("OrgName", x.Org), xmltree.T("RestApiEndpoint", r.site.Base()),
 			xmltree.T("UIEndpoint", r.site.Base()), xmltree.T("AuthContext", x.Org))),
 	})
@@ -261,6 +261,6 @@ func logout(r *request) (*response, error) {
 	if id := r.vars["id"]; id != "" && id != "current" && store.Bare(id) != r.session.ID {
 		return nil, store.Forbidden("SESSION_DELETE", id)
 	}
-	delete(r.sim.store.Sessions, r.session.Token)
+	delete(r.cloud.store.Sessions, r.session.Token)
 	return noContent(), nil
 }

@@ -69,7 +69,7 @@ func ownerNode(site wire.Site, id, name string) *xmltree.Node {
 }
 
 func ownTemplate(r *request) (store.OrgCatalog, *store.Template, error) {
-	sh, t := r.sim.store.Template(store.Bare(r.vars["id"]))
+	sh, t := r.cloud.store.Template(store.Bare(r.vars["id"]))
 	if t == nil || !r.reads(sh) {
 		return store.OrgCatalog{}, nil, store.Forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
@@ -85,7 +85,7 @@ func getCatalogItem(r *request) (*response, error) {
 }
 
 func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
-	i, found := r.sim.store.Item(id)
+	i, found := r.cloud.store.Item(id)
 	if !found || !r.reads(i.OrgCatalog) {
 		return nil, store.Forbidden("CATALOG_ITEM_VIEW", id)
 	}
@@ -106,21 +106,21 @@ func catalogItemNode(r *request, id string) (*xmltree.Node, error) {
 
 // deleteCatalogItem removes an item with its template or media.
 func deleteCatalogItem(r *request) (*response, error) {
-	i, found := r.sim.store.Item(store.Bare(r.vars["id"]))
+	i, found := r.cloud.store.Item(store.Bare(r.vars["id"]))
 	if !found || !r.session.Sees(i.Org.ID) {
 		return nil, store.Forbidden("CATALOG_ITEM_VIEW", r.vars["id"])
 	}
-	if _, m := r.sim.store.Media(i.Of.ID); m != nil {
-		if err := removableMedia(r.sim.store, r.sim.tasks, m); err != nil {
+	if _, m := r.cloud.store.Media(i.Of.ID); m != nil {
+		if err := removableMedia(r.cloud.store, r.cloud.tasks, m); err != nil {
 			return nil, err
 		}
-		removeMedia(r.sim, m.ID)
+		removeMedia(r.cloud, m.ID)
 		return noContent(), nil
 	}
-	if err := r.sim.tasks.checkIdle(i.Of.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(i.Of.ID); err != nil {
 		return nil, err
 	}
-	removeTemplate(r.sim, i.Of.ID)
+	removeTemplate(r.cloud, i.Of.ID)
 	return noContent(), nil
 }
 
@@ -128,7 +128,7 @@ func getTemplate(r *request, sh store.OrgCatalog, t *store.Template) (*response,
 	vdc := sh.VDCOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.site.Entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
-		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r.sim.store, t)),
+		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r.cloud.store, t)),
 		xmltree.A("status", t.Status))
 	n.Add([]*xmltree.Node{
 		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
@@ -188,7 +188,7 @@ func section(href, kind string) []xmltree.Attr {
 }
 
 func getTemplateVM(r *request) (*response, error) {
-	sh, t, vm := r.sim.store.TemplateVM(store.Bare(r.vars["id"]))
+	sh, t, vm := r.cloud.store.TemplateVM(store.Bare(r.vars["id"]))
 	if vm == nil || !r.reads(sh) {
 		return nil, store.Forbidden("VAPP_TEMPLATE_VIEW", r.vars["id"])
 	}
@@ -246,8 +246,8 @@ func templateVMNode(r *request, vdc *store.VDC, t *store.Template, vm *store.Tem
 		}),
 	})
 	n.Add([]*xmltree.Node{
-		T("VAppScopedLocalId", r.sim.ids.Named("local", vm.ID)),
-		T("DefaultStorageProfile", r.sim.store.ProfileName(vdc.DefaultProfile())),
+		T("VAppScopedLocalId", r.cloud.ids.Named("local", vm.ID)),
+		T("DefaultStorageProfile", r.cloud.store.ProfileName(vdc.DefaultProfile())),
 		T("DateCreated", store.Beginning()),
 	})
 	return n

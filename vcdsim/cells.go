@@ -122,7 +122,7 @@ func (c *Cell) Restart(down time.Duration) {
 		c.Start()
 		return
 	}
-	cancel := c.sim.clock.AfterFunc(down, c.Start)
+	cancel := c.sim.cloud.clock.AfterFunc(down, c.Start)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cancel = cancel
@@ -178,24 +178,24 @@ func (c *Cell) served() []string {
 
 // cellStopped ends the sessions and tasks of a stopped cell, as the assumptions say.
 func (s *Simulator) cellStopped(number int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.assume.CellStopEndsSessions {
-		for token, x := range s.store.Sessions {
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
+	if s.cloud.assume.CellStopEndsSessions {
+		for token, x := range s.cloud.store.Sessions {
 			if x.Cell == number {
-				delete(s.store.Sessions, token)
+				delete(s.cloud.store.Sessions, token)
 			}
 		}
 	}
-	if !s.assume.CellStopAbortsTasks {
+	if !s.cloud.assume.CellStopAbortsTasks {
 		return
 	}
-	for _, t := range store.Sorted(s.store.Tasks) {
+	for _, t := range store.Sorted(s.cloud.store.Tasks) {
 		if t.Cell == number && !t.Done() {
-			s.tasks.abort(t, "The task was aborted because its cell was stopped.")
+			s.cloud.tasks.abort(t, "The task was aborted because its cell was stopped.")
 		}
 	}
-	s.settle()
+	s.cloud.settle()
 }
 
 // pick is the cell that answers the next request at the site's address, nil if there is none.

@@ -4,9 +4,7 @@ package vcdsim
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -180,10 +178,4 @@ func (r *request) sort(items []any) {
 	}
 	path := strings.Split(key, ".")
 	slices.SortStableFunc(items, func(a, b any) int { return sign * order(a, b, path) })
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the caller went away
 }

@@ -29,27 +29,27 @@ func newVApp(r *request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*s
 	if err := checkName("vApp", name); err != nil {
 		return nil, err
 	}
-	for _, v := range r.sim.store.VApps {
+	for _, v := range r.cloud.store.VApps {
 		if v.VDCID == vdc.ID && v.Name == name {
 			return nil, store.DuplicateName(name)
 		}
 	}
 	v := &store.VApp{
-		ID:          r.sim.ids.Next("vapp"),
+		ID:          r.cloud.ids.Next("vapp"),
 		Name:        name,
 		Description: tree.Str("Description"),
 		OrgID:       org.ID,
 		VDCID:       vdc.ID,
 		OwnerID:     r.session.UserID,
 		Status:      store.Unresolved,
-		Created:     r.sim.clock.Now(),
+		Created:     r.cloud.clock.Now(),
 		Metadata:    map[string]store.Metadata{},
 		Lease:       store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
 	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
 		v.Lease = readLease(section, v.Lease, org)
 	}
-	networks, err := readNetworks(r.sim.store, r.sim.ids, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
+	networks, err := readNetworks(r.cloud.store, r.cloud.ids, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,13 @@ func newVMs(r *request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) ([]*s
 		}
 		for _, vm := range vms {
 			same := func(o *store.VM) bool { return o.Name == vm.Name }
-			if slices.ContainsFunc(out, same) || slices.ContainsFunc(r.sim.store.VMsOf(v.ID), same) {
+			if slices.ContainsFunc(out, same) || slices.ContainsFunc(r.cloud.store.VMsOf(v.ID), same) {
 				return nil, store.DuplicateName(vm.Name)
 			}
 			out = append(out, vm)
 		}
 	}
-	if err := checkVAppSize(r.sim.store, &r.sim.assume, v, len(out)); err != nil {
+	if err := checkVAppSize(r.cloud.store, &r.cloud.assume, v, len(out)); err != nil {
 		return nil, err
 	}
 	return out, checkVMQuota(r, vdc, len(out))
@@ -110,7 +110,7 @@ func checkVMQuota(r *request, vdc *store.VDC, more int) error {
 	if err := mayUseVDC(vdc); err != nil && more > 0 {
 		return err
 	}
-	if have, _ := r.sim.vms.countIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
+	if have, _ := vmsOf(r.cloud).countIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
 		return store.Refuse(400, "QUOTA_EXCEEDED",
 			"The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.",
 			vdc.Name)
@@ -122,10 +122,10 @@ func checkVMQuota(r *request, vdc *store.VDC, more int) error {
 func sourcedVMs(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
 	source := item.At("Source")
 	id := fiql.ID(source.Attr("href"))
-	sh, tpl, one := r.sim.store.TemplateVM(id)
+	sh, tpl, one := r.cloud.store.TemplateVM(id)
 	sources := []*store.TemplateVM{one}
 	if one == nil {
-		if sh, tpl = r.sim.store.Template(id); tpl == nil {
+		if sh, tpl = r.cloud.store.Template(id); tpl == nil {
 			return nil, store.Forbidden("VAPP_TEMPLATE_INSTANTIATE", store.Bare(source.Attr("href")))
 		}
 		sources = nil
@@ -167,12 +167,12 @@ func newVM(r *request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *st
 		return nil, err
 	}
 	vm := &store.VM{
-		ID:                r.sim.ids.Next("vm"),
+		ID:                r.cloud.ids.Next("vm"),
 		Name:              name,
 		Description:       item.Str("VmGeneralParams", "Description"),
 		VAppID:            v.ID,
 		Status:            store.Unresolved,
-		Created:           r.sim.clock.Now(),
+		Created:           r.cloud.clock.Now(),
 		OS:                t.OS,
 		HardwareVersion:   orElse(t.HardwareVersion, defaultHardware),
 		CPUs:              t.CPUs,
@@ -187,7 +187,7 @@ func newVM(r *request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *st
 		KubernetesVersion: tpl.KubernetesVersion,
 		LinkedClone:       !vdc.FullClones,
 	}
-	if err := choosePolicies(r.sim.store, vdc, vm, item); err != nil {
+	if err := choosePolicies(r.cloud.store, vdc, vm, item); err != nil {
 		return nil, err
 	}
 	vm.Disks = templateDisks(t, vm.StorageProfileID)
@@ -283,7 +283,7 @@ func chooseNetworks(r *request, v *store.VApp, vm *store.VM, t *store.TemplateVM
 		if network == "none" {
 			nic.Mode = store.ModeNone
 		}
-		if err := r.sim.ipam.checkNIC(v, vm, nic); err != nil {
+		if err := ipamOf(r.cloud).checkNIC(v, vm, nic); err != nil {
 			return err
 		}
 		vm.NICs = append(vm.NICs, nic)
@@ -312,7 +312,7 @@ func readNICs(r *request, v *store.VApp, vm *store.VM, section *xmltree.Node) er
 			nic.Lease = old.Lease
 			nic.Secondary = cmp.Or(nic.Secondary, old.Secondary)
 		}
-		if err := r.sim.ipam.checkNIC(v, vm, nic); err != nil {
+		if err := ipamOf(r.cloud).checkNIC(v, vm, nic); err != nil {
 			return err
 		}
 		out = append(out, nic)

@@ -25,39 +25,45 @@ type controlRoute struct {
 	handle       handler
 }
 
-// controlAPI is the whole control API.
-func controlAPI() []controlRoute { //nolint:funlen // A table with one field per line.
+// control serves the control API.
+type control struct {
+	sim   *Simulator
+	token string
+}
+
+// routes are the whole control API.
+func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with one field per line.
 	return []controlRoute{
-		{"GET", "", "The web page: inventory, running tasks and the last requests, live.", "", getPage},
-		{"GET", "/page/{file}", "The files of the page.", "", getPageFile},
+		{"GET", "", "The web page: inventory, running tasks and the last requests, live.", "", ctl.getPage},
+		{"GET", "/page/{file}", "The files of the page.", "", ctl.getPageFile},
 		{
 			"GET",
 			"/overview",
 			"What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` " +
 				"only vApps and VMs with TEXT in their name.",
 			"",
-			getOverview,
+			ctl.getOverview,
 		},
-		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", getState},
-		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", getDump},
+		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", ctl.getState},
+		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", ctl.getDump},
 		{
 			"POST",
 			"/restore",
 			"Replaces everything that is simulated by a dump, like restoring a database.",
 			`{"format": "vcdsim", …}`,
-			restoreDump,
+			ctl.restoreDump,
 		},
-		{"GET", "/faults", "The fault rules.", "", listFaults},
+		{"GET", "/faults", "The fault rules.", "", ctl.listFaults},
 		{
 			"POST",
 			"/faults",
 			"Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).",
 			`{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`,
-			addFault,
+			ctl.addFault,
 		},
-		{"DELETE", "/faults", "Removes all fault rules.", "", clearFaults},
-		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", removeFault},
-		{"GET", "/cells", "The cells of the site and their state.", "", listCells},
+		{"DELETE", "/faults", "Removes all fault rules.", "", ctl.clearFaults},
+		{"DELETE", "/faults/{id}", "Removes a fault rule.", "", ctl.removeFault},
+		{"GET", "/cells", "The cells of the site and their state.", "", ctl.listCells},
 		{
 			"POST",
 			"/cells/{number}",
@@ -65,57 +71,51 @@ func controlAPI() []controlRoute { //nolint:funlen // A table with one field per
 				"`upgrade` (with `version`), `maintain`, `serve` (ends maintenance), `renewCertificate` (with " +
 				"`newAuthority`).",
 			`{"do": "restart", "down": "30s"}`,
-			commandCell,
+			ctl.commandCell,
 		},
-		{"GET", "/clock", "The time, and how fast it goes.", "", getClock},
+		{"GET", "/clock", "The time, and how fast it goes.", "", ctl.getClock},
 		{
 			"POST",
 			"/clock",
 			"Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).",
 			`{"advance": "1h", "rate": 60}`,
-			setClock,
+			ctl.setClock,
 		},
 		{
 			"GET",
 			"/counters",
 			"How often each operation was called.",
 			"",
-			func(r *request) (*response, error) { return jsonOK(r.sim.Counters()), nil },
+			func(*request) (*response, error) { return jsonOK(ctl.sim.Counters()), nil },
 		},
-		{"DELETE", "/counters", "Sets the counters to zero.", "", resetCounters},
+		{"DELETE", "/counters", "Sets the counters to zero.", "", ctl.resetCounters},
 		{
 			"GET",
 			"/requests",
 			"The last requests, oldest first.",
 			"",
-			func(r *request) (*response, error) { return jsonOK(r.sim.Requests()), nil },
+			func(*request) (*response, error) { return jsonOK(ctl.sim.Requests()), nil },
 		},
 		{
 			"GET",
 			"/unhandled",
 			"Routes that were asked for and are not simulated.",
 			"",
-			func(r *request) (*response, error) { return jsonOK(r.sim.Unhandled()), nil },
+			func(*request) (*response, error) { return jsonOK(ctl.sim.Unhandled()), nil },
 		},
 		{
 			"GET",
 			"/ca",
 			"The certificate of the authority that signed the simulator's, as PEM in a JSON string.",
 			"",
-			func(r *request) (*response, error) { return jsonOK(string(r.sim.CA())), nil },
+			func(*request) (*response, error) { return jsonOK(string(ctl.sim.CA())), nil },
 		},
-		{"GET", "/metrics", "Metrics for Prometheus.", "", getMetrics},
+		{"GET", "/metrics", "Metrics for Prometheus.", "", ctl.getMetrics},
 	}
 }
 
-// control serves the control API.
-type control struct {
-	sim   *Simulator
-	token string
-}
-
 func (ctl *control) addRoutes() {
-	for _, c := range controlAPI() {
+	for _, c := range ctl.routes() {
 		ctl.sim.frontend.routes.Add(c.Method, controlPath+c.Path, endpoint{handle: c.handle, open: true, control: true})
 	}
 }
@@ -148,7 +148,7 @@ func (ctl *control) serve(w http.ResponseWriter, r *request, e endpoint) {
 		r.body = body
 		var res *response
 		if res, err = e.handle(r); err == nil {
-			res.writeControl(w)
+			writeControl(w, res)
 			return
 		}
 	}
@@ -165,7 +165,7 @@ type plainError string
 // Error implements error.
 func (e plainError) Error() string { return string(e) }
 
-func (res *response) writeControl(w http.ResponseWriter) {
+func writeControl(w http.ResponseWriter, res *response) {
 	for k, v := range res.header {
 		w.Header().Set(k, v)
 	}
@@ -238,11 +238,17 @@ func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
 }
 
 // decode reads the body of a control request; unknown fields are errors.
-func (r *request) decode(into any) error {
+func decode(r *request, into any) error {
 	dec := json.NewDecoder(strings.NewReader(string(r.body)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
 		return store.BadRequest("reading the request: %s", err)
 	}
 	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the caller went away
 }

@@ -11,54 +11,58 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-func getDump(r *request) (*response, error) {
-	encoded, err := r.sim.encode()
+func (ctl *control) getDump(r *request) (*response, error) {
+	encoded, err := ctl.sim.encode()
 	if err != nil {
 		return nil, err
 	}
 	return &response{status: http.StatusOK, raw: encoded, contentType: "application/json"}, nil
 }
 
-func restoreDump(r *request) (*response, error) {
-	if err := r.sim.Restore(bytes.NewReader(r.body)); err != nil {
+func (ctl *control) restoreDump(r *request) (*response, error) {
+	if err := ctl.sim.Restore(bytes.NewReader(r.body)); err != nil {
 		return nil, err
 	}
 	return noContent(), nil
 }
 
-func listFaults(r *request) (*response, error) { return jsonOK(r.sim.faults.List()), nil }
+func (ctl *control) listFaults(r *request) (*response, error) {
+	return jsonOK(ctl.sim.faults.List()), nil
+}
 
-func addFault(r *request) (*response, error) {
+func (ctl *control) addFault(r *request) (*response, error) {
 	var rule Fault
-	if err := r.decode(&rule); err != nil {
+	if err := decode(r, &rule); err != nil {
 		return nil, err
 	}
 	if err := rule.Validate(); err != nil {
 		return nil, err
 	}
-	rule.ID = r.sim.faults.Add(rule)
+	rule.ID = ctl.sim.faults.Add(rule)
 	return &response{status: http.StatusCreated, json: rule}, nil
 }
 
-func clearFaults(r *request) (*response, error) {
-	r.sim.faults.Clear()
+func (ctl *control) clearFaults(r *request) (*response, error) {
+	ctl.sim.faults.Clear()
 	return noContent(), nil
 }
 
-func removeFault(r *request) (*response, error) {
+func (ctl *control) removeFault(r *request) (*response, error) {
 	id, err := strconv.Atoi(r.vars["id"])
-	if err != nil || !r.sim.faults.Remove(id) {
+	if err != nil || !ctl.sim.faults.Remove(id) {
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no fault rule %s", r.vars["id"])
 	}
 	return noContent(), nil
 }
 
-func resetCounters(r *request) (*response, error) {
-	r.sim.ResetCounters()
+func (ctl *control) resetCounters(r *request) (*response, error) {
+	ctl.sim.ResetCounters()
 	return noContent(), nil
 }
 
-func listCells(r *request) (*response, error) { return jsonOK(cellStatuses(r.sim)), nil }
+func (ctl *control) listCells(r *request) (*response, error) {
+	return jsonOK(cellStatuses(ctl.sim)), nil
+}
 
 func cellStatuses(s *Simulator) []CellStatus {
 	out := make([]CellStatus, 0, len(s.cells))
@@ -76,16 +80,16 @@ type cellCommand struct {
 	NewAuthority bool    `json:"newAuthority"`
 }
 
-func commandCell(r *request) (*response, error) {
+func (ctl *control) commandCell(r *request) (*response, error) {
 	n, err := strconv.Atoi(r.vars["number"])
-	if err != nil || n < 1 || n > len(r.sim.cells) {
+	if err != nil || n < 1 || n > len(ctl.sim.cells) {
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no cell %s", r.vars["number"])
 	}
 	var in cellCommand
-	if err := r.decode(&in); err != nil {
+	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c := r.sim.cells[n-1]
+	c := ctl.sim.cells[n-1]
 	if err := in.run(c); err != nil {
 		return nil, err
 	}
@@ -130,25 +134,25 @@ type clockJSON struct {
 }
 
 func clockStatus(s *Simulator) clockJSON {
-	out := clockJSON{Now: s.clock.Now(), Rate: 1}
-	if c, ok := s.clock.(*SimClock); ok {
+	out := clockJSON{Now: s.cloud.clock.Now(), Rate: 1}
+	if c, ok := s.cloud.clock.(*SimClock); ok {
 		out.Rate = c.Rate()
 	}
 	return out
 }
 
-func getClock(r *request) (*response, error) { return jsonOK(clockStatus(r.sim)), nil }
+func (ctl *control) getClock(r *request) (*response, error) { return jsonOK(clockStatus(ctl.sim)), nil }
 
 // setClock moves the clock and changes its speed.
-func setClock(r *request) (*response, error) {
+func (ctl *control) setClock(r *request) (*response, error) {
 	var in struct {
 		Advance string   `json:"advance"`
 		Rate    *float64 `json:"rate"`
 	}
-	if err := r.decode(&in); err != nil {
+	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c, ok := r.sim.clock.(*SimClock)
+	c, ok := ctl.sim.cloud.clock.(*SimClock)
 	if !ok {
 		return nil, store.BadRequest("this clock cannot be moved")
 	}
@@ -166,7 +170,7 @@ func setClock(r *request) (*response, error) {
 		c.SetRate(*in.Rate)
 	}
 	c.Advance(d)
-	return jsonOK(clockStatus(r.sim)), nil
+	return jsonOK(clockStatus(ctl.sim)), nil
 }
 
 // maxRate is how fast a clock may go: more than a day in a second.

@@ -37,7 +37,7 @@ are written as ` + "`1m30s`" + `. At least one field must say what happens.
 func TestControlPageIsWhatTheTableSays(t *testing.T) {
 	g := NewWithT(t)
 	var calls, fields strings.Builder
-	for _, c := range controlAPI() {
+	for _, c := range (&control{}).routes() {
 		body := ""
 		if c.Body != "" {
 			body = "`" + c.Body + "`"

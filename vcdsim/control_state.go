@@ -30,7 +30,9 @@ type taskJSON struct {
 	Error                string `json:",omitempty"`
 }
 
-func getState(r *request) (*response, error) { return jsonOK(controlState(r.sim.State())), nil }
+func (ctl *control) getState(r *request) (*response, error) {
+	return jsonOK(controlState(ctl.sim.State())), nil
+}
 
 // controlState is the state without credentials: no passwords, tokens, private keys.
 func controlState(s store.State) stateJSON {

@@ -16,7 +16,7 @@ const (
 )
 
 func onGroup(r *request) (scope, error) {
-	org, g := r.sim.store.Group(store.Bare(r.vars["group"]))
+	org, g := r.cloud.store.Group(store.Bare(r.vars["group"]))
 	if g == nil || !r.session.Sees(org.ID) {
 		return scope{}, store.Forbidden("VDC_GROUP_VIEW", r.vars["group"])
 	}
@@ -40,7 +40,7 @@ func dfwSettings() []*setting {
 			title: "Distributed Firewall Policy",
 			scope: onGroup,
 			show: func(r *request, p scope, out map[string]any) {
-				dfwPolicyJSON(r.sim.store, r.sim.ids, p, out)
+				dfwPolicyJSON(r.cloud.store, r.cloud.ids, p, out)
 			},
 			initial: always(map[string]any{"enabled": true}),
 		},
@@ -64,9 +64,9 @@ func dfwRoutes(add addRoute) {
 
 // prepareDFW switches the firewall; while its policy is on it cannot be switched off.
 func prepareDFW(r *request, body map[string]any) error {
-	_, g := r.sim.store.Group(store.Bare(r.vars["group"]))
+	_, g := r.cloud.store.Group(store.Bare(r.vars["group"]))
 	on, _ := body["enabled"].(bool)
-	if !on && g.Firewall && dfwPolicyOn(r.sim.store, g.ID) {
+	if !on && g.Firewall && dfwPolicyOn(r.cloud.store, g.ID) {
 		return store.BadRequest("The distributed firewall cannot be disabled while its default policy is enabled.")
 	}
 	g.Firewall = on
@@ -84,13 +84,13 @@ func dfwPolicyOn(st *store.Store, group string) bool {
 }
 
 func showDFW(r *request, p scope, out map[string]any) {
-	_, g := r.sim.store.Group(p.parent)
+	_, g := r.cloud.store.Group(p.parent)
 	clear(out)
 	out["enabled"] = g.Firewall
 	out["defaultPolicy"] = nil
 	if g.Firewall {
 		policy := map[string]any{"version": map[string]any{"version": 0}}
-		dfwPolicyJSON(r.sim.store, r.sim.ids, p, policy)
+		dfwPolicyJSON(r.cloud.store, r.cloud.ids, p, policy)
 		out["defaultPolicy"] = policy
 	}
 }
@@ -105,7 +105,7 @@ func dfwPolicyJSON(st *store.Store, source *ids.Source, p scope, out map[string]
 func dfwPolicyID(source *ids.Source, group string) string { return source.Named("dfwPolicy", group) }
 
 func knownDFWPolicy(r *request) error {
-	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r.sim.ids, store.Bare(r.vars["group"])) {
+	if id := r.vars["policy"]; id != "default" && id != dfwPolicyID(r.cloud.ids, store.Bare(r.vars["group"])) {
 		return store.Forbidden("DFW_POLICY_VIEW", id)
 	}
 	return nil
@@ -120,7 +120,7 @@ func prepareDFWRules(r *request, body map[string]any) error {
 
 func showDFWRules(r *request, p scope, out map[string]any) {
 	if out["values"] == nil {
-		out["values"] = []any{defaultDFWRule(r.sim.store, r.sim.ids, p.parent)}
+		out["values"] = []any{defaultDFWRule(r.cloud.store, r.cloud.ids, p.parent)}
 	}
 	delete(out, "version")
 }

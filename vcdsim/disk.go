@@ -21,7 +21,7 @@ func diskRoutes(add addRoute) {
 }
 
 func diskByID(r *request, id string) (*store.Disk, error) {
-	d := r.sim.store.Disks[store.Bare(id)]
+	d := r.cloud.store.Disks[store.Bare(id)]
 	if d == nil || !viewerOf(r).seesDisk(d) {
 		// Clients recognise a deleted disk by these words.
 		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden,
@@ -38,7 +38,7 @@ func idleDisk(r *request, id string) (*store.Disk, error) {
 	if !viewerOf(r).hasDisk(d) {
 		return nil, store.Forbidden(r.op, d.ID)
 	}
-	return d, r.sim.tasks.checkIdle(d.ID)
+	return d, r.cloud.tasks.checkIdle(d.ID)
 }
 
 func diskNode(r *request, d *store.Disk) *xmltree.Node {
@@ -58,8 +58,8 @@ func diskNode(r *request, d *store.Disk) *xmltree.Node {
 		r.site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", d.Description),
 		tasksNode(r, d.ID),
-		profileRef(r.site, r.sim.store, "StorageProfile", d.StorageProfileID),
-		ownerNode(r.site, d.OwnerID, r.sim.store.User(d.OrgID, d.OwnerID)),
+		profileRef(r.site, r.cloud.store, "StorageProfile", d.StorageProfileID),
+		ownerNode(r.site, d.OwnerID, r.cloud.store.User(d.OrgID, d.OwnerID)),
 	})
 	return n
 }
@@ -127,7 +127,7 @@ func createDisk(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	}
 	n := tree.At("Disk")
 	d := &store.Disk{
-		ID:               r.sim.ids.Next("disk"),
+		ID:               r.cloud.ids.Next("disk"),
 		OrgID:            org.ID,
 		VDCID:            vdc.ID,
 		OwnerID:          r.session.UserID,
@@ -137,12 +137,12 @@ func createDisk(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 		SharingType:      readSharing(n),
 		Metadata:         map[string]store.Metadata{},
 	}
-	d.UUID = r.sim.ids.Named("diskUUID", d.ID)
-	if err := readDisk(r.sim.store, vdc, n, d); err != nil {
+	d.UUID = r.cloud.ids.Named("diskUUID", d.ID)
+	if err := readDisk(r.cloud.store, vdc, n, d); err != nil {
 		return nil, err
 	}
-	r.sim.store.Disks[d.ID] = d
-	r.sim.tasks.start(r, store.Work{Op: opCreateDisk, Disk: d.ID}, d.Entity(), []string{d.ID})
+	r.cloud.store.Disks[d.ID] = d
+	r.startTask(store.Work{Op: opCreateDisk, Disk: d.ID}, d.Entity(), []string{d.ID})
 	return xmlOK(diskNode(r, d)).createdAt(r.site.Href("disk", d.ID)), nil
 }
 
@@ -166,12 +166,12 @@ func putDisk(r *request) (*response, error) {
 	if len(d.AttachedTo) > 0 {
 		return nil, store.BadRequest("The disk %q is attached to a VM and cannot be changed.", d.Name)
 	}
-	vdc, err := vdcByID(r.sim.store, d.VDCID)
+	vdc, err := vdcByID(r.cloud.store, d.VDCID)
 	if err != nil {
 		return nil, err
 	}
 	spec := *d
-	if err := readDisk(r.sim.store, vdc, tree, &spec); err != nil {
+	if err := readDisk(r.cloud.store, vdc, tree, &spec); err != nil {
 		return nil, err
 	}
 	return r.start(store.Work{Op: opUpdateDisk, Disk: d.ID, DiskSpec: &spec}, d.Entity(), []string{d.ID}), nil
@@ -184,13 +184,13 @@ func deleteDisk(r *request) (*response, error) {
 	}
 	if len(d.AttachedTo) > 0 {
 		return nil, store.BadRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name,
-			r.sim.vms.name(d.AttachedTo[0]))
+			vmsOf(r.cloud).name(d.AttachedTo[0]))
 	}
 	return r.start(store.Work{Op: opDeleteDisk, Disk: d.ID}, d.Entity(), []string{d.ID}), nil
 }
 
-func (m *vms) name(id string) string {
-	if vm := m.sim.store.VMs[id]; vm != nil {
+func (m vms) name(id string) string {
+	if vm := m.cloud.store.VMs[id]; vm != nil {
 		return vm.Name
 	}
 	return id
@@ -205,7 +205,7 @@ func attachedVMs(r *request) (*response, error) {
 		xmltree.A("type", wire.Mime("vms")))
 	for _, id := range d.AttachedTo {
 		n.Add(xmltree.New("VmReference", xmltree.A("href", r.site.Href("vm", id)), xmltree.A("id", store.URN("vm", id)),
-			xmltree.A("name", r.sim.vms.name(id)),
+			xmltree.A("name", vmsOf(r.cloud).name(id)),
 			xmltree.A("type", wire.Mime("vm"))))
 	}
 	return xmlOK(n), nil
@@ -223,9 +223,9 @@ func diskParam(r *request) (*store.VM, *store.Disk, error) {
 
 func attachDisk(r *request, vm *store.VM, d *store.Disk) (*response, error) {
 	if n := len(d.AttachedTo); n > 0 && (!sharedDisk(d) || slices.Contains(d.AttachedTo, vm.ID)) {
-		return nil, store.BadRequest("The disk %q is already attached to VM %q.", d.Name, r.sim.vms.name(d.AttachedTo[n-1]))
+		return nil, store.BadRequest("The disk %q is already attached to VM %q.", d.Name, vmsOf(r.cloud).name(d.AttachedTo[n-1]))
 	}
-	if v := r.sim.store.VApps[vm.VAppID]; v.VDCID != d.VDCID {
+	if v := r.cloud.store.VApps[vm.VAppID]; v.VDCID != d.VDCID {
 		return nil, store.BadRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
 	}
 	return moveDisk(r, opAttach, vm, d)
@@ -240,10 +240,10 @@ func detachDisk(r *request, vm *store.VM, d *store.Disk) (*response, error) {
 
 func moveDisk(r *request, op string, vm *store.VM, d *store.Disk) (*response, error) {
 	w := store.Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
-	return r.start(w, vm.Entity(), append(r.sim.vms.locks(vm), d.ID)), nil
+	return r.start(w, vm.Entity(), append(vmsOf(r.cloud).locks(vm), d.ID)), nil
 }
 
-func commitAttach(s *Simulator, t *store.Task) error {
+func commitAttach(s *cloud, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	d := s.store.Disks[t.Work.Disk]
 	if vm == nil || d == nil {
@@ -256,7 +256,7 @@ func commitAttach(s *Simulator, t *store.Task) error {
 	return nil
 }
 
-func commitDetach(s *Simulator, t *store.Task) error {
+func commitDetach(s *cloud, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	d := s.store.Disks[t.Work.Disk]
 	if vm == nil || d == nil {
@@ -268,7 +268,7 @@ func commitDetach(s *Simulator, t *store.Task) error {
 }
 
 // commitDisk ends the creation or change of a disk.
-func commitDisk(s *Simulator, t *store.Task) error {
+func commitDisk(s *cloud, t *store.Task) error {
 	d := s.store.Disks[t.Work.Disk]
 	if d == nil {
 		return gone("disk", t.Work.Disk)
@@ -283,7 +283,7 @@ func commitDisk(s *Simulator, t *store.Task) error {
 	return nil
 }
 
-func commitDeleteDisk(s *Simulator, t *store.Task) error {
+func commitDeleteDisk(s *cloud, t *store.Task) error {
 	delete(s.store.Disks, t.Work.Disk)
 	return nil
 }

@@ -14,7 +14,7 @@ func (c *collection) known(r *request, body map[string]any) error {
 		if r.version >= version || unset(body[field]) {
 			continue
 		}
-		if r.sim.assume.NewerFieldsRefused {
+		if r.cloud.assume.NewerFieldsRefused {
 			return store.BadRequest("The field %s is not known in API version %s.", field, r.version)
 		}
 		delete(body, field)

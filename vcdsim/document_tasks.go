@@ -30,7 +30,7 @@ const (
 
 // realization is the state of an entity: a task that makes or changes it may be running.
 func (ts *tasks) realization(id string, failed bool) string {
-	t := ts.sim.store.Tasks[ts.sim.store.Locks[id]]
+	t := ts.cloud.store.Tasks[ts.cloud.store.Locks[id]]
 	switch {
 	case t != nil && taskMakes(t, id):
 		return statePending
@@ -49,9 +49,9 @@ func taskMakes(t *store.Task, id string) bool {
 }
 
 // balancing is the state of what a gateway's load balancer has.
-func (lb *loadBalancing) balancing(d *store.Object) string {
-	state := lb.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
-	if state == stateRealized && lb.sim.assume.BusyGatewayConfiguresAll && lb.sim.tasks.busy(d.Parent) {
+func (lb loadBalancing) balancing(d *store.Object) string {
+	state := lb.cloud.tasks.realization(store.Bare(d.ID()), d.Failed)
+	if state == stateRealized && lb.cloud.assume.BusyGatewayConfiguresAll && lb.cloud.tasks.busy(d.Parent) {
 		return stateConfiguring
 	}
 	return state
@@ -68,7 +68,7 @@ func (c *collection) scopeOf(r *request, body map[string]any, old *store.Object)
 // scoped are the documents the caller sees, below the parent the path names.
 func (c *collection) scoped(r *request) []*store.Object {
 	var out []*store.Object
-	for _, d := range r.sim.store.Documents[c.path] {
+	for _, d := range r.cloud.store.Documents[c.path] {
 		if (c.within == "" || d.Parent == store.Bare(r.vars[c.within])) && (d.OrgID == "" || r.session.Sees(d.OrgID)) {
 			out = append(out, d)
 		}
@@ -100,10 +100,10 @@ func (c *collection) checked(r *request, body map[string]any, old *store.Object)
 	if err := c.accept(r, body, old); err != nil {
 		return p, err
 	}
-	if err := withinSizes(r.sim.assume, body); err != nil {
+	if err := withinSizes(r.cloud.assume, body); err != nil {
 		return p, err
 	}
-	return p, r.sim.tasks.checkDocument(p, old)
+	return p, r.cloud.tasks.checkDocument(p, old)
 }
 
 // checkDocument refuses while a task holds an entity of the scope or the document itself.
@@ -121,11 +121,11 @@ func (c *collection) createByTask(r *request, body map[string]any) (*response, e
 	if err != nil {
 		return nil, err
 	}
-	id := r.sim.ids.Next(c.kind)
+	id := r.cloud.ids.Next(c.kind)
 	if body["id"] = store.URN(c.kind, id); c.bare {
 		body["id"] = id
 	}
-	d := r.sim.store.Documents.Add(c.path, p.orgID, body)
+	d := r.cloud.store.Documents.Add(c.path, p.orgID, body)
 	d.Parent = p.parent
 	return r.accepted(c.task(r, "create", d, p, nil)), nil
 }
@@ -143,7 +143,7 @@ func (c *collection) removeByTask(r *request, d *store.Object) (*response, error
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkDocument(p, d); err != nil {
+	if err := r.cloud.tasks.checkDocument(p, d); err != nil {
 		return nil, err
 	}
 	return r.accepted(c.task(r, "delete", d, p, nil)), nil
@@ -154,9 +154,9 @@ func (c *collection) task(r *request, verb string, d *store.Object, p scope, bod
 	w := store.Work{Op: verb + " " + c.path, Document: d.ID(), Body: body, Creates: verb == "create"}
 	owner := store.Entity{Kind: c.kind, ID: store.Bare(d.ID()), Name: cmp.Or(store.Text(d.Body, "name"), d.ID())}
 	if c.anonymous {
-		owner = store.Entity{Kind: "gateway", ID: p.parent, Name: r.sim.edges.name(p.parent)}
+		owner = store.Entity{Kind: "gateway", ID: p.parent, Name: edgesOf(r.cloud).name(p.parent)}
 	}
-	return r.sim.tasks.start(r, w, owner, append(slices.Clone(p.locks), store.Bare(d.ID())))
+	return r.startTask(w, owner, append(slices.Clone(p.locks), store.Bare(d.ID())))
 }
 
 // documentOperations are the operations of all collections whose changes are tasks.
@@ -166,12 +166,14 @@ func documentOperations() map[string]operation {
 		if c.title == "" {
 			continue
 		}
-		for verb, run := range map[string]func(*Simulator, *store.Task) error{
+		for verb, run := range map[string]func(*cloud, *store.Task) error{
 			"create": c.commitCreate,
 			"update": c.commitUpdate,
 			"delete": c.commitRemove,
 		} {
-			out[verb+" "+c.path] = networkOperation(verb, c.kind, c.title, run)
+			op := networkOperation(verb, c.kind, c.title, run)
+			op.reveals = c.reveals && verb == "create"
+			out[verb+" "+c.path] = op
 		}
 	}
 	return out
@@ -179,7 +181,7 @@ func documentOperations() map[string]operation {
 
 // networkOperation names an operation on something of networks as VCD would: urn kind natRule is createNatRule,
 // CREATE_NAT_RULE and "Creating NAT Rule".
-func networkOperation(verb, kind, title string, run func(*Simulator, *store.Task) error) operation {
+func networkOperation(verb, kind, title string, run func(*cloud, *store.Task) error) operation {
 	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
 	return operation{
 		name:     verb + strings.ToUpper(kind[:1]) + kind[1:],
@@ -190,7 +192,7 @@ func networkOperation(verb, kind, title string, run func(*Simulator, *store.Task
 	}
 }
 
-func (c *collection) commitCreate(s *Simulator, t *store.Task) error {
+func (c *collection) commitCreate(s *cloud, t *store.Task) error {
 	d := s.store.Documents.Find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
@@ -199,7 +201,7 @@ func (c *collection) commitCreate(s *Simulator, t *store.Task) error {
 	return nil
 }
 
-func (c *collection) commitUpdate(s *Simulator, t *store.Task) error {
+func (c *collection) commitUpdate(s *cloud, t *store.Task) error {
 	d := s.store.Documents.Find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
@@ -211,33 +213,20 @@ func (c *collection) commitUpdate(s *Simulator, t *store.Task) error {
 	return nil
 }
 
-func (c *collection) finished(s *Simulator, d *store.Object) {
+func (c *collection) finished(s *cloud, d *store.Object) {
 	d.Since = s.clock.Now()
 	if c.done != nil {
 		c.done(s, d)
 	}
 }
 
-func (c *collection) commitRemove(s *Simulator, t *store.Task) error {
+func (c *collection) commitRemove(s *cloud, t *store.Task) error {
 	d := s.store.Documents.Find(c.path, t.Work.Document)
 	if d == nil {
 		return gone(c.title, t.Work.Document)
 	}
 	s.store.Documents.Remove(c.path, d)
 	return nil
-}
-
-// failDocument notes that the creation of a document or network failed.
-func failDocument(s *Simulator, t *store.Task) {
-	if !t.Work.Creates {
-		return
-	}
-	_, path, _ := strings.Cut(t.Work.Op, " ")
-	if d := s.store.Documents.Find(path, t.Work.Document); d != nil {
-		d.Failed = true
-		return
-	}
-	failNetwork(s, t.Owner.ID)
 }
 
 // members are the ids in a list of references.

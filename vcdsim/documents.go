@@ -34,6 +34,8 @@ type collection struct {
 	hides  bool   // there is no list of whole documents
 	// anonymous: the owner of its tasks is the gateway, so that they do not reveal the id of a new document.
 	anonymous bool
+	// reveals: the details of the task that makes a document are its id, which clients have no other way to learn.
+	reveals bool
 	// since are the API versions that fields came with, of those that are newer than the oldest version there is.
 	since map[string]string
 	// scope returns what a new document belongs to. Lists show what the caller may see, not only what its organization
@@ -44,7 +46,7 @@ type collection struct {
 	// show adds what is computed to a document that is answered.
 	show func(r *request, d *store.Object, out map[string]any)
 	// done follows a task's success.
-	done func(s *Simulator, d *store.Object)
+	done func(s *cloud, d *store.Object)
 }
 
 // collections are all of them.
@@ -91,7 +93,7 @@ func (c *collection) visible(r *request) []*store.Object {
 		return c.scoped(r)
 	}
 	var out []*store.Object
-	for _, d := range r.sim.store.Documents[c.path] {
+	for _, d := range r.cloud.store.Documents[c.path] {
 		if c.provider || d.OrgID == r.tenant() {
 			out = append(out, d)
 		}
@@ -104,7 +106,7 @@ func (c *collection) find(r *request, id string) (*store.Object, error) {
 		return c.findScoped(r, id)
 	}
 	// Providers find by id what any tenant has.
-	for _, d := range append(c.visible(r), r.sim.store.Documents[c.path]...) {
+	for _, d := range append(c.visible(r), r.cloud.store.Documents[c.path]...) {
 		if strings.EqualFold(d.ID(), id) && (c.provider || r.session.Sees(d.OrgID)) {
 			return d, nil
 		}
@@ -172,9 +174,9 @@ func (c *collection) create(r *request) (*response, error) {
 	if c.newID != nil {
 		body["id"] = c.newID(body)
 	} else {
-		body["id"] = store.URN(c.kind, r.sim.ids.Next(c.kind))
+		body["id"] = store.URN(c.kind, r.cloud.ids.Next(c.kind))
 	}
-	d := r.sim.store.Documents.Add(c.path, r.tenant(), body)
+	d := r.cloud.store.Documents.Add(c.path, r.tenant(), body)
 	return jsonOK(c.shown(r, d)).createdAt(r.site.Base() + "/cloudapi/" + c.path + "/" + d.ID()), nil
 }
 
@@ -286,6 +288,6 @@ func (c *collection) remove(r *request) (*response, error) {
 	if c.title != "" {
 		return c.removeByTask(r, d)
 	}
-	r.sim.store.Documents.Remove(c.path, d)
+	r.cloud.store.Documents.Remove(c.path, d)
 	return noContent(), nil
 }

@@ -60,23 +60,23 @@ func (s *Simulator) Dump(w io.Writer) error {
 
 // encode returns the dump as a line of JSON. It holds the lock: the store must not change meanwhile.
 func (s *Simulator) encode() ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	dice, err := s.ids.Dice.MarshalBinary()
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
+	dice, err := s.cloud.ids.Dice.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("dumping the random numbers: %w", err)
 	}
 	encoded, err := json.Marshal(dump{
 		Format:  dumpFormat,
 		Version: dumpVersion,
-		Time:    s.clock.Now(),
+		Time:    s.cloud.clock.Now(),
 		IDs: dumpedIDs{
-			Seed:  s.ids.Seed,
-			Count: s.ids.Count,
-			MACs:  s.ids.MACs,
+			Seed:  s.cloud.ids.Seed,
+			Count: s.cloud.ids.Count,
+			MACs:  s.cloud.ids.MACs,
 			Dice:  dice,
 		},
-		Store: s.store,
+		Store: s.cloud.store,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dumping: %w", err)
@@ -99,8 +99,8 @@ func (s *Simulator) Restore(r io.Reader) error {
 	}
 	next.Count = d.IDs.Count
 	next.MACs = d.IDs.MACs
-	if c, ok := s.clock.(interface{ Advance(d time.Duration) }); ok {
-		if behind := d.Time.Sub(s.clock.Now()); behind > 0 {
+	if c, ok := s.cloud.clock.(interface{ Advance(d time.Duration) }); ok {
+		if behind := d.Time.Sub(s.cloud.clock.Now()); behind > 0 {
 			c.Advance(behind)
 		}
 	}
@@ -138,56 +138,20 @@ func readDump(r io.Reader) (*dump, error) {
 
 // replace swaps the present state for a restored one.
 func (s *Simulator) replace(fresh *store.Store, next *ids.Source) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
 	if next.Count == nil {
 		next.Count = map[string]int{}
 	}
-	for kind, n := range s.ids.Count {
+	for kind, n := range s.cloud.ids.Count {
 		next.Count[kind] = max(next.Count[kind], n)
 	}
-	next.MACs = max(next.MACs, s.ids.MACs)
-	fresh.AlarmCount = max(fresh.AlarmCount, s.store.AlarmCount)
-	old := s.store
-	s.store = fresh
-	s.ids = next
+	next.MACs = max(next.MACs, s.cloud.ids.MACs)
+	fresh.AlarmCount = max(fresh.AlarmCount, s.cloud.store.AlarmCount)
+	old := s.cloud.store
+	s.cloud.store = fresh
+	s.cloud.ids = next
 	s.guests.restore(old)
-	s.alarms.rearm()
-	s.settle()
-}
-
-// restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
-// and were off boot.
-func (g *guests) restore(old *store.Store) {
-	for _, vm := range store.Sorted(old.VMs) {
-		if g.sim.store.VMs[vm.ID] == nil {
-			g.notify(vm.ID, Guest.Delete)
-			delete(g.queues, vm.ID)
-		}
-	}
-	if g.guest == nil {
-		return
-	}
-	for _, vm := range store.Sorted(g.sim.store.VMs) {
-		g.restoreOne(vm, old.VMs[vm.ID])
-	}
-}
-
-// restoreOne makes one guest match its VM; was is the VM before, nil if there was none.
-func (g *guests) restoreOne(vm, was *store.VM) {
-	if was != nil {
-		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {
-			return
-		}
-		if was.Status == store.PoweredOn {
-			g.notify(vm.ID, Guest.PowerOff)
-		}
-	}
-	if vm.Status != store.PoweredOn || !vm.Boot.Due.IsZero() {
-		return // off, or an alarm boots it
-	}
-	if was != nil {
-		vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)
-	}
-	g.boot(vm)
+	s.cloud.alarms.rearm()
+	s.cloud.settle()
 }

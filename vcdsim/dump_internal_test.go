@@ -7,6 +7,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,8 @@ var notDumped = map[string]string{
 	"routes":     "code",
 	"operations": "code",
 	"bells":      "code",
+	"names":      "code",
+	"unknown":    "code",
 	"gate":       "what a test does to it",
 	"faults":     "what a test does to it",
 	"journal":    "what was seen of it",
@@ -49,10 +52,18 @@ var notDumped = map[string]string{
 	"pending":    "empty while the lock is free",
 }
 
-// isPart reports whether a type is a part of a simulator: a pointer to a struct that begins with the simulator.
+// isPart reports whether a type is a part of a simulator: its cloud, or a pointer to a struct that begins with the
+// simulator or its cloud.
 func isPart(t reflect.Type) bool {
-	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && t.Elem().NumField() > 0 &&
-		t.Elem().Field(0).Type == reflect.TypeFor[*Simulator]()
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || t.Elem().NumField() == 0 {
+		return false
+	}
+	return t == reflect.TypeFor[*cloud]() || isWhole(t.Elem().Field(0).Type)
+}
+
+// isWhole reports whether a type is that of what parts belong to.
+func isWhole(t reflect.Type) bool {
+	return t == reflect.TypeFor[*Simulator]() || t == reflect.TypeFor[*cloud]()
 }
 
 // fieldsOf are the fields of a struct and of the parts in it.
@@ -60,9 +71,10 @@ func fieldsOf(t reflect.Type) []string {
 	var out []string
 	for i := range t.NumField() {
 		switch field := t.Field(i); {
+		case i == 0 && isWhole(field.Type) && t != reflect.TypeFor[Simulator]():
 		case isPart(field.Type):
 			out = append(out, fieldsOf(field.Type.Elem())...)
-		case field.Type != reflect.TypeFor[*Simulator]():
+		case field.Type.Kind() != reflect.Interface || field.Name != "guests":
 			out = append(out, field.Name)
 		}
 	}
@@ -74,7 +86,8 @@ func TestEveryFieldOfASimulatorIsDumpedOrKnownNotToBe(t *testing.T) {
 	for name := range notDumped {
 		known = append(known, name)
 	}
-	NewWithT(t).Expect(fieldsOf(reflect.TypeFor[Simulator]())).To(ConsistOf(known),
+	found := slices.Sorted(slices.Values(fieldsOf(reflect.TypeFor[Simulator]())))
+	NewWithT(t).Expect(slices.Compact(found)).To(ConsistOf(known),
 		"a new field of Simulator or a part of it: put it in the store, or say here why a dump has no need of it")
 	var fields []string
 	for i := range reflect.TypeFor[ids.Source]().NumField() {
@@ -180,16 +193,16 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 	sim, err := New(Config{Seed: 1, Clock: NewManualClock(start)})
 	g.Expect(err).NotTo(HaveOccurred())
 	seed := 0
-	fillValue(reflect.ValueOf(sim.store).Elem(), &seed, 0)
+	fillValue(reflect.ValueOf(sim.cloud.store).Elem(), &seed, 0)
 	g.Expect(seed).To(BeNumerically(">", 300), "little was filled")
-	for n, a := range sim.store.Alarms {
+	for n, a := range sim.cloud.store.Alarms {
 		a.At = start.Add(time.Hour) // not yet
-		sim.store.Alarms[n] = a
+		sim.cloud.store.Alarms[n] = a
 	}
-	for id, vm := range sim.store.VMs {
+	for id, vm := range sim.cloud.store.VMs {
 		vm.ID = id
-		sim.store.Children[vm.VAppID] = []*store.VM{vm}
-		sim.store.Order = []*store.VM{vm}
+		sim.cloud.store.Children[vm.VAppID] = []*store.VM{vm}
+		sim.cloud.store.Order = []*store.VM{vm}
 	}
 	var out bytes.Buffer
 	g.Expect(sim.Dump(&out)).To(Succeed())
@@ -198,9 +211,9 @@ func TestEveryFieldOfTheStoreIsInTheDump(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other.Restore(&out)).To(Succeed())
 
-	g.Expect(reflect.DeepEqual(other.store, sim.store)).To(BeTrue(), "the dump lacks something, or cannot read it back")
-	g.Expect(other.ids.Seed).To(Equal(sim.ids.Seed))
-	g.Expect(other.ids.Rand.Uint64()).To(Equal(sim.ids.Rand.Uint64()))
+	g.Expect(reflect.DeepEqual(other.cloud.store, sim.cloud.store)).To(BeTrue(), "the dump lacks something, or cannot read it back")
+	g.Expect(other.cloud.ids.Seed).To(Equal(sim.cloud.ids.Seed))
+	g.Expect(other.cloud.ids.Rand.Uint64()).To(Equal(sim.cloud.ids.Rand.Uint64()))
 }
 
 // shownAs says where State shows a field of the store.

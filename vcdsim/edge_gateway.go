@@ -22,10 +22,13 @@ func edgeRoutes(add addRoute) {
 }
 
 // edgeGateways computes the uplinks of edge gateways and the addresses they use.
-type edgeGateways struct{ sim *Simulator }
+type edgeGateways struct{ cloud *cloud }
 
-func (eg *edgeGateways) name(id string) string {
-	if _, _, g := eg.sim.store.Gateway(id); g != nil {
+// edgesOf returns the edge gateways of a cloud.
+func edgesOf(c *cloud) edgeGateways { return edgeGateways{cloud: c} }
+
+func (eg edgeGateways) name(id string) string {
+	if _, _, g := eg.cloud.store.Gateway(id); g != nil {
 		return g.Name
 	}
 	return ""
@@ -62,7 +65,7 @@ func addEdgeOwner(org *store.Org, vdc *store.VDC, group string, out map[string]a
 }
 
 func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) map[string]any {
-	s := r.sim
+	s := r.cloud
 	networks := 0
 	for i := range org.VDCs {
 		for _, n := range org.VDCs[i].Networks {
@@ -90,7 +93,7 @@ func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) 
 	uplinks := []any{}
 	spaces := false
 	for _, u := range g.Uplinks {
-		spaces = spaces || s.edges.usesSpaces(u)
+		spaces = spaces || edgesOf(s).usesSpaces(u)
 		uplinks = append(uplinks, uplinkJSON(r, g, u))
 	}
 	maps.Copy(out, map[string]any{
@@ -114,7 +117,7 @@ func edgeJSON(r *request, org *store.Org, vdc *store.VDC, g *store.EdgeGateway) 
 
 func listEdges(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		for v := range o.VDCs {
 			for g := range o.VDCs[v].EdgeGateways {
 				out = append(out, edgeJSON(r, o, &o.VDCs[v], &o.VDCs[v].EdgeGateways[g]))
@@ -125,7 +128,7 @@ func listEdges(r *request) (*response, error) {
 }
 
 func getEdge(r *request) (*response, error) {
-	org, vdc, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
+	org, vdc, g, err := edgeByID(r.session, r.cloud.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +182,7 @@ func readEdge(r *request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGatewa
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
 	}
-	_, vdc, group, err := edgeOwner(r.session, r.sim.store, owner(body.OwnerRef, body.OrgVdc))
+	_, vdc, group, err := edgeOwner(r.session, r.cloud.store, owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,13 +198,13 @@ func readEdge(r *request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGatewa
 		return nil, nil, store.DuplicateName(g.Name)
 	}
 	for i, u := range body.Uplinks {
-		uplink, err := r.sim.edges.readUplink(u, old, i == 0)
+		uplink, err := edgesOf(r.cloud).readUplink(u, old, i == 0)
 		if err != nil {
 			return nil, nil, err
 		}
 		g.Uplinks = append(g.Uplinks, uplink)
 	}
-	return vdc, g, r.sim.edges.keepsUsed(old, g)
+	return vdc, g, edgesOf(r.cloud).keepsUsed(old, g)
 }
 
 // edgeOwner finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
@@ -225,20 +228,20 @@ func createEdge(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.ID = r.sim.ids.Next("gateway")
+	g.ID = r.cloud.ids.Next("gateway")
 	vdc.EdgeGateways = append(vdc.EdgeGateways, *g)
 	return r.start(store.Work{Op: "create edgeGateway", Creates: true}, g.Entity(), []string{g.ID}), nil
 }
 
 func putEdge(r *request) (*response, error) {
-	_, vdc, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
+	_, vdc, g, err := edgeByID(r.session, r.cloud.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
 	if err := r.byProvider("GATEWAY_UPDATE"); err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}
 	to, next, err := readEdge(r, g)
@@ -250,15 +253,15 @@ func putEdge(r *request) (*response, error) {
 		vdc.EdgeGateways = slices.DeleteFunc(vdc.EdgeGateways, func(x store.EdgeGateway) bool { return x.ID == moved.ID })
 		to.EdgeGateways = append(to.EdgeGateways, moved)
 	}
-	r.sim.edges.moveNetworks(next.ID, next.Group)
+	edgesOf(r.cloud).moveNetworks(next.ID, next.Group)
 	return r.start(store.Work{Op: "update edgeGateway"}, next.Entity(), []string{next.ID}), nil
 }
 
 // moveNetworks takes the networks of a gateway along into a VDC group or out of it.
-func (eg *edgeGateways) moveNetworks(gateway, group string) {
-	for o := range eg.sim.store.Model.Orgs {
-		for v := range eg.sim.store.Model.Orgs[o].VDCs {
-			networks := eg.sim.store.Model.Orgs[o].VDCs[v].Networks
+func (eg edgeGateways) moveNetworks(gateway, group string) {
+	for o := range eg.cloud.store.Model.Orgs {
+		for v := range eg.cloud.store.Model.Orgs[o].VDCs {
+			networks := eg.cloud.store.Model.Orgs[o].VDCs[v].Networks
 			for n := range networks {
 				if networks[n].Edge == gateway {
 					networks[n].Group = group
@@ -269,14 +272,14 @@ func (eg *edgeGateways) moveNetworks(gateway, group string) {
 }
 
 func deleteEdge(r *request) (*response, error) {
-	org, _, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
+	org, _, g, err := edgeByID(r.session, r.cloud.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
 	if err := r.byProvider("GATEWAY_DELETE"); err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}
 	for v := range org.VDCs {
@@ -287,7 +290,7 @@ func deleteEdge(r *request) (*response, error) {
 		}
 	}
 	for _, path := range []string{poolPath, servicePath, assignmentPath} {
-		for _, d := range r.sim.store.Documents[path] {
+		for _, d := range r.cloud.store.Documents[path] {
 			if d.Parent == g.ID {
 				return nil, inUse("edge gateway", g.Name, store.Text(d.Body, "name")+" "+d.ID())
 			}
@@ -297,7 +300,7 @@ func deleteEdge(r *request) (*response, error) {
 }
 
 // commitDeleteEdge removes a gateway and what was on it.
-func commitDeleteEdge(s *Simulator, t *store.Task) error {
+func commitDeleteEdge(s *cloud, t *store.Task) error {
 	if !removeGateway(s, t.Owner.ID) {
 		return gone("edge gateway", t.Owner.ID)
 	}
@@ -305,7 +308,7 @@ func commitDeleteEdge(s *Simulator, t *store.Task) error {
 }
 
 // removeGateway reports whether there was a gateway with an id.
-func removeGateway(s *Simulator, id string) bool {
+func removeGateway(s *cloud, id string) bool {
 	_, vdc, g := s.store.Gateway(id)
 	if g == nil {
 		return false

@@ -27,14 +27,14 @@ func edgeRef(site wire.Site, g *store.EdgeGateway) *xmltree.Node {
 }
 
 func getLegacyGateway(r *request) (*response, error) {
-	_, vdc, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
+	_, vdc, g, err := edgeByID(r.session, r.cloud.store, r.vars["gateway"])
 	if err != nil {
 		return nil, err
 	}
 	T := xmltree.T
 	interfaces := xmltree.New("GatewayInterfaces")
 	for i, u := range g.Uplinks {
-		interfaces.Add(uplinkInterface(r.site, r.sim.store, u, i == 0))
+		interfaces.Add(uplinkInterface(r.site, r.cloud.store, u, i == 0))
 	}
 	for i := range vdc.Networks {
 		if n := &vdc.Networks[i]; n.Edge == g.ID && n.Type == store.Routed {

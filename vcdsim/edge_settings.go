@@ -8,7 +8,7 @@ import (
 
 // onGateway is the scope of what belongs to the gateway in the path.
 func onGateway(r *request) (scope, error) {
-	return gatewayScope(r.session, r.sim.store, r.vars["gateway"])
+	return gatewayScope(r.session, r.cloud.store, r.vars["gateway"])
 }
 
 func always(body map[string]any) func(*request) map[string]any {
@@ -109,7 +109,7 @@ func prepareDNS(r *request, body map[string]any) error {
 	zones, _ := body["conditionalForwarderZones"].([]any)
 	for _, z := range append([]any{body["defaultForwarderZone"]}, zones...) {
 		if m, ok := z.(map[string]any); ok && store.Text(m, "id") == "" {
-			m["id"] = r.sim.ids.Next("dnsForwarderZone")
+			m["id"] = r.cloud.ids.Next("dnsForwarderZone")
 		}
 	}
 	return nil
@@ -135,7 +135,7 @@ func prepareQoS(r *request, body map[string]any) error {
 		switch id := store.RefID(body, f); id {
 		case "":
 			body[f] = nil
-		case r.sim.ids.Named("qosProfile", qosProfile):
+		case r.cloud.ids.Named("qosProfile", qosProfile):
 			body[f] = map[string]any{"id": id, "name": qosProfile}
 		default:
 			return store.Forbidden("QOS_PROFILE_VIEW", id)
@@ -146,12 +146,12 @@ func prepareQoS(r *request, body map[string]any) error {
 
 // prepareBGP refuses what a gateway that shares its external network cannot do.
 func prepareBGP(r *request, body map[string]any) error {
-	_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["gateway"])
+	_, _, g, err := edgeByID(r.session, r.cloud.store, r.vars["gateway"])
 	if err != nil {
 		return err
 	}
 	on, _ := body["enabled"].(bool)
-	if on && len(g.Uplinks) > 0 && !g.Uplinks[0].Dedicated && !r.sim.edges.usesSpaces(g.Uplinks[0]) {
+	if on && len(g.Uplinks) > 0 && !g.Uplinks[0].Dedicated && !edgesOf(r.cloud).usesSpaces(g.Uplinks[0]) {
 		return store.BadRequest("BGP can be configured only on an edge gateway that has its external network for itself.")
 	}
 	return nil

@@ -28,15 +28,15 @@ type uplinkSubnetBody struct {
 	Auto         bool       `json:"autoAllocateIpRanges"`
 }
 
-func (eg *edgeGateways) usesSpaces(u store.Uplink) bool {
-	e := eg.sim.store.External(u.Network)
+func (eg edgeGateways) usesSpaces(u store.Uplink) bool {
+	e := eg.cloud.store.External(u.Network)
 	return e != nil && e.UsesSpaces
 }
 
 // readUplink gives a gateway addresses as an uplink asks for; old is the gateway as it was. Only the first uplink has a
 // primary address.
-func (eg *edgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {
-	external := eg.sim.store.External(store.Bare(body.UplinkID))
+func (eg edgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {
+	external := eg.cloud.store.External(store.Bare(body.UplinkID))
 	if external == nil {
 		return store.Uplink{}, store.Forbidden("EXTERNAL_NETWORK_VIEW", body.UplinkID)
 	}
@@ -55,7 +55,7 @@ func (eg *edgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, firs
 }
 
 // settleUplink adds the addresses that were asked for by number, and the primary one.
-func (eg *edgeGateways) settleUplink(external *store.ExternalNetwork, u *store.Uplink, old *store.EdgeGateway, more int,
+func (eg edgeGateways) settleUplink(external *store.ExternalNetwork, u *store.Uplink, old *store.EdgeGateway, more int,
 	first bool,
 ) error {
 	primary := slices.ContainsFunc(u.Subnets, func(x store.UplinkSubnet) bool { return x.Primary.IsValid() })
@@ -82,7 +82,7 @@ func (eg *edgeGateways) settleUplink(external *store.ExternalNetwork, u *store.U
 	return nil
 }
 
-func (eg *edgeGateways) readUplinkSubnet(external *store.ExternalNetwork, in uplinkSubnetBody,
+func (eg edgeGateways) readUplinkSubnet(external *store.ExternalNetwork, in uplinkSubnetBody,
 	old *store.EdgeGateway,
 ) (store.UplinkSubnet, error) {
 	var out store.UplinkSubnet
@@ -187,11 +187,11 @@ func gatewayAddresses(g *store.EdgeGateway, external string, gateway netip.Prefi
 }
 
 // handedOut are the addresses of an external network that gateways have, except one of them.
-func (eg *edgeGateways) handedOut(external string, except *store.EdgeGateway) []store.Range {
+func (eg edgeGateways) handedOut(external string, except *store.EdgeGateway) []store.Range {
 	var out []store.Range
-	for o := range eg.sim.store.Model.Orgs {
-		for v := range eg.sim.store.Model.Orgs[o].VDCs {
-			for _, g := range eg.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways {
+	for o := range eg.cloud.store.Model.Orgs {
+		for v := range eg.cloud.store.Model.Orgs[o].VDCs {
+			for _, g := range eg.cloud.store.Model.Orgs[o].VDCs[v].EdgeGateways {
 				if except != nil && g.ID == except.ID {
 					continue
 				}
@@ -209,7 +209,7 @@ func (eg *edgeGateways) handedOut(external string, except *store.EdgeGateway) []
 }
 
 // keepsUsed refuses to take an address from a gateway that it uses.
-func (eg *edgeGateways) keepsUsed(old, next *store.EdgeGateway) error {
+func (eg edgeGateways) keepsUsed(old, next *store.EdgeGateway) error {
 	if old == nil {
 		return nil
 	}
@@ -239,7 +239,7 @@ func uplinkJSON(r *request, g *store.EdgeGateway, u store.Uplink) map[string]any
 		"usingIpSpace":             false,
 		"backingType":              nil,
 	}
-	if e := r.sim.store.External(u.Network); e != nil {
+	if e := r.cloud.store.External(u.Network); e != nil {
 		out["uplinkName"] = e.Name
 		out["usingIpSpace"] = e.UsesSpaces
 		out["backingType"] = externalBacking(e)
@@ -248,7 +248,7 @@ func uplinkJSON(r *request, g *store.EdgeGateway, u store.Uplink) map[string]any
 	values := []any{}
 	for _, sub := range u.Subnets {
 		used := 0
-		for _, x := range r.sim.edges.usedBy(g) {
+		for _, x := range edgesOf(r.cloud).usedBy(g) {
 			if x.network == u.Network && sub.Gateway.Masked().Contains(x.address) {
 				used++
 			}

@@ -18,7 +18,7 @@ type usedAddress struct {
 }
 
 // usedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
-func (eg *edgeGateways) usedBy(g *store.EdgeGateway) []usedAddress {
+func (eg edgeGateways) usedBy(g *store.EdgeGateway) []usedAddress {
 	var out []usedAddress
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
@@ -27,14 +27,14 @@ func (eg *edgeGateways) usedBy(g *store.EdgeGateway) []usedAddress {
 			}
 		}
 	}
-	for _, d := range eg.sim.store.Documents.On(g.ID, natPath) {
+	for _, d := range eg.cloud.store.Documents.On(g.ID, natPath) {
 		category := "DNAT"
 		if strings.HasSuffix(store.Text(d.Body, "type"), "SNAT") {
 			category = "SNAT"
 		}
 		out = append(out, eg.externalAddresses(g, store.Text(d.Body, "externalAddresses"), category)...)
 	}
-	for _, d := range eg.sim.store.Documents.On(g.ID, servicePath) {
+	for _, d := range eg.cloud.store.Documents.On(g.ID, servicePath) {
 		for _, vip := range virtualIPs(d.Body) {
 			out = append(out, eg.externalAddresses(g, vip, "Load_Balancer")...)
 		}
@@ -47,7 +47,7 @@ func (eg *edgeGateways) usedBy(g *store.EdgeGateway) []usedAddress {
 }
 
 // externalAddresses are the external addresses in a text.
-func (eg *edgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []usedAddress {
+func (eg edgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []usedAddress {
 	var out []usedAddress
 	for _, a := range parseAddresses(text) {
 		if network, ok := eg.externalNetworkOf(g, a); ok {
@@ -58,7 +58,7 @@ func (eg *edgeGateways) externalAddresses(g *store.EdgeGateway, text, category s
 }
 
 // externalNetworkOf finds the external network whose address this is.
-func (eg *edgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (string, bool) {
+func (eg edgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (string, bool) {
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Gateway.Masked().Contains(a) {
@@ -66,7 +66,7 @@ func (eg *edgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (s
 			}
 		}
 		if eg.usesSpaces(u) &&
-			slices.ContainsFunc(eg.sim.spaces.of(u.Network),
+			slices.ContainsFunc(spacesOf(eg.cloud).of(u.Network),
 				func(p *store.IPSpace) bool { return inRanges(p.Ranges, a) || spaceHasPrefix(p, a) }) {
 			return u.Network, true
 		}
@@ -96,14 +96,14 @@ func parseAddresses(text string) []netip.Addr {
 }
 
 func listUsed(r *request) (*response, error) {
-	_, _, g, err := edgeByID(r.session, r.sim.store, r.vars["id"])
+	_, _, g, err := edgeByID(r.session, r.cloud.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
 	var out []any
-	for _, u := range r.sim.edges.usedBy(g) {
+	for _, u := range edgesOf(r.cloud).usedBy(g) {
 		name := ""
-		if e := r.sim.store.External(u.network); e != nil {
+		if e := r.cloud.store.External(u.network); e != nil {
 			name = e.Name
 		}
 		out = append(out, map[string]any{
@@ -118,16 +118,16 @@ func listUsed(r *request) (*response, error) {
 // ownAddress refuses external addresses that the gateway's organization has not allocated from an IP Space, or that its
 // gateway does not have of its external network. Internal addresses are not checked.
 func ownAddress(r *request, gateway, text string) error {
-	org, _, g, err := edgeByID(r.session, r.sim.store, gateway)
+	org, _, g, err := edgeByID(r.session, r.cloud.store, gateway)
 	if err != nil {
 		return err
 	}
 	for _, a := range parseAddresses(text) {
 		for _, u := range g.Uplinks {
-			if err := r.sim.edges.allocatedTo(org, u, a); err != nil {
+			if err := edgesOf(r.cloud).allocatedTo(org, u, a); err != nil {
 				return err
 			}
-			if err := r.sim.edges.suballocatedTo(u, a); err != nil {
+			if err := edgesOf(r.cloud).suballocatedTo(u, a); err != nil {
 				return err
 			}
 		}
@@ -136,11 +136,11 @@ func ownAddress(r *request, gateway, text string) error {
 }
 
 // allocatedTo refuses an address of an IP Space that the organization has not allocated.
-func (eg *edgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr) error {
-	if !eg.sim.assume.SpaceAddressMustBeAllocated {
+func (eg edgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr) error {
+	if !eg.cloud.assume.SpaceAddressMustBeAllocated {
 		return nil
 	}
-	for _, p := range eg.sim.spaces.of(u.Network) {
+	for _, p := range spacesOf(eg.cloud).of(u.Network) {
 		if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x store.IPAllocation) bool {
 			return x.OrgID == org.ID && x.Type == store.FloatingIP && x.Value == a.String()
 		}) {
@@ -151,8 +151,8 @@ func (eg *edgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr
 }
 
 // suballocatedTo refuses an address in a subnet of the external network that is not among the gateway's own.
-func (eg *edgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
-	if !eg.sim.assume.UplinkAddressMustBeOwn {
+func (eg edgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
+	if !eg.cloud.assume.UplinkAddressMustBeOwn {
 		return nil
 	}
 	for _, sub := range u.Subnets {

@@ -67,18 +67,18 @@ func readExternal(r *request, old *store.ExternalNetwork) (*store.ExternalNetwor
 	if e.Name == "" {
 		return nil, store.BadRequest("The field name must not be empty.")
 	}
-	if slices.ContainsFunc(r.sim.store.Model.ExternalNetworks,
+	if slices.ContainsFunc(r.cloud.store.Model.ExternalNetworks,
 		func(x store.ExternalNetwork) bool { return x.ID != e.ID && strings.EqualFold(x.Name, e.Name) }) {
 		return nil, store.DuplicateName(e.Name)
 	}
 	if err := readExternalSubnets(e, body); err != nil {
 		return nil, err
 	}
-	return e, r.sim.edges.keepsHandedOut(e)
+	return e, edgesOf(r.cloud).keepsHandedOut(e)
 }
 
 // keepsHandedOut refuses to take addresses away that gateways have.
-func (eg *edgeGateways) keepsHandedOut(e *store.ExternalNetwork) error {
+func (eg edgeGateways) keepsHandedOut(e *store.ExternalNetwork) error {
 	var pools []store.Range
 	for _, sub := range e.Subnets {
 		pools = append(pools, sub.Pool...)
@@ -114,7 +114,7 @@ func readBacking(r *request, e *store.ExternalNetwork, body externalBody) error 
 		return store.BadRequest("An external network must have a backing.")
 	}
 	b := body.Backings.Values[0]
-	for _, known := range externalBackings(r.sim) {
+	for _, known := range externalBackings(r.cloud) {
 		if known.id == b.ID {
 			e.Backing = cmp.Or(b.TypeValue, b.Type)
 			e.BackingName = known.name
@@ -125,8 +125,8 @@ func readBacking(r *request, e *store.ExternalNetwork, body externalBody) error 
 }
 
 func externalJSON(r *request, e *store.ExternalNetwork) map[string]any {
-	s := r.sim
-	used := count(s.edges.handedOut(e.ID, nil))
+	s := r.cloud
+	used := count(edgesOf(s).handedOut(e.ID, nil))
 	total := 0
 	subnets := []any{}
 	for _, sub := range e.Subnets {
@@ -140,7 +140,7 @@ func externalJSON(r *request, e *store.ExternalNetwork) map[string]any {
 			"ipRanges":     rangesJSON(sub.Pool),
 			"enabled":      !sub.Disabled,
 			"totalIpCount": count(sub.Pool),
-			"usedIpCount":  count(common(s.edges.handedOut(e.ID, nil), sub.Pool)),
+			"usedIpCount":  count(common(edgesOf(s).handedOut(e.ID, nil), sub.Pool)),
 		})
 	}
 	name := cmp.Or(e.BackingName, strings.ToLower(e.Name))
@@ -170,7 +170,7 @@ func externalJSON(r *request, e *store.ExternalNetwork) map[string]any {
 	if org := s.store.Org(e.DedicatedTo); org != nil {
 		out["dedicatedOrg"] = jsonRef("org", org.ID, org.Name)
 	}
-	if g := s.edges.dedicatedTo(e.ID); g != nil {
+	if g := edgesOf(s).dedicatedTo(e.ID); g != nil {
 		out["dedicatedEdgeGateway"] = jsonRef("gateway", g.ID, g.Name)
 	}
 	return out
@@ -189,10 +189,10 @@ func common(a, b []store.Range) []store.Range {
 	return slices.DeleteFunc(slices.Clone(a), func(r store.Range) bool { return !overlap([]store.Range{r}, b) })
 }
 
-func (eg *edgeGateways) dedicatedTo(external string) *store.EdgeGateway {
-	for o := range eg.sim.store.Model.Orgs {
-		for v := range eg.sim.store.Model.Orgs[o].VDCs {
-			gateways := eg.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways
+func (eg edgeGateways) dedicatedTo(external string) *store.EdgeGateway {
+	for o := range eg.cloud.store.Model.Orgs {
+		for v := range eg.cloud.store.Model.Orgs[o].VDCs {
+			gateways := eg.cloud.store.Model.Orgs[o].VDCs[v].EdgeGateways
 			for g := range gateways {
 				if slices.ContainsFunc(gateways[g].Uplinks,
 					func(u store.Uplink) bool { return u.Network == external && u.Dedicated }) {
@@ -207,8 +207,8 @@ func (eg *edgeGateways) dedicatedTo(external string) *store.EdgeGateway {
 func listExternal(r *request) (*response, error) {
 	var out []any
 	if r.session.Provider() {
-		for i := range r.sim.store.Model.ExternalNetworks {
-			out = append(out, externalJSON(r, &r.sim.store.Model.ExternalNetworks[i]))
+		for i := range r.cloud.store.Model.ExternalNetworks {
+			out = append(out, externalJSON(r, &r.cloud.store.Model.ExternalNetworks[i]))
 		}
 	}
 	return r.page(out)
@@ -216,7 +216,7 @@ func listExternal(r *request) (*response, error) {
 
 // ownExternal finds the external network in the path; only the provider sees them.
 func ownExternal(r *request) (*store.ExternalNetwork, error) {
-	e := r.sim.store.External(store.Bare(r.vars["id"]))
+	e := r.cloud.store.External(store.Bare(r.vars["id"]))
 	if e == nil || !r.session.Provider() {
 		return nil, store.Forbidden("EXTERNAL_NETWORK_VIEW", r.vars["id"])
 	}
@@ -235,13 +235,13 @@ func createExternal(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.ID = r.sim.ids.Next("network")
-	r.sim.store.Model.ExternalNetworks = append(r.sim.store.Model.ExternalNetworks, *e)
+	e.ID = r.cloud.ids.Next("network")
+	r.cloud.store.Model.ExternalNetworks = append(r.cloud.store.Model.ExternalNetworks, *e)
 	return r.start(store.Work{Op: "create externalNetwork", Creates: true}, e.Entity(), []string{e.ID}), nil
 }
 
 func putExternal(r *request, old *store.ExternalNetwork) (*response, error) {
-	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
 	e, err := readExternal(r, old)
@@ -253,25 +253,25 @@ func putExternal(r *request, old *store.ExternalNetwork) (*response, error) {
 }
 
 func deleteExternal(r *request, e *store.ExternalNetwork) (*response, error) {
-	if err := r.sim.tasks.checkIdle(e.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(e.ID); err != nil {
 		return nil, err
 	}
-	for o := range r.sim.store.Model.Orgs {
-		for v := range r.sim.store.Model.Orgs[o].VDCs {
-			for _, g := range r.sim.store.Model.Orgs[o].VDCs[v].EdgeGateways {
+	for o := range r.cloud.store.Model.Orgs {
+		for v := range r.cloud.store.Model.Orgs[o].VDCs {
+			for _, g := range r.cloud.store.Model.Orgs[o].VDCs[v].EdgeGateways {
 				if slices.ContainsFunc(g.Uplinks, func(u store.Uplink) bool { return u.Network == e.ID }) {
 					return nil, inUse("external network", e.Name, "edge gateway "+g.Name)
 				}
 			}
 		}
 	}
-	if spaces := r.sim.spaces.of(e.ID); len(spaces) > 0 {
+	if spaces := spacesOf(r.cloud).of(e.ID); len(spaces) > 0 {
 		return nil, inUse("external network", e.Name, "IP space "+spaces[0].Name)
 	}
 	return r.start(store.Work{Op: "delete externalNetwork"}, e.Entity(), []string{e.ID}), nil
 }
 
-func commitDeleteExternal(s *Simulator, t *store.Task) error {
+func commitDeleteExternal(s *cloud, t *store.Task) error {
 	m := &s.store.Model
 	m.ExternalNetworks = slices.DeleteFunc(m.ExternalNetworks,
 		func(e store.ExternalNetwork) bool { return e.ID == t.Owner.ID })

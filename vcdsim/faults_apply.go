@@ -110,7 +110,7 @@ func (t BusyText) text(r *request) string {
 		owner.Kind = "vm"
 		op = opUpdateVM
 	}
-	return busyText(t == BusyTenant, owner, r.sim.tasks.operations[op].busy, noID)
+	return busyText(t == BusyTenant, owner, r.cloud.tasks.operations[op].busy, noID)
 }
 
 // busyText is what BUSY_ENTITY says of an entity that a task holds.
@@ -173,25 +173,25 @@ func (in *injector) revoke(r *request, f *Fault) {
 	if f == nil || !f.EndSession && !f.RevokeToken {
 		return
 	}
-	in.sim.mu.Lock()
-	defer in.sim.mu.Unlock()
-	x := in.sim.store.Sessions[r.token()]
+	in.cloud.mu.Lock()
+	defer in.cloud.mu.Unlock()
+	x := in.cloud.store.Sessions[r.token()]
 	if x == nil {
 		return
 	}
-	delete(in.sim.store.Sessions, x.Token)
+	delete(in.cloud.store.Sessions, x.Token)
 	if !f.RevokeToken {
 		return
 	}
-	(&Editor{sim: in.sim}).SetAPITokens(x.Org, x.User)
-	for _, c := range in.sim.store.Clients {
+	(&Editor{cloud: in.cloud}).SetAPITokens(x.Org, x.User)
+	for _, c := range in.cloud.store.Clients {
 		if c.UserID == x.UserID {
 			c.Token = ""
 		}
 	}
-	for token, other := range in.sim.store.Sessions {
+	for token, other := range in.cloud.store.Sessions {
 		if other.UserID == x.UserID {
-			delete(in.sim.store.Sessions, token)
+			delete(in.cloud.store.Sessions, token)
 		}
 	}
 }
@@ -234,13 +234,13 @@ func (in *injector) pause(r *request, d time.Duration) bool {
 		return true
 	}
 	due := make(chan struct{})
-	cancel := in.sim.clock.AfterFunc(d, func() { close(due) })
+	cancel := in.cloud.clock.AfterFunc(d, func() { close(due) })
 	select {
 	case <-due:
 		return true
 	case <-r.Context().Done():
 	case <-r.cell.stopped():
-	case <-in.sim.ctx.Done():
+	case <-in.cloud.ctx.Done():
 	}
 	cancel()
 	return false

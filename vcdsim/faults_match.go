@@ -26,21 +26,24 @@ type subject struct {
 }
 
 // injector applies fault rules to requests.
-type injector struct{ sim *Simulator }
+type injector struct {
+	cloud  *cloud
+	faults *Faults
+}
 
 // faultFor returns the rule for a request, nil if none applies.
 func (in *injector) faultFor(r *request) *Fault {
-	if in.sim.faults.empty() {
+	if in.faults.empty() {
 		return nil
 	}
 	of := in.subjectOf(r)
-	return in.sim.faults.take(func(f *Fault) bool { return f.matches(of) })
+	return in.faults.take(func(f *Fault) bool { return f.matches(of) })
 }
 
 // subjectOf collects the caller and the entities of a request.
 func (in *injector) subjectOf(r *request) subject {
-	in.sim.mu.Lock()
-	defer in.sim.mu.Unlock()
+	in.cloud.mu.Lock()
+	defer in.cloud.mu.Unlock()
 	of := subject{operation: r.op, cell: r.cell.number}
 	of.user, of.org = in.caller(r)
 	for _, v := range r.vars {
@@ -58,7 +61,7 @@ func (in *injector) subjectOf(r *request) subject {
 
 // caller returns the user of the session, or the one who logs in by password or API token.
 func (in *injector) caller(r *request) (user, org string) {
-	if x := in.sim.store.Sessions[r.token()]; x != nil {
+	if x := in.cloud.store.Sessions[r.token()]; x != nil {
 		return x.User, x.Org
 	}
 	if name, _, ok := r.BasicAuth(); ok {
@@ -76,15 +79,15 @@ func (in *injector) tokenOwner(token string) (user, org string) {
 	if token == "" {
 		return "", ""
 	}
-	for _, o := range in.sim.store.Model.Orgs {
+	for _, o := range in.cloud.store.Model.Orgs {
 		for _, u := range o.Users {
 			if slices.Contains(u.APITokens, token) {
 				return u.Name, o.Name
 			}
 		}
 	}
-	for _, c := range in.sim.store.Clients {
-		if o := in.sim.store.Org(c.OrgID); c.Token == token && o != nil {
+	for _, c := range in.cloud.store.Clients {
+		if o := in.cloud.store.Org(c.OrgID); c.Token == token && o != nil {
 			return c.User, o.Name
 		}
 	}
@@ -139,23 +142,23 @@ func (in *injector) idAndName(id string) []string {
 }
 
 func (in *injector) nameOf(id string) []string {
-	if name := in.sim.edges.name(id); name != "" {
+	if name := edgesOf(in.cloud).name(id); name != "" {
 		return []string{name}
 	}
 	for _, c := range networkCollections() {
-		for _, d := range in.sim.store.Documents[c.path] {
+		for _, d := range in.cloud.store.Documents[c.path] {
 			if store.Bare(d.ID()) == id {
 				return []string{store.Text(d.Body, "name")}
 			}
 		}
 	}
 	switch {
-	case in.sim.store.VMs[id] != nil:
-		return []string{in.sim.store.VMs[id].Name}
-	case in.sim.store.VApps[id] != nil:
-		return []string{in.sim.store.VApps[id].Name}
-	case in.sim.store.Disks[id] != nil:
-		return []string{in.sim.store.Disks[id].Name}
+	case in.cloud.store.VMs[id] != nil:
+		return []string{in.cloud.store.VMs[id].Name}
+	case in.cloud.store.VApps[id] != nil:
+		return []string{in.cloud.store.VApps[id].Name}
+	case in.cloud.store.Disks[id] != nil:
+		return []string{in.cloud.store.Disks[id].Name}
 	default:
 		return nil
 	}

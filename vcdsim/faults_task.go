@@ -12,7 +12,7 @@ import (
 
 // fault returns the rule for a task that is about to end, nil if none applies.
 func (ts *tasks) fault(t *store.Task) *Fault {
-	if t.Stuck || ts.sim.faults.empty() {
+	if t.Stuck || ts.faults.empty() {
 		return nil
 	}
 	of := subject{
@@ -23,17 +23,17 @@ func (ts *tasks) fault(t *store.Task) *Fault {
 		entities:  []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk},
 	}
 	for _, id := range append(slices.Clone(t.Locks), store.Bare(t.Work.Document)) {
-		of.entities = append(of.entities, ts.sim.injector.idAndName(id)...)
+		of.entities = append(of.entities, ts.names(id)...)
 	}
-	if org := ts.sim.store.Org(t.OrgID); org != nil {
+	if org := ts.cloud.store.Org(t.OrgID); org != nil {
 		of.org = org.Name
 	}
-	return ts.sim.faults.take(func(f *Fault) bool { return f.matches(of) })
+	return ts.faults.take(func(f *Fault) bool { return f.matches(of) })
 }
 
 // finish ends a task: it does the work, or what a fault rule says, and frees the entities.
 func (ts *tasks) finish(id string) {
-	t := ts.sim.store.Tasks[id]
+	t := ts.cloud.store.Tasks[id]
 	if t == nil || t.Done() {
 		return
 	}
@@ -45,7 +45,7 @@ func (ts *tasks) finish(id string) {
 		t.Stuck = true
 		t.Status = store.TaskRunning
 		if f.Delay > 0 {
-			ts.sim.alarms.after(f.Delay, store.Alarm{Bell: bellTask, ID: t.ID})
+			ts.cloud.alarms.after(f.Delay, store.Alarm{Bell: bellTask, ID: t.ID})
 		}
 	case f.AbortTask:
 		ts.abort(t, f.Message)
@@ -57,7 +57,7 @@ func (ts *tasks) finish(id string) {
 
 // complete does the work of a task.
 func (ts *tasks) complete(t *store.Task) {
-	err := ts.operations[t.Work.Op].run(ts.sim, t)
+	err := ts.operations[t.Work.Op].run(ts.cloud, t)
 	if err == nil {
 		ts.end(t, store.TaskSuccess, nil)
 		return

@@ -38,9 +38,9 @@ func prepareRules(field string) func(*request, map[string]any) error {
 
 func prepareFirewallRule(r *request, rule map[string]any) error {
 	if store.Text(rule, "id") == "" {
-		rule["id"] = r.sim.ids.Next("firewallRule")
+		rule["id"] = r.cloud.ids.Next("firewallRule")
 	}
-	if err := ruleSizes(r.sim.assume, rule); err != nil {
+	if err := ruleSizes(r.cloud.assume, rule); err != nil {
 		return err
 	}
 	action := store.Text(rule, "actionValue")
@@ -60,7 +60,7 @@ func prepareFirewallRule(r *request, rule map[string]any) error {
 		version = number(v["version"]) + 1
 	}
 	rule["version"] = map[string]any{"version": version}
-	return ruleReferences(r.session, r.sim.store, rule)
+	return ruleReferences(r.session, r.cloud.store, rule)
 }
 
 // ruleSizes refuses more of something than VMware's OpenAPI document allows in a rule.
@@ -159,7 +159,7 @@ const maxEdgeRules = 1000
 // create inserts one rule at the position in the request, by default at the bottom. The other rules do not change. The
 // answer does not contain the rule's id: the task's owner is the gateway.
 func (f ruleForm) create(r *request) (*response, error) {
-	if since := r.sim.assume.EdgeRuleCreateSince; r.version < since {
+	if since := r.cloud.assume.EdgeRuleCreateSince; r.version < since {
 		return nil, store.Refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED",
 			"The method POST is not allowed here before API version %s.", since)
 	}
@@ -171,7 +171,7 @@ func (f ruleForm) create(r *request) (*response, error) {
 	if err := r.document(&rule); err != nil {
 		return nil, err
 	}
-	at, err := edgeRulePosition(&r.sim.assume, r.version, rule, rules)
+	at, err := edgeRulePosition(&r.cloud.assume, r.version, rule, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func deleteEdgeRule(r *request, rules []any, at int) (*response, error) {
 }
 
 func showEdgeRules(r *request, p scope, out map[string]any) {
-	showRules(r.sim.ids, p, out)
+	showRules(r.cloud.ids, p, out)
 	firstForm().showAll(r.version, out)
 }
 
@@ -273,7 +273,7 @@ func showRules(source *ids.Source, p scope, out map[string]any) {
 }
 
 // freeOfFirewallRules refuses to delete what a firewall rule refers to in one of some fields.
-func freeOfFirewallRules(s *Simulator, kind string, d *store.Object, fields ...string) error {
+func freeOfFirewallRules(s *cloud, kind string, d *store.Object, fields ...string) error {
 	for _, x := range []struct{ path, field string }{{edgeRulesPath, "userDefinedRules"}, {dfwRulesPath, "values"}} {
 		for _, doc := range s.store.Documents[x.path] {
 			rules, _ := doc.Body[x.field].([]any)

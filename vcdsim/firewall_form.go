@@ -78,7 +78,7 @@ func (f ruleForm) showAll(version string, out map[string]any) {
 func getSecondRules(r *request, p scope) (*response, error) {
 	x := edgeFirewall()
 	out, _ := x.now(r, p)
-	showRules(r.sim.ids, p, out)
+	showRules(r.cloud.ids, p, out)
 	secondForm().showAll(r.version, out)
 	return jsonOK(out), nil
 }

@@ -48,18 +48,18 @@ func groupScope(r *request, body map[string]any) (scope, error) {
 	if id == "" {
 		id = store.RefID(body, "edgeGatewayRef")
 	}
-	if org, group := r.sim.store.Group(store.Bare(id)); group != nil && r.session.Sees(org.ID) {
+	if org, group := r.cloud.store.Group(store.Bare(id)); group != nil && r.session.Sees(org.ID) {
 		return scope{org.ID, group.ID, nil}, nil
 	}
 	if strings.Contains(id, ":vdc:") {
 		return scope{}, store.BadRequest("A firewall group belongs to an edge gateway or to a data center group.")
 	}
-	if _, _, g := r.sim.store.Gateway(store.Bare(id)); g != nil && g.Group != "" && r.sim.assume.GroupOwnsFirewallGroups {
+	if _, _, g := r.cloud.store.Gateway(store.Bare(id)); g != nil && g.Group != "" && r.cloud.assume.GroupOwnsFirewallGroups {
 		return scope{}, store.BadRequest(
 			"The edge gateway %q belongs to a data center group, which owns its firewall groups.",
 			g.Name)
 	}
-	return gatewayScope(r.session, r.sim.store, id)
+	return gatewayScope(r.session, r.cloud.store, id)
 }
 
 func prepareGroup(r *request, body map[string]any, old *store.Object) error {
@@ -78,7 +78,7 @@ func prepareGroup(r *request, body map[string]any, old *store.Object) error {
 	if body["type"] = kind; kind == groupDynamic {
 		body["type"] = nil
 	}
-	return firewallGroupContent(r.session, r.sim.store, body)
+	return firewallGroupContent(r.session, r.cloud.store, body)
 }
 
 // firewallGroupContent checks the addresses and networks of a group.
@@ -109,24 +109,24 @@ func strs(v any) []string {
 }
 
 func showGroup(r *request, d *store.Object, out map[string]any) {
-	out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
+	out["status"] = r.cloud.tasks.realization(store.Bare(d.ID()), d.Failed)
 	out["networkProviderScope"] = nil
-	if org := r.sim.store.Org(d.OrgID); org != nil {
+	if org := r.cloud.store.Org(d.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
 	out["edgeGatewayRef"] = nil
 	out["ownerRef"] = nil
-	if _, _, g := r.sim.store.Gateway(d.Parent); g != nil {
+	if _, _, g := r.cloud.store.Gateway(d.Parent); g != nil {
 		ref := jsonRef("gateway", g.ID, g.Name)
 		out["edgeGatewayRef"] = ref
 		out["ownerRef"] = ref
 	}
-	if _, g := r.sim.store.Group(d.Parent); g != nil {
+	if _, g := r.cloud.store.Group(d.Parent); g != nil {
 		out["ownerRef"] = jsonRef("vdcGroup", g.ID, g.Name)
 	}
 	refs := []any{}
 	for _, id := range members(d.Body, "members") {
-		if _, _, n := r.sim.store.Network(id); n != nil {
+		if _, _, n := r.cloud.store.Network(id); n != nil {
 			refs = append(refs, jsonRef("network", n.ID, n.Name))
 		}
 	}
@@ -137,12 +137,12 @@ func showGroup(r *request, d *store.Object, out map[string]any) {
 
 // freeGroup refuses to delete what a pool or a rule uses.
 func freeGroup(r *request, d *store.Object) error {
-	for _, p := range r.sim.store.Documents[poolPath] {
+	for _, p := range r.cloud.store.Documents[poolPath] {
 		if store.RefID(p.Body, "memberGroupRef") == d.ID() {
 			return inUse("firewall group", store.Text(d.Body, "name"), "load balancer pool "+store.Text(p.Body, "name"))
 		}
 	}
-	return freeOfFirewallRules(r.sim, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
+	return freeOfFirewallRules(r.cloud, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
 }
 
 // listFirewallGroups lists the groups without what is in them; _context narrows it to a gateway or VDC group.
@@ -172,13 +172,13 @@ func listFirewallGroupVMs(r *request) (*response, error) {
 	nets := members(d.Body, "members")
 	var out []any
 	viewer := viewerOf(r)
-	for _, vm := range store.Sorted(r.sim.store.VMs) {
-		vapp := r.sim.store.VApps[vm.VAppID]
+	for _, vm := range store.Sorted(r.cloud.store.VMs) {
+		vapp := r.cloud.store.VApps[vm.VAppID]
 		if !viewer.sees(vapp) || vapp.OrgID != d.OrgID || !vmOnNetworks(vm, vapp, nets) && !chosen(d.Body, vm.Name) {
 			continue
 		}
-		_, vdc := r.sim.store.VDC(vapp.VDCID)
-		org := r.sim.store.Org(vapp.OrgID)
+		_, vdc := r.cloud.store.VDC(vapp.VDCID)
+		org := r.cloud.store.Org(vapp.OrgID)
 		if vdc == nil || org == nil {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // launch makes the fleets of the model.
-func launch(s *Simulator) {
+func launch(s *cloud) {
 	for o := range s.store.Model.Orgs {
 		org := &s.store.Model.Orgs[o]
 		for v := range org.VDCs {
@@ -21,7 +21,7 @@ func launch(s *Simulator) {
 }
 
 // launchFleet makes the fleet of a VDC.
-func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
+func launchFleet(s *cloud, org *store.Org, vdc *store.VDC) {
 	f := vdc.Fleet
 	tpl, source := firstTemplate(org)
 	if f.VApps == 0 || source == nil {
@@ -55,7 +55,7 @@ func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
 			}
 			s.store.AddVM(vm)
 		}
-		s.leases.deployedChanged(v)
+		leasesOf(s).deployedChanged(v)
 	}
 }
 
@@ -91,7 +91,7 @@ func poolOf(vdc *store.VDC) func() string {
 	}
 }
 
-func fleetVM(s *Simulator, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, number int) *store.VM {
+func fleetVM(s *cloud, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, number int) *store.VM {
 	name := fmt.Sprintf("%s-%03d", v.Name, number)
 	vm := &store.VM{
 		ID:                s.ids.Next("vm"),

@@ -38,7 +38,7 @@ func (fe *frontend) enter(m Moment, r *request, status int) {
 
 // entry is the entry of a request in the request log.
 func (fe *frontend) entry(r *request, status int) Request {
-	e := Request{Time: fe.sim.clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
+	e := Request{Time: fe.sim.cloud.clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
 	if r.cell != nil {
 		e.Cell = r.cell.number
 	}

@@ -96,7 +96,7 @@ type GuestReport struct {
 
 // guests calls the Guest in the background, in order for each VM.
 type guests struct {
-	sim     *Simulator
+	cloud   *cloud
 	guest   Guest // nil: a VM just powers on
 	running sync.WaitGroup
 	boots   map[string]context.CancelFunc
@@ -105,27 +105,27 @@ type guests struct {
 
 // boot schedules the boot of a VM's guest, after the time the profile gives.
 func (g *guests) boot(vm *store.VM) {
-	d := g.sim.profile.jittered(durationGuestBoot, 0, g.sim.ids.Rand)
-	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.sim.clock.Now().Add(d)}
+	d := g.cloud.profile.jittered(durationGuestBoot, 0, g.cloud.ids.Rand)
+	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.cloud.clock.Now().Add(d)}
 	vm.BootOptions.EnterBIOS = false
 	id := vm.ID
 	generation := vm.Boot.Generation
 	if d <= 0 {
-		g.sim.pending = append(g.sim.pending, func() { g.bootNow(id, generation) })
+		g.cloud.pending = append(g.cloud.pending, func() { g.bootNow(id, generation) })
 		return
 	}
-	g.sim.alarms.after(d, store.Alarm{Bell: bellBoot, ID: id, Generation: generation})
+	g.cloud.alarms.after(d, store.Alarm{Bell: bellBoot, ID: id, Generation: generation})
 }
 
 // bootNow boots the guest, unless the VM was powered off in the meantime.
 func (g *guests) bootNow(id string, generation int) {
-	vm := g.sim.store.VMs[id]
+	vm := g.cloud.store.VMs[id]
 	if vm == nil || vm.Status != store.PoweredOn || vm.Boot.Generation != generation {
 		return
 	}
 	vm.Boot.Due = time.Time{}
 	for i := range vm.NICs {
-		g.sim.ipam.leaseDHCP(vm, &vm.NICs[i])
+		ipamOf(g.cloud).leaseDHCP(vm, &vm.NICs[i])
 	}
 	if g.guest == nil {
 		vm.Boot.Up = true
@@ -136,22 +136,22 @@ func (g *guests) bootNow(id string, generation int) {
 		}
 		return
 	}
-	ctx, cancel := context.WithCancel(g.sim.ctx) //nolint:gosec // notify calls cancel when the VM goes off
+	ctx, cancel := context.WithCancel(g.cloud.ctx) //nolint:gosec // notify calls cancel when the VM goes off
 	g.boots[id] = cancel
 	view := g.view(vm)
 	view.Host = guestHost{g, id, generation}
 	g.call(id, func() {
 		report, err := g.guest.PowerOn(ctx, view)
-		g.sim.mu.Lock()
-		defer g.sim.mu.Unlock()
+		g.cloud.mu.Lock()
+		defer g.cloud.mu.Unlock()
 		g.booted(id, generation, report, err)
-		g.sim.settle()
+		g.cloud.settle()
 	})
 }
 
 // call runs f in the background, after earlier calls of the same guest.
 func (g *guests) call(id string, f func()) {
-	if g.sim.ctx.Err() != nil {
+	if g.cloud.ctx.Err() != nil {
 		return
 	}
 	before := g.queues[id]
@@ -173,10 +173,10 @@ const imageHostname = "localhost"
 
 func (g *guests) view(vm *store.VM) GuestVM {
 	c := vm.Clone()
-	vapp := g.sim.store.VApps[vm.VAppID]
+	vapp := g.cloud.store.VApps[vm.VAppID]
 	out := GuestVM{
 		ID:                c.ID,
-		UUID:              g.sim.ids.Named("bios", c.ID),
+		UUID:              g.cloud.ids.Named("bios", c.ID),
 		Hostname:          imageHostname,
 		Customized:        c.Customization.Enabled,
 		Name:              c.Name,
@@ -214,16 +214,16 @@ func (g *guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 	if n == nil {
 		return card
 	}
-	sub := g.sim.ipam.subnetOf(n)
+	sub := ipamOf(g.cloud).subnetOf(n)
 	card.Segment = n.Segment()
 	card.Prefix = sub.gateway.Masked()
 	card.Gateway = sub.gateway.Addr()
-	if second, ok := g.sim.ipam.secondSubnetOf(n); ok {
+	if second, ok := ipamOf(g.cloud).secondSubnetOf(n); ok {
 		if address, err := netip.ParseAddr(nic.Secondary); err == nil {
 			card.Secondary = netip.PrefixFrom(address, second.gateway.Bits())
 		}
 	}
-	if _, _, parent := g.sim.store.Network(n.ParentID); parent != nil {
+	if _, _, parent := g.cloud.store.Network(n.ParentID); parent != nil {
 		card.DNS = append(card.DNS, parent.DNS...)
 		card.Routed = parent.Type == store.Routed
 	}
@@ -232,13 +232,13 @@ func (g *guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 
 // booted stores what the guest reported.
 func (g *guests) booted(id string, generation int, report GuestReport, err error) {
-	vm := g.sim.store.VMs[id]
+	vm := g.cloud.store.VMs[id]
 	if vm == nil || vm.Boot.Generation != generation || vm.Status != store.PoweredOn {
 		return
 	}
 	if err != nil {
 		vm.Boot.Failure = err.Error()
-		g.sim.log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
+		g.cloud.log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
 		return
 	}
 	vm.Boot.Up = true
@@ -268,12 +268,12 @@ func (h guestHost) Report(r GuestReport) { h.change(func(vm *store.VM) { h.guest
 
 // PoweredOff implements GuestHost. The VM stays deployed, as after poweroff in a VM of VCD.
 func (h guestHost) PoweredOff() {
-	h.change(func(vm *store.VM) { h.guests.sim.vms.setPower(vm, store.PoweredOff, false) })
+	h.change(func(vm *store.VM) { vmsOf(h.guests.cloud).setPower(vm, store.PoweredOff, false) })
 }
 
 // change runs f on the VM if it is still in the same boot.
 func (h guestHost) change(f func(*store.VM)) {
-	s := h.guests.sim
+	s := h.guests.cloud
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	vm := s.store.VMs[h.vmID]
@@ -290,8 +290,8 @@ func (g *guests) writeExtraConfig(vm *store.VM, keys map[string]string) {
 		return
 	}
 	mergeExtraConfig(vm, keys)
-	if g.sim.assume.GuestWriteBusy && g.sim.tasks.checkIdle(vm.ID) == nil {
-		g.sim.tasks.start(nil, store.Work{Op: opGuestWrite, VM: vm.ID}, vm.Entity(), []string{vm.ID})
+	if g.cloud.assume.GuestWriteBusy && g.cloud.tasks.checkIdle(vm.ID) == nil {
+		g.cloud.tasks.start(nil, store.Work{Op: opGuestWrite, VM: vm.ID}, vm.Entity(), []string{vm.ID})
 	}
 }
 
@@ -326,11 +326,23 @@ func (g *guests) halt(vm *store.VM, gently bool) {
 	})
 }
 
+// suspend tells the guest that its VM was suspended.
+func (g *guests) suspend(vm *store.VM) { g.suspended(vm, PowerGuest.Suspend) }
+
+// resume tells the guest that its suspended VM is on again.
+func (g *guests) resume(vm *store.VM) { g.suspended(vm, PowerGuest.Resume) }
+
+// forget ends the guest of a VM that is deleted.
+func (g *guests) forget(vmID string) {
+	g.notify(vmID, Guest.Delete)
+	delete(g.queues, vmID)
+}
+
 // suspended passes on that a VM was suspended or resumed.
 func (g *guests) suspended(vm *store.VM, method func(PowerGuest, context.Context, string)) {
 	if p, ok := g.guest.(PowerGuest); ok {
 		id := vm.ID
-		g.call(id, func() { method(p, g.sim.ctx, id) })
+		g.call(id, func() { method(p, g.cloud.ctx, id) })
 	}
 }
 
@@ -343,5 +355,40 @@ func (g *guests) notify(id string, method func(Guest, context.Context, string)) 
 	if g.guest == nil {
 		return
 	}
-	g.call(id, func() { method(g.guest, g.sim.ctx, id) })
+	g.call(id, func() { method(g.guest, g.cloud.ctx, id) })
+}
+
+// restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
+// and were off boot.
+func (g *guests) restore(old *store.Store) {
+	for _, vm := range store.Sorted(old.VMs) {
+		if g.cloud.store.VMs[vm.ID] == nil {
+			g.forget(vm.ID)
+		}
+	}
+	if g.guest == nil {
+		return
+	}
+	for _, vm := range store.Sorted(g.cloud.store.VMs) {
+		g.restoreOne(vm, old.VMs[vm.ID])
+	}
+}
+
+// restoreOne makes one guest match its VM; was is the VM before, nil if there was none.
+func (g *guests) restoreOne(vm, was *store.VM) {
+	if was != nil {
+		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {
+			return
+		}
+		if was.Status == store.PoweredOn {
+			g.notify(vm.ID, Guest.PowerOff)
+		}
+	}
+	if vm.Status != store.PoweredOn || !vm.Boot.Due.IsZero() {
+		return // off, or an alarm boots it
+	}
+	if was != nil {
+		vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)
+	}
+	g.boot(vm)
 }

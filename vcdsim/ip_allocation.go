@@ -68,7 +68,7 @@ func spaceValues(p *store.IPSpace, q allocationRequest, f func(value string) boo
 }
 
 // quota is how many floating IPs, or prefixes of a length, an organization may have; -1 is unlimited.
-func (sp *ipSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) int {
+func (sp ipSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) int {
 	custom := sp.customQuotas(p.ID, orgID)
 	if q.Type == store.FloatingIP {
 		if custom["floatingIpQuota"] != nil {
@@ -91,7 +91,7 @@ func (sp *ipSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) i
 }
 
 // choose returns the values an organization gets, or why it gets none.
-func (sp *ipSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) ([]string, error) {
+func (sp ipSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) ([]string, error) {
 	if q.Type == store.IPPrefix && q.Value != "" {
 		prefix, err := netip.ParsePrefix(q.Value)
 		if err != nil {
@@ -136,7 +136,7 @@ func readAllocation(r *request) (allocationRequest, error) {
 		return q, store.BadRequest("The allocation request is invalid.")
 	}
 	if q.Value != "" && r.version < "37.2" {
-		if r.sim.assume.NewerFieldsRefused {
+		if r.cloud.assume.NewerFieldsRefused {
 			return q, store.BadRequest("The field value is not known in API version %s.", r.version)
 		}
 		q.Value = ""
@@ -150,13 +150,13 @@ func allocateIP(r *request, p *store.IPSpace) (*response, error) {
 		return nil, err
 	}
 	orgID := r.tenant()
-	if !r.sim.spaces.assignedTo(p, orgID) {
+	if !spacesOf(r.cloud).assignedTo(p, orgID) {
 		return nil, store.BadRequest("The IP space %q is not available to the organization.", p.Name)
 	}
 	if p.Type == store.SpaceShared && !r.session.Provider() {
 		return nil, store.Forbidden("IP_SPACE_ALLOCATE", r.vars["id"])
 	}
-	if _, err := r.sim.spaces.choose(p, orgID, q); err != nil {
+	if _, err := spacesOf(r.cloud).choose(p, orgID, q); err != nil {
 		return nil, err
 	}
 	body := map[string]any{"type": q.Type, "quantity": q.Quantity, "prefixLength": q.PrefixLength, "value": q.Value}
@@ -164,14 +164,14 @@ func allocateIP(r *request, p *store.IPSpace) (*response, error) {
 }
 
 // commitAllocate assigns the values and writes them into the task's result.
-func commitAllocate(s *Simulator, t *store.Task) error {
+func commitAllocate(s *cloud, t *store.Task) error {
 	p := s.store.Space(t.Owner.ID)
 	if p == nil {
 		return gone("IP space", t.Owner.ID)
 	}
 	b := t.Work.Body
 	q := allocationRequest{store.Text(b, "type"), number(b["quantity"]), number(b["prefixLength"]), store.Text(b, "value")}
-	values, err := s.spaces.choose(p, t.Work.Name, q)
+	values, err := spacesOf(s).choose(p, t.Work.Name, q)
 	if err != nil {
 		return err
 	}
@@ -193,8 +193,8 @@ func commitAllocate(s *Simulator, t *store.Task) error {
 }
 
 // usage reports whether an allocation is in use, by what gateway or network, and for what kinds of services.
-func (sp *ipSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity, categories []any) {
-	if org := sp.sim.store.Org(a.OrgID); org != nil {
+func (sp ipSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity, categories []any) {
+	if org := sp.cloud.store.Org(a.OrgID); org != nil {
 		for v := range org.VDCs {
 			for g := range org.VDCs[v].EdgeGateways {
 				if by, categories = sp.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
@@ -210,11 +210,11 @@ func (sp *ipSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity
 }
 
 // usedFor is the gateway that uses an allocation, or the network behind it that does.
-func (sp *ipSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *store.Entity, categories []any) {
+func (sp ipSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *store.Entity, categories []any) {
 	if prefix, err := netip.ParsePrefix(a.Value); err == nil {
 		return sp.networkIn(g, prefix), nil
 	}
-	for _, used := range sp.sim.edges.usedBy(g) {
+	for _, used := range edgesOf(sp.cloud).usedBy(g) {
 		if used.address.String() == a.Value {
 			categories = append(categories, strings.ToUpper(used.category))
 		}
@@ -226,8 +226,8 @@ func (sp *ipSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *st
 	return &e, categories
 }
 
-func (sp *ipSpaces) networkIn(g *store.EdgeGateway, prefix netip.Prefix) *store.Entity {
-	_, vdc, _ := sp.sim.store.Gateway(g.ID)
+func (sp ipSpaces) networkIn(g *store.EdgeGateway, prefix netip.Prefix) *store.Entity {
+	_, vdc, _ := sp.cloud.store.Gateway(g.ID)
 	for _, n := range vdc.Networks {
 		if n.Edge == g.ID && n.Gateway.Masked() == prefix.Masked() {
 			return &store.Entity{Kind: "network", ID: n.ID, Name: n.Name}
@@ -237,7 +237,7 @@ func (sp *ipSpaces) networkIn(g *store.EdgeGateway, prefix netip.Prefix) *store.
 }
 
 func allocationJSON(r *request, a *store.IPAllocation) map[string]any {
-	state, by, categories := r.sim.spaces.usage(a)
+	state, by, categories := spacesOf(r.cloud).usage(a)
 	out := map[string]any{
 		"id":              store.URN("ipSpaceIpAllocation", a.ID),
 		"type":            a.Type,
@@ -249,7 +249,7 @@ func allocationJSON(r *request, a *store.IPAllocation) map[string]any {
 		"usageCategories": append([]any{}, categories...),
 		"orgRef":          nil,
 	}
-	if org := r.sim.store.Org(a.OrgID); org != nil {
+	if org := r.cloud.store.Org(a.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
 	if by != nil {
@@ -259,7 +259,7 @@ func allocationJSON(r *request, a *store.IPAllocation) map[string]any {
 }
 
 func listAllocations(r *request, p *store.IPSpace) (*response, error) {
-	if kind := r.filterValue("type"); kind == "" && r.sim.assume.AllocationsNeedType {
+	if kind := r.filterValue("type"); kind == "" && r.cloud.assume.AllocationsNeedType {
 		return nil, store.BadRequest("The allocation type must be specified in the filter, such as type==FLOATING_IP.")
 	}
 	var out []any
@@ -291,14 +291,14 @@ func getAllocation(r *request, _ *store.IPSpace, a *store.IPAllocation) (*respon
 
 // putAllocation marks an allocation as used manually, or unmarks it.
 func putAllocation(r *request, p *store.IPSpace, a *store.IPAllocation) (*response, error) {
-	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
 	body := map[string]any{}
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	if err := r.sim.spaces.usable(a, store.Text(body, "usageState")); err != nil {
+	if err := spacesOf(r.cloud).usable(a, store.Text(body, "usageState")); err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
@@ -306,7 +306,7 @@ func putAllocation(r *request, p *store.IPSpace, a *store.IPAllocation) (*respon
 }
 
 // usable refuses a usage state that a client cannot set.
-func (sp *ipSpaces) usable(a *store.IPAllocation, wanted string) error {
+func (sp ipSpaces) usable(a *store.IPAllocation, wanted string) error {
 	state, _, _ := sp.usage(a)
 	switch {
 	case wanted == store.UsageManual && state == store.UsageUsed:
@@ -319,7 +319,7 @@ func (sp *ipSpaces) usable(a *store.IPAllocation, wanted string) error {
 	return nil
 }
 
-func commitMark(s *Simulator, t *store.Task) error {
+func commitMark(s *cloud, t *store.Task) error {
 	if p := s.store.Space(t.Work.Document); p != nil {
 		for i := range p.Allocations {
 			if a := &p.Allocations[i]; a.ID == t.Owner.ID {
@@ -334,18 +334,18 @@ func commitMark(s *Simulator, t *store.Task) error {
 
 // releaseIP releases an allocation that is not in use.
 func releaseIP(r *request, p *store.IPSpace, a *store.IPAllocation) (*response, error) {
-	if err := r.sim.tasks.checkIdle(a.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(a.ID); err != nil {
 		return nil, err
 	}
-	if state, _, _ := r.sim.spaces.usage(a); state == store.UsageUsed || state == store.UsageManual &&
-		r.sim.assume.ManualUseBlocksRelease {
+	if state, _, _ := spacesOf(r.cloud).usage(a); state == store.UsageUsed || state == store.UsageManual &&
+		r.cloud.assume.ManualUseBlocksRelease {
 		return nil, store.Refuse(http.StatusBadRequest, "VALIDATION_ERROR",
 			"%s cannot be released because it is in use (%s).", a.Value, state)
 	}
 	return r.start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.Entity(), []string{a.ID}), nil
 }
 
-func commitRelease(s *Simulator, t *store.Task) error {
+func commitRelease(s *cloud, t *store.Task) error {
 	p := s.store.Space(t.Work.Document)
 	if p == nil {
 		return gone("IP space", t.Work.Document)
@@ -358,24 +358,24 @@ func commitRelease(s *Simulator, t *store.Task) error {
 // gateway with IP blocks answers 403, which is how clients detect it.
 func suggestIPs(r *request) (*response, error) {
 	id := r.filterValue("gatewayId")
-	org, _, g, err := edgeByID(r.session, r.sim.store, id)
+	org, _, g, err := edgeByID(r.session, r.cloud.store, id)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(g.Uplinks, r.sim.edges.usesSpaces) {
+	if !slices.ContainsFunc(g.Uplinks, edgesOf(r.cloud).usesSpaces) {
 		return nil, store.Forbidden("IP_SPACE_VIEW", id)
 	}
 	family := r.filterValue("ipType")
 	var out []any
 	for _, u := range g.Uplinks {
-		for _, p := range r.sim.spaces.of(u.Network) {
+		for _, p := range spacesOf(r.cloud).of(u.Network) {
 			if family != "" && !slices.ContainsFunc(p.Ranges,
 				func(x store.Range) bool { return x.From.Is4() == (family == "IPV4") }) {
 				continue
 			}
 			out = append(out, map[string]any{
 				"ipSpaceRef":   jsonRef("ipSpace", p.ID, p.Name),
-				"unusedValues": r.sim.spaces.unused(p, org.ID),
+				"unusedValues": spacesOf(r.cloud).unused(p, org.ID),
 			})
 		}
 	}
@@ -383,7 +383,7 @@ func suggestIPs(r *request) (*response, error) {
 }
 
 // unused are the floating IPs that an organization has of a space and does not use.
-func (sp *ipSpaces) unused(p *store.IPSpace, orgID string) []any {
+func (sp ipSpaces) unused(p *store.IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {
 		a := &p.Allocations[i]

@@ -25,13 +25,16 @@ func spaceRoutes(add addRoute) {
 }
 
 // ipSpaces computes what is used and free in IP spaces.
-type ipSpaces struct{ sim *Simulator }
+type ipSpaces struct{ cloud *cloud }
+
+// spacesOf returns the IP Spaces of a cloud.
+func spacesOf(c *cloud) ipSpaces { return ipSpaces{cloud: c} }
 
 // of are the IP Spaces with an uplink to an external network.
-func (sp *ipSpaces) of(external string) []*store.IPSpace {
+func (sp ipSpaces) of(external string) []*store.IPSpace {
 	var out []*store.IPSpace
-	for i := range sp.sim.store.Model.IPSpaces {
-		p := &sp.sim.store.Model.IPSpaces[i]
+	for i := range sp.cloud.store.Model.IPSpaces {
+		p := &sp.cloud.store.Model.IPSpaces[i]
 		if slices.ContainsFunc(p.Uplinks, func(u store.SpaceUplink) bool { return u.Network == external }) {
 			out = append(out, p)
 		}
@@ -42,14 +45,14 @@ func (sp *ipSpaces) of(external string) []*store.IPSpace {
 // assignedTo reports whether an organization may use a space: it is its own, or a gateway of it has an uplink to where
 // the space is available, or it had one and still has addresses of the space (an assumption: allocations outlive the
 // gateway, so they can be released).
-func (sp *ipSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
+func (sp ipSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
 	if p.OrgID != "" {
 		return p.OrgID == orgID
 	}
 	if slices.ContainsFunc(p.Allocations, func(a store.IPAllocation) bool { return a.OrgID == orgID }) {
 		return true
 	}
-	org := sp.sim.store.Org(orgID)
+	org := sp.cloud.store.Org(orgID)
 	return org != nil && slices.ContainsFunc(org.VDCs, func(v store.VDC) bool {
 		return slices.ContainsFunc(v.EdgeGateways, func(g store.EdgeGateway) bool {
 			return slices.ContainsFunc(g.Uplinks, func(u store.Uplink) bool { return slices.Contains(sp.of(u.Network), p) })
@@ -58,12 +61,12 @@ func (sp *ipSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
 }
 
 func seesSpace(r *request, p *store.IPSpace) bool {
-	return r.session.Provider() || r.sim.spaces.assignedTo(p, r.session.OrgID)
+	return r.session.Provider() || spacesOf(r.cloud).assignedTo(p, r.session.OrgID)
 }
 
 // ownSpace finds the IP Space in the path.
 func ownSpace(r *request) (*store.IPSpace, error) {
-	p := r.sim.store.Space(store.Bare(r.vars["id"]))
+	p := r.cloud.store.Space(store.Bare(r.vars["id"]))
 	if p == nil || !seesSpace(r, p) {
 		return nil, store.Forbidden("IP_SPACE_VIEW", r.vars["id"])
 	}
@@ -95,10 +98,10 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 		"description": p.Description,
 		"type":        p.Type,
 		"orgRef":      nil,
-		"status":      r.sim.tasks.realization(p.ID, false),
-		"utilization": r.sim.spaces.utilization(p),
+		"status":      r.cloud.tasks.realization(p.ID, false),
+		"utilization": spacesOf(r.cloud).utilization(p),
 	}
-	if org := r.sim.store.Org(p.OrgID); org != nil {
+	if org := r.cloud.store.Org(p.OrgID); org != nil {
 		out["orgRef"] = jsonRef("org", org.ID, org.Name)
 	}
 	if summary {
@@ -108,7 +111,7 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 	for _, x := range p.Ranges {
 		used := allocatedInSpace(p, store.FloatingIP, func(v string) bool { return inRanges([]store.Range{x}, parseAddresses(v)[0]) })
 		ranges = append(ranges, map[string]any{
-			"id":                    r.sim.ids.Named("ipSpaceRange", p.ID+x.From.String()),
+			"id":                    r.cloud.ids.Named("ipSpaceRange", p.ID+x.From.String()),
 			"startIpAddress":        x.From.String(),
 			"endIpAddress":          x.To.String(),
 			"totalIpCount":          fmt.Sprint(x.Size()),
@@ -122,7 +125,7 @@ func spaceJSON(r *request, p *store.IPSpace, summary bool) map[string]any {
 	}
 	maps.Copy(out, map[string]any{
 		"ipSpaceRanges":             map[string]any{"ipRanges": ranges, "defaultFloatingIpQuota": p.RangeQuota},
-		"ipSpacePrefixes":           prefixesJSON(r.sim.ids, p),
+		"ipSpacePrefixes":           prefixesJSON(r.cloud.ids, p),
 		"ipSpaceInternalScope":      internal,
 		"ipSpaceExternalScope":      nil,
 		"routeAdvertisementEnabled": false,
@@ -206,7 +209,7 @@ func spaceHasPrefix(p *store.IPSpace, a netip.Addr) bool {
 	return found
 }
 
-func (sp *ipSpaces) utilization(p *store.IPSpace) map[string]any {
+func (sp ipSpaces) utilization(p *store.IPSpace) map[string]any {
 	all := func(string) bool { return true }
 	prefixes := 0
 	lengths := []any{}
@@ -243,8 +246,8 @@ func (sp *ipSpaces) utilization(p *store.IPSpace) map[string]any {
 
 func listSpaces(r *request) (*response, error) {
 	var out []any
-	for i := range r.sim.store.Model.IPSpaces {
-		if p := &r.sim.store.Model.IPSpaces[i]; seesSpace(r, p) {
+	for i := range r.cloud.store.Model.IPSpaces {
+		if p := &r.cloud.store.Model.IPSpaces[i]; seesSpace(r, p) {
 			out = append(out, spaceJSON(r, p, true))
 		}
 	}
@@ -265,8 +268,8 @@ func createSpace(r *request) (*response, error) {
 			return nil, err
 		}
 	}
-	p.ID = r.sim.ids.Next("ipSpace")
-	r.sim.store.Model.IPSpaces = append(r.sim.store.Model.IPSpaces, *p)
+	p.ID = r.cloud.ids.Next("ipSpace")
+	r.cloud.store.Model.IPSpaces = append(r.cloud.store.Model.IPSpaces, *p)
 	return r.start(store.Work{Op: "create ipSpace", Creates: true}, p.Entity(), []string{p.ID}), nil
 }
 
@@ -281,7 +284,7 @@ func manageSpace(r *request) (*store.IPSpace, error) {
 			return nil, err
 		}
 	}
-	return p, r.sim.tasks.checkIdle(p.ID)
+	return p, r.cloud.tasks.checkIdle(p.ID)
 }
 
 func putSpace(r *request, old *store.IPSpace) (*response, error) {
@@ -303,7 +306,7 @@ func deleteSpace(r *request, p *store.IPSpace) (*response, error) {
 	return r.start(store.Work{Op: "delete ipSpace"}, p.Entity(), []string{p.ID}), nil
 }
 
-func commitDeleteSpace(s *Simulator, t *store.Task) error {
+func commitDeleteSpace(s *cloud, t *store.Task) error {
 	m := &s.store.Model
 	m.IPSpaces = slices.DeleteFunc(m.IPSpaces, func(p store.IPSpace) bool { return p.ID == t.Owner.ID })
 	return nil

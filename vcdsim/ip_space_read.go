@@ -44,13 +44,13 @@ func readSpace(r *request, old *store.IPSpace) (*store.IPSpace, error) {
 	if body.Ranges.Quota != nil {
 		p.RangeQuota = *body.Ranges.Quota
 	}
-	if err := spaceOwner(r.session, r.sim.store, p, old, body.OrgRef.ID); err != nil {
+	if err := spaceOwner(r.session, r.cloud.store, p, old, body.OrgRef.ID); err != nil {
 		return nil, err
 	}
 	if p.Name == "" || !slices.Contains([]string{store.SpacePublic, store.SpaceShared, store.SpacePrivate}, p.Type) {
 		return nil, store.BadRequest("An IP space needs a name and a valid type.")
 	}
-	if slices.ContainsFunc(r.sim.store.Model.IPSpaces,
+	if slices.ContainsFunc(r.cloud.store.Model.IPSpaces,
 		func(x store.IPSpace) bool { return x.ID != p.ID && x.Name == p.Name && x.OrgID == p.OrgID }) {
 		return nil, store.DuplicateName(p.Name)
 	}

@@ -35,11 +35,11 @@ func spaceUplinkJSON(r *request, p *store.IPSpace, u store.SpaceUplink) map[stri
 		"description":        u.Description,
 		"ipSpaceRef":         jsonRef("ipSpace", p.ID, p.Name),
 		"ipSpaceType":        p.Type,
-		"status":             r.sim.tasks.realization(u.ID, false),
+		"status":             r.cloud.tasks.realization(u.ID, false),
 		"externalNetworkRef": nil,
 	})
 	r.newer("38.0", out, "interfaces")
-	if e := r.sim.store.External(u.Network); e != nil {
+	if e := r.cloud.store.External(u.Network); e != nil {
 		out["externalNetworkRef"] = jsonRef("network", e.ID, e.Name)
 	}
 	return out
@@ -50,8 +50,8 @@ func listSpaceUplinks(r *request) (*response, error) {
 		return nil, err
 	}
 	var out []any
-	for i := range r.sim.store.Model.IPSpaces {
-		p := &r.sim.store.Model.IPSpaces[i]
+	for i := range r.cloud.store.Model.IPSpaces {
+		p := &r.cloud.store.Model.IPSpaces[i]
 		for _, u := range p.Uplinks {
 			out = append(out, spaceUplinkJSON(r, p, u))
 		}
@@ -62,8 +62,8 @@ func listSpaceUplinks(r *request) (*response, error) {
 // spaceUplink finds the uplink in the path; only the provider sees them.
 func spaceUplink(r *request) (*store.IPSpace, *store.SpaceUplink, error) {
 	if r.session.Provider() {
-		for i := range r.sim.store.Model.IPSpaces {
-			p := &r.sim.store.Model.IPSpaces[i]
+		for i := range r.cloud.store.Model.IPSpaces {
+			p := &r.cloud.store.Model.IPSpaces[i]
 			for u := range p.Uplinks {
 				if p.Uplinks[u].ID == store.Bare(r.vars["id"]) {
 					return p, &p.Uplinks[u], nil
@@ -106,19 +106,19 @@ func createSpaceUplink(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	p := r.sim.store.Space(store.Bare(body.Space.ID))
-	e := r.sim.store.External(store.Bare(body.Network.ID))
+	p := r.cloud.store.Space(store.Bare(body.Space.ID))
+	e := r.cloud.store.External(store.Bare(body.Network.ID))
 	if p == nil || e == nil {
 		return nil, store.Forbidden("IP_SPACE_UPLINK_CREATE", body.Space.ID)
 	}
 	if !e.UsesSpaces {
 		return nil, store.BadRequest("The external network %q does not use IP spaces.", e.Name)
 	}
-	if body.Name == "" || slices.Contains(r.sim.spaces.of(e.ID), p) {
+	if body.Name == "" || slices.Contains(spacesOf(r.cloud).of(e.ID), p) {
 		return nil, store.DuplicateName(body.Name)
 	}
 	u := store.SpaceUplink{
-		ID:          r.sim.ids.Next("ipSpaceUplink"),
+		ID:          r.cloud.ids.Next("ipSpaceUplink"),
 		Name:        body.Name,
 		Description: body.Description,
 		Network:     e.ID,
@@ -129,7 +129,7 @@ func createSpaceUplink(r *request) (*response, error) {
 }
 
 func putSpaceUplink(r *request, _ *store.IPSpace, u *store.SpaceUplink) (*response, error) {
-	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}
 	var body spaceUplinkBody
@@ -144,18 +144,18 @@ func putSpaceUplink(r *request, _ *store.IPSpace, u *store.SpaceUplink) (*respon
 
 // deleteSpaceUplink takes a space away from an external network, unless a gateway uses an address of it there.
 func deleteSpaceUplink(r *request, p *store.IPSpace, u *store.SpaceUplink) (*response, error) {
-	if err := r.sim.tasks.checkIdle(u.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(u.ID); err != nil {
 		return nil, err
 	}
 	for i := range p.Allocations {
-		if state, _, _ := r.sim.spaces.usage(&p.Allocations[i]); state == store.UsageUsed {
+		if state, _, _ := spacesOf(r.cloud).usage(&p.Allocations[i]); state == store.UsageUsed {
 			return nil, inUse("IP space uplink", u.Name, "allocation "+p.Allocations[i].Value)
 		}
 	}
 	return r.start(store.Work{Op: "delete ipSpaceUplink", Document: p.ID}, u.Entity(), []string{u.ID}), nil
 }
 
-func commitDeleteSpaceUplink(s *Simulator, t *store.Task) error {
+func commitDeleteSpaceUplink(s *cloud, t *store.Task) error {
 	p := s.store.Space(t.Work.Document)
 	if p == nil {
 		return gone("IP space", t.Work.Document)
@@ -168,10 +168,10 @@ func commitDeleteSpaceUplink(s *Simulator, t *store.Task) error {
 // space.
 func spaceAssignments(r *request) []any {
 	var out []any
-	for i := range r.sim.store.Model.IPSpaces {
-		p := &r.sim.store.Model.IPSpaces[i]
-		for _, o := range visibleOrgs(r.session, r.sim.store) {
-			if r.sim.spaces.assignedTo(p, o.ID) {
+	for i := range r.cloud.store.Model.IPSpaces {
+		p := &r.cloud.store.Model.IPSpaces[i]
+		for _, o := range visibleOrgs(r.session, r.cloud.store) {
+			if spacesOf(r.cloud).assignedTo(p, o.ID) {
 				out = append(out, spaceAssignmentJSON(r, p, o))
 			}
 		}
@@ -179,8 +179,8 @@ func spaceAssignments(r *request) []any {
 	return out
 }
 
-func (sp *ipSpaces) assignmentID(space, org string) string {
-	return store.URN("ipSpaceOrgAssignment", sp.sim.ids.Named("ipSpaceOrgAssignment", space+org))
+func (sp ipSpaces) assignmentID(space, org string) string {
+	return store.URN("ipSpaceOrgAssignment", sp.cloud.ids.Named("ipSpaceOrgAssignment", space+org))
 }
 
 func spaceAssignmentJSON(r *request, p *store.IPSpace, o *store.Org) map[string]any {
@@ -193,21 +193,21 @@ func spaceAssignmentJSON(r *request, p *store.IPSpace, o *store.Org) map[string]
 		}
 	}
 	out := map[string]any{
-		"id":            r.sim.spaces.assignmentID(p.ID, o.ID),
+		"id":            spacesOf(r.cloud).assignmentID(p.ID, o.ID),
 		"ipSpaceRef":    jsonRef("ipSpace", p.ID, p.Name),
 		"orgRef":        jsonRef("org", o.ID, o.Name),
 		"ipSpaceType":   p.Type,
 		"defaultQuotas": map[string]any{"floatingIpQuota": p.RangeQuota, "ipPrefixQuotas": prefixes},
 		"customQuotas":  nil,
 	}
-	if custom := r.sim.spaces.customQuotas(p.ID, o.ID); custom != nil {
+	if custom := spacesOf(r.cloud).customQuotas(p.ID, o.ID); custom != nil {
 		out["customQuotas"] = custom
 	}
 	return out
 }
 
-func (sp *ipSpaces) customQuotas(space, org string) map[string]any {
-	d := sp.sim.store.Documents.Find(spaceAssignmentPath, sp.assignmentID(space, org))
+func (sp ipSpaces) customQuotas(space, org string) map[string]any {
+	d := sp.cloud.store.Documents.Find(spaceAssignmentPath, sp.assignmentID(space, org))
 	if d == nil {
 		return nil
 	}
@@ -231,10 +231,10 @@ func putSpaceAssignment(r *request) (*response, error) {
 	}
 	id := r.vars["id"]
 	quotas := map[string]any{"id": id, "customQuotas": body["customQuotas"]}
-	if d := r.sim.store.Documents.Find(spaceAssignmentPath, id); d != nil {
+	if d := r.cloud.store.Documents.Find(spaceAssignmentPath, id); d != nil {
 		d.Body = quotas
 	} else {
-		r.sim.store.Documents.Add(spaceAssignmentPath, "", quotas)
+		r.cloud.store.Documents.Add(spaceAssignmentPath, "", quotas)
 	}
 	return r.done(store.Entity{Kind: "ipSpaceOrgAssignment", ID: store.Bare(id), Name: "assignment"}), nil
 }

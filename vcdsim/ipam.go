@@ -17,13 +17,16 @@ type allocation struct {
 }
 
 // ipam assigns addresses to NICs.
-type ipam struct{ sim *Simulator }
+type ipam struct{ cloud *cloud }
+
+// ipamOf returns the addresses of a cloud.
+func ipamOf(c *cloud) ipam { return ipam{cloud: c} }
 
 // addressesIn lists what NICs hold on a network, sorted by address.
-func (ip *ipam) addressesIn(networkID string) []allocation {
+func (ip ipam) addressesIn(networkID string) []allocation {
 	var out []allocation
-	for _, vm := range ip.sim.store.VMs {
-		vapp := ip.sim.store.VApps[vm.VAppID]
+	for _, vm := range ip.cloud.store.VMs {
+		vapp := ip.cloud.store.VApps[vm.VAppID]
 		if vapp == nil {
 			continue
 		}
@@ -51,16 +54,16 @@ type subnet struct {
 	dhcp    []store.Range
 }
 
-func (ip *ipam) subnetOf(n *store.VAppNetwork) subnet {
-	if _, _, parent := ip.sim.store.Network(n.ParentID); parent != nil {
+func (ip ipam) subnetOf(n *store.VAppNetwork) subnet {
+	if _, _, parent := ip.cloud.store.Network(n.ParentID); parent != nil {
 		return subnet{parent.ID, parent.Gateway, parent.StaticPool, parent.DHCPPool}
 	}
 	return subnet{n.ID, n.Gateway, n.Pool, nil}
 }
 
 // secondSubnetOf returns the second subnet of a network, false if it has one only.
-func (ip *ipam) secondSubnetOf(n *store.VAppNetwork) (subnet, bool) {
-	_, _, parent := ip.sim.store.Network(n.ParentID)
+func (ip ipam) secondSubnetOf(n *store.VAppNetwork) (subnet, bool) {
+	_, _, parent := ip.cloud.store.Network(n.ParentID)
 	if parent == nil || parent.Second == nil {
 		return subnet{}, false
 	}
@@ -68,7 +71,7 @@ func (ip *ipam) secondSubnetOf(n *store.VAppNetwork) (subnet, bool) {
 }
 
 // firstFree finds the first free address of some ranges.
-func (ip *ipam) firstFree(sub subnet, ranges []store.Range) (netip.Addr, bool) {
+func (ip ipam) firstFree(sub subnet, ranges []store.Range) (netip.Addr, bool) {
 	taken := map[netip.Addr]bool{sub.gateway.Addr(): true}
 	for _, a := range ip.addressesIn(sub.id) {
 		taken[a.address] = true
@@ -93,7 +96,7 @@ func noAddresses() *store.Refusal {
 }
 
 // checkNIC refuses an unknown network or mode, and an address outside the subnet or in use.
-func (ip *ipam) checkNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
+func (ip ipam) checkNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
 	if nic.Network == "none" || nic.Mode == store.ModeNone {
 		return nil
 	}
@@ -115,7 +118,7 @@ func (ip *ipam) checkNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
 }
 
 // checkSecondary refuses an address of the second subnet where there is none, or that does not fit it.
-func (ip *ipam) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC) error {
+func (ip ipam) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC) error {
 	second, ok := ip.secondSubnetOf(n)
 	switch {
 	case nic.SecondaryMode == "" || nic.SecondaryMode == store.ModeNone:
@@ -128,7 +131,7 @@ func (ip *ipam) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC
 	return nil
 }
 
-func (ip *ipam) checkManual(sub subnet, vm *store.VM, address string) error {
+func (ip ipam) checkManual(sub subnet, vm *store.VM, address string) error {
 	addr, err := netip.ParseAddr(address)
 	if err != nil || !sub.gateway.Masked().Contains(addr) || addr == sub.gateway.Addr() {
 		return store.BadRequest("Invalid network parameter: Specified IP address %q is invalid.", address)
@@ -142,15 +145,15 @@ func (ip *ipam) checkManual(sub subnet, vm *store.VM, address string) error {
 }
 
 // assign gives the NICs of a VM their addresses: POOL at once, MANUAL as asked, DHCP when the guest runs.
-func (ip *ipam) assign(vm *store.VM) error {
-	vapp := ip.sim.store.VApps[vm.VAppID]
+func (ip ipam) assign(vm *store.VM) error {
+	vapp := ip.cloud.store.VApps[vm.VAppID]
 	for i := range vm.NICs {
 		nic := &vm.NICs[i]
 		if err := ip.checkNIC(vapp, vm, *nic); err != nil {
 			return err
 		}
 		if nic.MAC == "" {
-			nic.MAC = ip.sim.ids.MAC()
+			nic.MAC = ip.cloud.ids.MAC()
 		}
 		if err := ip.assignPool(vapp, nic); err != nil {
 			return err
@@ -160,7 +163,7 @@ func (ip *ipam) assign(vm *store.VM) error {
 }
 
 // assignPool gives a NIC addresses of the static pools, those that it is to have and has not.
-func (ip *ipam) assignPool(vapp *store.VApp, nic *store.NIC) error {
+func (ip ipam) assignPool(vapp *store.VApp, nic *store.NIC) error {
 	if nic.Mode == store.ModePool && nic.Address == "" && nic.Network != "none" {
 		sub := ip.subnetOf(vapp.Network(nic.Network))
 		a, ok := ip.firstFree(sub, sub.pool)
@@ -181,8 +184,8 @@ func (ip *ipam) assignPool(vapp *store.VApp, nic *store.NIC) error {
 }
 
 // leaseDHCP gives a NIC of mode DHCP the address the DHCP server would; empty if the network has none.
-func (ip *ipam) leaseDHCP(vm *store.VM, nic *store.NIC) {
-	n := ip.sim.store.VApps[vm.VAppID].Network(nic.Network)
+func (ip ipam) leaseDHCP(vm *store.VM, nic *store.NIC) {
+	n := ip.cloud.store.VApps[vm.VAppID].Network(nic.Network)
 	if n == nil || nic.Mode != store.ModeDHCP || nic.Lease != "" {
 		return
 	}

@@ -61,12 +61,12 @@ func checkCertificate(_ *request, body map[string]any) error {
 
 // freeCertificate refuses to delete what a virtual service or pool uses.
 func freeCertificate(r *request, d *store.Object) error {
-	for _, vs := range r.sim.store.Documents[servicePath] {
+	for _, vs := range r.cloud.store.Documents[servicePath] {
 		if store.RefID(vs.Body, "certificateRef") == d.ID() {
 			return inUse("certificate", store.Text(d.Body, "alias"), "virtual service "+store.Text(vs.Body, "name"))
 		}
 	}
-	for _, p := range r.sim.store.Documents[poolPath] {
+	for _, p := range r.cloud.store.Documents[poolPath] {
 		if slices.Contains(members(p.Body, "caCertificateRefs"), store.Bare(d.ID())) {
 			return inUse("certificate", store.Text(d.Body, "alias"), "load balancer pool "+store.Text(p.Body, "name"))
 		}
@@ -75,7 +75,7 @@ func freeCertificate(r *request, d *store.Object) error {
 }
 
 // seedCertificates puts the certificates of the model into the library.
-func seedCertificates(s *Simulator, org *store.Org) {
+func seedCertificates(s *cloud, org *store.Org) {
 	for _, c := range org.Certificates {
 		s.store.Documents.Add(certificatePath, org.ID, map[string]any{
 			"id":          store.URN("certificateLibraryItem", s.ids.Named("certificateLibraryItem", org.ID+c.Alias)),

@@ -17,7 +17,7 @@ type load struct{ user, org, queuedUser, queuedOrg int }
 
 func (ts *tasks) load(orgID, userID string) load {
 	var n load
-	for _, t := range ts.sim.store.Tasks {
+	for _, t := range ts.cloud.store.Tasks {
 		if t.Done() || t.OrgID != orgID || awaits(t.Work.Op) {
 			continue
 		}
@@ -43,12 +43,12 @@ func (r *request) withinLimits() error {
 	if r.session == nil || r.Method == http.MethodGet {
 		return nil
 	}
-	org := r.sim.store.Org(r.session.OrgID)
+	org := r.cloud.store.Org(r.session.OrgID)
 	if org == nil || org.Limits == (store.OperationLimits{}) {
 		return nil
 	}
 	l := org.Limits
-	n := r.sim.tasks.load(org.ID, r.session.UserID)
+	n := r.cloud.tasks.load(org.ID, r.session.UserID)
 	if reached(l.PerUser, n.user) && reached(l.QueuedPerUser, n.queuedUser) {
 		return store.Refuse(http.StatusBadRequest, codeLimit,
 			"The maximum number of operations that the user %q may have queued, %d, is reached.", r.session.User,
@@ -64,7 +64,7 @@ func (r *request) withinLimits() error {
 
 // mayRun reports whether a task, which is not counted yet, is within the limits.
 func (ts *tasks) mayRun(t *store.Task) bool {
-	org := ts.sim.store.Org(t.OrgID)
+	org := ts.cloud.store.Org(t.OrgID)
 	if org == nil || org.Limits == (store.OperationLimits{}) {
 		return true
 	}
@@ -74,12 +74,12 @@ func (ts *tasks) mayRun(t *store.Task) bool {
 
 // admit starts the oldest waiting tasks of an organization, as far as the limits allow.
 func (ts *tasks) admit(orgID string) {
-	org := ts.sim.store.Org(orgID)
+	org := ts.cloud.store.Org(orgID)
 	if org == nil || org.Limits == (store.OperationLimits{}) {
 		return
 	}
 	var waiting []*store.Task
-	for _, t := range ts.sim.store.Tasks {
+	for _, t := range ts.cloud.store.Tasks {
 		if t.Waiting && !t.Done() && t.OrgID == orgID {
 			waiting = append(waiting, t)
 		}
@@ -92,7 +92,7 @@ func (ts *tasks) admit(orgID string) {
 		if ts.mayRun(t) {
 			t.Waiting = false
 			took := t.Due.Sub(t.Started)
-			t.Due = ts.sim.clock.Now().Add(took)
+			t.Due = ts.cloud.clock.Now().Add(took)
 			ts.finishAfter(t, took)
 		}
 	}

@@ -24,7 +24,7 @@ func consolidateVM(r *request, vm *store.VM) (*response, error) {
 	return startVM(r, vm, w)
 }
 
-func commitConsolidate(s *Simulator, t *store.Task) error {
+func commitConsolidate(s *cloud, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)

@@ -23,7 +23,7 @@ func mediaRoutes(add addRoute) {
 }
 
 func mediaByID(r *request, id string) (store.OrgCatalog, *store.Media, error) {
-	sh, m := r.sim.store.Media(store.Bare(id))
+	sh, m := r.cloud.store.Media(store.Bare(id))
 	if m == nil || !r.reads(sh) || r.Method != http.MethodGet && r.vars["vm"] == "" && !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, nil, store.Forbidden("MEDIA_VIEW", id)
 	}
@@ -55,13 +55,13 @@ func uploadMedia(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*response
 		return nil, store.BadRequest("The image type %q is invalid.", kind)
 	}
 	m := store.Media{
-		ID:          r.sim.ids.Next("media"),
-		ItemID:      r.sim.ids.Next("catalogitem"),
+		ID:          r.cloud.ids.Next("media"),
+		ItemID:      r.cloud.ids.Next("catalogitem"),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 		ImageType:   kind,
 		Size:        size,
-		Created:     r.sim.clock.Now(),
+		Created:     r.cloud.clock.Now(),
 	}
 	u := newUpload(r, m.Entity(), store.UploadFile{Name: "file", Size: size})
 	m.Upload = u.ID
@@ -98,7 +98,7 @@ func getMedia(r *request) (*response, error) {
 		tasksNode(r, m.ID),
 		filesNode(r, m.Upload),
 		ownerAmong(r.site, sh.Org.Users),
-		profileRef(r.site, r.sim.store, "VdcStorageProfile", vdc.DefaultProfile()),
+		profileRef(r.site, r.cloud.store, "VdcStorageProfile", vdc.DefaultProfile()),
 	})
 	return xmlOK(n), nil
 }
@@ -109,7 +109,7 @@ func deleteMedia(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := removableMedia(r.sim.store, r.sim.tasks, m); err != nil {
+	if err := removableMedia(r.cloud.store, r.cloud.tasks, m); err != nil {
 		return nil, err
 	}
 	return r.start(store.Work{Op: opDeleteMedia, Document: m.ID}, m.Entity(), []string{m.ID}), nil
@@ -124,12 +124,12 @@ func removableMedia(st *store.Store, ts *tasks, m *store.Media) error {
 	return ts.checkIdle(m.ID)
 }
 
-func commitDeleteMedia(s *Simulator, t *store.Task) error {
+func commitDeleteMedia(s *cloud, t *store.Task) error {
 	removeMedia(s, t.Work.Document)
 	return nil
 }
 
-func removeMedia(s *Simulator, id string) {
+func removeMedia(s *cloud, id string) {
 	sh, m := s.store.Media(id)
 	if m == nil {
 		return
@@ -144,10 +144,10 @@ func enableDownload(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(m.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(m.ID); err != nil {
 		return nil, err
 	}
-	u := r.sim.store.Uploads[m.Upload]
+	u := r.cloud.store.Uploads[m.Upload]
 	if u == nil {
 		return nil, store.BadRequest("The media %q has no content.", m.Name)
 	}
@@ -181,7 +181,7 @@ func ejectMedia(r *request, vm *store.VM, _ *store.Media) (*response, error) {
 }
 
 // commitMedia inserts a media into the drive of a VM, or ejects it.
-func commitMedia(s *Simulator, t *store.Task) error {
+func commitMedia(s *cloud, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	if vm == nil {
 		return gone("vm", t.Work.VM)
@@ -208,7 +208,7 @@ func mediaRecords(r *request) []*record {
 			m := &sh.Catalog.Media[i]
 			v := sh.VDCOf(&store.Template{VDC: m.VDC})
 			out = append(out, &record{
-				metadata: r.sim.store.Metadata[m.ID],
+				metadata: r.cloud.store.Metadata[m.ID],
 				links:    recordLinks(r.site, "media", m.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
@@ -221,11 +221,11 @@ func mediaRecords(r *request) []*record {
 					A("vdcName", v.Name),
 					A("org", r.site.Href("org", sh.Org.ID)),
 					A("creationDate", m.CreatedAt()),
-					A("isBusy", r.sim.tasks.busy(m.ID)),
+					A("isBusy", r.cloud.tasks.busy(m.ID)),
 					A("storageB", m.Size),
 					A("owner", r.site.Base()+"/api/admin/user/"),
 					A("status", store.MediaStatus(m)),
-					A("storageProfileName", r.sim.store.ProfileName(v.DefaultProfile())),
+					A("storageProfileName", r.cloud.store.ProfileName(v.DefaultProfile())),
 					A("isInCatalog", true),
 					A("isIso", orElse(m.ImageType, "iso") == "iso"),
 					A("isVdcEnabled", true),

@@ -63,7 +63,7 @@ func taggedEntity(r *request) (tagged, error) {
 		if err != nil {
 			return tagged{}, err
 		}
-		return tagged{e, metadataOf(r.sim, e)}, nil
+		return tagged{e, metadataOf(r.cloud, e)}, nil
 	}
 	return tagged{}, store.Forbidden("METADATA_VIEW", r.URL.Path)
 }
@@ -80,11 +80,11 @@ func taggable(r *request, kind, id string) (store.Entity, error) {
 	case "disk":
 		e, err = entityOf(diskByID(r, id))
 	case "providervdc":
-		if r.session.Provider() && id == providerID(r.sim) {
+		if r.session.Provider() && id == providerID(r.cloud) {
 			e = store.Entity{Kind: kind, ID: id, Name: providerVDC}
 		}
 	default:
-		e = modelledFor(r.session, r.sim.store, kind, id)
+		e = modelledFor(r.session, r.cloud.store, kind, id)
 	}
 	if err != nil || e.ID == "" {
 		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
@@ -288,7 +288,7 @@ func writeMetadata(r *request, w store.Work) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(e.entity.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(e.entity.ID); err != nil {
 		return nil, err
 	}
 	for key, m := range w.Metadata {
@@ -301,7 +301,7 @@ func writeMetadata(r *request, w store.Work) (*response, error) {
 }
 
 // commitMetadata is what the task does.
-func commitMetadata(s *Simulator, t *store.Task) error {
+func commitMetadata(s *cloud, t *store.Task) error {
 	m := metadataOf(s, t.Owner)
 	if m == nil {
 		return store.Forbidden("METADATA_UPDATE", t.Owner.ID)
@@ -314,7 +314,7 @@ func commitMetadata(s *Simulator, t *store.Task) error {
 }
 
 // metadataOf is the live metadata of an entity, nil if it is gone.
-func metadataOf(s *Simulator, e store.Entity) map[string]store.Metadata {
+func metadataOf(s *cloud, e store.Entity) map[string]store.Metadata {
 	live := func(m *map[string]store.Metadata) map[string]store.Metadata {
 		if *m == nil {
 			*m = map[string]store.Metadata{}

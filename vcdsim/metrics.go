@@ -20,9 +20,9 @@ type metric struct {
 	samples          map[string]float64 // by labels, as they are written
 }
 
-func getMetrics(r *request) (*response, error) {
+func (ctl *control) getMetrics(r *request) (*response, error) {
 	var b strings.Builder
-	for _, m := range collectMetrics(r.sim) {
+	for _, m := range collectMetrics(ctl.sim) {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
 		for _, labels := range slices.Sorted(maps.Keys(m.samples)) {
 			fmt.Fprintf(&b, "%s%s %s\n", m.name, labels, strconv.FormatFloat(m.samples[labels], 'f', -1, 64))
@@ -57,15 +57,15 @@ func collectMetrics(s *Simulator) []metric {
 		up[labels("cell", strconv.Itoa(c.Number))] = map[bool]float64{true: 1}[c.Up]
 	}
 	unknown := float64(len(s.Unhandled()))
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
 	tasks := map[string]float64{}
 	for _, status := range []store.TaskStatus{
 		store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled,
 	} {
 		tasks[labels("status", string(status))] = 0
 	}
-	for _, t := range s.store.Tasks {
+	for _, t := range s.cloud.store.Tasks {
 		tasks[labels("status", string(t.Status))]++
 	}
 	c := overviewOfCounts(s)
@@ -75,7 +75,7 @@ func collectMetrics(s *Simulator) []metric {
 		labels("kind", "vm"):   float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),
 	}
-	for path, d := range s.store.Documents {
+	for path, d := range s.cloud.store.Documents {
 		entities[labels("kind", path)] = float64(len(d))
 	}
 	return []metric{
@@ -101,7 +101,7 @@ func collectMetrics(s *Simulator) []metric {
 			"vcdsim_clock_seconds",
 			"gauge",
 			"The simulated time, in seconds since 1970.",
-			map[string]float64{"": float64(s.clock.Now().Unix())},
+			map[string]float64{"": float64(s.cloud.clock.Now().Unix())},
 		},
 	}
 }

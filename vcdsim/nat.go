@@ -44,7 +44,7 @@ func natCollection() *collection {
 			"externalAddresses":        "",
 		},
 		scope: func(r *request, _ map[string]any) (scope, error) {
-			return gatewayScope(r.session, r.sim.store, r.vars["gateway"])
+			return gatewayScope(r.session, r.cloud.store, r.vars["gateway"])
 		},
 		prepare: prepareNAT,
 		show: func(_ *request, d *store.Object, out map[string]any) {
@@ -66,7 +66,7 @@ func prepareNAT(r *request, body map[string]any, old *store.Object) error {
 	if err := natAddresses(body, kind); err != nil {
 		return err
 	}
-	if err := natProfile(r.session, r.sim.store, body); err != nil {
+	if err := natProfile(r.session, r.cloud.store, body); err != nil {
 		return err
 	}
 	if err := sameVersion(body, old); err != nil {

@@ -59,7 +59,7 @@ func fenceMode(n *store.Network) string {
 
 func getNetwork(r *request) (*response, error) {
 	id := store.Bare(r.vars["id"])
-	org, vdc, n := r.sim.store.Network(id)
+	org, vdc, n := r.cloud.store.Network(id)
 	if n == nil {
 		return getVAppNetwork(r, id)
 	}
@@ -76,7 +76,7 @@ func getNetwork(r *request) (*response, error) {
 			xmltree.T("FenceMode", fenceMode(n)),
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})
-	if _, _, g := r.sim.store.Gateway(n.Edge); g != nil {
+	if _, _, g := r.cloud.store.Gateway(n.Edge); g != nil {
 		out.Add(edgeRef(r.site, g))
 	}
 	out.Add(xmltree.T("IsShared", false))
@@ -86,7 +86,7 @@ func getNetwork(r *request) (*response, error) {
 // getVAppNetwork shows the network of a vApp.
 func getVAppNetwork(r *request, id string) (*response, error) {
 	viewer := viewerOf(r)
-	for _, v := range r.sim.store.VApps {
+	for _, v := range r.cloud.store.VApps {
 		for _, n := range v.Networks {
 			if n.ID != id || !viewer.sees(v) {
 				continue
@@ -97,7 +97,7 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 			out.Add([]*xmltree.Node{
 				r.site.Link("up", "/api/vApp/vapp-"+v.ID, wire.Mime("vapp")),
 				xmltree.T("Description", n.Description),
-				vappNetworkConfiguration(r.site, r.sim.store, n),
+				vappNetworkConfiguration(r.site, r.cloud.store, n),
 			})
 			return xmlOK(out), nil
 		}
@@ -107,7 +107,7 @@ func getVAppNetwork(r *request, id string) (*response, error) {
 
 func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) map[string]any { //nolint:funlen // A table with one field per line.
 	total := count(n.StaticPool)
-	used := len(r.sim.ipam.addressesIn(n.ID))
+	used := len(ipamOf(r.cloud).addressesIn(n.ID))
 	dns := func(i int) any {
 		if i < len(n.DNS) {
 			return n.DNS[i].String()
@@ -139,7 +139,7 @@ func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) m
 		})
 	}
 	out := map[string]any{
-		"backingNetworkId":        r.sim.ids.Named("segment", n.ID),
+		"backingNetworkId":        r.cloud.ids.Named("segment", n.ID),
 		"backingNetworkType":      "NSXT_FLEXIBLE_SEGMENT",
 		"routeAdvertised":         false,
 		"retainNicResources":      false,
@@ -156,7 +156,7 @@ func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) m
 		"name":                       n.Name,
 		"description":                n.Description,
 		"networkType":                string(n.Type),
-		"status":                     r.sim.tasks.realization(n.ID, n.Failed),
+		"status":                     r.cloud.tasks.realization(n.ID, n.Failed),
 		"subnets":                    map[string]any{"values": subnets},
 		"orgVdcIsNsxTBacked":         n.Group == "",
 		"isDefaultNetwork":           nil,
@@ -171,7 +171,7 @@ func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) m
 		"connection":                 nil,
 	})
 	addEdgeOwner(org, vdc, n.Group, out)
-	if _, _, g := r.sim.store.Gateway(n.Edge); g != nil && n.Type == store.Routed {
+	if _, _, g := r.cloud.store.Gateway(n.Edge); g != nil && n.Type == store.Routed {
 		kind := "INTERNAL"
 		if k, ok := n.Fields["connectionType"].(string); ok {
 			kind = k
@@ -197,7 +197,7 @@ func networkJSON(r *request, org *store.Org, vdc *store.VDC, n *store.Network) m
 func listNetworks(r *request) (*response, error) {
 	var out []any
 	vdcID := vdcContext(r.query)
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		for v := range o.VDCs {
 			for n := range o.VDCs[v].Networks {
 				if vdcID == "" || vdcID == o.VDCs[v].ID {
@@ -211,7 +211,7 @@ func listNetworks(r *request) (*response, error) {
 
 // ownNetwork finds the network in the path.
 func ownNetwork(r *request) (*store.Org, *store.VDC, *store.Network, error) {
-	org, vdc, n := r.sim.store.Network(store.Bare(r.vars["id"]))
+	org, vdc, n := r.cloud.store.Network(store.Bare(r.vars["id"]))
 	if n == nil || !r.session.Sees(org.ID) {
 		return nil, nil, nil, store.Forbidden("ORG_VDC_NETWORK_VIEW", r.vars["id"])
 	}
@@ -232,13 +232,13 @@ func listAllocated(r *request) (*response, error) {
 		return nil, err
 	}
 	var out []any
-	for _, a := range r.sim.ipam.addressesIn(n.ID) {
+	for _, a := range ipamOf(r.cloud).addressesIn(n.ID) {
 		out = append(out, map[string]any{
 			"ipAddress":      a.address.String(),
 			"allocationType": "VM_ALLOCATED",
 			"entityId":       store.URN("vm", a.vm.ID),
 			"entityName":     a.vm.Name,
-			"vAppName":       r.sim.store.VApps[a.vm.VAppID].Name,
+			"vAppName":       r.cloud.store.VApps[a.vm.VAppID].Name,
 			"deployed":       a.vm.Deployed,
 			"networkRef":     jsonRef("network", n.ID, n.Name),
 			"orgRef":         jsonRef("org", org.ID, org.Name),

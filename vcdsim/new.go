@@ -26,74 +26,80 @@ func New(cfg Config) (*Simulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	model := cfg.Model.Clone()
 	s := &Simulator{
-		clock:    cfg.Clock,
-		profile:  cfg.Profile,
-		log:      cfg.Log,
-		addr:     cfg.Addr,
-		lifetime: cfg.TokenLifetime,
-		faults:   newFaults(cfg.Seed),
-		journal:  newJournal(),
-		store:    store.NewStore(model),
-		ids:      ids.New(cfg.Seed),
-		assume:   DefaultAssumptions(),
+		cloud:   newCloud(cfg),
+		addr:    cmp.Or(cfg.Addr, "127.0.0.1:0"),
+		faults:  newFaults(cfg.Seed),
+		journal: newJournal(),
 	}
 	s.addParts(cfg)
-	s.ids.Fill(&s.store.Model)
-	for i := range s.store.Model.Orgs {
-		seedDocuments(s, &s.store.Model.Orgs[i])
-	}
-	seedProfiles(s)
-	seedBalancers(s)
-	s.setDefaults(cfg)
-	launch(s)
+	seed(s.cloud)
 	if err := s.addCells(cfg, versions); err != nil {
 		return nil, err
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.cloud.ctx, s.cancel = context.WithCancel(context.Background())
 	s.frontend.addRoutes()
 	return s, nil
 }
 
+// newCloud makes what is simulated, without the parts that change it.
+func newCloud(cfg Config) *cloud {
+	c := &cloud{
+		clock:    cfg.Clock,
+		profile:  cfg.Profile,
+		log:      cfg.Log,
+		lifetime: cmp.Or(cfg.TokenLifetime, defaultLifetime),
+		store:    store.NewStore(cfg.Model.Clone()),
+		ids:      ids.New(cfg.Seed),
+		assume:   DefaultAssumptions(),
+	}
+	if c.clock == nil {
+		c.clock = NewClock(1)
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Assumptions != nil {
+		c.assume = *cfg.Assumptions
+	}
+	return c
+}
+
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
+	s.cloud.unknown = s.journal.unknown
 	s.frontend = &frontend{sim: s, observer: cfg.Observe}
-	s.injector = &injector{s}
-	s.control = &control{s, cfg.ControlToken}
-	s.tasks = &tasks{s, operations()}
-	s.alarms = &alarms{s, bells()}
-	s.leases = &leases{s}
+	s.injector = &injector{cloud: s.cloud, faults: s.faults}
+	s.control = &control{sim: s, token: cfg.ControlToken}
 	s.guests = &guests{
-		sim:    s,
+		cloud:  s.cloud,
 		guest:  cfg.Guest,
 		boots:  map[string]context.CancelFunc{},
 		queues: map[string]chan struct{}{},
 	}
-	s.vapps = &vapps{s}
-	s.vms = &vms{s}
-	s.ipam = &ipam{s}
-	s.edges = &edgeGateways{s}
-	s.spaces = &ipSpaces{s}
-	s.alb = &loadBalancing{sim: s}
+	s.cloud.guests = s.guests
+	s.cloud.tasks = &tasks{
+		cloud:      s.cloud,
+		operations: operations(),
+		faults:     s.faults,
+		names:      s.injector.idAndName,
+	}
+	s.cloud.alarms = &alarms{cloud: s.cloud, bells: map[string]func(store.Alarm){
+		bellTask:  func(a store.Alarm) { s.cloud.tasks.finish(a.ID) },
+		bellBoot:  func(a store.Alarm) { s.guests.bootNow(a.ID, a.Generation) },
+		bellLease: func(a store.Alarm) { leasesOf(s.cloud).end(a.ID, a.End) },
+	}}
 }
 
-func (s *Simulator) setDefaults(cfg Config) {
-	if s.clock == nil {
-		s.clock = NewClock(1)
+// seed fills in what the model leaves out, and makes what exists from the start beside it.
+func seed(c *cloud) {
+	c.ids.Fill(&c.store.Model)
+	for i := range c.store.Model.Orgs {
+		seedDocuments(c, &c.store.Model.Orgs[i])
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.addr == "" {
-		s.addr = "127.0.0.1:0"
-	}
-	if s.lifetime == 0 {
-		s.lifetime = defaultLifetime
-	}
-	if cfg.Assumptions != nil {
-		s.assume = *cfg.Assumptions
-	}
+	seedProfiles(c)
+	seedBalancers(c)
+	launch(c)
 }
 
 // addCells makes the cells, and the addresses to listen on.
@@ -159,11 +165,11 @@ func (s *Simulator) siteHosts(publicURL string) ([]string, error) {
 
 // Start listens and serves until Close.
 func (s *Simulator) Start() error {
-	if err := s.server.Open(s.ctx, s.addr, s, s.log); err != nil {
+	if err := s.server.Open(s.cloud.ctx, s.addr, s, s.cloud.log); err != nil {
 		return err
 	}
 	for _, f := range s.further {
-		if err := f.Open(s.ctx, "", s, s.log); err != nil {
+		if err := f.Open(s.cloud.ctx, "", s, s.cloud.log); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
@@ -174,7 +180,7 @@ func (s *Simulator) Start() error {
 		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.frontend.serve(w, r, c, false) //nolint:contextcheck // the request has it
 		})
-		if err := c.server.Open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
+		if err := c.server.Open(s.cloud.ctx, "127.0.0.1:0", own, s.cloud.log); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
@@ -183,9 +189,9 @@ func (s *Simulator) Start() error {
 
 // Close stops the server and every guest.
 func (s *Simulator) Close() error {
-	s.mu.Lock()
+	s.cloud.mu.Lock()
 	s.cancel()
-	s.mu.Unlock()
+	s.cloud.mu.Unlock()
 	defer s.guests.running.Wait()
 	err := s.server.Close()
 	for _, f := range s.further {

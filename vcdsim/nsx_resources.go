@@ -70,7 +70,7 @@ func (r *request) filterValue(attribute string) string {
 type backing struct{ id, name, kind string }
 
 // externalBackings are the routers and segments, used or not.
-func externalBackings(s *Simulator) []backing {
+func externalBackings(s *cloud) []backing {
 	var out []backing
 	for _, r := range nsxRouters {
 		out = append(out, backing{s.ids.Named("backing", r.name), r.name, r.kind})
@@ -80,7 +80,7 @@ func externalBackings(s *Simulator) []backing {
 
 // freeBacking reports whether no external or imported network uses a router or segment; a tier-0 router may be
 // shared by any number of networks that use IP blocks.
-func freeBacking(s *Simulator, b backing) bool {
+func freeBacking(s *cloud, b backing) bool {
 	for _, e := range s.store.Model.ExternalNetworks {
 		if cmp.Or(e.BackingName, strings.ToLower(e.Name)) == b.name {
 			return false
@@ -93,12 +93,12 @@ func listRouters(r *request) (*response, error) {
 	if err := r.byProvider("NSXT_RESOURCES_VIEW"); err != nil {
 		return nil, err
 	}
-	if store.Bare(r.filterValue("_context")) != r.sim.ids.Named("nsxtmanager", providerNetworks) {
+	if store.Bare(r.filterValue("_context")) != r.cloud.ids.Named("nsxtmanager", providerNetworks) {
 		return nil, store.Forbidden("NSXT_MANAGER_VIEW", r.filterValue("_context"))
 	}
 	var out []any
-	for _, b := range externalBackings(r.sim) {
-		if b.kind != store.BackingSegment && freeBacking(r.sim, b) {
+	for _, b := range externalBackings(r.cloud) {
+		if b.kind != store.BackingSegment && freeBacking(r.cloud, b) {
 			out = append(out, map[string]any{"id": b.id, "displayName": b.name, "description": ""})
 		}
 	}
@@ -107,7 +107,7 @@ func listRouters(r *request) (*response, error) {
 
 func listEdgeClusters(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id":             r.sim.ids.Named("edgeCluster", edgeCluster),
+		"id":             r.cloud.ids.Named("edgeCluster", edgeCluster),
 		"name":           edgeCluster,
 		"description":    "",
 		"nodeCount":      2,
@@ -118,24 +118,24 @@ func listEdgeClusters(r *request) (*response, error) {
 
 func listQoS(r *request) (*response, error) {
 	return r.cursorPage([]any{map[string]any{
-		"id":                 r.sim.ids.Named("qosProfile", qosProfile),
+		"id":                 r.cloud.ids.Named("qosProfile", qosProfile),
 		"displayName":        qosProfile,
 		"description":        "",
 		"burstSize":          10000,
 		"committedBandwidth": 100,
 		"excessAction":       "DROP",
-		"nsxTManagerRef":     jsonRef("nsxtmanager", r.sim.ids.Named("nsxtmanager", providerNetworks), providerNetworks),
+		"nsxTManagerRef":     jsonRef("nsxtmanager", r.cloud.ids.Named("nsxtmanager", providerNetworks), providerNetworks),
 	}})
 }
 
 // listInterfaces are the interfaces of the router behind an external network.
 func listInterfaces(r *request) (*response, error) {
-	e := r.sim.store.External(store.Bare(r.filterValue("externalNetworkId")))
+	e := r.cloud.store.External(store.Bare(r.filterValue("externalNetworkId")))
 	if e == nil || !r.session.Provider() {
 		return nil, store.Forbidden("EXTERNAL_NETWORK_VIEW", r.filterValue("externalNetworkId"))
 	}
 	return r.cursorPage([]any{map[string]any{
-		"id":            r.sim.ids.Named("interface", externalBacking(e)),
+		"id":            r.cloud.ids.Named("interface", externalBacking(e)),
 		"name":          "uplink-1",
 		"displayName":   "uplink-1",
 		"description":   "",
@@ -147,10 +147,10 @@ func listSegmentProfiles(r *request, kind, name string) (*response, error) {
 	var out []any
 	for _, n := range []string{"default-" + name, name} {
 		out = append(out, map[string]any{
-			"id":          r.sim.ids.Named(kind, n),
+			"id":          r.cloud.ids.Named(kind, n),
 			"displayName": n,
 			"description": "",
-			"nsxTManagerRef": jsonRef("nsxtmanager", r.sim.ids.Named("nsxtmanager", providerNetworks),
+			"nsxTManagerRef": jsonRef("nsxtmanager", r.cloud.ids.Named("nsxtmanager", providerNetworks),
 				providerNetworks),
 		})
 	}
@@ -163,8 +163,8 @@ func listSwitches(r *request) (*response, error) {
 		return nil, store.BadRequest("One of the parameters orgVdc, vdcGroup and nsxTManager is required.")
 	}
 	out := []any{}
-	for _, b := range externalBackings(r.sim) {
-		if b.kind == store.BackingSegment && freeBacking(r.sim, b) && !importedSegment(r.sim, b.id) {
+	for _, b := range externalBackings(r.cloud) {
+		if b.kind == store.BackingSegment && freeBacking(r.cloud, b) && !importedSegment(r.cloud, b.id) {
 			out = append(out, map[string]any{"id": b.id, "name": b.name})
 		}
 	}
@@ -172,7 +172,7 @@ func listSwitches(r *request) (*response, error) {
 }
 
 // importedSegment reports whether a network uses a segment.
-func importedSegment(s *Simulator, segment string) bool {
+func importedSegment(s *cloud, segment string) bool {
 	return slices.ContainsFunc(s.store.Model.Orgs, func(o store.Org) bool {
 		return slices.ContainsFunc(o.VDCs, func(v store.VDC) bool {
 			return slices.ContainsFunc(v.Networks,
@@ -196,7 +196,7 @@ func listContextProfiles(r *request) (*response, error) {
 	var out []any
 	for _, name := range contextProfiles {
 		out = append(out, map[string]any{
-			"id":                   store.URN("networkContextProfile", r.sim.ids.Named("networkContextProfile", name)),
+			"id":                   store.URN("networkContextProfile", r.cloud.ids.Named("networkContextProfile", name)),
 			"name":                 name,
 			"description":          name,
 			"scope":                "SYSTEM",
@@ -214,7 +214,7 @@ func managerRecords(r *request) []*record {
 		return nil
 	}
 	A := xmltree.A
-	id := r.sim.ids.Named("nsxtmanager", providerNetworks)
+	id := r.cloud.ids.Named("nsxtmanager", providerNetworks)
 	return []*record{{attrs: []xmltree.Attr{
 		A("name", providerNetworks),
 		A("url", "https://"+providerNetworks+".example"),
@@ -234,14 +234,14 @@ func poolRecords(r *request) []*record {
 		A("name", providerPool),
 		A("isBusy", false),
 		A("networkPoolType", 4),
-		A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
+		A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.cloud)),
 		A("type", "application/vnd.vmware.admin.networkPool+xml"),
 	}}}
 }
 
 // getManager shows the NSX manager; the legacy API answers this in JSON.
 func getManager(r *request) (*response, error) {
-	id := r.sim.ids.Named("nsxtmanager", providerNetworks)
+	id := r.cloud.ids.Named("nsxtmanager", providerNetworks)
 	if !r.session.Provider() || store.Bare(r.vars["id"]) != id {
 		return nil, store.Forbidden("NSXT_MANAGER_VIEW", r.vars["id"])
 	}

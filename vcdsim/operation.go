@@ -60,13 +60,14 @@ type operation struct {
 	verb     string // begins the display text
 	duration time.Duration
 	spread   float64
-	run      func(s *Simulator, t *store.Task) error
-	undo     func(s *Simulator, t *store.Task) // when the task is cancelled
+	run      func(s *cloud, t *store.Task) error
+	undo     func(s *cloud, t *store.Task) // when the task is cancelled
+	reveals  bool                          // the details of the task are the id of what it made
 }
 
 // newOperation returns an operation without jitter that cannot be undone. VCD derives what BUSY_ENTITY says from the
 // name.
-func newOperation(name, verb string, duration time.Duration, run func(*Simulator, *store.Task) error) operation {
+func newOperation(name, verb string, duration time.Duration, run func(*cloud, *store.Task) error) operation {
 	var busy []rune
 	for _, c := range name {
 		if unicode.IsUpper(c) {
@@ -83,16 +84,16 @@ func (o operation) busyAs(text string) operation {
 	return o
 }
 
-func (o operation) undoneBy(undo func(*Simulator, *store.Task)) operation {
+func (o operation) undoneBy(undo func(*cloud, *store.Task)) operation {
 	o.undo = undo
 	return o
 }
 
 // cloning marks an operation that copies disks, which takes more or less time.
-func (o operation) cloning(undo func(*Simulator, *store.Task)) operation {
+func (o operation) cloning(undo func(*cloud, *store.Task)) operation {
 	o.spread = cloneSpread
 	return o.undoneBy(undo)
 }
 
 // nothing is the work of operations that another event completes.
-func nothing(*Simulator, *store.Task) error { return nil }
+func nothing(*cloud, *store.Task) error { return nil }

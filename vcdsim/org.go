@@ -31,7 +31,7 @@ func visibleOrgs(session *store.Session, st *store.Store) []*store.Org {
 func listOrgs(r *request) (*response, error) {
 	n := xmltree.New("OrgList", wire.Namespaces(), xmltree.A("href", r.site.Base()+"/api/org/"),
 		xmltree.A("type", wire.Mime("orgList")))
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		n.Add(xmltree.New("Org", xmltree.A("href", r.site.Href("org", o.ID)), xmltree.A("name", o.Name),
 			xmltree.A("type", wire.Mime("org"))))
 	}
@@ -77,9 +77,9 @@ func getAdmin(r *request) (*response, error) {
 	n := xmltree.New("VCloud", wire.Namespaces(), xmltree.A("name", "VMware Cloud Director"),
 		xmltree.A("href", r.site.Base()+"/api/admin/"),
 		xmltree.A("type", "application/vnd.vmware.admin.vcloud+xml"),
-		xmltree.T("Description", builds[highest]+" "+r.sim.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
+		xmltree.T("Description", builds[highest]+" "+r.cloud.clock.Now().Format("Mon Jan 02 15:04:05 MST 2006")))
 	refs := xmltree.New("OrganizationReferences")
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		refs.Add(xmltree.New("OrganizationReference", xmltree.A("href", r.site.Base()+"/api/admin/org/"+o.ID),
 			xmltree.A("name", o.Name),
 			xmltree.A("type", "application/vnd.vmware.admin.organization+xml")))
@@ -98,7 +98,7 @@ func orgJSON(r *request, o *store.Org) map[string]any {
 		"orgVdcCount":             len(o.VDCs),
 		"catalogCount":            len(o.Catalogs),
 		"userCount":               len(o.Users),
-		"vappCount":               r.sim.vapps.countIn(o.ID),
+		"vappCount":               vappsOf(r.cloud).countIn(o.ID),
 		"runningVMCount":          0,
 		"diskCount":               0,
 		"canManageOrgs":           false,
@@ -109,9 +109,9 @@ func orgJSON(r *request, o *store.Org) map[string]any {
 	}
 }
 
-func (va *vapps) countIn(orgID string) int {
+func (va vapps) countIn(orgID string) int {
 	n := 0
-	for _, v := range va.sim.store.VApps {
+	for _, v := range va.cloud.store.VApps {
 		if v.OrgID == orgID {
 			n++
 		}
@@ -121,7 +121,7 @@ func (va *vapps) countIn(orgID string) int {
 
 func listOrgsJSON(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		out = append(out, orgJSON(r, o))
 	}
 	return r.page(out)
@@ -133,7 +133,7 @@ func getOrgJSON(r *request, o *store.Org) (*response, error) {
 
 func getSite(r *request) (*response, error) {
 	return jsonOK(map[string]any{
-		"id":                 store.URN("site", r.sim.ids.Named("site", "site")),
+		"id":                 store.URN("site", r.cloud.ids.Named("site", "site")),
 		"name":               "vcdsim",
 		"restServiceBaseUri": r.site.Base(),
 		"productVersion":     builds[highestVersion(r)],

@@ -59,7 +59,7 @@ func readNetwork(r *request, old *store.Network) (*store.VDC, *store.Network, er
 	if err := r.document(&body); err != nil {
 		return nil, nil, err
 	}
-	org, vdc, group, err := edgeOwner(r.session, r.sim.store, owner(body.OwnerRef, body.OrgVdc))
+	org, vdc, group, err := edgeOwner(r.session, r.cloud.store, owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,7 +84,7 @@ func readNetwork(r *request, old *store.Network) (*store.VDC, *store.Network, er
 	if err := readOrgSubnets(n, body.Subnets.Values); err != nil {
 		return nil, nil, err
 	}
-	return vdc, n, subnetFits(r.sim, org, n, old)
+	return vdc, n, subnetFits(r.cloud, org, n, old)
 }
 
 // replaceNetwork takes what does not change from an old network, if there is one.
@@ -130,7 +130,7 @@ func readConnection(r *request, org *store.Org, n *store.Network, body orgNetwor
 			break
 		}
 	}
-	owner, vdc, g, err := edgeByID(r.session, r.sim.store, body.Connection.Router.ID)
+	owner, vdc, g, err := edgeByID(r.session, r.cloud.store, body.Connection.Router.ID)
 	if err != nil {
 		return err
 	}
@@ -138,13 +138,13 @@ func readConnection(r *request, org *store.Org, n *store.Network, body orgNetwor
 		return store.Forbidden("GATEWAY_VIEW", body.Connection.Router.ID)
 	}
 	n.Edge = g.ID
-	return r.sim.tasks.checkIdle(g.ID)
+	return r.cloud.tasks.checkIdle(g.ID)
 }
 
 func readImported(r *request, n *store.Network, body orgNetworkBody) error {
-	for _, b := range externalBackings(r.sim) {
+	for _, b := range externalBackings(r.cloud) {
 		if b.kind == store.BackingSegment && b.id == body.Segment {
-			if n.ID == "" && importedSegment(r.sim, b.id) {
+			if n.ID == "" && importedSegment(r.cloud, b.id) {
 				return store.BadRequest("The segment %q is already imported.", b.name)
 			}
 			n.Fields["backingNetworkId"] = b.id
@@ -196,7 +196,7 @@ func (v orgSubnetBody) read() (netip.Prefix, []store.Range, error) {
 }
 
 // subnetFits refuses a subnet that overlaps with another behind the same gateway, and one without an address in use.
-func subnetFits(s *Simulator, org *store.Org, n, old *store.Network) error {
+func subnetFits(s *cloud, org *store.Org, n, old *store.Network) error {
 	for v := range org.VDCs {
 		for _, x := range org.VDCs[v].Networks {
 			if n.Type == store.Routed && x.Edge == n.Edge && x.ID != n.ID && x.Gateway.Masked().Overlaps(n.Gateway.Masked()) {
@@ -207,7 +207,7 @@ func subnetFits(s *Simulator, org *store.Org, n, old *store.Network) error {
 	if old == nil {
 		return nil
 	}
-	for _, a := range s.ipam.addressesIn(old.ID) {
+	for _, a := range ipamOf(s).addressesIn(old.ID) {
 		if !n.Gateway.Masked().Contains(a.address) {
 			return store.BadRequest("The IP address %s is in use by VM %q.", a.address, a.vm.Name)
 		}
@@ -220,7 +220,7 @@ func createOrgNetwork(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.ID = r.sim.ids.Next("network")
+	n.ID = r.cloud.ids.Next("network")
 	vdc.Networks = append(vdc.Networks, *n)
 	return r.start(store.Work{Op: "create orgVdcNetwork", Creates: true}, n.Entity(), n.Locks()), nil
 }
@@ -231,7 +231,7 @@ func freeNetwork(r *request) (*store.VDC, *store.Network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return vdc, n, r.sim.tasks.checkIdle(n.Locks()...)
+	return vdc, n, r.cloud.tasks.checkIdle(n.Locks()...)
 }
 
 func putOrgNetwork(r *request, from *store.VDC, old *store.Network) (*response, error) {
@@ -248,12 +248,12 @@ func putOrgNetwork(r *request, from *store.VDC, old *store.Network) (*response, 
 }
 
 func deleteOrgNetwork(r *request, _ *store.VDC, n *store.Network) (*response, error) {
-	for _, v := range store.Sorted(r.sim.store.VApps) {
+	for _, v := range store.Sorted(r.cloud.store.VApps) {
 		if slices.ContainsFunc(v.Networks, func(x store.VAppNetwork) bool { return x.ParentID == n.ID }) {
 			return nil, inUse("network", n.Name, "vApp "+v.Name)
 		}
 	}
-	for _, d := range r.sim.store.Documents[groupPath] {
+	for _, d := range r.cloud.store.Documents[groupPath] {
 		if slices.Contains(members(d.Body, "members"), n.ID) {
 			return nil, inUse("network", n.Name, "firewall group "+store.Text(d.Body, "name"))
 		}
@@ -261,7 +261,7 @@ func deleteOrgNetwork(r *request, _ *store.VDC, n *store.Network) (*response, er
 	return r.start(store.Work{Op: "delete orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
 
-func commitDeleteNetwork(s *Simulator, t *store.Task) error {
+func commitDeleteNetwork(s *cloud, t *store.Task) error {
 	_, vdc, n := s.store.Network(t.Owner.ID)
 	if n == nil {
 		return gone("network", t.Owner.ID)

@@ -120,7 +120,7 @@ func deleteDHCP(r *request, _ *store.VDC, n *store.Network) (*response, error) {
 	n.DHCP = nil
 	n.DHCPPool = nil
 	id := n.ID
-	r.sim.store.Documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[bindingPath]),
+	r.cloud.store.Documents[bindingPath] = slices.DeleteFunc(slices.Clone(r.cloud.store.Documents[bindingPath]),
 		func(d *store.Object) bool { return d.Parent == id })
 	return r.start(store.Work{Op: "update orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
@@ -138,7 +138,7 @@ func bindingCollection() *collection {
 		required: []string{"name", "macAddress", "ipAddress"},
 		unique:   []string{"ipAddress"},
 		scope: func(r *request, _ map[string]any) (scope, error) {
-			org, _, n := r.sim.store.Network(store.Bare(r.vars["network"]))
+			org, _, n := r.cloud.store.Network(store.Bare(r.vars["network"]))
 			if n == nil || !r.session.Sees(org.ID) {
 				return scope{}, store.Forbidden("ORG_VDC_NETWORK_VIEW", r.vars["network"])
 			}

@@ -80,12 +80,12 @@ const (
 	shownRequests = 200
 )
 
-func getOverview(r *request) (*response, error) {
+func (ctl *control) getOverview(r *request) (*response, error) {
 	since, err := strconv.Atoi(r.query.get("since"))
 	if err != nil {
 		since = 0
 	}
-	s := r.sim
+	s := ctl.sim
 	out := overview{
 		Clock:   clockStatus(s),
 		URL:     s.URL(),
@@ -93,8 +93,8 @@ func getOverview(r *request) (*response, error) {
 		Unknown: append([]string{}, s.Unhandled()...),
 	}
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
 	filter := strings.ToLower(r.query.get("filter"))
 	out.Counts = overviewOfCounts(s)
 	out.VApps, out.MoreVApps = overviewOfVApps(s, filter)
@@ -105,19 +105,19 @@ func getOverview(r *request) (*response, error) {
 
 func overviewOfCounts(s *Simulator) overviewCounts {
 	c := overviewCounts{
-		Orgs:     len(s.store.Model.Orgs),
-		VApps:    len(s.store.VApps),
-		VMs:      len(s.store.VMs),
-		Disks:    len(s.store.Disks),
-		Sessions: len(s.store.Sessions),
+		Orgs:     len(s.cloud.store.Model.Orgs),
+		VApps:    len(s.cloud.store.VApps),
+		VMs:      len(s.cloud.store.VMs),
+		Disks:    len(s.cloud.store.Disks),
+		Sessions: len(s.cloud.store.Sessions),
 		Faults:   len(s.faults.List()),
 	}
-	for _, vm := range s.store.VMs {
+	for _, vm := range s.cloud.store.VMs {
 		if vm.Status == store.PoweredOn {
 			c.VMsOn++
 		}
 	}
-	for _, t := range s.store.Tasks {
+	for _, t := range s.cloud.store.Tasks {
 		if !t.Done() {
 			c.Running++
 		}
@@ -128,9 +128,9 @@ func overviewOfCounts(s *Simulator) overviewCounts {
 // overviewOfVApps are those with the filter in their name or in that of a VM, by name.
 func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more int) {
 	var all []*store.VApp
-	for _, v := range s.store.VApps {
+	for _, v := range s.cloud.store.VApps {
 		if matches(v.Name, filter) ||
-			slices.ContainsFunc(s.store.VMsOf(v.ID), func(vm *store.VM) bool { return matches(vm.Name, filter) }) {
+			slices.ContainsFunc(s.cloud.store.VMsOf(v.ID), func(vm *store.VM) bool { return matches(vm.Name, filter) }) {
 			all = append(all, v)
 		}
 	}
@@ -148,15 +148,15 @@ func overviewOfVApp(s *Simulator, v *store.VApp, filter string) overviewVApp {
 	out := overviewVApp{
 		ID:     v.ID,
 		Name:   v.Name,
-		Status: s.store.Status(v).Text(),
-		Busy:   s.tasks.busy(v.ID),
+		Status: s.cloud.store.Status(v).Text(),
+		Busy:   s.cloud.tasks.busy(v.ID),
 		VMs:    []overviewVM{},
 	}
-	if org, vdc := s.store.VDC(v.VDCID); vdc != nil {
+	if org, vdc := s.cloud.store.VDC(v.VDCID); vdc != nil {
 		out.Org = org.Name
 		out.VDC = vdc.Name
 	}
-	vms := s.store.VMsOf(v.ID)
+	vms := s.cloud.store.VMsOf(v.ID)
 	out.Count = len(vms)
 	if !matches(v.Name, filter) {
 		vms = slices.DeleteFunc(slices.Clone(vms), func(vm *store.VM) bool { return !matches(vm.Name, filter) })
@@ -173,7 +173,7 @@ func overviewOfVM(s *Simulator, vm *store.VM) overviewVM {
 		ID:        vm.ID,
 		Name:      vm.Name,
 		Status:    vm.Status.Text(),
-		Busy:      s.tasks.busy(vm.ID),
+		Busy:      s.cloud.tasks.busy(vm.ID),
 		CPUs:      vm.CPUs,
 		MemoryMiB: vm.MemoryMiB,
 		Addresses: []string{},
@@ -198,7 +198,7 @@ func overviewOfVM(s *Simulator, vm *store.VM) overviewVM {
 // overviewOfTasks are the unfinished tasks, newest first, then the last that ended.
 func overviewOfTasks(s *Simulator) []overviewTask {
 	var running, ended []*store.Task
-	for _, t := range s.store.Tasks {
+	for _, t := range s.cloud.store.Tasks {
 		if t.Done() {
 			ended = append(ended, t)
 		} else {
@@ -214,7 +214,7 @@ func overviewOfTasks(s *Simulator) []overviewTask {
 			ID:        t.ID,
 			Operation: t.Operation,
 			Status:    t.Status,
-			Progress:  t.Progress(s.clock.Now()),
+			Progress:  t.Progress(s.cloud.clock.Now()),
 			User:      t.UserName,
 			Started:   t.Started,
 		}

@@ -99,8 +99,8 @@ func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 		Spaces:   []overviewSpace{},
 		Entities: []overviewEntity{},
 	}
-	for i := range s.store.Model.Orgs {
-		org := &s.store.Model.Orgs[i]
+	for i := range s.cloud.store.Model.Orgs {
+		org := &s.cloud.store.Model.Orgs[i]
 		for j := range org.VDCs {
 			vdc := &org.VDCs[j]
 			for k := range vdc.Networks {
@@ -111,10 +111,10 @@ func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 			}
 		}
 	}
-	for i := range s.store.Model.IPSpaces {
-		out.addSpace(&s.store.Model.IPSpaces[i], filter)
+	for i := range s.cloud.store.Model.IPSpaces {
+		out.addSpace(&s.cloud.store.Model.IPSpaces[i], filter)
 	}
-	for _, d := range s.store.Documents[entitiesPath] {
+	for _, d := range s.cloud.store.Documents[entitiesPath] {
 		out.addEntity(s, d, filter)
 	}
 	return out
@@ -138,9 +138,9 @@ func (o *overviewNetworks) addNetwork(s *Simulator, org *store.Org, vdc *store.V
 		VDC:     vdc.Name,
 		Type:    string(n.Type),
 		Subnet:  n.Gateway.String(),
-		Gateway: s.edges.name(n.Edge),
+		Gateway: edgesOf(s.cloud).name(n.Edge),
 		Pool:    count(n.StaticPool),
-		Used:    len(s.ipam.addressesIn(n.ID)),
+		Used:    len(ipamOf(s.cloud).addressesIn(n.ID)),
 	}, filter, n.Name)
 }
 
@@ -150,18 +150,18 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.V
 		Name:     g.Name,
 		Org:      org.Name,
 		VDC:      vdc.Name,
-		Busy:     s.tasks.busy(g.ID),
+		Busy:     s.cloud.tasks.busy(g.ID),
 		Balancer: g.LoadBalancer != nil && g.LoadBalancer.Enabled,
 		Used:     []string{},
 		Services: []overviewService{},
 		Unused:   []overviewPool{},
-		Rules:    len(s.store.Documents.On(g.ID, natPath)),
+		Rules:    len(s.cloud.store.Documents.On(g.ID, natPath)),
 	}
 	words := []string{g.Name}
-	for _, u := range s.edges.usedBy(g) {
+	for _, u := range edgesOf(s.cloud).usedBy(g) {
 		out.Used = append(out.Used, u.address.String()+" "+u.category)
 	}
-	for _, d := range s.store.Documents.On(g.ID, servicePath) {
+	for _, d := range s.cloud.store.Documents.On(g.ID, servicePath) {
 		service := overviewOfService(s, d)
 		words = append(words, service.Name, service.Address, service.Pool.Name)
 		switch {
@@ -172,9 +172,9 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.V
 			out.Services = append(out.Services, service)
 		}
 	}
-	for _, d := range s.store.Documents.On(g.ID, poolPath) {
+	for _, d := range s.cloud.store.Documents.On(g.ID, poolPath) {
 		pool := overviewOfPool(s, d)
-		if len(servicesOfPool(s.store.Documents, d.ID())) == 0 && len(out.Unused) < shownOnEdge {
+		if len(servicesOfPool(s.cloud.store.Documents, d.ID())) == 0 && len(out.Unused) < shownOnEdge {
 			words = append(words, pool.Name)
 			out.Unused = append(out.Unused, pool)
 		}
@@ -190,11 +190,11 @@ func overviewOfService(s *Simulator, d *store.Object) overviewService {
 		Pool:    overviewPool{Members: []overviewMember{}},
 	}
 	up := 0
-	if pool := s.store.Documents.Find(poolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil {
+	if pool := s.cloud.store.Documents.Find(poolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil {
 		out.Pool = overviewOfPool(s, pool)
-		up = s.alb.upMembers(pool)
+		up = balancingOf(s.cloud).upMembers(pool)
 	}
-	out.Health = s.alb.health(d, up)
+	out.Health = balancingOf(s.cloud).health(d, up)
 	return out
 }
 
@@ -216,16 +216,16 @@ func portsOf(body map[string]any) string {
 // overviewOfPool shows members, or the addresses of the group whose members they are.
 func overviewOfPool(s *Simulator, d *store.Object) overviewPool {
 	out := overviewPool{Name: store.Text(d.Body, "name"), Members: []overviewMember{}}
-	out.Health = s.alb.health(d, s.alb.upMembers(d))
+	out.Health = balancingOf(s.cloud).health(d, balancingOf(s.cloud).upMembers(d))
 	var members []overviewMember
 	for _, m := range poolMembers(d.Body) {
-		health := s.alb.memberHealth(d, m, out.Health)
+		health := balancingOf(s.cloud).memberHealth(d, m, out.Health)
 		if !enabled(m) {
 			health = "DISABLED"
 		}
 		members = append(members, overviewMember{fmt.Sprintf("%v:%v", m["ipAddress"], m["port"]), health})
 	}
-	if g := s.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+	if g := s.cloud.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		for _, a := range setAddresses(g) {
 			members = append(members, overviewMember{
 				fmt.Sprintf("%v:%v", a, d.Body["defaultPort"]),
@@ -242,7 +242,7 @@ func overviewOfPool(s *Simulator, d *store.Object) overviewPool {
 func groupHealth(s *Simulator, pool *store.Object, address, health string) string {
 	if a, err := netip.ParseAddr(address); err == nil {
 		member := map[string]any{"ipAddress": a.String(), "port": pool.Body["defaultPort"]}
-		return s.alb.memberHealth(pool, member, health)
+		return balancingOf(s.cloud).memberHealth(pool, member, health)
 	}
 	return health
 }
@@ -269,7 +269,7 @@ func (o *overviewNetworks) addEntity(s *Simulator, d *store.Object, filter strin
 		Type:  store.Text(d.Body, "entityType"),
 		State: store.Text(d.Body, "state"),
 	}
-	if org := s.store.Org(d.OrgID); org != nil {
+	if org := s.cloud.store.Org(d.OrgID); org != nil {
 		out.Org = org.Name
 	}
 	content, _ := d.Body["entity"].(map[string]any)

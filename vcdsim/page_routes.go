@@ -9,9 +9,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
 )
 
-func getPage(_ *request) (*response, error) { return pageFile(page.Index) }
+func (ctl *control) getPage(_ *request) (*response, error) { return pageFile(page.Index) }
 
-func getPageFile(r *request) (*response, error) { return pageFile(r.vars["file"]) }
+func (ctl *control) getPageFile(r *request) (*response, error) { return pageFile(r.vars["file"]) }
 
 func pageFile(name string) (*response, error) {
 	content, mediaType, ok := page.File(name)

@@ -80,9 +80,9 @@ func publishes(session *store.Session, st *store.Store, name, vdcID string) bool
 
 func computePolicies(r *request, vdcID string) []any {
 	var out []any
-	for i := range r.sim.store.Model.Policies {
-		p := &r.sim.store.Model.Policies[i]
-		if r.session.Provider() && vdcID == "" || publishes(r.session, r.sim.store, p.Name, vdcID) {
+	for i := range r.cloud.store.Model.Policies {
+		p := &r.cloud.store.Model.Policies[i]
+		if r.session.Provider() && vdcID == "" || publishes(r.session, r.cloud.store, p.Name, vdcID) {
 			out = append(out, policyJSON(r, p))
 		}
 	}
@@ -109,15 +109,15 @@ func listPolicies(r *request) (*response, error) {
 
 func listVDCPolicies(r *request) (*response, error) {
 	id := store.Bare(r.vars["id"])
-	if org, _ := r.sim.store.VDC(id); org == nil || !r.session.Sees(org.ID) {
+	if org, _ := r.cloud.store.VDC(id); org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
 	return r.page(computePolicies(r, id))
 }
 
 func getPolicy(r *request) (*response, error) {
-	p := r.sim.store.Policy(store.Bare(r.vars["id"]))
-	if p == nil || !r.session.Provider() && !publishes(r.session, r.sim.store, p.Name, "") {
+	p := r.cloud.store.Policy(store.Bare(r.vars["id"]))
+	if p == nil || !r.session.Provider() && !publishes(r.session, r.cloud.store, p.Name, "") {
 		return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
 	}
 	return jsonOK(policyJSON(r, p)), nil

@@ -52,14 +52,14 @@ func createPolicy(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	p := store.ComputePolicy{ID: r.sim.ids.Next("vdcComputePolicy")}
+	p := store.ComputePolicy{ID: r.cloud.ids.Next("vdcComputePolicy")}
 	if err := readPolicy(&p, body); err != nil {
 		return nil, err
 	}
-	if r.sim.store.PolicyByName(p.Name) != nil {
+	if r.cloud.store.PolicyByName(p.Name) != nil {
 		return nil, store.DuplicateName(p.Name)
 	}
-	r.sim.store.Model.Policies = append(r.sim.store.Model.Policies, p)
+	r.cloud.store.Model.Policies = append(r.cloud.store.Model.Policies, p)
 	return &response{status: http.StatusCreated, json: policyJSON(r, &p)}, nil
 }
 
@@ -67,7 +67,7 @@ func writablePolicy(r *request) (*store.ComputePolicy, error) {
 	if err := r.byProvider("VDC_COMPUTE_POLICY_MANAGE"); err != nil {
 		return nil, err
 	}
-	p := r.sim.store.Policy(store.Bare(r.vars["id"]))
+	p := r.cloud.store.Policy(store.Bare(r.vars["id"]))
 	if p == nil {
 		return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", r.vars["id"])
 	}
@@ -83,7 +83,7 @@ func putPolicy(r *request, p *store.ComputePolicy) (*response, error) {
 	if err := readPolicy(p, body); err != nil {
 		return nil, err
 	}
-	eachVDC(r.sim.store, func(v *store.VDC) {
+	eachVDC(r.cloud.store, func(v *store.VDC) {
 		if i := slices.Index(v.Policies, old); i >= 0 {
 			v.Policies[i] = p.Name
 		}
@@ -102,12 +102,12 @@ func eachVDC(st *store.Store, f func(*store.VDC)) {
 // deletePolicy removes a policy that no VDC offers.
 func deletePolicy(r *request, p *store.ComputePolicy) (*response, error) {
 	used := false
-	eachVDC(r.sim.store, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
+	eachVDC(r.cloud.store, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
 	if used {
 		return nil, store.BadRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
 	id := p.ID
-	r.sim.store.Model.Policies = slices.DeleteFunc(slices.Clone(r.sim.store.Model.Policies),
+	r.cloud.store.Model.Policies = slices.DeleteFunc(slices.Clone(r.cloud.store.Model.Policies),
 		func(x store.ComputePolicy) bool { return x.ID == id })
 	return noContent(), nil
 }
@@ -121,10 +121,10 @@ func assignPolicies(r *request) (*response, error) {
 	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
 	out := xmltree.New("VdcComputePolicyReferences", wire.Namespaces(), xmltree.A("href", r.site.Base()+path),
 		xmltree.A("type", policyReferences))
-	standard := r.sim.store.Policy(r.sim.store.DefaultSizing(v))
+	standard := r.cloud.store.Policy(r.cloud.store.DefaultSizing(v))
 	var names []string
 	for _, ref := range tree.All("VdcComputePolicyReference") {
-		p := r.sim.store.Policy(store.Bare(ref.Attr("href")))
+		p := r.cloud.store.Policy(store.Bare(ref.Attr("href")))
 		if p == nil {
 			return nil, store.Forbidden("VDC_COMPUTE_POLICY_VIEW", ref.Attr("href"))
 		}

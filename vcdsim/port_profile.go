@@ -24,7 +24,7 @@ func profileCollection() *collection {
 		prepare:  prepareProfile,
 		free:     freeProfile,
 		show: func(r *request, d *store.Object, out map[string]any) {
-			out["status"] = r.sim.tasks.realization(store.Bare(d.ID()), d.Failed)
+			out["status"] = r.cloud.tasks.realization(store.Bare(d.ID()), d.Failed)
 			out["usableForNAT"] = usableForNAT(d.Body)
 			out["networkProviderScope"] = nil
 			delete(out, "contextEntityId")
@@ -37,7 +37,7 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 	context := store.Text(body, "contextEntityId")
 	switch store.Text(body, "scope") {
 	case "TENANT":
-		org, vdc, group, err := edgeOwner(r.session, r.sim.store, context)
+		org, vdc, group, err := edgeOwner(r.session, r.cloud.store, context)
 		if err != nil {
 			return scope{}, err
 		}
@@ -59,9 +59,9 @@ func profileScope(r *request, body map[string]any) (scope, error) {
 func prepareProfile(r *request, body map[string]any, old *store.Object) error {
 	if old != nil {
 		body["contextEntityId"] = old.Body["contextEntityId"]
-	} else if org := r.sim.store.Org(store.Bare(store.RefID(body, "orgRef"))); org != nil && r.session.Sees(org.ID) {
+	} else if org := r.cloud.store.Org(store.Bare(store.RefID(body, "orgRef"))); org != nil && r.session.Sees(org.ID) {
 		body["orgRef"] = jsonRef("org", org.ID, org.Name)
-	} else if store.Text(body, "scope") == "TENANT" && r.sim.assume.TenantProfilesNeedOrg {
+	} else if store.Text(body, "scope") == "TENANT" && r.cloud.assume.TenantProfilesNeedOrg {
 		return store.BadRequest("An application port profile of scope TENANT must name its organization in orgRef.")
 	}
 	ports, _ := body["applicationPorts"].([]any)
@@ -90,12 +90,12 @@ func usableForNAT(body map[string]any) bool {
 
 // freeProfile refuses to delete what a rule uses.
 func freeProfile(r *request, d *store.Object) error {
-	for _, nat := range r.sim.store.Documents[natPath] {
+	for _, nat := range r.cloud.store.Documents[natPath] {
 		if store.RefID(nat.Body, "applicationPortProfile") == d.ID() {
 			return inUse("application port profile", store.Text(d.Body, "name"), "NAT rule "+store.Text(nat.Body, "name"))
 		}
 	}
-	return freeOfFirewallRules(r.sim, "application port profile", d, "applicationPortProfiles")
+	return freeOfFirewallRules(r.cloud, "application port profile", d, "applicationPortProfiles")
 }
 
 // systemProfiles are the services NSX knows, with protocol and port.
@@ -190,7 +190,7 @@ var systemProfiles = []struct{ name, protocol, port string }{
 }
 
 // seedProfiles adds the profiles that every site has.
-func seedProfiles(s *Simulator) {
+func seedProfiles(s *cloud) {
 	for _, p := range systemProfiles {
 		ports := []any{p.port}
 		if p.port == "any" {

@@ -100,7 +100,7 @@ func putVAppProducts(r *request, v *store.VApp, tree *xmltree.Node) (*response, 
 	return r.start(store.Work{Op: opProducts, VApp: v.ID, Properties: properties}, v.Entity(), []string{v.ID}), nil
 }
 
-func commitProducts(s *Simulator, t *store.Task) error {
+func commitProducts(s *cloud, t *store.Task) error {
 	v := s.store.VApps[t.Work.VApp]
 	if v == nil {
 		return gone("vApp", t.Work.VApp)

@@ -31,15 +31,15 @@ func providerRoutes(add addRoute) {
 		func(r *request) (*response, error) { return oneOf(r, networkPools(r), "id") }, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters", listVirtualCenters, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}",
-		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r.session, r.sim.ids), "vcId") }, latencyCloudAPI)
+		func(r *request) (*response, error) { return oneOf(r, virtualCenters(r.session, r.cloud.ids), "vcId") }, latencyCloudAPI)
 }
 
-func providerID(s *Simulator) string { return s.ids.Named("providervdc", providerVDC) }
+func providerID(s *cloud) string { return s.ids.Named("providervdc", providerVDC) }
 
-func poolID(s *Simulator) string { return s.ids.Named("networkPool", providerPool) }
+func poolID(s *cloud) string { return s.ids.Named("networkPool", providerPool) }
 
 // providerProfiles are the names of the storage profiles of all VDCs.
-func providerProfiles(s *Simulator) []string {
+func providerProfiles(s *cloud) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, o := range s.store.Model.Orgs {
@@ -60,7 +60,7 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 	if err := r.byProvider("PROVIDER_VDC_VIEW"); err != nil {
 		return nil, err
 	}
-	if id != providerID(r.sim) {
+	if id != providerID(r.cloud) {
 		return nil, store.Forbidden("PROVIDER_VDC_VIEW", id)
 	}
 	A := xmltree.A
@@ -87,8 +87,8 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 		xmltree.New("Vdcs"),
 		T("IsEnabled", true),
 		xmltree.New("NetworkPoolReferences",
-			xmltree.New("NetworkPoolReference", A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.sim)),
-				A("id", store.URN("networkpool", poolID(r.sim))), A("name", providerPool),
+			xmltree.New("NetworkPoolReference", A("href", r.site.Base()+"/api/admin/extension/networkPool/"+poolID(r.cloud)),
+				A("id", store.URN("networkpool", poolID(r.cloud))), A("name", providerPool),
 				A("type", "application/vnd.vmware.admin.networkPool+xml"))),
 	})
 	if extended {
@@ -106,7 +106,7 @@ func getProviderVDC(r *request, extended bool) (*response, error) {
 
 // extensionRef is a reference to something vSphere or NSX has.
 func extensionRef(r *request, element, path, kind, name string) *xmltree.Node {
-	id := r.sim.ids.Named(kind, name)
+	id := r.cloud.ids.Named(kind, name)
 	return xmltree.New(element, xmltree.A("href", r.site.Base()+"/api/admin/extension/"+path+"/"+id),
 		xmltree.A("id", store.URN(kind, id)), xmltree.A("name", name))
 }
@@ -121,8 +121,8 @@ func rootCapacity(name, unit string) *xmltree.Node {
 
 func providerProfileRefs(r *request) *xmltree.Node {
 	n := xmltree.New("StorageProfiles")
-	for _, name := range providerProfiles(r.sim) {
-		n.Add(providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", name))
+	for _, name := range providerProfiles(r.cloud) {
+		n.Add(providerProfile(r.site, r.cloud.ids, "ProviderVdcStorageProfile", name))
 	}
 	return n
 }
@@ -133,10 +133,10 @@ func providerRecords(r *request) []*record {
 		return nil
 	}
 	vdcs := 0
-	for _, o := range r.sim.store.Model.Orgs {
+	for _, o := range r.cloud.store.Model.Orgs {
 		vdcs += len(o.VDCs)
 	}
-	id := providerID(r.sim)
+	id := providerID(r.cloud)
 	rec := &record{attrs: []xmltree.Attr{
 		A("name", providerVDC),
 		A("status", "READY"),
@@ -144,7 +144,7 @@ func providerRecords(r *request) []*record {
 		A("isDeleted", false),
 		A("isEnabled", true),
 		A("numberOfDatastores", 1),
-		A("numberOfStorageProfiles", len(providerProfiles(r.sim))),
+		A("numberOfStorageProfiles", len(providerProfiles(r.cloud))),
 		A("numberOfVdcs", vdcs),
 		A("href", r.site.Base()+"/api/admin/providervdc/"+id),
 		A("type", "application/vnd.vmware.admin.providervdc+xml"),
@@ -164,17 +164,17 @@ func providerProfileRecords(r *request) []*record {
 		return nil
 	}
 	var out []*record
-	for _, name := range providerProfiles(r.sim) {
+	for _, name := range providerProfiles(r.cloud) {
 		out = append(out, &record{attrs: []xmltree.Attr{
 			A("name", name),
-			A("providerVdc", r.site.Base()+"/api/admin/providervdc/"+providerID(r.sim)),
+			A("providerVdc", r.site.Base()+"/api/admin/providervdc/"+providerID(r.cloud)),
 			A("isEnabled", true),
 			A("storageProvisionedMB", 0),
 			A("storageRequestedMB", 0),
 			A("storageTotalMB", 1<<20),
 			A("storageUsedMB", 0),
 			A("numberOfConditions", 0),
-			A("href", r.site.Base()+"/api/admin/pvdcStorageProfile/"+r.sim.ids.Named("providerVdcStorageProfile", name)),
+			A("href", r.site.Base()+"/api/admin/pvdcStorageProfile/"+r.cloud.ids.Named("providerVdcStorageProfile", name)),
 			A("type", "application/vnd.vmware.admin.pvdcStorageProfile+xml"),
 		}})
 	}
@@ -185,7 +185,7 @@ func providerProfileRecords(r *request) []*record {
 func gatewayRecords(r *request) []*record {
 	A := xmltree.A
 	var out []*record
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for _, g := range v.EdgeGateways {
@@ -201,7 +201,7 @@ func gatewayRecords(r *request) []*record {
 					A("orgVdcName", v.Name),
 					A("numberOfExtNetworks", len(g.Uplinks)),
 					A("numberOfOrgNetworks", routed),
-					A("isBusy", r.sim.tasks.busy(g.ID)),
+					A("isBusy", r.cloud.tasks.busy(g.ID)),
 					A("gatewayStatus", "READY"),
 					A("haStatus", "DISABLED"),
 					A("href", edgeHref(r.site, g.ID)),
@@ -218,7 +218,7 @@ func vappNetworkRecords(r *request) []*record {
 	Opt := xmltree.Opt
 	var out []*record
 	viewer := viewerOf(r)
-	for _, v := range store.Sorted(r.sim.store.VApps) {
+	for _, v := range store.Sorted(r.cloud.store.VApps) {
 		if !viewer.sees(v) {
 			continue
 		}
@@ -227,11 +227,11 @@ func vappNetworkRecords(r *request) []*record {
 				A("name", n.Name),
 				A("vApp", r.site.Href("vapp", v.ID)),
 				A("vAppName", v.Name),
-				A("isBusy", r.sim.tasks.busy(v.ID)),
+				A("isBusy", r.cloud.tasks.busy(v.ID)),
 				A("isLinked", n.ParentID != ""),
 			}
 			gateway := n.Gateway
-			if _, _, parent := r.sim.store.Network(n.ParentID); parent != nil {
+			if _, _, parent := r.cloud.store.Network(n.ParentID); parent != nil {
 				gateway = parent.Gateway
 				attrs = append(attrs, Opt("linkNetworkName", parent.Name))
 			}
@@ -249,7 +249,7 @@ func getVimServer(r *request) (*response, error) {
 	if err := r.byProvider("VIM_SERVER_VIEW"); err != nil {
 		return nil, err
 	}
-	if store.Bare(r.vars["id"]) != r.sim.ids.Named("vimserver", providerCenter) {
+	if store.Bare(r.vars["id"]) != r.cloud.ids.Named("vimserver", providerCenter) {
 		return nil, store.Forbidden("VIM_SERVER_VIEW", r.vars["id"])
 	}
 	n := extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter)
@@ -266,8 +266,8 @@ func getProviderProfile(r *request) (*response, error) {
 	if err := r.byProvider("PROVIDER_VDC_STORAGE_PROFILE_VIEW"); err != nil {
 		return nil, err
 	}
-	for _, name := range providerProfiles(r.sim) {
-		n := providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", name)
+	for _, name := range providerProfiles(r.cloud) {
+		n := providerProfile(r.site, r.cloud.ids, "ProviderVdcStorageProfile", name)
 		if n.Attr("href") != r.site.Base()+r.URL.Path {
 			continue
 		}
@@ -288,7 +288,7 @@ func getNetworkPool(r *request) (*response, error) {
 		return nil, err
 	}
 	id := store.Bare(r.vars["id"])
-	if id != poolID(r.sim) {
+	if id != poolID(r.cloud) {
 		return nil, store.Forbidden("NETWORK_POOL_VIEW", id)
 	}
 	return xmlOK(xmltree.New("vmext:VMWNetworkPool", wire.Namespaces(),
@@ -302,13 +302,13 @@ func networkPools(r *request) []any {
 		return nil
 	}
 	return []any{map[string]any{
-		"id":              store.URN("networkPool", poolID(r.sim)),
+		"id":              store.URN("networkPool", poolID(r.cloud)),
 		"name":            providerPool,
 		"description":     "",
 		"poolType":        "GENEVE",
 		"status":          "REALIZED",
 		"promiscuousMode": false,
-		"managingOwnerRef": jsonRef("nsxtmanager", r.sim.ids.Named("nsxtmanager", providerNetworks),
+		"managingOwnerRef": jsonRef("nsxtmanager", r.cloud.ids.Named("nsxtmanager", providerNetworks),
 			providerNetworks),
 		"totalBackingsCount": 0,
 		"usedBackingsCount":  0,
@@ -344,5 +344,5 @@ func virtualCenters(session *store.Session, source *ids.Source) []any {
 }
 
 func listVirtualCenters(r *request) (*response, error) {
-	return r.page(virtualCenters(r.session, r.sim.ids))
+	return r.page(virtualCenters(r.session, r.cloud.ids))
 }

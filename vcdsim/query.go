@@ -238,7 +238,7 @@ func queryTypeOf(r *request, name string) (queryType, string, error) {
 		}
 	}
 	if !ok {
-		r.sim.journal.unknown(r.op)
+		r.cloud.unknown(r.op)
 		return queryType{}, "", store.BadRequest("The query type %q is not supported.", name)
 	}
 	return qt, element, nil
@@ -260,7 +260,7 @@ func matchingRecords(r *request, qt queryType) ([]*record, error) {
 
 // reference returns a term with which an address of another host than the public one equals nothing.
 func (r *request) reference(t fiql.Term) fiql.Term {
-	if r.sim.assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.site.Base()+"/") {
+	if r.cloud.assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.site.Base()+"/") {
 		t.Value += "#"
 	}
 	return t
@@ -350,11 +350,11 @@ func queryPage(assume *Assumptions, query values) (size, page int, err error) {
 
 // recordsPage cuts the page that was asked for and writes it.
 func recordsPage(r *request, name, element string, rows []*record) (*response, error) {
-	size, page, err := queryPage(&r.sim.assume, r.query)
+	size, page, err := queryPage(&r.cloud.assume, r.query)
 	if err != nil {
 		return nil, err
 	}
-	if page > 1 && (page-1)*size >= len(rows) && !r.sim.assume.EmptyPageBeyondEnd {
+	if page > 1 && (page-1)*size >= len(rows) && !r.cloud.assume.EmptyPageBeyondEnd {
 		return nil, store.BadRequest("The page %d does not exist.", page)
 	}
 	format, err := queryFormat(r.query, name)

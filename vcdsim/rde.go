@@ -46,7 +46,7 @@ func rdeType(st *store.Store, id string) (*store.Object, error) {
 
 // createEntity makes an entity, and a task that runs until it is resolved.
 func createEntity(r *request) (*response, error) {
-	typ, err := rdeType(r.sim.store, r.vars["id"])
+	typ, err := rdeType(r.cloud.store, r.vars["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +64,12 @@ func createEntity(r *request) (*response, error) {
 	if in.Name == "" || in.Entity == nil {
 		return nil, store.BadRequest("A defined entity needs a name and an entity.")
 	}
-	id := store.Text(typ.Body, "vendor") + ":" + store.Text(typ.Body, "nss") + ":" + r.sim.ids.Next("entity")
-	org := r.sim.store.Org(r.tenant())
+	id := store.Text(typ.Body, "vendor") + ":" + store.Text(typ.Body, "nss") + ":" + r.cloud.ids.Next("entity")
+	org := r.cloud.store.Org(r.tenant())
 	if org == nil {
 		return nil, store.Forbidden("DEFINED_ENTITY_CREATE", r.tenant())
 	}
-	r.sim.store.Documents.Add(entitiesPath, org.ID, map[string]any{
+	r.cloud.store.Documents.Add(entitiesPath, org.ID, map[string]any{
 		"id":          store.URN("entity", id),
 		"entityType":  typ.ID(),
 		"name":        in.Name,
@@ -80,12 +80,12 @@ func createEntity(r *request) (*response, error) {
 		"owner":       jsonRef("user", r.session.UserID, r.session.User),
 		"org":         jsonRef("org", org.ID, org.Name),
 	})
-	task := r.sim.tasks.start(r, store.Work{Op: opCreateEntity}, store.Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
+	task := r.startTask(store.Work{Op: opCreateEntity}, store.Entity{Kind: "entity", ID: id, Name: in.Name}, nil)
 	return &response{status: http.StatusAccepted, header: map[string]string{"Location": r.site.Href("task", task.ID)}}, nil
 }
 
 func entityByID(r *request) (*store.Object, error) {
-	for _, d := range r.sim.store.Documents[entitiesPath] {
+	for _, d := range r.cloud.store.Documents[entitiesPath] {
 		if d.ID() == r.vars["id"] && reachesEntity(r, d, neededOfEntity(r)) {
 			return d, nil
 		}
@@ -112,7 +112,7 @@ func listEntities(r *request) (*response, error) {
 // listByInterface lists the entities of all types that have an interface.
 func listByInterface(r *request) (*response, error) {
 	return entitiesOf(r, func(d *store.Object) bool {
-		typ, err := rdeType(r.sim.store, store.Text(d.Body, "entityType"))
+		typ, err := rdeType(r.cloud.store, store.Text(d.Body, "entityType"))
 		if err != nil {
 			return false
 		}
@@ -129,7 +129,7 @@ func entityVersioned(r *request, id, kind string) bool {
 
 func entitiesOf(r *request, wanted func(*store.Object) bool) (*response, error) {
 	var out []*store.Object
-	for _, d := range r.sim.store.Documents[entitiesPath] {
+	for _, d := range r.cloud.store.Documents[entitiesPath] {
 		if wanted(d) && reachesEntity(r, d, levelRead) {
 			out = append(out, d)
 		}
@@ -152,7 +152,7 @@ func putEntity(r *request, d *store.Object) (*response, error) {
 		return nil, store.BadRequest("A defined entity needs an entity.")
 	}
 	if d.Body["state"] == stateResolved {
-		if err := validEntity(r.sim.store, d, entity); err != nil {
+		if err := validEntity(r.cloud.store, d, entity); err != nil {
 			return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
 		}
 	}
@@ -181,16 +181,16 @@ func resolveEntity(r *request, d *store.Object) (*response, error) {
 	entity, _ := d.Body["entity"].(map[string]any)
 	state := stateResolved
 	message := any(nil)
-	if err := validEntity(r.sim.store, d, entity); err != nil {
+	if err := validEntity(r.cloud.store, d, entity); err != nil {
 		state = stateError
 		message = err.Error()
 	}
 	d.Body["state"] = state
 	d.Body["entityState"] = state
 	d.Version++
-	for _, t := range store.Sorted(r.sim.store.Tasks) {
+	for _, t := range store.Sorted(r.cloud.store.Tasks) {
 		if t.Work.Op == opCreateEntity && store.URN("entity", t.Owner.ID) == d.ID() && !t.Done() {
-			r.sim.tasks.finish(t.ID)
+			r.cloud.tasks.finish(t.ID)
 		}
 	}
 	res := entityResponse(d)
@@ -202,9 +202,9 @@ func deleteEntity(r *request, d *store.Object) (*response, error) {
 	if d.Body["state"] == statePreCreated {
 		return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_RESOLVED", "The entity %s is not resolved.", d.ID())
 	}
-	r.sim.store.Documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[entitiesPath]),
+	r.cloud.store.Documents[entitiesPath] = slices.DeleteFunc(slices.Clone(r.cloud.store.Documents[entitiesPath]),
 		func(x *store.Object) bool { return x == d })
-	delete(r.sim.store.Documents, entitiesPath+"/"+d.ID()+"/accessControls")
-	delete(r.sim.store.Documents, entriesPath(d))
+	delete(r.cloud.store.Documents, entitiesPath+"/"+d.ID()+"/accessControls")
+	delete(r.cloud.store.Documents, entriesPath(d))
 	return noContent(), nil
 }

@@ -18,7 +18,7 @@ type grants struct {
 func grantRoutes(add addRoute) {
 	for _, g := range []grants{
 		{entitiesPath, entityByID},
-		{typesPath, func(r *request) (*store.Object, error) { return rdeType(r.sim.store, r.vars["id"]) }},
+		{typesPath, func(r *request) (*store.Object, error) { return rdeType(r.cloud.store, r.vars["id"]) }},
 	} {
 		base := "/cloudapi/" + g.path + "/{id}/accessControls"
 		add("GET", base, g.list, latencyCloudAPI)
@@ -43,7 +43,7 @@ func (g grants) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(r.sim.store.Documents[key])
+	return r.pageOf(r.cloud.store.Documents[key])
 }
 
 // read takes a grant from the body, without the fields that the server sets.
@@ -71,8 +71,8 @@ func (g grants) create(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = store.URN("accessControl", r.sim.ids.Next("accessControl"))
-	r.sim.store.Documents.Add(key, r.session.OrgID, body)
+	body["id"] = store.URN("accessControl", r.cloud.ids.Next("accessControl"))
+	r.cloud.store.Documents.Add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 
@@ -81,7 +81,7 @@ func (g grants) one(r *request) (of, grant *store.Object, key string, err error)
 	if err != nil {
 		return nil, nil, "", err
 	}
-	for _, d := range r.sim.store.Documents[key] {
+	for _, d := range r.cloud.store.Documents[key] {
 		if store.Bare(d.ID()) == store.Bare(r.vars["grant"]) {
 			return of, d, key, nil
 		}
@@ -116,7 +116,7 @@ func (g grants) remove(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.Documents[key] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[key]),
+	r.cloud.store.Documents[key] = slices.DeleteFunc(slices.Clone(r.cloud.store.Documents[key]),
 		func(x *store.Object) bool { return x == d })
 	return noContent(), nil
 }

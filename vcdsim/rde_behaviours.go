@@ -41,7 +41,7 @@ func (b behaviours) key(r *request) string {
 
 // owner refuses when the interface or type does not exist.
 func (b behaviours) owner(r *request) (*store.Object, error) {
-	for _, d := range r.sim.store.Documents["1.0.0/"+b.path] {
+	for _, d := range r.cloud.store.Documents["1.0.0/"+b.path] {
 		if d.ID() == r.vars["id"] {
 			return d, nil
 		}
@@ -54,7 +54,7 @@ func (b behaviours) list(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(behavioursOf(r.sim.store.Documents, owner))
+	return r.pageOf(behavioursOf(r.cloud.store.Documents, owner))
 }
 
 // behavioursOf are those of an interface, or those a type overrides and inherits.
@@ -77,7 +77,7 @@ func behavioursOf(ds store.Objects, owner *store.Object) []*store.Object {
 
 // behaviourOf finds one by its id, or by that of the interface's behaviour it overrides.
 func behaviourOf(r *request, owner *store.Object) (*store.Object, error) {
-	for _, d := range behavioursOf(r.sim.store.Documents, owner) {
+	for _, d := range behavioursOf(r.cloud.store.Documents, owner) {
 		if d.ID() == r.vars["behavior"] || d.Body["ref"] == r.vars["behavior"] {
 			return d, nil
 		}
@@ -125,7 +125,7 @@ func (b behaviours) create(r *request) (*response, error) {
 	}
 	body["id"] = id
 	body["ref"] = id
-	r.sim.store.Documents.Add(b.key(r), r.session.OrgID, body)
+	r.cloud.store.Documents.Add(b.key(r), r.session.OrgID, body)
 	return jsonOK(body), nil
 }
 
@@ -150,11 +150,11 @@ func (b behaviours) put(r *request) (*response, error) {
 	body["name"] = d.Body["name"]
 	body["id"] = d.Body["id"]
 	body["ref"] = d.Body["ref"]
-	if !slices.Contains(r.sim.store.Documents[b.key(r)], d) {
+	if !slices.Contains(r.cloud.store.Documents[b.key(r)], d) {
 		inherited := strings.TrimPrefix(store.Text(d.Body, "ref"), "urn:vcloud:behavior-interface:"+store.Text(d.Body, "name")+":")
 		body["id"] = "urn:vcloud:behavior-type:" + store.Text(d.Body, "name") + ":" + strings.TrimPrefix(owner.ID(),
 			"urn:vcloud:type:") + ":" + inherited
-		d = r.sim.store.Documents.Add(b.key(r), r.session.OrgID, body)
+		d = r.cloud.store.Documents.Add(b.key(r), r.session.OrgID, body)
 	}
 	d.Body = body
 	return jsonOK(body), nil
@@ -166,18 +166,18 @@ func (b behaviours) remove(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(r.sim.store.Documents[b.key(r)], d) {
+	if !slices.Contains(r.cloud.store.Documents[b.key(r)], d) {
 		return nil, store.Refuse(http.StatusBadRequest, "RDE_INVALID_BEHAVIOR_SCOPE", "The behavior %s is an interface's.",
 			d.ID())
 	}
-	r.sim.store.Documents.Remove(b.key(r), d)
+	r.cloud.store.Documents.Remove(b.key(r), d)
 	return noContent(), nil
 }
 
 // behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity
 // may invoke.
 func behaviourAccess(r *request) (key string, err error) {
-	_, err = rdeType(r.sim.store, r.vars["id"])
+	_, err = rdeType(r.cloud.store, r.vars["id"])
 	return typesPath + "/" + r.vars["id"] + "/behaviorAccessControls", err
 }
 
@@ -186,7 +186,7 @@ func listBehaviourAccess(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pageOf(r.sim.store.Documents[key])
+	return r.pageOf(r.cloud.store.Documents[key])
 }
 
 func addBehaviourAccess(r *request, key string) (*response, error) {
@@ -194,7 +194,7 @@ func addBehaviourAccess(r *request, key string) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	r.sim.store.Documents.Add(key, r.session.OrgID, body)
+	r.cloud.store.Documents.Add(key, r.session.OrgID, body)
 	return &response{status: http.StatusCreated, json: body}, nil
 }
 
@@ -206,10 +206,10 @@ func putBehaviourAccess(r *request, key string) (*response, error) {
 	if err := r.document(&in); err != nil {
 		return nil, err
 	}
-	r.sim.store.Documents[key] = nil
+	r.cloud.store.Documents[key] = nil
 	for _, body := range in.Values {
 		if body != nil {
-			r.sim.store.Documents.Add(key, r.session.OrgID, body)
+			r.cloud.store.Documents.Add(key, r.session.OrgID, body)
 		}
 	}
 	return listBehaviourAccess(r)
@@ -217,7 +217,7 @@ func putBehaviourAccess(r *request, key string) (*response, error) {
 
 // invokeBehaviour runs a behaviour of an entity in a task, whose result is what it answers.
 func invokeBehaviour(r *request, d *store.Object) (*response, error) {
-	typ, err := rdeType(r.sim.store, store.Text(d.Body, "entityType"))
+	typ, err := rdeType(r.cloud.store, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +248,7 @@ func invokeBehaviour(r *request, d *store.Object) (*response, error) {
 	return r.start(w, store.Entity{Kind: "entity", ID: id, Name: store.Text(d.Body, "name")}, nil), nil
 }
 
-func commitInvoke(s *Simulator, t *store.Task) error {
+func commitInvoke(s *cloud, t *store.Task) error {
 	d := s.store.Documents.Find(entitiesPath, t.Work.Document)
 	if d == nil {
 		return gone("entity", t.Work.Document)

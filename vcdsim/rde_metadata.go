@@ -27,7 +27,7 @@ func entryByID(r *request) (entity, entry *store.Object, err error) {
 	if entity, err = entityByID(r); err != nil {
 		return nil, nil, err
 	}
-	for _, d := range r.sim.store.Documents[entriesPath(entity)] {
+	for _, d := range r.cloud.store.Documents[entriesPath(entity)] {
 		if d.ID() == r.vars["entry"] {
 			return entity, d, nil
 		}
@@ -51,7 +51,7 @@ func readEntry(r *request, entity, old *store.Object) (map[string]any, error) {
 	if key == "" {
 		return nil, store.BadRequest("The field keyValue.key must not be empty.")
 	}
-	for _, d := range r.sim.store.Documents[entriesPath(entity)] {
+	for _, d := range r.cloud.store.Documents[entriesPath(entity)] {
 		if n, k := entryKey(d.Body); d != old && n == namespace && k == key {
 			return nil, store.BadRequest("There is metadata with the key %q in the namespace %q.", key, namespace)
 		}
@@ -65,7 +65,7 @@ func readEntry(r *request, entity, old *store.Object) (map[string]any, error) {
 }
 
 func listEntries(r *request, entity *store.Object) (*response, error) {
-	return r.pageOf(r.sim.store.Documents[entriesPath(entity)])
+	return r.pageOf(r.cloud.store.Documents[entriesPath(entity)])
 }
 
 func createEntry(r *request, entity *store.Object) (*response, error) {
@@ -73,8 +73,8 @@ func createEntry(r *request, entity *store.Object) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body["id"] = store.URN("metadata", r.sim.ids.Next("metadata"))
-	d := r.sim.store.Documents.Add(entriesPath(entity), entity.OrgID, body)
+	body["id"] = store.URN("metadata", r.cloud.ids.Next("metadata"))
+	d := r.cloud.store.Documents.Add(entriesPath(entity), entity.OrgID, body)
 	res := entityResponse(d)
 	res.status = http.StatusCreated
 	return res, nil
@@ -101,7 +101,7 @@ func putEntry(r *request, entity, entry *store.Object) (*response, error) {
 
 func deleteEntry(r *request, entity, entry *store.Object) (*response, error) {
 	path := entriesPath(entity)
-	r.sim.store.Documents[path] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[path]),
+	r.cloud.store.Documents[path] = slices.DeleteFunc(slices.Clone(r.cloud.store.Documents[path]),
 		func(d *store.Object) bool { return d == entry })
 	id := strings.TrimPrefix(entity.ID(), "urn:vcloud:entity:")
 	return r.done(store.Entity{Kind: "entity", ID: id, Name: store.Text(entity.Body, "name")}), nil

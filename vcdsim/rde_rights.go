@@ -48,7 +48,7 @@ func reachesEntity(r *request, d *store.Object, needs level) bool {
 	if !r.session.Sees(d.OrgID) {
 		return false
 	}
-	if !r.sim.assume.EntitiesTakeRights || r.session.Provider() {
+	if !r.cloud.assume.EntitiesTakeRights || r.session.Provider() {
 		return true
 	}
 	// urn:vcloud:type:vendor:nss:version
@@ -56,7 +56,7 @@ func reachesEntity(r *request, d *store.Object, needs level) bool {
 	has := func(right string) bool { return r.hasRight(typeRight(name[3], name[4], right)) }
 	withAccess, alone := typeRightsFor(needs)
 	return slices.ContainsFunc(alone, has) ||
-		entityLevel(r.session, r.sim.store, d) >= needs && slices.ContainsFunc(withAccess, has)
+		entityLevel(r.session, r.cloud.store, d) >= needs && slices.ContainsFunc(withAccess, has)
 }
 
 // entityLevel is the access that the caller has to an entity as its owner, or by its access controls.
@@ -76,7 +76,7 @@ func entityLevel(session *store.Session, st *store.Store, d *store.Object) level
 
 // mayCreateEntity refuses callers who have no full access to a type.
 func mayCreateEntity(r *request, typ *store.Object) error {
-	if !r.sim.assume.EntitiesTakeRights || r.session.Provider() {
+	if !r.cloud.assume.EntitiesTakeRights || r.session.Provider() {
 		return nil
 	}
 	vendor := store.Text(typ.Body, "vendor")

@@ -68,17 +68,17 @@ func checkType(r *request, body map[string]any) error {
 	}
 	list, _ := body["interfaces"].([]any)
 	for _, id := range list {
-		known := slices.ContainsFunc(r.sim.store.Documents[interfacesPath],
+		known := slices.ContainsFunc(r.cloud.store.Documents[interfacesPath],
 			func(d *store.Object) bool { return d.ID() == id })
 		if !known {
 			return store.Refuse(http.StatusBadRequest, "RDE_INTERFACE_NOT_FOUND", "The interface %v does not exist.", id)
 		}
 	}
-	if bundle := typeBundle(body); !slices.ContainsFunc(r.sim.store.Documents[bundlesPath],
+	if bundle := typeBundle(body); !slices.ContainsFunc(r.cloud.store.Documents[bundlesPath],
 		func(d *store.Object) bool { return store.Text(d.Body, "name") == bundle }) {
-		d := r.sim.store.Documents.Add(bundlesPath, r.session.OrgID, roleBody(r.sim, "rightsBundle", bundle))
+		d := r.cloud.store.Documents.Add(bundlesPath, r.session.OrgID, roleBody(r.cloud, "rightsBundle", bundle))
 		for _, x := range typeRights(body) {
-			d.Refs["rights"] = append(d.Refs["rights"], rightURN(r.sim.ids, x.name))
+			d.Refs["rights"] = append(d.Refs["rights"], rightURN(r.cloud.ids, x.name))
 		}
 	}
 	return nil
@@ -119,16 +119,16 @@ func typeRights(body map[string]any) []right {
 }
 
 func unusedType(r *request, d *store.Object) error {
-	for _, e := range r.sim.store.Documents[entitiesPath] {
+	for _, e := range r.cloud.store.Documents[entitiesPath] {
 		if e.Body["entityType"] == d.Body["id"] {
 			return store.Refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.ID())
 		}
 	}
 	for _, kept := range []string{"/behaviors", "/behaviorAccessControls"} {
-		delete(r.sim.store.Documents, typesPath+"/"+d.ID()+kept)
+		delete(r.cloud.store.Documents, typesPath+"/"+d.ID()+kept)
 	}
 	bundle := typeBundle(d.Body)
-	r.sim.store.Documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.sim.store.Documents[bundlesPath]),
+	r.cloud.store.Documents[bundlesPath] = slices.DeleteFunc(slices.Clone(r.cloud.store.Documents[bundlesPath]),
 		func(x *store.Object) bool {
 			return store.Text(x.Body, "name") == bundle
 		})
@@ -136,7 +136,7 @@ func unusedType(r *request, d *store.Object) error {
 }
 
 // seedTypes are the interfaces and types a VCD comes with.
-func seedTypes(s *Simulator, org *store.Org) {
+func seedTypes(s *cloud, org *store.Org) {
 	if org.Name != store.SystemOrg {
 		return
 	}
@@ -175,7 +175,7 @@ func seedTypes(s *Simulator, org *store.Org) {
 }
 
 // seedDocuments adds what every organization has.
-func seedDocuments(s *Simulator, org *store.Org) {
+func seedDocuments(s *cloud, org *store.Org) {
 	seedRoles(s, org)
 	seedTypes(s, org)
 	seedCertificates(s, org)

@@ -95,7 +95,7 @@ func readVMName(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange)
 	if name == "" || name == vm.Name {
 		return nil
 	}
-	for _, o := range r.sim.store.VMsOf(vm.VAppID) {
+	for _, o := range r.cloud.store.VMsOf(vm.VAppID) {
 		if o.Name == name {
 			return store.DuplicateName(name)
 		}
@@ -241,7 +241,7 @@ func readDiskSettings(r *request, vm *store.VM, s *xmltree.Node, taken []store.V
 			return store.VMDisk{}, store.BadRequest("The disk %q does not exist in VM %q.", id, vm.Name)
 		}
 		d = vm.Disks[i]
-		if err := mayResizeDisk(vm, d, size, &r.sim.assume); err != nil {
+		if err := mayResizeDisk(vm, d, size, &r.cloud.assume); err != nil {
 			return store.VMDisk{}, err
 		}
 	}
@@ -250,7 +250,7 @@ func readDiskSettings(r *request, vm *store.VM, s *xmltree.Node, taken []store.V
 			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
-	err := readDiskProfile(&d, r.sim.store, vm, s.At("StorageProfile"))
+	err := readDiskProfile(&d, r.cloud.store, vm, s.At("StorageProfile"))
 	return d, err
 }
 
@@ -278,12 +278,12 @@ func moveDisks(vm *store.VM, profile string, c *store.VMChange) {
 }
 
 func readCompute(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
-	vdc, err := vdcByID(r.sim.store, r.sim.store.VApps[vm.VAppID].VDCID)
+	vdc, err := vdcByID(r.cloud.store, r.cloud.store.VApps[vm.VAppID].VDCID)
 	if err != nil {
 		return err
 	}
 	if ref := tree.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
-		id, err := readProfile(r.sim.store, vdc, ref)
+		id, err := readProfile(r.cloud.store, vdc, ref)
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func readCompute(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange
 	}
 	c.Compute = true
 	sized := *vm
-	if err := readPolicies(r.sim.store, vdc, &sized, policy); err != nil {
+	if err := readPolicies(r.cloud.store, vdc, &sized, policy); err != nil {
 		return err
 	}
 	if sized.SizingPolicyID != vm.SizingPolicyID {
@@ -313,7 +313,7 @@ func readCompute(r *request, vm *store.VM, tree *xmltree.Node, c *store.VMChange
 func changeNICs(r *request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	c.NICs = true
 	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
-	live := r.sim.store.VMs[vm.ID]
+	live := r.cloud.store.VMs[vm.ID]
 	edited := *live
 	if err := readNICsFor(r, live, &edited, section); err != nil {
 		return err
@@ -327,7 +327,7 @@ func changeNICs(r *request, vm *store.VM, section *xmltree.Node, c *store.VMChan
 func readNICsFor(r *request, live, edited *store.VM, section *xmltree.Node) error {
 	saved := live.NICs
 	primary := live.PrimaryNIC
-	err := readNICs(r, r.sim.store.VApps[live.VAppID], live, section)
+	err := readNICs(r, r.cloud.store.VApps[live.VAppID], live, section)
 	edited.NICs = live.NICs
 	edited.PrimaryNIC = live.PrimaryNIC
 	live.NICs = saved
@@ -355,14 +355,14 @@ func putCustomization(r *request) (*response, error) {
 }
 
 // commitChange applies the named parts of a change.
-func commitChange(s *Simulator, t *store.Task) error {
+func commitChange(s *cloud, t *store.Task) error {
 	vm := s.store.VMs[t.Work.VM]
 	c := t.Work.Change
 	if vm == nil {
 		return gone("vm", t.Work.VM)
 	}
 	// The addresses come first: without them nothing has changed.
-	if err := s.vms.connect(vm, c); err != nil {
+	if err := vmsOf(s).connect(vm, c); err != nil {
 		return err
 	}
 	applyChange(vm, c)
@@ -402,7 +402,7 @@ func applyChange(vm *store.VM, c *store.VMChange) {
 
 // connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it
 // cannot.
-func (m *vms) connect(vm *store.VM, c *store.VMChange) error {
+func (m vms) connect(vm *store.VM, c *store.VMChange) error {
 	if !c.NICs {
 		return nil
 	}
@@ -410,7 +410,7 @@ func (m *vms) connect(vm *store.VM, c *store.VMChange) error {
 	primary := vm.PrimaryNIC
 	vm.NICs = slices.Clone(c.VM.NICs)
 	vm.PrimaryNIC = c.VM.PrimaryNIC
-	err := m.sim.ipam.assign(vm)
+	err := ipamOf(m.cloud).assign(vm)
 	if err != nil {
 		vm.NICs = nics
 		vm.PrimaryNIC = primary

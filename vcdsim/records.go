@@ -26,7 +26,7 @@ func kept(attrs []xmltree.Attr) []xmltree.Attr {
 func templateVMRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, sh := range r.sim.store.Catalogs() {
+	for _, sh := range r.cloud.store.Catalogs() {
 		if !r.session.Sees(sh.Org.ID) {
 			continue
 		}
@@ -52,7 +52,7 @@ func templateVMRecords(r *request) []*record {
 					A("isDeployed", false),
 					A("isPublished", false),
 					A("catalogName", sh.Catalog.Name),
-					A("storageProfileName", r.sim.store.ProfileName(vdc.DefaultProfile())),
+					A("storageProfileName", r.cloud.store.ProfileName(vdc.DefaultProfile())),
 					A("href", r.site.Href("templatevm", vm.ID)),
 					A("type", wire.Mime("vm")),
 				}})
@@ -114,13 +114,13 @@ func vappRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
 	viewer := viewerOf(r)
-	for _, v := range store.Sorted(r.sim.store.VApps) {
+	for _, v := range store.Sorted(r.cloud.store.VApps) {
 		if !viewer.sees(v) {
 			continue
 		}
-		vdcName := r.sim.store.VDCName(v.VDCID)
+		vdcName := r.cloud.store.VDCName(v.VDCID)
 		var cpus, memory, storage int64
-		vms := r.sim.store.VMsOf(v.ID)
+		vms := r.cloud.store.VMsOf(v.ID)
 		for _, vm := range vms {
 			cpus += vm.CPUs
 			memory += vm.MemoryMiB
@@ -135,11 +135,11 @@ func vappRecords(r *request) []*record {
 				A("vdcName", vdcName),
 				A("isPublic", false),
 				A("isEnabled", true),
-				A("isBusy", r.sim.tasks.busy(v.ID)),
+				A("isBusy", r.cloud.tasks.busy(v.ID)),
 				A("creationDate", v.Created),
-				A("status", r.sim.store.Status(v).Text()),
-				A("ownerName", userName(r.sim.store, v)),
-				A("isDeployed", r.sim.store.Deployed(v)),
+				A("status", r.cloud.store.Status(v).Text()),
+				A("ownerName", userName(r.cloud.store, v)),
+				A("isDeployed", r.cloud.store.Deployed(v)),
 				A("isInMaintenanceMode", false),
 				A("isAutoNature", v.AutoNature),
 				A("isExpired", false),
@@ -163,10 +163,10 @@ func vappRecords(r *request) []*record {
 func vdcRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
-			vms, running := r.sim.vms.countIn(v.ID)
+			vms, running := vmsOf(r.cloud).countIn(v.ID)
 			out = append(out, &record{
 				links: recordLinks(r.site, "vdc", v.ID),
 				attrs: []xmltree.Attr{
@@ -200,9 +200,9 @@ func vdcRecords(r *request) []*record {
 	return out
 }
 
-func (m *vms) countIn(vdcID string) (all, running int) {
-	for _, vm := range m.sim.store.VMs {
-		if v := m.sim.store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {
+func (m vms) countIn(vdcID string) (all, running int) {
+	for _, vm := range m.cloud.store.VMs {
+		if v := m.cloud.store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {
 			continue
 		}
 		all++
@@ -216,7 +216,7 @@ func (m *vms) countIn(vdcID string) (all, running int) {
 func networkRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
 			for j := range v.Networks {
@@ -232,13 +232,13 @@ func networkRecords(r *request) []*record {
 						A("defaultGateway", n.Gateway.Addr()),
 						A("netmask", netmask(n.Gateway)),
 						A("linkType", linkType),
-						A("connectedTo", r.sim.edges.name(n.Edge)),
+						A("connectedTo", edgesOf(r.cloud).name(n.Edge)),
 						A("vdc", r.site.Href("vdc", v.ID)),
-						A("isBusy", r.sim.tasks.busy(n.ID)),
+						A("isBusy", r.cloud.tasks.busy(n.ID)),
 						A("isShared", false),
 						A("vdcName", v.Name),
 						A("isIpScopeInherited", false),
-						A("usedIpCount", len(r.sim.ipam.addressesIn(n.ID))),
+						A("usedIpCount", len(ipamOf(r.cloud).addressesIn(n.ID))),
 						A("href", r.site.Href("network", n.ID)),
 						A("type", wire.Mime("network")),
 					},
@@ -252,7 +252,7 @@ func networkRecords(r *request) []*record {
 func profileRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		for _, v := range o.VDCs {
 			for _, p := range v.StorageProfiles {
 				out = append(out, &record{
@@ -261,7 +261,7 @@ func profileRecords(r *request) []*record {
 						A("name", p.Name),
 						A("isEnabled", !p.Disabled),
 						A("isDefaultStorageProfile", p.Default),
-						A("storageUsedMB", r.sim.store.StorageUsed(p.ID)),
+						A("storageUsedMB", r.cloud.store.StorageUsed(p.ID)),
 						A("storageLimitMB", p.LimitMiB),
 						A("iopsAllocated", 0),
 						A("iopsLimit", 0),
@@ -282,7 +282,7 @@ func profileRecords(r *request) []*record {
 // visibleCatalogs are the catalogs the caller may see.
 func visibleCatalogs(r *request) []store.OrgCatalog {
 	var out []store.OrgCatalog
-	for _, sh := range r.sim.store.Catalogs() {
+	for _, sh := range r.cloud.store.Catalogs() {
 		if r.reads(sh) {
 			out = append(out, sh)
 		}
@@ -381,7 +381,7 @@ func templateRecords(r *request) []*record {
 					A("status", store.TemplateStatus(t)),
 					A("isDeployed", false),
 					A("isExpired", false),
-					A("storageProfileName", r.sim.store.ProfileName(v.DefaultProfile())),
+					A("storageProfileName", r.cloud.store.ProfileName(v.DefaultProfile())),
 					A("version", 1),
 					A("numberOfVMs", len(t.VMs)),
 					A("isInCatalog", true),
@@ -397,14 +397,14 @@ func templateRecords(r *request) []*record {
 func taskRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	now := r.sim.clock.Now()
+	now := r.cloud.clock.Now()
 	viewer := viewerOf(r)
-	for _, t := range store.Sorted(r.sim.store.Tasks) {
+	for _, t := range store.Sorted(r.cloud.store.Tasks) {
 		if !viewer.seesTask(t) {
 			continue
 		}
 		orgName := ""
-		if org := r.sim.store.Org(t.OrgID); org != nil {
+		if org := r.cloud.store.Org(t.OrgID); org != nil {
 			orgName = org.Name
 		}
 		rec := &record{
@@ -414,7 +414,7 @@ func taskRecords(r *request) []*record {
 				A("orgName", orgName),
 				A("name", t.OperationName),
 				A("operationFull", t.Operation),
-				A("message", taskDetails(t)),
+				A("message", taskDetails(r.cloud, t)),
 				A("startDate", t.Started),
 			},
 		}
@@ -435,11 +435,11 @@ func diskRecords(r *request) []*record {
 	A := xmltree.A
 	Opt := xmltree.Opt
 	viewer := viewerOf(r)
-	for _, d := range store.Sorted(r.sim.store.Disks) {
+	for _, d := range store.Sorted(r.cloud.store.Disks) {
 		if !viewer.seesDisk(d) {
 			continue
 		}
-		vdcName := r.sim.store.VDCName(d.VDCID)
+		vdcName := r.cloud.store.VDCName(d.VDCID)
 		attached := len(d.AttachedTo)
 		out = append(out, &record{
 			metadata: d.Metadata,
@@ -449,10 +449,10 @@ func diskRecords(r *request) []*record {
 				A("vdc", r.site.Href("vdc", d.VDCID)),
 				A("description", d.Description),
 				A("sizeMb", d.SizeMiB),
-				A("ownerName", r.sim.store.User(d.OrgID, d.OwnerID)),
+				A("ownerName", r.cloud.store.User(d.OrgID, d.OwnerID)),
 				A("vdcName", vdcName),
 				A("storageProfile", r.site.Href("vdcstorageProfile", d.StorageProfileID)),
-				A("storageProfileName", r.sim.store.ProfileName(d.StorageProfileID)),
+				A("storageProfileName", r.cloud.store.ProfileName(d.StorageProfileID)),
 				A("status", d.Status.Text()),
 				A("busType", d.BusType),
 				A("busTypeDesc", busNames[d.BusType]),
@@ -474,7 +474,7 @@ func diskRecords(r *request) []*record {
 func orgRecords(r *request) []*record {
 	var out []*record
 	A := xmltree.A
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		out = append(out, &record{
 			links: recordLinks(r.site, "org", o.ID),
 			attrs: []xmltree.Attr{
@@ -484,7 +484,7 @@ func orgRecords(r *request) []*record {
 				A("displayName", o.FullName),
 				A("numberOfCatalogs", len(o.Catalogs)),
 				A("numberOfVdcs", len(o.VDCs)),
-				A("numberOfVApps", r.sim.vapps.countIn(o.ID)),
+				A("numberOfVApps", vappsOf(r.cloud).countIn(o.ID)),
 				A("href", r.site.Href("org", o.ID)),
 				A("type", wire.Mime("org")),
 			},

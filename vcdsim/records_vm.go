@@ -12,12 +12,12 @@ import (
 
 // vmRecords are the rows of VMs, by id, then those of templates' VMs.
 func vmRecords(r *request) []*record {
-	out := make([]*record, 0, len(r.sim.store.Order))
-	rows := make([]vmRow, len(r.sim.store.Order))
+	out := make([]*record, 0, len(r.cloud.store.Order))
+	rows := make([]vmRow, len(r.cloud.store.Order))
 	records := make([]record, len(rows))
 	viewer := viewerOf(r)
-	for i, vm := range r.sim.store.Order {
-		vapp := r.sim.store.VApps[vm.VAppID]
+	for i, vm := range r.cloud.store.Order {
+		vapp := r.cloud.store.VApps[vm.VAppID]
 		if !viewer.sees(vapp) {
 			continue
 		}
@@ -63,12 +63,12 @@ func (w *vmRow) fill(rec *record) {
 	vapp := w.vapp
 	A := xmltree.A
 	Opt := xmltree.Opt
-	vdcName := r.sim.store.VDCName(vapp.VDCID)
+	vdcName := r.cloud.store.VDCName(vapp.VDCID)
 	attrs := []xmltree.Attr{
 		A("name", vm.Name),
 		A("containerName", vapp.Name),
 		A("container", r.site.Href("vapp", vapp.ID)),
-		A("ownerName", userName(r.sim.store, vapp)),
+		A("ownerName", userName(r.cloud.store, vapp)),
 		A("owner", r.site.Base()+"/api/admin/user/"+vapp.OwnerID),
 		A("vdc", r.site.Href("vdc", vapp.VDCID)),
 		A("vdcName", vdcName),
@@ -83,10 +83,10 @@ func (w *vmRow) fill(rec *record) {
 		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r.site, vapp, nic.Network)),
 			Opt("ipAddress", nic.Address))
 	}
-	attrs = append(attrs, A("isBusy", r.sim.tasks.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
+	attrs = append(attrs, A("isBusy", r.cloud.tasks.busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
 		A("catalogName", ""), A("hardwareVersion", hardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
 		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature),
-		A("storageProfileName", r.sim.store.ProfileName(vm.StorageProfileID)),
+		A("storageProfileName", r.cloud.store.ProfileName(vm.StorageProfileID)),
 		A("gcStatus", gcStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.Undeploys()),
 		leaseAttr("autoDeleteDate", vapp.Lease.Deletes()),
 		A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),

@@ -133,13 +133,13 @@ func (r *request) permittedBy(n *need) error {
 
 // mayUseExtraConfig reports whether the caller may see and change the extra configuration of VMs.
 func (r *request) mayUseExtraConfig() bool {
-	return !r.sim.assume.ExtraConfigTakesRight || r.session.Provider() || r.hasRight(rightExtraConfig)
+	return !r.cloud.assume.ExtraConfigTakesRight || r.session.Provider() || r.hasRight(rightExtraConfig)
 }
 
 // hasRight reports whether the caller's role has a right, or one that implies it, and a rights bundle that is published
 // to the organization has it, too.
 func (r *request) hasRight(name string) bool {
-	if !r.sim.assume.RolesAreExact && !roleIsDescribed(r.session, r.sim.store, r.session.Role) {
+	if !r.cloud.assume.RolesAreExact && !roleIsDescribed(r.session, r.cloud.store, r.session.Role) {
 		return true
 	}
 	return slices.ContainsFunc(rightsWith(name), func(right string) bool {
@@ -155,8 +155,8 @@ func roleIsDescribed(session *store.Session, st *store.Store, role string) bool 
 
 // roleHas reports whether the caller's role has a right. One that is not defined has none.
 func roleHas(r *request, right string) bool {
-	if d := ownRole(r.session, r.sim.store, r.session.Role); d != nil {
-		return slices.Contains(d.Refs["rights"], rightURN(r.sim.ids, right))
+	if d := ownRole(r.session, r.cloud.store, r.session.Role); d != nil {
+		return slices.Contains(d.Refs["rights"], rightURN(r.cloud.ids, right))
 	}
 	have, _ := builtInRole(r.session.Role)
 	return slices.Contains(have, right)
@@ -175,8 +175,8 @@ func ownRole(session *store.Session, st *store.Store, name string) *store.Object
 
 // rightIsPublished reports whether a rights bundle that the caller's organization has contains a right.
 func rightIsPublished(r *request, right string) bool {
-	urn := rightURN(r.sim.ids, right)
-	for _, d := range r.sim.store.Documents[bundlesPath] {
+	urn := rightURN(r.cloud.ids, right)
+	for _, d := range r.cloud.store.Documents[bundlesPath] {
 		if !slices.Contains(d.Refs["rights"], urn) {
 			continue
 		}

@@ -178,13 +178,13 @@ func rightJSON(source *ids.Source, x right) map[string]any {
 func visibleRights(r *request) []any {
 	var out []any
 	for _, x := range rights() {
-		out = append(out, rightJSON(r.sim.ids, x))
+		out = append(out, rightJSON(r.cloud.ids, x))
 	}
 	known := map[string]bool{}
-	for _, d := range r.sim.store.Documents[typesPath] {
+	for _, d := range r.cloud.store.Documents[typesPath] {
 		for _, x := range typeRights(d.Body) {
 			if !known[x.name] { // versions of a type share their rights
-				out = append(out, rightJSON(r.sim.ids, x))
+				out = append(out, rightJSON(r.cloud.ids, x))
 			}
 			known[x.name] = true
 		}
@@ -199,7 +199,7 @@ func rightCategories(r *request) []any {
 		if !seen[x.category] {
 			seen[x.category] = true
 			out = append(out, map[string]any{
-				"id":            categoryURN(r.sim.ids, x.category),
+				"id":            categoryURN(r.cloud.ids, x.category),
 				"name":          x.category,
 				"bundleKey":     undefinedBundle,
 				"parent":        "",
@@ -248,7 +248,7 @@ func oneOf(r *request, items []any, key string) (*response, error) {
 
 func tenantRefs(r *request) []any {
 	var out []any
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		out = append(out, jsonRef("org", o.ID, o.Name))
 	}
 	return out
@@ -348,7 +348,7 @@ func (l refList) removeAll(r *request) (*response, error) {
 }
 
 // seedRoles gives an organization its roles, and the provider the global ones.
-func seedRoles(s *Simulator, org *store.Org) {
+func seedRoles(s *cloud, org *store.Org) {
 	names := roleNames
 	if org.Name == store.SystemOrg {
 		names = append([]string{"System Administrator"}, roleNames...)
@@ -382,7 +382,7 @@ func seedRoles(s *Simulator, org *store.Org) {
 	}
 }
 
-func (s *Simulator) rightURNs(names []string) []string {
+func (s *cloud) rightURNs(names []string) []string {
 	var out []string
 	for _, name := range names {
 		out = append(out, store.URN("right", s.ids.Named("right", name)))
@@ -390,7 +390,7 @@ func (s *Simulator) rightURNs(names []string) []string {
 	return out
 }
 
-func roleBody(s *Simulator, kind, name string) map[string]any {
+func roleBody(s *cloud, kind, name string) map[string]any {
 	return map[string]any{
 		"id":          store.URN(kind, s.ids.Named(kind, name)),
 		"name":        name,

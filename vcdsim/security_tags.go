@@ -30,8 +30,8 @@ func securityTagRoutes(add addRoute) {
 func taggedVMs(r *request) []*store.VM {
 	var out []*store.VM
 	viewer := viewerOf(r)
-	for _, vm := range r.sim.store.Order {
-		if v := r.sim.store.VApps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) &&
+	for _, vm := range r.cloud.store.Order {
+		if v := r.cloud.store.VApps[vm.VAppID]; v != nil && v.OrgID == r.tenant() && viewer.sees(v) &&
 			len(vm.SecurityTags) > 0 {
 			out = append(out, vm)
 		}
@@ -67,13 +67,13 @@ func listTaggedVMs(r *request) (*response, error) {
 		}) {
 			continue
 		}
-		v := r.sim.store.VApps[vm.VAppID]
+		v := r.cloud.store.VApps[vm.VAppID]
 		out = append(out, map[string]any{
 			"id":         store.URN("vm", vm.ID),
 			"name":       vm.Name,
 			"entityType": "vm",
 			"parentRef":  jsonRef("vapp", v.ID, v.Name),
-			"ownerRef":   jsonRef("vdc", v.VDCID, r.sim.store.VDCName(v.VDCID)),
+			"ownerRef":   jsonRef("vdc", v.VDCID, r.cloud.store.VDCName(v.VDCID)),
 		})
 	}
 	return r.pageIgnoring(out, []string{"tag"})

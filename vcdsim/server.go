@@ -24,7 +24,7 @@ import (
 type request struct {
 	*http.Request
 
-	sim     *Simulator
+	cloud   *cloud
 	site    wire.Site // what hrefs begin with
 	cell    *Cell     // that answers; nil if none can
 	started time.Time
@@ -82,7 +82,7 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, a
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
 	r := &request{
 		Request: hr,
-		sim:     fe.sim,
+		cloud:   fe.sim.cloud,
 		site:    fe.sim.siteOf(hr),
 		cell:    cell,
 		vars:    match.Vars,
@@ -123,7 +123,7 @@ func (fe *frontend) logPanic(hr *http.Request) {
 		return
 	}
 	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
-		fe.sim.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
+		fe.sim.cloud.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
 			hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
@@ -150,7 +150,7 @@ func (fe *frontend) serveVCD(w http.ResponseWriter, r *request, match route.Matc
 	}
 	res := fe.answer(r, match, found)
 	fe.sim.journal.add(fe.entry(r, res.status))
-	fe.sim.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took",
+	fe.sim.cloud.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took",
 		time.Since(r.started))
 	fe.enter(Worked, r, res.status)
 	dropIf(fault.dropsAfter())
@@ -169,8 +169,8 @@ func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 	if hr.Method != http.MethodGet && d < latencyWrite {
 		d = latencyWrite
 	}
-	d = fe.sim.profile.scaled(d)
-	if c, ok := fe.sim.clock.(*SimClock); d <= 0 || ok && !c.Ticks() {
+	d = fe.sim.cloud.profile.scaled(d)
+	if c, ok := fe.sim.cloud.clock.(*SimClock); d <= 0 || ok && !c.Ticks() {
 		return true
 	}
 	timer := time.NewTimer(d)
@@ -185,11 +185,11 @@ func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 
 // answer runs the handler under the lock and makes responses of refusals.
 func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.Result) *response {
-	fe.sim.mu.Lock()
-	defer fe.sim.mu.Unlock()
-	r.id = fe.sim.ids.Next("request")
+	fe.sim.cloud.mu.Lock()
+	defer fe.sim.cloud.mu.Unlock()
+	r.id = fe.sim.cloud.ids.Next("request")
 	res, err := fe.dispatch(r, match.Value, found)
-	fe.sim.settle()
+	fe.sim.cloud.settle()
 	if err == nil {
 		return res
 	}
@@ -212,7 +212,7 @@ var unversioned = []string{"/api/versions", "/oauth/", "/network/", "/transfer/"
 
 func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*response, error) {
 	if !e.open || found != route.Found {
-		if err := fe.authenticate(r); err != nil {
+		if err := authenticate(r); err != nil {
 			return nil, err
 		}
 	}
@@ -257,7 +257,7 @@ func (fe *frontend) write(w http.ResponseWriter, r *request, res *response, faul
 		h.Set("Content-Type", res.contentType)
 	case res.json != nil:
 		if err := json.NewEncoder(&buf).Encode(res.json); err != nil {
-			fe.sim.log.Error("Encoding a response", "error", err)
+			fe.sim.cloud.log.Error("Encoding a response", "error", err)
 		}
 		h.Set("Content-Type", "application/json;version="+r.version)
 	}
@@ -266,7 +266,7 @@ func (fe *frontend) write(w http.ResponseWriter, r *request, res *response, faul
 	}
 	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.id)
 	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", executionTime(r.started))
-	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.ids.Named("site", "ceip"))
+	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.cloud.ids.Named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
 	fe.observe(r, res, h, buf.Bytes())

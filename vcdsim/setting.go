@@ -37,7 +37,7 @@ func settingRoutes(add addRoute) {
 }
 
 func (x *setting) now(r *request, p scope) (map[string]any, int) {
-	for _, d := range r.sim.store.Documents[x.path] {
+	for _, d := range r.cloud.store.Documents[x.path] {
 		if d.Parent == p.parent {
 			return maps.Clone(d.Body), d.Version
 		}
@@ -90,7 +90,7 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(p.locks...); err != nil {
+	if err := r.cloud.tasks.checkIdle(p.locks...); err != nil {
 		return nil, err
 	}
 	if x.prepare != nil {
@@ -103,12 +103,12 @@ func (x *setting) change(r *request, body map[string]any) (*response, error) {
 	return r.start(w, owner, p.locks), nil
 }
 
-func (x *setting) commit(s *Simulator, t *store.Task) error {
+func (x *setting) commit(s *cloud, t *store.Task) error {
 	x.keep(s, scope{orgID: t.Work.Name, parent: t.Work.Document}, maps.Clone(t.Work.Body))
 	return nil
 }
 
-func (x *setting) keep(s *Simulator, p scope, body map[string]any) {
+func (x *setting) keep(s *cloud, p scope, body map[string]any) {
 	for _, d := range s.store.Documents[x.path] {
 		if d.Parent == p.parent {
 			d.Body = body
@@ -128,7 +128,7 @@ func networkOperations() map[string]operation {
 	out["allocate ipSpace"] = networkOperation("create", "ipSpaceAllocation", "IP Space Allocation", commitAllocate)
 	for _, x := range []struct {
 		kind, title string
-		remove      func(*Simulator, *store.Task) error
+		remove      func(*cloud, *store.Task) error
 	}{
 		{"edgeGateway", "Edge Gateway", commitDeleteEdge},
 		{"externalNetwork", "External Network", commitDeleteExternal},
@@ -145,19 +145,6 @@ func networkOperations() map[string]operation {
 	}
 	out["update ipSpaceAllocation"] = networkOperation("update", "ipSpaceAllocation", "IP Space Allocation", commitMark)
 	return out
-}
-
-// failNetwork notes that the creation of a gateway, network or VDC group failed.
-func failNetwork(s *Simulator, id string) {
-	if _, _, g := s.store.Gateway(id); g != nil {
-		g.Failed = true
-	}
-	if _, _, n := s.store.Network(id); n != nil {
-		n.Failed = true
-	}
-	if _, g := s.store.Group(id); g != nil {
-		g.Failed = true
-	}
 }
 
 // networkCollections are the collections of documents that belong to networks.

@@ -6,11 +6,11 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"maps"
 	"net"
-	"sync"
+	"net/netip"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
@@ -51,43 +51,20 @@ type Config struct {
 
 // A Simulator is one simulated VCD. Its methods may be called from any goroutine.
 type Simulator struct {
-	clock    Clock
-	profile  Profile
-	log      *slog.Logger
-	addr     string
-	lifetime time.Duration
+	cloud    *cloud
+	guests   *guests
 	faults   *Faults
 	journal  *journal
-
-	server   *tlsserver.Server // at the site's address
-	further  []*tlsserver.Server
-	public   string
-	cells    []*Cell
 	frontend *frontend
 	injector *injector
 	control  *control
 
-	ctx    context.Context //nolint:containedctx // the simulator's lifetime, for its guests
-	cancel context.CancelFunc
-
-	mu      sync.Mutex // guards the fields below
-	store   *store.Store
-	ids     *ids.Source
-	assume  Assumptions
-	pending []func() // run when the request at hand is answered
-
-	// Operations on the store, by noun.
-
-	tasks  *tasks
-	alarms *alarms
-	guests *guests
-	leases *leases
-	vapps  *vapps
-	vms    *vms
-	ipam   *ipam
-	edges  *edgeGateways
-	spaces *ipSpaces
-	alb    *loadBalancing
+	addr    string
+	server  *tlsserver.Server // at the site's address
+	further []*tlsserver.Server
+	public  string
+	cells   []*Cell
+	cancel  context.CancelFunc // ends the simulator's lifetime
 }
 
 // URL is the address of the site, without /api. It is empty before Start.
@@ -106,9 +83,9 @@ func (s *Simulator) CA() []byte {
 
 // State returns a copy of everything.
 func (s *Simulator) State() store.State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.store.Snapshot()
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
+	return s.cloud.store.Snapshot()
 }
 
 // Counters counts the requests by operation: method and path without ids, for queries with the type.
@@ -127,13 +104,12 @@ func (s *Simulator) Unhandled() []string { return s.journal.unknownRoutes() }
 func (s *Simulator) Faults() *Faults { return s.faults }
 
 // Clock returns the simulator's clock.
-func (s *Simulator) Clock() Clock { return s.clock }
+func (s *Simulator) Clock() Clock { return s.cloud.clock }
 
-// settle runs what was deferred until the answer was made.
-func (s *Simulator) settle() {
-	for len(s.pending) > 0 {
-		next := s.pending[0]
-		s.pending = s.pending[1:]
-		next()
-	}
+// ReportMembers stores which members of pools answer, by the URN of the pool, address and port, as probes of a real
+// load balancer find out. Members that nothing was reported of are up if they are enabled.
+func (s *Simulator) ReportMembers(up map[string]map[netip.AddrPort]bool) {
+	s.cloud.mu.Lock()
+	defer s.cloud.mu.Unlock()
+	s.cloud.probed = maps.Clone(up)
 }

@@ -88,15 +88,15 @@ func snapshotVApp(r *request, op string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := snapshotWork(r, op, r.sim.store.VMsOf(v.ID))
+	w, err := snapshotWork(r, op, r.cloud.store.VMsOf(v.ID))
 	if err != nil {
 		return nil, err
 	}
 	w.VApp = v.ID
-	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
+	return r.start(w, v.Entity(), vappsOf(r.cloud).locks(v)), nil
 }
 
-func commitSnapshot(s *Simulator, t *store.Task) error {
+func commitSnapshot(s *cloud, t *store.Task) error {
 	for _, id := range t.Work.VMs {
 		vm := s.store.VMs[id]
 		if vm == nil {
@@ -106,17 +106,17 @@ func commitSnapshot(s *Simulator, t *store.Task) error {
 		case opCreateSnapshot:
 			vm.Snapshot = vm.TakeSnapshot(s.clock.Now(), t.Work.PowerOn)
 		case opRevertSnapshot:
-			s.vms.revert(vm)
+			vmsOf(s).revert(vm)
 		default:
 			vm.Snapshot = nil
 		}
 	}
-	s.leases.deployedChanged(s.store.VApps[t.Work.VApp])
+	leasesOf(s).deployedChanged(s.store.VApps[t.Work.VApp])
 	return nil
 }
 
 // revert brings a VM back to its snapshot; without memory in it the VM is off then.
-func (m *vms) revert(vm *store.VM) {
+func (m vms) revert(vm *store.VM) {
 	x := vm.Snapshot.Clone()
 	if x == nil {
 		return

@@ -34,13 +34,13 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 		return nil, store.BadRequest("Bad request - %s is missing.", element)
 	}
 	v := &store.VApp{
-		ID:         r.sim.ids.Next("vapp"),
+		ID:         r.cloud.ids.Next("vapp"),
 		OrgID:      org.ID,
 		VDCID:      vdc.ID,
 		OwnerID:    r.session.UserID,
 		Status:     store.Unresolved,
 		AutoNature: true,
-		Created:    r.sim.clock.Now(),
+		Created:    r.cloud.clock.Now(),
 		Metadata:   map[string]store.Metadata{},
 		Lease:      store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 	}
@@ -52,9 +52,9 @@ func createStandaloneVM(r *request, element string) (*response, error) {
 	if d := tree.Str("Description"); d != "" {
 		vms[0].Description = d
 	}
-	r.sim.store.VApps[v.ID] = v
-	w := store.Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r.sim.store, vms), PowerOn: tree.Attr("powerOn") == "true"}
-	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
+	r.cloud.store.VApps[v.ID] = v
+	w := store.Work{Op: opComposeVMs, VApp: v.ID, VMs: addVMs(r.cloud.store, vms), PowerOn: tree.Attr("powerOn") == "true"}
+	return r.start(w, v.Entity(), vappsOf(r.cloud).locks(v)), nil
 }
 
 // standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.
@@ -67,7 +67,7 @@ func standaloneVMs(r *request, vdc *store.VDC, v *store.VApp, tree, item *xmltre
 	if section == nil {
 		section = params.At("NetworkConnectionSection")
 	}
-	bridgeNetworks(r.sim.ids, vdc, v, section)
+	bridgeNetworks(r.cloud.ids, vdc, v, section)
 	if item.Name == "CreateVm" {
 		vm, err := newRawVM(r, vdc, v, item)
 		if err != nil {
@@ -122,12 +122,12 @@ func newRawVM(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*s
 	}
 	spec := item.At("VmSpecSection")
 	vm := &store.VM{
-		ID:              r.sim.ids.Next("vm"),
+		ID:              r.cloud.ids.Next("vm"),
 		Name:            name,
 		Description:     item.Str("Description"),
 		VAppID:          v.ID,
 		Status:          store.Unresolved,
-		Created:         r.sim.clock.Now(),
+		Created:         r.cloud.clock.Now(),
 		OS:              orElse(spec.Str("OsType"), "otherLinux64Guest"),
 		HardwareVersion: orElse(spec.Str("HardwareVersion"), defaultHardware),
 		CPUs:            1,
@@ -138,7 +138,7 @@ func newRawVM(r *request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*s
 		Properties:      map[string]store.Property{},
 		Customization:   store.Customization{ComputerName: computerName(name)},
 	}
-	if err := choosePolicies(r.sim.store, vdc, vm, item); err != nil {
+	if err := choosePolicies(r.cloud.store, vdc, vm, item); err != nil {
 		return nil, err
 	}
 	for _, read := range []changeReader{readSpec, readBoot} {

@@ -19,20 +19,32 @@ const maxTasks = 20000
 
 // tasks starts operations, keeps entities busy while they run, and ends them.
 type tasks struct {
-	sim        *Simulator
+	cloud      *cloud
 	operations map[string]operation
+	faults     *Faults
+	names      func(id string) []string // of an entity: its id and its name
 }
 
-// start begins an operation on an entity. The caller checked that nothing in locks is busy.
-func (ts *tasks) start(r *request, w store.Work, owner store.Entity, locks []string) *store.Task {
+// A caller is who starts a task, by which request and on which cell.
+type caller struct {
+	orgID     string
+	userID    string
+	user      string
+	requestID string
+	cell      int
+}
+
+// start begins an operation on an entity; by is nil when no request asks for it. The caller checked that nothing in
+// locks is busy.
+func (ts *tasks) start(by *caller, w store.Work, owner store.Entity, locks []string) *store.Task {
 	op := ts.operations[w.Op]
-	d := ts.sim.profile.jittered(op.duration, op.spread, ts.sim.ids.Rand)
+	d := ts.cloud.profile.jittered(op.duration, op.spread, ts.cloud.ids.Rand)
 	if n := len(w.VMs); n > 1 && op.spread > 0 {
-		d = time.Duration(float64(d) * (1 + ts.sim.assume.RecomposeExtraItem*float64(n-1)))
+		d = time.Duration(float64(d) * (1 + ts.cloud.assume.RecomposeExtraItem*float64(n-1)))
 	}
-	now := ts.sim.clock.Now()
+	now := ts.cloud.clock.Now()
 	t := &store.Task{
-		ID:            ts.sim.ids.Next("task"),
+		ID:            ts.cloud.ids.Next("task"),
 		OperationName: op.name,
 		Owner:         owner,
 		Operation:     fmt.Sprintf("%s %s(%s)", op.verb, owner.Name, owner.ID),
@@ -43,19 +55,19 @@ func (ts *tasks) start(r *request, w store.Work, owner store.Entity, locks []str
 		Work:          w,
 		UserName:      "system",
 	}
-	if r != nil {
-		t.OrgID = cmp.Or(ts.sim.store.OrgOf(owner), r.session.OrgID)
-		t.RequestID = r.id
-		t.Cell = r.cell.number
-		t.UserID = r.session.UserID
-		t.UserName = r.session.User
+	if by != nil {
+		t.OrgID = cmp.Or(ts.cloud.store.OrgOf(owner), by.orgID)
+		t.RequestID = by.requestID
+		t.Cell = by.cell
+		t.UserID = by.userID
+		t.UserName = by.user
 	}
-	if v := ts.sim.store.VAppOf(owner); v != nil {
+	if v := ts.cloud.store.VAppOf(owner); v != nil {
 		t.OfUser = v.OwnerID
 	}
-	t.Number = ts.sim.ids.Count["task"]
+	t.Number = ts.cloud.ids.Count["task"]
 	t.Waiting = !awaits(w.Op) && !ts.mayRun(t)
-	ts.sim.store.Tasks[t.ID] = t
+	ts.cloud.store.Tasks[t.ID] = t
 	ts.lock(t)
 	ts.trim()
 	if !t.Waiting {
@@ -75,28 +87,28 @@ func (ts *tasks) finishAfter(t *store.Task, d time.Duration) {
 
 func (ts *tasks) finishIn(t *store.Task, d time.Duration) {
 	if d <= 0 {
-		ts.sim.pending = append(ts.sim.pending, func() { ts.finish(t.ID) })
+		ts.cloud.pending = append(ts.cloud.pending, func() { ts.finish(t.ID) })
 		return
 	}
-	ts.sim.pending = append(ts.sim.pending, func() {
+	ts.cloud.pending = append(ts.cloud.pending, func() {
 		if t.Status == store.TaskQueued {
 			t.Status = store.TaskRunning
 		}
 	})
-	ts.sim.alarms.after(d, store.Alarm{Bell: bellTask, ID: t.ID})
+	ts.cloud.alarms.after(d, store.Alarm{Bell: bellTask, ID: t.ID})
 }
 
 // residue sets the state of what a failed creation leaves behind.
 func (ts *tasks) residue(t *store.Task) {
-	failDocument(ts.sim, t)
-	if ts.sim.assume.FailedTaskResidue {
+	failDocument(ts.cloud.store, t)
+	if ts.cloud.assume.FailedTaskResidue {
 		return // UNRESOLVED, as it was made
 	}
-	if v := ts.sim.store.VApps[t.Work.VApp]; v != nil && v.Status == store.Unresolved {
+	if v := ts.cloud.store.VApps[t.Work.VApp]; v != nil && v.Status == store.Unresolved {
 		v.Status = store.FailedCreation
 	}
 	for _, id := range t.Work.VMs {
-		if vm := ts.sim.store.VMs[id]; vm != nil && vm.Status == store.Unresolved {
+		if vm := ts.cloud.store.VMs[id]; vm != nil && vm.Status == store.Unresolved {
 			vm.Status = store.FailedCreation
 		}
 	}
@@ -105,7 +117,7 @@ func (ts *tasks) residue(t *store.Task) {
 func (ts *tasks) end(t *store.Task, status store.TaskStatus, err *store.Refusal) {
 	t.Status = status
 	t.Error = err
-	t.Ended = ts.sim.clock.Now()
+	t.Ended = ts.cloud.clock.Now()
 	t.Work.DropInputs()
 	ts.unlock(t)
 	t.Waiting = false
@@ -114,24 +126,24 @@ func (ts *tasks) end(t *store.Task, status store.TaskStatus, err *store.Refusal)
 
 // trim removes the oldest finished tasks.
 func (ts *tasks) trim() {
-	if len(ts.sim.store.Tasks) <= maxTasks {
+	if len(ts.cloud.store.Tasks) <= maxTasks {
 		return
 	}
 	var old []*store.Task
-	for _, t := range ts.sim.store.Tasks {
+	for _, t := range ts.cloud.store.Tasks {
 		if t.Done() {
 			old = append(old, t)
 		}
 	}
 	slices.SortFunc(old, func(a, b *store.Task) int { return a.Started.Compare(b.Started) })
 	for _, t := range old[:len(old)/2] {
-		delete(ts.sim.store.Tasks, t.ID)
+		delete(ts.cloud.store.Tasks, t.ID)
 	}
 }
 
 // tasksNode is the Tasks element of an entity, nil when it is idle.
 func tasksNode(r *request, id string) *xmltree.Node {
-	t := r.sim.tasks.of(id)
+	t := r.cloud.tasks.of(id)
 	if t == nil {
 		return nil
 	}
@@ -170,23 +182,23 @@ func taskNode(r *request, t *store.Task, root bool) *xmltree.Node {
 	}
 	n.Add(xmltree.New("User", A("href", r.site.Base()+"/api/admin/user/"+t.UserID), A("name", t.UserName),
 		A("type", "application/vnd.vmware.admin.user+xml")))
-	if org := r.sim.store.Org(t.OrgID); org != nil {
+	if org := r.cloud.store.Org(t.OrgID); org != nil {
 		n.Add(xmltree.New("Organization", A("href", r.site.Href("org", org.ID)), A("name", org.Name),
 			A("type", wire.Mime("org"))))
 	}
 	if !t.Done() || t.Status == store.TaskSuccess {
-		n.Add(xmltree.T("Progress", t.Progress(r.sim.clock.Now())))
+		n.Add(xmltree.T("Progress", t.Progress(r.cloud.clock.Now())))
 	}
-	n.Add(xmltree.T("Details", taskDetails(t)))
+	n.Add(xmltree.T("Details", taskDetails(r.cloud, t)))
 	if t.Result != "" {
 		n.Add(xmltree.New("Result", xmltree.T("ResultContent", t.Result)))
 	}
 	return n
 }
 
-func taskDetails(t *store.Task) string {
-	if t.Error == nil && t.Work.Op == "create "+bindingPath {
-		return t.Work.Document // clients have no other way to learn the id
+func taskDetails(c *cloud, t *store.Task) string {
+	if t.Error == nil && c.tasks.operations[t.Work.Op].reveals {
+		return t.Work.Document
 	}
 	if t.Error == nil {
 		return ""
@@ -196,7 +208,19 @@ func taskDetails(t *store.Task) string {
 
 // start begins an operation on an entity and answers 202. The caller checked that nothing in locks is busy.
 func (r *request) start(w store.Work, owner store.Entity, locks []string) *response {
-	return r.accepted(r.sim.tasks.start(r, w, owner, locks))
+	return r.accepted(r.startTask(w, owner, locks))
+}
+
+// startTask begins an operation on an entity. The caller checked that nothing in locks is busy.
+func (r *request) startTask(w store.Work, owner store.Entity, locks []string) *store.Task {
+	by := &caller{
+		orgID:     r.session.OrgID,
+		userID:    r.session.UserID,
+		user:      r.session.User,
+		requestID: r.id,
+		cell:      r.cell.number,
+	}
+	return r.cloud.tasks.start(by, w, owner, locks)
 }
 
 // accepted answers 202 with a task; cloudapi only sends its location.

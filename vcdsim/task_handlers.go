@@ -19,7 +19,7 @@ func taskRoutes(add addRoute) {
 }
 
 func ownTask(r *request) (*store.Task, error) {
-	t := r.sim.store.Tasks[store.Bare(r.vars["id"])]
+	t := r.cloud.store.Tasks[store.Bare(r.vars["id"])]
 	if t == nil || !viewerOf(r).seesTask(t) {
 		return nil, store.Forbidden("TASK_VIEW", r.vars["id"])
 	}
@@ -34,12 +34,12 @@ func cancelTask(r *request, t *store.Task) (*response, error) {
 	if t.Done() {
 		return nil, store.BadRequest("The task %s cannot be cancelled: it is completed.", t.ID)
 	}
-	op := r.sim.tasks.operations[t.Work.Op]
-	if op.undo != nil && r.sim.assume.CancelUndoesCompose {
-		op.undo(r.sim, t)
+	op := r.cloud.tasks.operations[t.Work.Op]
+	if op.undo != nil && r.cloud.assume.CancelUndoesCompose {
+		op.undo(r.cloud, t)
 	}
-	failDocument(r.sim, t)
-	r.sim.tasks.end(t, store.TaskCanceled, nil)
+	failDocument(r.cloud.store, t)
+	r.cloud.tasks.end(t, store.TaskCanceled, nil)
 	return noContent(), nil
 }
 
@@ -48,14 +48,14 @@ const recentTasks = 50
 
 // listTasks shows the tasks of an organization that wait, run or ended recently, the youngest first.
 func listTasks(r *request) (*response, error) {
-	org := r.sim.store.Org(store.Bare(r.vars["org"]))
+	org := r.cloud.store.Org(store.Bare(r.vars["org"]))
 	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("TASK_VIEW", r.vars["org"])
 	}
 	n := xmltree.New("TasksList", wire.Namespaces(), xmltree.A("name", "Tasks Lists"),
 		xmltree.A("href", r.site.Href("tasksList", org.ID)),
 		xmltree.A("type", wire.Mime("tasksList")))
-	tasks := slices.SortedFunc(maps.Values(r.sim.store.Tasks),
+	tasks := slices.SortedFunc(maps.Values(r.cloud.store.Tasks),
 		func(a, b *store.Task) int { return cmp.Compare(b.Number, a.Number) })
 	viewer := viewerOf(r)
 	ended := 0

@@ -12,8 +12,8 @@ import (
 // lock makes a task's entities busy. A shared entity stays locked by the first task.
 func (ts *tasks) lock(t *store.Task) {
 	for _, id := range t.Locks {
-		if _, held := ts.sim.store.Locks[id]; !held || !ts.shares(id) {
-			ts.sim.store.Locks[id] = t.ID
+		if _, held := ts.cloud.store.Locks[id]; !held || !ts.shares(id) {
+			ts.cloud.store.Locks[id] = t.ID
 		}
 	}
 }
@@ -21,12 +21,12 @@ func (ts *tasks) lock(t *store.Task) {
 // unlock frees a task's entities, or passes shared ones to the next task that changes them.
 func (ts *tasks) unlock(t *store.Task) {
 	for _, id := range t.Locks {
-		if ts.sim.store.Locks[id] != t.ID {
+		if ts.cloud.store.Locks[id] != t.ID {
 			continue
 		}
-		delete(ts.sim.store.Locks, id)
+		delete(ts.cloud.store.Locks, id)
 		if next := ts.sharer(id); next != nil {
-			ts.sim.store.Locks[id] = next.ID
+			ts.cloud.store.Locks[id] = next.ID
 		}
 	}
 }
@@ -34,10 +34,10 @@ func (ts *tasks) unlock(t *store.Task) {
 // shares reports whether several tasks may change an entity at a time: an edge gateway, if writes do not exclude each
 // other.
 func (ts *tasks) shares(id string) bool {
-	if ts.sim.assume.GatewayWritesExclude {
+	if ts.cloud.assume.GatewayWritesExclude {
 		return false
 	}
-	_, _, g := ts.sim.store.Gateway(id)
+	_, _, g := ts.cloud.store.Gateway(id)
 	return g != nil
 }
 
@@ -47,7 +47,7 @@ func (ts *tasks) sharer(id string) *store.Task {
 		return nil
 	}
 	var first *store.Task
-	for _, t := range ts.sim.store.Tasks {
+	for _, t := range ts.cloud.store.Tasks {
 		if !t.Done() && slices.Contains(t.Locks, id) && (first == nil || t.Number < first.Number) {
 			first = t
 		}
@@ -58,23 +58,23 @@ func (ts *tasks) sharer(id string) *store.Task {
 // checkIdle refuses with BUSY_ENTITY when a task holds one of the entities.
 func (ts *tasks) checkIdle(ids ...string) error {
 	for _, id := range ids {
-		taskID, held := ts.sim.store.Locks[id]
+		taskID, held := ts.cloud.store.Locks[id]
 		if !held || ts.shares(id) {
 			continue
 		}
-		t := ts.sim.store.Tasks[taskID]
+		t := ts.cloud.store.Tasks[taskID]
 		return store.Refuse(http.StatusBadRequest, store.CodeBusy, "%s",
-			busyText(ts.sim.assume.BusyTextTenant, t.Owner, ts.operations[t.Work.Op].busy, t.ID))
+			busyText(ts.cloud.assume.BusyTextTenant, t.Owner, ts.operations[t.Work.Op].busy, t.ID))
 	}
 	return nil
 }
 
 // busy reports whether a task holds an entity.
-func (ts *tasks) busy(id string) bool { return ts.sim.store.Locks[id] != "" }
+func (ts *tasks) busy(id string) bool { return ts.cloud.store.Locks[id] != "" }
 
 // of is the unfinished task on an entity, nil if there is none.
 func (ts *tasks) of(id string) *store.Task {
-	if t := ts.sim.store.Tasks[ts.sim.store.Locks[id]]; t != nil && t.Owner.ID == id {
+	if t := ts.cloud.store.Tasks[ts.cloud.store.Locks[id]]; t != nil && t.Owner.ID == id {
 		return t
 	}
 	return nil

@@ -30,7 +30,7 @@ func uploadTemplate(r *request, sh store.OrgCatalog, tree *xmltree.Node) (*respo
 	if tree.Attr("sourceHref") != "" {
 		return nil, store.BadRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
 	}
-	t := newTemplate(r.sim.ids, tree)
+	t := newTemplate(r.cloud.ids, tree)
 	t.Upload = newUpload(r, t.Entity(), store.UploadFile{Name: descriptorFile, Size: -1}).ID
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	return createdItem(r, t.ItemID)
@@ -122,7 +122,7 @@ func idleTemplate(r *request) (store.OrgCatalog, *store.Template, error) {
 	if !r.session.Sees(sh.Org.ID) {
 		return store.OrgCatalog{}, nil, store.Forbidden("VAPP_TEMPLATE_EDIT", t.ID)
 	}
-	return sh, t, r.sim.tasks.checkIdle(t.ID)
+	return sh, t, r.cloud.tasks.checkIdle(t.ID)
 }
 
 // putTemplate changes name, description and whether the template is a golden master.
@@ -162,12 +162,12 @@ func deleteTemplate(r *request, _ store.OrgCatalog, t *store.Template) (*respons
 	return r.start(w, t.Entity(), []string{t.ID}), nil
 }
 
-func commitDeleteTemplate(s *Simulator, t *store.Task) error {
+func commitDeleteTemplate(s *cloud, t *store.Task) error {
 	removeTemplate(s, t.Work.Document)
 	return nil
 }
 
-func removeTemplate(s *Simulator, id string) {
+func removeTemplate(s *cloud, id string) {
 	if sh, t := s.store.Template(id); t != nil {
 		delete(s.store.Uploads, t.Upload)
 		sh.Catalog.Templates = slices.DeleteFunc(slices.Clone(sh.Catalog.Templates),
@@ -181,25 +181,25 @@ func captureVApp(r *request, sh store.OrgCatalog) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := captureTarget(r.sim.store, r.sim.tasks, sh, tree)
+	replaced, err := captureTarget(r.cloud.store, r.cloud.tasks, sh, tree)
 	if err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: opCapture, VApp: v.ID, Remove: replaced}
-	if len(r.sim.store.VMsOf(v.ID)) == 0 {
+	if len(r.cloud.store.VMsOf(v.ID)) == 0 {
 		return nil, store.BadRequest("The vApp %q does not contain any VMs.", v.Name)
 	}
-	t := newTemplate(r.sim.ids, tree)
-	if _, vdc := r.sim.store.VDC(v.VDCID); vdc != nil {
+	t := newTemplate(r.cloud.ids, tree)
+	if _, vdc := r.cloud.store.VDC(v.VDCID); vdc != nil {
 		t.VDC = vdc.Name
 	}
-	for _, vm := range r.sim.store.VMsOf(v.ID) {
-		t.VMs = append(t.VMs, captured(r.sim.ids, vm))
+	for _, vm := range r.cloud.store.VMsOf(v.ID) {
+		t.VMs = append(t.VMs, captured(r.cloud.ids, vm))
 		t.KubernetesVersion = orElse(t.KubernetesVersion, vm.KubernetesVersion)
 	}
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	w.Document = t.ID
-	return r.start(w, t.Entity(), append(r.sim.vapps.locks(v), t.ID)), nil
+	return r.start(w, t.Entity(), append(vappsOf(r.cloud).locks(v), t.ID)), nil
 }
 
 // captureTarget is the template that a capture replaces, if any.
@@ -252,10 +252,10 @@ func sourceVApp(r *request) (*xmltree.Node, *store.VApp, error) {
 	if v.Status == store.Unresolved || v.Status == store.FailedCreation {
 		return nil, nil, store.BadRequest("The vApp %q is not resolved.", v.Name)
 	}
-	return tree, v, r.sim.vapps.checkIdle(v)
+	return tree, v, vappsOf(r.cloud).checkIdle(v)
 }
 
-func commitCapture(s *Simulator, t *store.Task) error {
+func commitCapture(s *cloud, t *store.Task) error {
 	_, tpl := s.store.Template(t.Work.Document)
 	if tpl == nil {
 		return gone("vAppTemplate", t.Work.Document)
@@ -267,7 +267,7 @@ func commitCapture(s *Simulator, t *store.Task) error {
 	return nil
 }
 
-func undoCapture(s *Simulator, t *store.Task) { removeTemplate(s, t.Work.Document) }
+func undoCapture(s *cloud, t *store.Task) { removeTemplate(s, t.Work.Document) }
 
 // cloneVApp copies a vApp with its VMs, under new ids and with new addresses; IsSourceDelete makes it a move.
 func cloneVApp(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
@@ -281,7 +281,7 @@ func cloneVApp(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	}
 	w := store.Work{Op: opClone, VApp: v.ID, PowerOn: tree.Attr("powerOn") != "false"}
 	if tree.Bool("IsSourceDelete") {
-		if r.sim.store.Running(source) {
+		if r.cloud.store.Running(source) {
 			return nil, store.BadRequest(
 				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", source.Name)
 		}
@@ -290,24 +290,24 @@ func cloneVApp(r *request, org *store.Org, vdc *store.VDC) (*response, error) {
 	if len(v.Networks) == 0 {
 		v.Networks = slices.Clone(source.Networks)
 		for i := range v.Networks {
-			v.Networks[i].ID = r.sim.ids.Next("network")
+			v.Networks[i].ID = r.cloud.ids.Next("network")
 		}
 	}
 	vms := clonedVMs(r, source, v)
 	if err := checkVMQuota(r, vdc, len(vms)); err != nil {
 		return nil, err
 	}
-	r.sim.store.VApps[v.ID] = v
-	w.VMs = addVMs(r.sim.store, vms)
-	r.sim.tasks.start(r, w, v.Entity(), append(r.sim.vapps.locks(v), r.sim.vapps.locks(source)...))
+	r.cloud.store.VApps[v.ID] = v
+	w.VMs = addVMs(r.cloud.store, vms)
+	r.startTask(w, v.Entity(), append(vappsOf(r.cloud).locks(v), vappsOf(r.cloud).locks(source)...))
 	return createdVApp(r, v), nil
 }
 
 func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
 	var out []*store.VM
-	for _, vm := range r.sim.store.VMsOf(source.ID) {
+	for _, vm := range r.cloud.store.VMsOf(source.ID) {
 		c := vm.Clone()
-		c.ID = r.sim.ids.Next("vm")
+		c.ID = r.cloud.ids.Next("vm")
 		c.VAppID = v.ID
 		c.Status = store.Unresolved
 		c.Deployed = false
@@ -320,7 +320,7 @@ func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
 		c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
 		for i := range c.NICs {
 			n := &c.NICs[i]
-			n.MAC = r.sim.ids.MAC()
+			n.MAC = r.cloud.ids.MAC()
 			n.Lease = ""
 			if n.Mode != store.ModeManual {
 				n.Address = ""
@@ -338,13 +338,13 @@ func clonedVMs(r *request, source, v *store.VApp) []*store.VM {
 }
 
 // commitClone completes the copy and, for a move, deletes the source.
-func commitClone(s *Simulator, t *store.Task) error {
+func commitClone(s *cloud, t *store.Task) error {
 	w := t.Work
 	if err := commitCompose(s, t); err != nil {
 		return err
 	}
 	if v := s.store.VApps[w.Document]; v != nil {
-		s.vapps.remove(v)
+		vappsOf(s).remove(v)
 	}
 	return nil
 }

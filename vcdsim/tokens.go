@@ -44,7 +44,7 @@ func oauthOrg(r *request) (*store.Org, error) {
 	if name == "" {
 		name = store.SystemOrg
 	}
-	org := r.sim.store.OrgByName(name)
+	org := r.cloud.store.OrgByName(name)
 	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("TOKEN_MANAGE", name)
 	}
@@ -63,7 +63,7 @@ func registerClient(r *request, org *store.Org) (*response, error) {
 		return nil, err
 	}
 	c := &store.APIClient{
-		ID:              r.sim.ids.Next("token"),
+		ID:              r.cloud.ids.Next("token"),
 		Name:            in.Name,
 		OrgID:           org.ID,
 		UserID:          r.session.UserID,
@@ -83,14 +83,14 @@ func registerClient(r *request, org *store.Org) (*response, error) {
 		if err != nil {
 			return nil, store.BadRequest("The scope %q is invalid.", in.Scope)
 		}
-		if c.Role = role; !hasRole(r.sim, org, role) {
+		if c.Role = role; !hasRole(r.cloud, org, role) {
 			return nil, store.Forbidden("ROLE_VIEW", role)
 		}
 	}
-	if slices.ContainsFunc(r.sim.store.Clients, c.Clashes) {
+	if slices.ContainsFunc(r.cloud.store.Clients, c.Clashes) {
 		return nil, store.DuplicateName(c.Name)
 	}
-	r.sim.store.Clients = append(r.sim.store.Clients, c)
+	r.cloud.store.Clients = append(r.cloud.store.Clients, c)
 	return jsonOK(map[string]any{
 		"client_name":                c.Name,
 		"client_id":                  c.ID,
@@ -130,8 +130,8 @@ func clientJSON(st *store.Store, source *ids.Source, c *store.APIClient) map[str
 
 func apiClientsOf(r *request, service bool) []*store.APIClient {
 	var out []*store.APIClient
-	for _, c := range r.sim.store.Clients {
-		if c.ServiceAccount == service && r.sim.store.Org(c.OrgID) != nil && r.session.Sees(c.OrgID) && reachesClient(r, c) {
+	for _, c := range r.cloud.store.Clients {
+		if c.ServiceAccount == service && r.cloud.store.Org(c.OrgID) != nil && r.session.Sees(c.OrgID) && reachesClient(r, c) {
 			out = append(out, c)
 		}
 	}
@@ -155,7 +155,7 @@ func reachesClient(r *request, c *store.APIClient) bool {
 func listClients(r *request, service bool) (*response, error) {
 	var out []any
 	for _, c := range apiClientsOf(r, service) {
-		out = append(out, clientJSON(r.sim.store, r.sim.ids, c))
+		out = append(out, clientJSON(r.cloud.store, r.cloud.ids, c))
 	}
 	return r.page(out)
 }
@@ -174,7 +174,7 @@ func getClient(r *request, service bool) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonOK(clientJSON(r.sim.store, r.sim.ids, c)), nil
+	return jsonOK(clientJSON(r.cloud.store, r.cloud.ids, c)), nil
 }
 
 func deleteClient(r *request, service bool) (*response, error) {
@@ -182,7 +182,7 @@ func deleteClient(r *request, service bool) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.Clients = slices.DeleteFunc(slices.Clone(r.sim.store.Clients),
+	r.cloud.store.Clients = slices.DeleteFunc(slices.Clone(r.cloud.store.Clients),
 		func(x *store.APIClient) bool { return x == c })
 	if service {
 		return r.acceptedJSON(store.Entity{Kind: "serviceAccount", ID: c.ID, Name: c.Name}), nil
@@ -211,19 +211,19 @@ func putServiceAccount(r *request) (*response, error) {
 	changed.SoftwareID = in.SoftwareID
 	changed.SoftwareVersion = in.Version
 	changed.SoftwareURI = in.URI
-	if id := store.Bare(in.Role.ID); id != "" && id != r.sim.ids.Named("role", c.Role) {
-		if changed.Role, err = roleName(r.sim.store, r.sim.store.Org(c.OrgID), id); err != nil {
+	if id := store.Bare(in.Role.ID); id != "" && id != r.cloud.ids.Named("role", c.Role) {
+		if changed.Role, err = roleName(r.cloud.store, r.cloud.store.Org(c.OrgID), id); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case changed.Name == "" || changed.SoftwareID == "":
 		return nil, store.BadRequest("A service account has a name and a softwareId.")
-	case slices.ContainsFunc(r.sim.store.Clients, func(x *store.APIClient) bool { return x != c && changed.Clashes(x) }):
+	case slices.ContainsFunc(r.cloud.store.Clients, func(x *store.APIClient) bool { return x != c && changed.Clashes(x) }):
 		return nil, store.DuplicateName(changed.Name)
 	}
 	*c = changed
-	return jsonOK(clientJSON(r.sim.store, r.sim.ids, c)), nil
+	return jsonOK(clientJSON(r.cloud.store, r.cloud.ids, c)), nil
 }
 
 // revokeClient revokes the token of a service account and ends its sessions.
@@ -236,7 +236,7 @@ func revokeClient(r *request) (*response, error) {
 	c.Token = ""
 	c.DeviceCode = ""
 	c.UserCode = ""
-	maps.DeleteFunc(r.sim.store.Sessions, func(_ string, x *store.Session) bool { return x.Client == c.ID })
+	maps.DeleteFunc(r.cloud.store.Sessions, func(_ string, x *store.Session) bool { return x.Client == c.ID })
 	return noContent(), nil
 }
 
@@ -246,17 +246,17 @@ func authorizeDevice(r *request) (*response, error) {
 	if err != nil {
 		return nil, store.BadRequest("The form is invalid: %s", err)
 	}
-	org := r.sim.store.OrgByName(cmp.Or(r.vars["org"], store.SystemOrg))
-	i := slices.IndexFunc(r.sim.store.Clients, func(c *store.APIClient) bool {
+	org := r.cloud.store.OrgByName(cmp.Or(r.vars["org"], store.SystemOrg))
+	i := slices.IndexFunc(r.cloud.store.Clients, func(c *store.APIClient) bool {
 		return c.ServiceAccount && org != nil && c.OrgID == org.ID && c.ID == store.Bare(form.Get("client_id"))
 	})
 	if i < 0 {
 		return oauthError("invalid_client"), nil
 	}
-	c := r.sim.store.Clients[i]
+	c := r.cloud.store.Clients[i]
 	c.Status = "REQUESTED"
-	c.DeviceCode = r.sim.ids.Next("deviceCode")
-	c.UserCode = strings.ToUpper(r.sim.ids.Next("userCode")[:8])
+	c.DeviceCode = r.cloud.ids.Next("deviceCode")
+	c.UserCode = strings.ToUpper(r.cloud.ids.Next("userCode")[:8])
 	return jsonOK(map[string]any{
 		"device_code":      c.DeviceCode,
 		"user_code":        c.UserCode,
@@ -297,8 +297,8 @@ func mayClientLogIn(c *store.APIClient, org *store.Org) bool {
 
 // clientLogin opens a session for a registered client, nil if the form is none of it.
 func clientLogin(r *request, org *store.Org, form url.Values) *store.APIClient {
-	for _, c := range r.sim.store.Clients {
-		if c.OrgID == org.ID && mayClientLogIn(c, org) && answersClient(c, form, r.sim) {
+	for _, c := range r.cloud.store.Clients {
+		if c.OrgID == org.ID && mayClientLogIn(c, org) && answersClient(c, form, r.cloud) {
 			return c
 		}
 	}
@@ -306,7 +306,7 @@ func clientLogin(r *request, org *store.Org, form url.Values) *store.APIClient {
 }
 
 // answersClient reports whether a form is a login of the client.
-func answersClient(c *store.APIClient, form url.Values, s *Simulator) bool {
+func answersClient(c *store.APIClient, form url.Values, s *cloud) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":
 		return refreshesClient(c, form.Get("refresh_token"), s)
@@ -320,7 +320,7 @@ func answersClient(c *store.APIClient, form url.Values, s *Simulator) bool {
 }
 
 // refreshesClient is a login with the API token; a service account gets a new one after each use.
-func refreshesClient(c *store.APIClient, token string, s *Simulator) bool {
+func refreshesClient(c *store.APIClient, token string, s *cloud) bool {
 	if c.Token == "" || token != c.Token {
 		return false
 	}
@@ -331,7 +331,7 @@ func refreshesClient(c *store.APIClient, token string, s *Simulator) bool {
 }
 
 // tradesClient exchanges an access token for the API token of a user, once.
-func tradesClient(c *store.APIClient, assertion string, s *Simulator) bool {
+func tradesClient(c *store.APIClient, assertion string, s *cloud) bool {
 	if c.ServiceAccount || c.Token != "" || s.store.Sessions[assertion] == nil {
 		return false
 	}
@@ -340,7 +340,7 @@ func tradesClient(c *store.APIClient, assertion string, s *Simulator) bool {
 }
 
 // activatesClient gives the first API token of a service account.
-func activatesClient(c *store.APIClient, code string, s *Simulator) bool {
+func activatesClient(c *store.APIClient, code string, s *cloud) bool {
 	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
 	}

@@ -21,9 +21,9 @@ func uploadRoutes(add addRoute) {
 
 // newUpload begins a transfer with a task that ends when the bytes are there.
 func newUpload(r *request, e store.Entity, files ...store.UploadFile) *store.Upload {
-	u := &store.Upload{ID: r.sim.ids.Next("transfer"), Entity: e, Files: files}
-	r.sim.store.Uploads[u.ID] = u
-	u.Task = r.sim.tasks.start(r, store.Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
+	u := &store.Upload{ID: r.cloud.ids.Next("transfer"), Entity: e, Files: files}
+	r.cloud.store.Uploads[u.ID] = u
+	u.Task = r.startTask(store.Work{Op: opUpload, Document: u.ID}, e, []string{e.ID}).ID
 	return u
 }
 
@@ -31,8 +31,8 @@ func fileReceived(f *store.UploadFile) bool { return f.Size >= 0 && f.Received >
 
 // filesNode shows the files of a transfer with their links, nil when there is nothing to transfer.
 func filesNode(r *request, id string) *xmltree.Node {
-	u := r.sim.store.Uploads[id]
-	if u == nil || !r.sim.tasks.busy(u.Entity.ID) && !u.Download {
+	u := r.cloud.store.Uploads[id]
+	if u == nil || !r.cloud.tasks.busy(u.Entity.ID) && !u.Download {
 		return nil
 	}
 	rel := "upload:default"
@@ -49,7 +49,7 @@ func filesNode(r *request, id string) *xmltree.Node {
 }
 
 func transferFile(r *request) (*store.Upload, *store.UploadFile, error) {
-	if u := r.sim.store.Uploads[r.vars["upload"]]; u != nil {
+	if u := r.cloud.store.Uploads[r.vars["upload"]]; u != nil {
 		for i := range u.Files {
 			if u.Files[i].Name == r.vars["file"] {
 				return u, &u.Files[i], nil
@@ -61,7 +61,7 @@ func transferFile(r *request) (*store.Upload, *store.UploadFile, error) {
 
 // putFile takes a file, or the part of it that Content-Range names. A part may come again; none may be left out.
 func putFile(r *request, u *store.Upload, f *store.UploadFile) (*response, error) {
-	if !r.sim.tasks.busy(u.Entity.ID) {
+	if !r.cloud.tasks.busy(u.Entity.ID) {
 		return nil, store.BadRequest("The transfer of %q has ended.", u.Entity.Name)
 	}
 	from := int64(0)
@@ -80,7 +80,7 @@ func putFile(r *request, u *store.Upload, f *store.UploadFile) (*response, error
 	if err := describeUpload(u); err != nil {
 		return nil, err
 	}
-	finishUpload(r.sim, u)
+	finishUpload(r.cloud, u)
 	return &response{status: http.StatusOK}, nil
 }
 
@@ -99,7 +99,7 @@ func takeBytes(f *store.UploadFile, from, total int64, in *request) {
 }
 
 // finishUpload lets the task of a transfer end when all files are there.
-func finishUpload(s *Simulator, u *store.Upload) {
+func finishUpload(s *cloud, u *store.Upload) {
 	for i := range u.Files {
 		if !fileReceived(&u.Files[i]) {
 			return
@@ -113,7 +113,7 @@ func finishUpload(s *Simulator, u *store.Upload) {
 }
 
 // commitUpload makes what was uploaded usable.
-func commitUpload(s *Simulator, t *store.Task) error {
+func commitUpload(s *cloud, t *store.Task) error {
 	u := s.store.Uploads[t.Work.Document]
 	if u == nil {
 		return gone("transfer", t.Work.Document)
@@ -133,7 +133,7 @@ func commitUpload(s *Simulator, t *store.Task) error {
 }
 
 // undoUpload removes the item.
-func undoUpload(s *Simulator, t *store.Task) {
+func undoUpload(s *cloud, t *store.Task) {
 	removeMedia(s, t.Owner.ID)
 	removeTemplate(s, t.Owner.ID)
 }

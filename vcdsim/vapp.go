@@ -36,7 +36,7 @@ func vappRoutes(add addRoute) {
 
 // vappByID finds a vApp that the caller may use as the request wants to.
 func vappByID(r *request, id string) (*store.VApp, error) {
-	v := r.sim.store.VApps[id]
+	v := r.cloud.store.VApps[id]
 	if err := checkVApp(r, v, "VAPP_VIEW", id); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func idleVApp(r *request) (*store.VApp, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, r.sim.vapps.checkIdle(v)
+	return v, vappsOf(r.cloud).checkIdle(v)
 }
 
 func composeVApp(r *request) (*response, error) { return createVApp(r, opCompose) }
@@ -83,13 +83,13 @@ func createVApp(r *request, op string) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.sim.store.VApps[v.ID] = v
-	ids := addVMs(r.sim.store, vms)
+	r.cloud.store.VApps[v.ID] = v
+	ids := addVMs(r.cloud.store, vms)
 	if op == opCompose && len(ids) > 0 {
 		op = opComposeVMs
 	}
 	w := store.Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
-	r.sim.tasks.start(r, w, v.Entity(), r.sim.vapps.locks(v))
+	r.startTask(w, v.Entity(), vappsOf(r.cloud).locks(v))
 	return createdVApp(r, v), nil
 }
 
@@ -113,7 +113,7 @@ func getVApp(r *request, v *store.VApp) (*response, error) {
 // putVApp changes name and description.
 func putVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
 	w := store.Work{Op: opUpdateVApp, VApp: v.ID}
-	if err := readVAppName(r.sim.store, v, tree, &w); err != nil {
+	if err := readVAppName(r.cloud.store, v, tree, &w); err != nil {
 		return nil, err
 	}
 	return r.start(w, v.Entity(), []string{v.ID}), nil
@@ -138,15 +138,15 @@ func readVAppName(st *store.Store, v *store.VApp, tree *xmltree.Node, w *store.W
 
 // recomposeVApp adds and removes VMs and networks and changes name and description.
 func recomposeVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
-	vdc, err := vdcByID(r.sim.store, v.VDCID)
+	vdc, err := vdcByID(r.cloud.store, v.VDCID)
 	if err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: opRecompose, VApp: v.ID, PowerOn: tree.Attr("powerOn") == "true"}
-	if err := readVAppName(r.sim.store, v, tree, &w); err != nil {
+	if err := readVAppName(r.cloud.store, v, tree, &w); err != nil {
 		return nil, err
 	}
-	if w.Networks, err = readNetworks(r.sim.store, r.sim.ids, vdc, tree.At("InstantiationParams", "NetworkConfigSection"),
+	if w.Networks, err = readNetworks(r.cloud.store, r.cloud.ids, vdc, tree.At("InstantiationParams", "NetworkConfigSection"),
 		v.Networks); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func recomposeVApp(r *request, v *store.VApp, tree *xmltree.Node) (*response, er
 	if w.Remove, err = readDeletes(r, v, tree); err != nil {
 		return nil, err
 	}
-	w.VMs = addVMs(r.sim.store, vms)
+	w.VMs = addVMs(r.cloud.store, vms)
 	locks := append(append([]string{v.ID}, w.VMs...), w.Remove...)
 	if len(w.VMs) == 0 {
 		w.Op = opUpdateVApp
@@ -178,7 +178,7 @@ func readDeletes(r *request, v *store.VApp, tree *xmltree.Node) ([]string, error
 		if vm.VAppID != v.ID {
 			return nil, store.Forbidden("VAPP_VM_DELETE", vm.ID)
 		}
-		if err := deletable(r.sim.store, &r.sim.assume, vm); err != nil {
+		if err := deletable(r.cloud.store, &r.cloud.assume, vm); err != nil {
 			return nil, err
 		}
 		out = append(out, vm.ID)
@@ -187,35 +187,35 @@ func readDeletes(r *request, v *store.VApp, tree *xmltree.Node) ([]string, error
 }
 
 func deleteVApp(r *request, v *store.VApp) (*response, error) {
-	if r.sim.store.Running(v) {
+	if r.cloud.store.Running(v) {
 		return nil, store.BadRequest("The requested operation could not be executed on vApp %q. Stop the vApp and "+
 			"try again.", v.Name)
 	}
-	for _, vm := range r.sim.store.VMsOf(v.ID) {
-		if err := noDisks(r.sim.store, &r.sim.assume, vm); err != nil {
+	for _, vm := range r.cloud.store.VMsOf(v.ID) {
+		if err := noDisks(r.cloud.store, &r.cloud.assume, vm); err != nil {
 			return nil, err
 		}
 	}
-	return r.start(store.Work{Op: opDeleteVApp, VApp: v.ID}, v.Entity(), r.sim.vapps.locks(v)), nil
+	return r.start(store.Work{Op: opDeleteVApp, VApp: v.ID}, v.Entity(), vappsOf(r.cloud).locks(v)), nil
 }
 
 func getVAppNetworks(r *request, v *store.VApp) (*response, error) {
-	return xmlOK(networkConfigSection(r.site, r.sim.store, v, true)), nil
+	return xmlOK(networkConfigSection(r.site, r.cloud.store, v, true)), nil
 }
 
 // putVAppNetworks replaces the networks of a vApp.
 func putVAppNetworks(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
-	vdc, err := vdcByID(r.sim.store, v.VDCID)
+	vdc, err := vdcByID(r.cloud.store, v.VDCID)
 	if err != nil {
 		return nil, err
 	}
-	networks, err := readNetworks(r.sim.store, r.sim.ids, vdc, tree, v.Networks)
+	networks, err := readNetworks(r.cloud.store, r.cloud.ids, vdc, tree, v.Networks)
 	if err != nil {
 		return nil, err
 	}
 	after := *v
 	after.Networks = networks
-	if err := removableNetworks(r.sim.store, &r.sim.assume, v, &after); err != nil {
+	if err := removableNetworks(r.cloud.store, &r.cloud.assume, v, &after); err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: opNetworks, VApp: v.ID, Networks: networks, Replace: true}
@@ -244,27 +244,27 @@ func getLease(r *request, v *store.VApp) (*response, error) {
 }
 
 func putLease(r *request, v *store.VApp) (*response, error) {
-	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	tree, err := r.tree()
 	if err != nil {
 		return nil, err
 	}
-	lease := readLease(tree, v.Lease, r.sim.store.Org(v.OrgID))
+	lease := readLease(tree, v.Lease, r.cloud.store.Org(v.OrgID))
 	return r.start(store.Work{Op: opLease, VApp: v.ID, Lease: &lease}, v.Entity(), []string{v.ID}), nil
 }
 
 func getVAppOwner(r *request, v *store.VApp) (*response, error) {
 	n := xmltree.New("Owner", wire.Namespaces(), xmltree.A("href", r.site.Href("vapp", v.ID)+"/owner"),
 		xmltree.A("type", wire.Mime("owner")))
-	n.Add(ownerNode(r.site, v.OwnerID, userName(r.sim.store, v)).Children)
+	n.Add(ownerNode(r.site, v.OwnerID, userName(r.cloud.store, v)).Children)
 	return xmlOK(n), nil
 }
 
 // putVAppOwner gives a vApp to another user of the organization.
 func putVAppOwner(r *request, v *store.VApp, tree *xmltree.Node) (*response, error) {
-	org, u, err := userByID(r.session, r.sim.store, store.Bare(tree.At("User").Attr("href")))
+	org, u, err := userByID(r.session, r.cloud.store, store.Bare(tree.At("User").Attr("href")))
 	if err != nil {
 		return nil, err
 	}
@@ -283,18 +283,18 @@ func powerVApp(r *request, action string) (*response, error) {
 	}
 	w := powerWork(action)
 	w.VApp = v.ID
-	for _, vm := range r.sim.store.VMsOf(v.ID) {
+	for _, vm := range r.cloud.store.VMsOf(v.ID) {
 		if vm.Status != w.Power && vm.Status != store.Unresolved {
 			w.VMs = append(w.VMs, vm.ID)
 		}
 	}
-	if err := mayStart(r.sim.store, v.VDCID, w); err != nil {
+	if err := mayStart(r.cloud.store, v.VDCID, w); err != nil {
 		return nil, err
 	}
-	if action != "powerOn" && !r.sim.store.Deployed(v) {
+	if action != "powerOn" && !r.cloud.store.Deployed(v) {
 		return nil, notRunning(v)
 	}
-	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
+	return r.start(w, v.Entity(), vappsOf(r.cloud).locks(v)), nil
 }
 
 func notRunning(v *store.VApp) error {
@@ -307,11 +307,11 @@ func deployVApp(r *request, v *store.VApp) (*response, error) {
 		return nil, err
 	}
 	w.VApp = v.ID
-	w.VMs = r.sim.vapps.vmIDs(v)
-	if err := mayStart(r.sim.store, v.VDCID, w); err != nil {
+	w.VMs = vappsOf(r.cloud).vmIDs(v)
+	if err := mayStart(r.cloud.store, v.VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
+	return r.start(w, v.Entity(), vappsOf(r.cloud).locks(v)), nil
 }
 
 func undeployVApp(r *request, v *store.VApp) (*response, error) {
@@ -319,10 +319,10 @@ func undeployVApp(r *request, v *store.VApp) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !r.sim.store.Deployed(v) {
+	if !r.cloud.store.Deployed(v) {
 		return nil, notRunning(v)
 	}
 	w.VApp = v.ID
-	w.VMs = r.sim.vapps.vmIDs(v)
-	return r.start(w, v.Entity(), r.sim.vapps.locks(v)), nil
+	w.VMs = vappsOf(r.cloud).vmIDs(v)
+	return r.start(w, v.Entity(), vappsOf(r.cloud).locks(v)), nil
 }

@@ -141,7 +141,7 @@ func readRange(n *xmltree.Node) (store.Range, bool) {
 // deleteVAppNetwork removes the network of a vApp.
 func deleteVAppNetwork(r *request) (*response, error) {
 	id := store.Bare(r.vars["id"])
-	for _, v := range r.sim.store.VApps {
+	for _, v := range r.cloud.store.VApps {
 		i := slices.IndexFunc(v.Networks, func(n store.VAppNetwork) bool { return n.ID == id })
 		if i < 0 || !viewerOf(r).sees(v) {
 			continue
@@ -149,12 +149,12 @@ func deleteVAppNetwork(r *request) (*response, error) {
 		if err := checkVApp(r, v, "VAPP_VIEW", v.ID); err != nil {
 			return nil, err
 		}
-		if err := r.sim.tasks.checkIdle(v.ID); err != nil {
+		if err := r.cloud.tasks.checkIdle(v.ID); err != nil {
 			return nil, err
 		}
 		after := *v
 		after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
-		if err := removableNetworks(r.sim.store, &r.sim.assume, v, &after); err != nil {
+		if err := removableNetworks(r.cloud.store, &r.cloud.assume, v, &after); err != nil {
 			return nil, err
 		}
 		w := store.Work{Op: opNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}

@@ -55,22 +55,22 @@ func vappNode(r *request, v *store.VApp) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	n := r.site.Entity("VApp", "vapp", v.ID, v.Name,
-		A("ovfDescriptorUploaded", true), A("deployed", r.sim.store.Deployed(v)),
-		A("status", int(r.sim.store.Status(v))))
-	n.Add(vappLinks(r.site, r.sim.store, v))
+		A("ovfDescriptorUploaded", true), A("deployed", r.cloud.store.Deployed(v)),
+		A("status", int(r.cloud.store.Status(v))))
+	n.Add(vappLinks(r.site, r.cloud.store, v))
 	n.Add([]*xmltree.Node{
 		T("Description", v.Description),
 		tasksNode(r, v.ID),
 		leaseSection(r.site, v, false),
-		startupSection(r.site, r.sim.store, v),
+		startupSection(r.site, r.cloud.store, v),
 		networkSection(r.site, v),
 		productSection(v.Properties),
-		networkConfigSection(r.site, r.sim.store, v, false),
+		networkConfigSection(r.site, r.cloud.store, v, false),
 		T("DateCreated", v.Created),
-		ownerNode(r.site, v.OwnerID, userName(r.sim.store, v)),
+		ownerNode(r.site, v.OwnerID, userName(r.cloud.store, v)),
 		T("InMaintenanceMode", false),
 	})
-	vms := r.sim.store.VMsOf(v.ID)
+	vms := r.cloud.store.VMsOf(v.ID)
 	if len(vms) == 0 {
 		return n
 	}

@@ -19,7 +19,7 @@ func vdcRoutes(add addRoute) {
 
 // ownVDC finds the VDC in the path.
 func ownVDC(r *request) (*store.Org, *store.VDC, error) {
-	org, v := r.sim.store.VDC(store.Bare(r.vars["id"]))
+	org, v := r.cloud.store.VDC(store.Bare(r.vars["id"]))
 	if v == nil || !r.session.Sees(org.ID) {
 		return nil, nil, store.Forbidden("VDC_VIEW", r.vars["id"])
 	}
@@ -89,7 +89,7 @@ func vdcContent(r *request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 		storageProfiles(r.site, r.session, v, n.Name == "AdminVdc"),
 		xmltree.T("VCpuInMhz2", cpuSpeed(&v.Compute)),
 	})
-	if p := r.sim.store.Policy(r.sim.store.DefaultSizing(v)); p != nil {
+	if p := r.cloud.store.Policy(r.cloud.store.DefaultSizing(v)); p != nil {
 		n.Add(policyRef(r.site, "DefaultComputePolicy", p))
 	}
 }
@@ -109,12 +109,12 @@ func resourceEntities(r *request, org *store.Org, v *store.VDC) *xmltree.Node {
 		}
 	}
 	viewer := viewerOf(r)
-	for _, a := range store.Sorted(r.sim.store.VApps) {
+	for _, a := range store.Sorted(r.cloud.store.VApps) {
 		if a.VDCID == v.ID && viewer.sees(a) {
 			add("vapp", a.ID, a.Name)
 		}
 	}
-	for _, d := range store.Sorted(r.sim.store.Disks) {
+	for _, d := range store.Sorted(r.cloud.store.Disks) {
 		if d.VDCID == v.ID {
 			add("disk", d.ID, d.Name)
 		}
@@ -154,7 +154,7 @@ func storageProfiles(site wire.Site, session *store.Session, v *store.VDC, admin
 }
 
 func getStorageProfile(r *request) (*response, error) {
-	org, vdc, p := r.sim.store.Profile(store.Bare(r.vars["id"]))
+	org, vdc, p := r.cloud.store.Profile(store.Bare(r.vars["id"]))
 	if p == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
 	}
@@ -163,7 +163,7 @@ func getStorageProfile(r *request) (*response, error) {
 		r.site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
 		r.site.Link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", wire.Mime("metadata")),
 	})
-	profileContent(r.sim.store, n, p)
+	profileContent(r.cloud.store, n, p)
 	return xmlOK(n), nil
 }
 
@@ -195,7 +195,7 @@ func vdcJSON(org *store.Org, v *store.VDC) map[string]any {
 
 func listVDCs(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		for v := range o.VDCs {
 			out = append(out, vdcJSON(o, &o.VDCs[v]))
 		}

@@ -134,7 +134,7 @@ func resourcePools(r *request, v *store.VDC) *xmltree.Node {
 	if !r.session.Provider() {
 		return nil
 	}
-	server := r.sim.ids.Named("vimserver", providerCenter)
+	server := r.cloud.ids.Named("vimserver", providerCenter)
 	return xmltree.New("ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
 		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.site.Base()+"/api/admin/extension/vimServer/"+server),
 			xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),
@@ -151,7 +151,7 @@ func adminProfile(r *request) (*store.VDC, *store.StorageProfile, error) {
 	if err := r.byProvider("VDC_STORAGE_PROFILE_VIEW"); err != nil {
 		return nil, nil, err
 	}
-	_, vdc, p := r.sim.store.Profile(store.Bare(r.vars["id"]))
+	_, vdc, p := r.cloud.store.Profile(store.Bare(r.vars["id"]))
 	if p == nil {
 		return nil, nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", r.vars["id"])
 	}
@@ -168,8 +168,8 @@ func getAdminProfile(r *request) (*response, error) {
 		xmltree.A("href", r.site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
 		xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
 	n.Add(r.site.Link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
-	profileContent(r.sim.store, n, p)
-	n.Add(providerProfile(r.site, r.sim.ids, "ProviderVdcStorageProfile", p.Name))
+	profileContent(r.cloud.store, n, p)
+	n.Add(providerProfile(r.site, r.cloud.ids, "ProviderVdcStorageProfile", p.Name))
 	return xmlOK(n), nil
 }
 
@@ -179,7 +179,7 @@ func putAdminProfile(r *request, vdc *store.VDC, p *store.StorageProfile) (*resp
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(vdc.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(vdc.ID); err != nil {
 		return nil, err
 	}
 	if err := changeProfile(vdc, p, tree); err != nil {
@@ -218,7 +218,7 @@ func changeProfiles(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sim.tasks.checkIdle(v.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(v.ID); err != nil {
 		return nil, err
 	}
 	for _, x := range tree.All("AddStorageProfile") {
@@ -227,7 +227,7 @@ func changeProfiles(r *request) (*response, error) {
 		}
 	}
 	for _, x := range tree.All("RemoveStorageProfile") {
-		if err := removeProfile(r.sim.store, v, store.Bare(x.Attr("href"))); err != nil {
+		if err := removeProfile(r.cloud.store, v, store.Bare(x.Attr("href"))); err != nil {
 			return nil, err
 		}
 	}
@@ -253,12 +253,12 @@ func addProfile(r *request, v *store.VDC, tree *xmltree.Node) error {
 
 // readProfileParams reads what a VDC is to have of its provider's storage.
 func readProfileParams(r *request, tree *xmltree.Node) (store.StorageProfile, bool) {
-	for _, name := range providerProfiles(r.sim) {
-		if r.sim.ids.Named("providerVdcStorageProfile",
+	for _, name := range providerProfiles(r.cloud) {
+		if r.cloud.ids.Named("providerVdcStorageProfile",
 			name) == store.Bare(tree.At("ProviderVdcStorageProfile").Attr("href")) {
 			limit, _ := tree.Int("Limit")
 			return store.StorageProfile{
-				ID:       r.sim.ids.Next("vdcstorageProfile"),
+				ID:       r.cloud.ids.Next("vdcstorageProfile"),
 				Name:     name,
 				Default:  tree.Bool("Default"),
 				Disabled: tree.Str("Enabled") == "false",

@@ -38,8 +38,8 @@ func groupMemberJSON(source *ids.Source, org *store.Org, v *store.VDC) map[strin
 func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any {
 	vdcs := []any{}
 	for _, id := range g.VDCs {
-		if _, v := r.sim.store.VDC(id); v != nil {
-			vdcs = append(vdcs, groupMemberJSON(r.sim.ids, org, v))
+		if _, v := r.cloud.store.VDC(id); v != nil {
+			vdcs = append(vdcs, groupMemberJSON(r.cloud.ids, org, v))
 		}
 	}
 	out := map[string]any{
@@ -57,8 +57,8 @@ func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any 
 		"description":          g.Description,
 		"participatingOrgVdcs": vdcs,
 		"dfwEnabled":           g.Firewall,
-		"networkPoolId":        store.URN("networkPool", poolID(r.sim)),
-		"status":               r.sim.tasks.realization(g.ID, g.Failed),
+		"networkPoolId":        store.URN("networkPool", poolID(r.cloud)),
+		"status":               r.cloud.tasks.realization(g.ID, g.Failed),
 		"errorMessage":         nil,
 	})
 	return out
@@ -66,7 +66,7 @@ func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any 
 
 func listVDCGroups(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		if r.session.Provider() && r.tenant() != r.session.OrgID && o.ID != r.tenant() {
 			continue
 		}
@@ -78,7 +78,7 @@ func listVDCGroups(r *request) (*response, error) {
 }
 
 func ownVDCGroup(r *request) (*store.Org, *store.VDCGroup, error) {
-	org, g := r.sim.store.Group(store.Bare(r.vars["id"]))
+	org, g := r.cloud.store.Group(store.Bare(r.vars["id"]))
 	if g == nil || !r.session.Sees(org.ID) {
 		return nil, nil, store.Forbidden("VDC_GROUP_VIEW", r.vars["id"])
 	}
@@ -122,7 +122,7 @@ func readVDCGroup(r *request, org *store.Org, old *store.VDCGroup) (*store.VDCGr
 		return nil, store.DuplicateName(g.Name)
 	}
 	for _, m := range body.Members {
-		v, err := groupCandidate(r.sim, org, old, store.Bare(m.VDC.ID))
+		v, err := groupCandidate(r.cloud, org, old, store.Bare(m.VDC.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +132,7 @@ func readVDCGroup(r *request, org *store.Org, old *store.VDCGroup) (*store.VDCGr
 }
 
 // groupCandidate finds a VDC of an organization that is in no other group.
-func groupCandidate(s *Simulator, org *store.Org, group *store.VDCGroup, id string) (*store.VDC, error) {
+func groupCandidate(s *cloud, org *store.Org, group *store.VDCGroup, id string) (*store.VDC, error) {
 	owner, v := s.store.VDC(id)
 	if v == nil || owner.ID != org.ID {
 		return nil, store.Forbidden("VDC_VIEW", id)
@@ -148,9 +148,9 @@ func createVDCGroup(r *request) (*response, error) {
 	if err := r.document(&body); err != nil {
 		return nil, err
 	}
-	org := r.sim.store.Org(store.Bare(body.OrgID))
+	org := r.cloud.store.Org(store.Bare(body.OrgID))
 	if org == nil {
-		org = r.sim.store.Org(r.tenant())
+		org = r.cloud.store.Org(r.tenant())
 	}
 	if org == nil || !r.session.Sees(org.ID) {
 		return nil, store.Forbidden("VDC_GROUP_CREATE", body.OrgID)
@@ -159,26 +159,26 @@ func createVDCGroup(r *request) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.ID = r.sim.ids.Next("vdcGroup")
+	g.ID = r.cloud.ids.Next("vdcGroup")
 	org.VDCGroups = append(org.VDCGroups, *g)
 	return r.start(store.Work{Op: "create vdcGroup", Creates: true}, g.Entity(), []string{g.ID}), nil
 }
 
 func putVDCGroup(r *request, org *store.Org, old *store.VDCGroup) (*response, error) {
-	if err := r.sim.tasks.checkIdle(old.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(old.ID); err != nil {
 		return nil, err
 	}
 	g, err := readVDCGroup(r, org, old)
 	if err != nil {
 		return nil, err
 	}
-	keepWithGroup(r.sim, org, g)
+	keepWithGroup(r.cloud, org, g)
 	*old = *g
 	return r.start(store.Work{Op: "update vdcGroup"}, g.Entity(), []string{g.ID}), nil
 }
 
 // keepWithGroup moves what belongs to a group from VDCs that leave it to one that stays.
-func keepWithGroup(s *Simulator, org *store.Org, g *store.VDCGroup) {
+func keepWithGroup(s *cloud, org *store.Org, g *store.VDCGroup) {
 	_, home := s.store.VDC(g.VDCs[0])
 	for v := range org.VDCs {
 		from := &org.VDCs[v]
@@ -201,11 +201,11 @@ func keepWithGroup(s *Simulator, org *store.Org, g *store.VDCGroup) {
 }
 
 func deleteVDCGroup(r *request, org *store.Org, g *store.VDCGroup) (*response, error) {
-	if err := r.sim.tasks.checkIdle(g.ID); err != nil {
+	if err := r.cloud.tasks.checkIdle(g.ID); err != nil {
 		return nil, err
 	}
 	if r.query.get("force") != "true" {
-		if by := groupHolds(r.sim, org, g); by != "" {
+		if by := groupHolds(r.cloud, org, g); by != "" {
 			return nil, inUse("data center group", g.Name, by)
 		}
 	}
@@ -213,7 +213,7 @@ func deleteVDCGroup(r *request, org *store.Org, g *store.VDCGroup) (*response, e
 }
 
 // groupHolds returns the name of something that belongs to a group, empty if nothing does.
-func groupHolds(s *Simulator, org *store.Org, g *store.VDCGroup) string {
+func groupHolds(s *cloud, org *store.Org, g *store.VDCGroup) string {
 	for v := range org.VDCs {
 		for _, n := range org.VDCs[v].Networks {
 			if n.Group == g.ID {
@@ -235,7 +235,7 @@ func groupHolds(s *Simulator, org *store.Org, g *store.VDCGroup) string {
 }
 
 // commitDeleteGroup removes a group; gateways and networks stay with the VDC that kept them.
-func commitDeleteGroup(s *Simulator, t *store.Task) error {
+func commitDeleteGroup(s *cloud, t *store.Task) error {
 	org, g := s.store.Group(t.Owner.ID)
 	if g == nil {
 		return gone("data center group", t.Owner.ID)
@@ -261,7 +261,7 @@ func commitDeleteGroup(s *Simulator, t *store.Task) error {
 // listCandidates are the VDCs that may be in a group with the one, or in the group, that the filter names.
 func listCandidates(r *request) (*response, error) {
 	var out []any
-	for _, o := range visibleOrgs(r.session, r.sim.store) {
+	for _, o := range visibleOrgs(r.session, r.cloud.store) {
 		if o.ID != r.tenant() && r.tenant() != r.session.OrgID {
 			continue
 		}
@@ -270,7 +270,7 @@ func listCandidates(r *request) (*response, error) {
 			if in != nil && !inContextFilter(r, in.ID) {
 				continue
 			}
-			m := groupMemberJSON(r.sim.ids, o, &o.VDCs[v])
+			m := groupMemberJSON(r.cloud.ids, o, &o.VDCs[v])
 			m["id"] = store.URN("vdc", o.VDCs[v].ID)
 			m["name"] = o.VDCs[v].Name
 			delete(m, "vdcRef")

@@ -40,7 +40,7 @@ type vappViewer struct {
 
 // viewerOf looks the caller's rights up once, for requests that show many vApps.
 func viewerOf(r *request) vappViewer {
-	w := vappViewer{r: r, all: !r.sim.assume.VAppsArePrivate || r.session.Provider() || r.hasRight(rightAdminControl)}
+	w := vappViewer{r: r, all: !r.cloud.assume.VAppsArePrivate || r.session.Provider() || r.hasRight(rightAdminControl)}
 	w.administers = w.all || r.hasRight(rightAdminView)
 	return w
 }
@@ -54,9 +54,9 @@ func (w vappViewer) level(v *store.VApp) level {
 	case w.all || v.OwnerID == w.r.session.UserID:
 		return levelFull
 	case w.administers:
-		return max(levelRead, accessLevel(w.r.sim.store.Access[v.ID], w.r.session))
+		return max(levelRead, accessLevel(w.r.cloud.store.Access[v.ID], w.r.session))
 	}
-	return accessLevel(w.r.sim.store.Access[v.ID], w.r.session)
+	return accessLevel(w.r.cloud.store.Access[v.ID], w.r.session)
 }
 
 // seesDisk reports whether an independent disk is shown to the caller.
@@ -66,7 +66,7 @@ func (w vappViewer) seesDisk(d *store.Disk) bool {
 
 // hasDisk reports whether the caller may change an independent disk that is shown.
 func (w vappViewer) hasDisk(d *store.Disk) bool {
-	return !w.r.sim.assume.DisksArePrivate || d.OwnerID == w.r.session.UserID || w.r.session.Provider() ||
+	return !w.r.cloud.assume.DisksArePrivate || d.OwnerID == w.r.session.UserID || w.r.session.Provider() ||
 		w.r.hasRight(rightAdminControl)
 }
 
@@ -121,5 +121,5 @@ func (w vappViewer) seesTask(t *store.Task) bool {
 	if w.administers || t.UserID == w.r.session.UserID || t.OfUser == w.r.session.UserID {
 		return true
 	}
-	return t.OfUser == "" || w.sees(w.r.sim.store.VAppOf(t.Owner))
+	return t.OfUser == "" || w.sees(w.r.cloud.store.VAppOf(t.Owner))
 }

@@ -41,7 +41,7 @@ func vmRoutes(add addRoute) {
 		"/virtualHardwareSection/disks": func(r *request,
 			v *store.VM,
 		) *response {
-			return itemsList(r.site, v, "disks", diskItems(r.site, r.sim.store, "Item", v))
+			return itemsList(r.site, v, "disks", diskItems(r.site, r.cloud.store, "Item", v))
 		},
 		"/virtualHardwareSection/networkCards": func(r *request, v *store.VM) *response {
 			return itemsList(r.site, v, "networkCards", nicItems(v))
@@ -73,10 +73,10 @@ func vmRoutes(add addRoute) {
 
 // vmByID finds a VM that the caller may use as the request wants to.
 func vmByID(r *request, id string) (*store.VM, error) {
-	if err := checkVApp(r, r.sim.store.Home(id), "VAPP_VM_VIEW", id); err != nil {
+	if err := checkVApp(r, r.cloud.store.Home(id), "VAPP_VM_VIEW", id); err != nil {
 		return nil, err
 	}
-	return r.sim.store.VMs[id], nil
+	return r.cloud.store.VMs[id], nil
 }
 
 func ownVM(r *request) (*store.VM, error) { return vmByID(r, r.vars["vm"]) }
@@ -87,17 +87,17 @@ func idleVM(r *request) (*store.VM, error) {
 	if err != nil {
 		return nil, err
 	}
-	return vm, r.sim.vms.checkIdle(vm)
+	return vm, vmsOf(r.cloud).checkIdle(vm)
 }
 
 // startVM begins a task on a VM.
 func startVM(r *request, vm *store.VM, w store.Work) (*response, error) {
 	w.VM = vm.ID
 	w.VApp = vm.VAppID
-	if err := mayStart(r.sim.store, r.sim.store.VApps[vm.VAppID].VDCID, w); err != nil {
+	if err := mayStart(r.cloud.store, r.cloud.store.VApps[vm.VAppID].VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.start(w, vm.Entity(), r.sim.vms.locks(vm)), nil
+	return r.start(w, vm.Entity(), vmsOf(r.cloud).locks(vm)), nil
 }
 
 func getVM(r *request, vm *store.VM) (*response, error) {
@@ -159,7 +159,7 @@ func deletable(st *store.Store, assume *Assumptions, vm *store.VM) error {
 }
 
 func deleteVMRequest(r *request, vm *store.VM) (*response, error) {
-	if err := deletable(r.sim.store, &r.sim.assume, vm); err != nil {
+	if err := deletable(r.cloud.store, &r.cloud.assume, vm); err != nil {
 		return nil, err
 	}
 	return startVM(r, vm, store.Work{Op: opDeleteVM})

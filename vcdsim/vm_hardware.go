@@ -196,8 +196,8 @@ func hardwareSection(r *request, vm *store.VM, root bool) *xmltree.Node {
 	for _, nic := range vm.NICs {
 		n.Add(nicItem("ovf:Item", vm, nic))
 	}
-	n.Add(diskItems(r.site, r.sim.store, "ovf:Item", vm))
-	n.Add([]*xmltree.Node{driveItem(r.sim.store, "ovf:Item", vm), cpuItem(r.site, "ovf:Item", vm), memoryItem(r.site, "ovf:Item", vm)})
+	n.Add(diskItems(r.site, r.cloud.store, "ovf:Item", vm))
+	n.Add([]*xmltree.Node{driveItem(r.cloud.store, "ovf:Item", vm), cpuItem(r.site, "ovf:Item", vm), memoryItem(r.site, "ovf:Item", vm)})
 	shown := vm.ExtraConfig
 	if len(shown) > 0 && !r.mayUseExtraConfig() {
 		shown = nil

@@ -112,11 +112,11 @@ func vmNode(r *request, vm *store.VM, root bool) *xmltree.Node {
 		snapshotSection(r.site, vm, false),
 		specSection(r, vm),
 		T("DateCreated", vm.Created),
-		T("VAppScopedLocalId", r.sim.ids.Named("local", vm.ID)),
+		T("VAppScopedLocalId", r.cloud.ids.Named("local", vm.ID)),
 		capabilitiesSection(r.site, vm, false),
-		profileRef(r.site, r.sim.store, "StorageProfile", vm.StorageProfileID),
+		profileRef(r.site, r.cloud.store, "StorageProfile", vm.StorageProfileID),
 		bootOptionsNode(r.version, vm),
-		computePolicy(r.site, r.sim.store, vm),
+		computePolicy(r.site, r.cloud.store, vm),
 	})
 	return n
 }
@@ -219,11 +219,11 @@ func specSection(r *request, vm *store.VM) *xmltree.Node {
 		s := xmltree.New("DiskSettings", T("DiskId", d.ID), T("SizeMb", d.SizeMiB), T("UnitNumber", d.Unit),
 			T("BusNumber", d.Bus),
 			T("AdapterType", orElse(d.Adapter, defaultDiskAdapter)), T("ThinProvisioned", true))
-		if x := r.sim.store.Disks[d.DiskID]; x != nil {
+		if x := r.cloud.store.Disks[d.DiskID]; x != nil {
 			s.Add(r.site.Ref("Disk", store.Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}
 		s.Add([]*xmltree.Node{
-			profileRef(r.site, r.sim.store, "StorageProfile", d.StorageProfileID),
+			profileRef(r.site, r.cloud.store, "StorageProfile", d.StorageProfileID),
 			T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
 			T("iops", 0),
 			xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"),
