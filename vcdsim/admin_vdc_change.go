@@ -214,3 +214,12 @@ func vdcNetworkProfile() *setting {
 		},
 	}
 }
+
+// vdcOperations are the operations on VDCs.
+func vdcOperations() map[string]operation {
+	return map[string]operation{
+		"create vdc": networkOperation("create", "vdc", "Virtual Datacenter", nothing),
+		"update vdc": networkOperation("update", "vdc", "Virtual Datacenter", nothing),
+		"delete vdc": networkOperation("delete", "vdc", "Virtual Datacenter", commitDeleteVDC),
+	}
+}

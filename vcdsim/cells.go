@@ -3,6 +3,7 @@
 package vcdsim
 
 import (
+	"cmp"
 	"net/http"
 	"sync"
 	"time"
@@ -15,8 +16,9 @@ import (
 // faults. A site of several cells has a balancer in front, whose address is the Simulator's URL: it distributes
 // requests round robin and skips cells it knows to be down. A cell's methods may be called from any goroutine.
 type Cell struct {
-	sim    *Simulator
+	cloud  *cloud
 	number int
+	site   *tlsserver.Server // at the site's address
 	server *tlsserver.Server // nil when the site has one cell: then it listens at the site's address
 
 	mu          sync.Mutex
@@ -39,12 +41,25 @@ type CellStatus struct {
 	Version     Version `json:"version"` // highest API version
 }
 
-func newCell(s *Simulator, number int, version Version, versions []string) *Cell {
-	return &Cell{sim: s, number: number, version: version, versions: versions, up: true, stop: make(chan struct{})}
+// newCell returns a cell that is up and listens at the site's address.
+func newCell(c *cloud, number int, site *tlsserver.Server, version Version) (*Cell, error) {
+	versions, err := version.list()
+	if err != nil {
+		return nil, err
+	}
+	return &Cell{
+		cloud:    c,
+		number:   number,
+		site:     site,
+		version:  version,
+		versions: versions,
+		up:       true,
+		stop:     make(chan struct{}),
+	}, nil
 }
 
-// Cells returns the cells, the first being number 1.
-func (s *Simulator) Cells() []*Cell { return append([]*Cell(nil), s.cells...) }
+// own is what listens at the cell's own address.
+func (c *Cell) own() *tlsserver.Server { return cmp.Or(c.server, c.site) }
 
 // Status returns the state of the cell.
 func (c *Cell) Status() CellStatus {
@@ -61,12 +76,7 @@ func (c *Cell) Status() CellStatus {
 }
 
 // URL is the cell's own address, past the balancer. It is empty before Start.
-func (c *Cell) URL() string {
-	if c.server == nil {
-		return c.sim.URL()
-	}
-	return c.server.URL()
-}
+func (c *Cell) URL() string { return c.own().URL() }
 
 // Stop takes the cell down, and the balancer sends nothing there any more. Requests under way are cut off. What becomes
 // of the sessions that were opened on it and of the tasks it ran depends on Assumptions. The only cell of a site closes
@@ -93,7 +103,7 @@ func (c *Cell) halt(missed bool) {
 	if c.server != nil {
 		c.server.Drop()
 	}
-	c.sim.cellStopped(c.number)
+	c.endWork()
 }
 
 // Start brings the cell up again.
@@ -122,7 +132,7 @@ func (c *Cell) Restart(down time.Duration) {
 		c.Start()
 		return
 	}
-	cancel := c.sim.cloud.clock.AfterFunc(down, c.Start)
+	cancel := c.cloud.clock.AfterFunc(down, c.Start)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cancel = cancel
@@ -151,16 +161,7 @@ func (c *Cell) Maintain(on bool) {
 // RenewCertificate gives the cell's own address a new certificate, signed by the same authority or by a new one, and
 // drops the connections it has.
 func (c *Cell) RenewCertificate(byNewAuthority bool) error {
-	if c.server == nil {
-		return c.sim.RenewCertificate(byNewAuthority)
-	}
-	return c.server.Renew(byNewAuthority)
-}
-
-// RenewCertificate gives the site's address a new certificate, signed by the same authority or by a new one, which CA
-// then returns, and drops the connections it has.
-func (s *Simulator) RenewCertificate(byNewAuthority bool) error {
-	return s.server.Renew(byNewAuthority)
+	return c.own().Renew(byNewAuthority)
 }
 
 // stopped is closed when the cell is stopped.
@@ -176,43 +177,26 @@ func (c *Cell) served() []string {
 	return c.versions
 }
 
-// cellStopped ends the sessions and tasks of a stopped cell, as the assumptions say.
-func (s *Simulator) cellStopped(number int) {
-	s.cloud.mu.Lock()
-	defer s.cloud.mu.Unlock()
-	if s.cloud.assume.CellStopEndsSessions {
-		for token, x := range s.cloud.store.Sessions {
-			if x.Cell == number {
-				delete(s.cloud.store.Sessions, token)
+// endWork ends the sessions and tasks of a stopped cell, as the assumptions say.
+func (c *Cell) endWork() {
+	c.cloud.mu.Lock()
+	defer c.cloud.mu.Unlock()
+	if c.cloud.assume.CellStopEndsSessions {
+		for token, x := range c.cloud.store.Sessions {
+			if x.Cell == c.number {
+				delete(c.cloud.store.Sessions, token)
 			}
 		}
 	}
-	if !s.cloud.assume.CellStopAbortsTasks {
+	if !c.cloud.assume.CellStopAbortsTasks {
 		return
 	}
-	for _, t := range store.Sorted(s.cloud.store.Tasks) {
-		if t.Cell == number && !t.Done() {
-			s.cloud.tasks.abort(t, "The task was aborted because its cell was stopped.")
+	for _, t := range store.Sorted(c.cloud.store.Tasks) {
+		if t.Cell == c.number && !t.Done() {
+			c.cloud.tasks.abort(t, "The task was aborted because its cell was stopped.")
 		}
 	}
-	s.cloud.settle()
-}
-
-// pick is the cell that answers the next request at the site's address, nil if there is none.
-func (fe *frontend) pick() *Cell {
-	if len(fe.sim.cells) == 1 {
-		return fe.sim.cells[0]
-	}
-	fe.balancerMu.Lock()
-	defer fe.balancerMu.Unlock()
-	for range fe.sim.cells {
-		fe.lastPicked++
-		c := fe.sim.cells[fe.lastPicked%len(fe.sim.cells)]
-		if c.Status().InRotation {
-			return c
-		}
-	}
-	return nil
+	c.cloud.settle()
 }
 
 // admit answers for a cell that cannot: it is down, or in maintenance. It returns whether the request may go on, or the

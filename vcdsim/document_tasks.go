@@ -154,15 +154,15 @@ func (c *collection) task(r *request, verb string, d *store.Object, p scope, bod
 	w := store.Work{Op: verb + " " + c.path, Document: d.ID(), Body: body, Creates: verb == "create"}
 	owner := store.Entity{Kind: c.kind, ID: store.Bare(d.ID()), Name: cmp.Or(store.Text(d.Body, "name"), d.ID())}
 	if c.anonymous {
-		owner = store.Entity{Kind: "gateway", ID: p.parent, Name: edgesOf(r.cloud).name(p.parent)}
+		owner = store.Entity{Kind: "gateway", ID: p.parent, Name: r.cloud.store.GatewayName(p.parent)}
 	}
 	return r.startTask(w, owner, append(slices.Clone(p.locks), store.Bare(d.ID())))
 }
 
-// documentOperations are the operations of all collections whose changes are tasks.
-func documentOperations() map[string]operation {
+// collectionOperations are the operations of collections whose changes are tasks.
+func collectionOperations(collections []*collection) map[string]operation {
 	out := map[string]operation{}
-	for _, c := range collections() {
+	for _, c := range collections {
 		if c.title == "" {
 			continue
 		}

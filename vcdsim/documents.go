@@ -31,7 +31,9 @@ type collection struct {
 	within string // variable of the path that names the parent
 	bare   bool   // ids are UUIDs, not URNs
 	cursor bool   // lists have cursors
-	hides  bool   // there is no list of whole documents
+	// unfiltered: lists with cursors cannot be filtered.
+	unfiltered bool
+	hides      bool // there is no list of whole documents
 	// anonymous: the owner of its tasks is the gateway, so that they do not reveal the id of a new document.
 	anonymous bool
 	// reveals: the details of the task that makes a document are its id, which clients have no other way to learn.
@@ -49,13 +51,9 @@ type collection struct {
 	done func(s *cloud, d *store.Object)
 }
 
-// collections are all of them.
-func collections() []*collection {
-	return slices.Concat(roleCollections(), libraryCollections(), typeCollections(), networkCollections())
-}
-
-func documentRoutes(add addRoute) {
-	for _, c := range collections() {
+// collectionRoutes adds the routes of collections.
+func collectionRoutes(add addRoute, collections []*collection) {
+	for _, c := range collections {
 		path := "/cloudapi/" + c.path
 		if list := c.lists(); list != nil {
 			add("GET", path, list, latencyCloudAPI)
@@ -65,7 +63,6 @@ func documentRoutes(add addRoute) {
 		add("PUT", path+"/{id}", c.put, latencyWrite)
 		add("DELETE", path+"/{id}", c.remove, latencyWrite)
 	}
-	roleRoutes(add)
 }
 
 // lists is the handler of the list, nil if there is none.

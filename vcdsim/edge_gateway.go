@@ -27,13 +27,6 @@ type edgeGateways struct{ cloud *cloud }
 // edgesOf returns the edge gateways of a cloud.
 func edgesOf(c *cloud) edgeGateways { return edgeGateways{cloud: c} }
 
-func (eg edgeGateways) name(id string) string {
-	if _, _, g := eg.cloud.store.Gateway(id); g != nil {
-		return g.Name
-	}
-	return ""
-}
-
 // edgeByID finds the gateway with an id the caller may see.
 func edgeByID(session *store.Session, st *store.Store, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
 	org, vdc, g := st.Gateway(store.Bare(id))

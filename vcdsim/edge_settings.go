@@ -90,14 +90,6 @@ func gatewaySettings() []*setting { //nolint:funlen // A table with one field pe
 			}),
 		},
 		edgeFirewall(),
-		{
-			path:    gw + "loadBalancer",
-			kind:    "edgeLoadBalancer",
-			title:   "Load Balancer",
-			scope:   onGateway,
-			prepare: prepareBalancer,
-			show:    showBalancer,
-		},
 	}
 }
 

@@ -142,10 +142,10 @@ func (in *injector) idAndName(id string) []string {
 }
 
 func (in *injector) nameOf(id string) []string {
-	if name := edgesOf(in.cloud).name(id); name != "" {
+	if name := in.cloud.store.GatewayName(id); name != "" {
 		return []string{name}
 	}
-	for _, c := range networkCollections() {
+	for _, c := range namedCollections() {
 		for _, d := range in.cloud.store.Documents[c.path] {
 			if store.Bare(d.ID()) == id {
 				return []string{store.Text(d.Body, "name")}

@@ -19,16 +19,17 @@ var natTypes = []string{"DNAT", "SNAT", "NO_DNAT", "NO_SNAT", "REFLEXIVE"}
 
 func natCollection() *collection {
 	return &collection{
-		path:      natPath,
-		kind:      "natRule",
-		right:     "GATEWAY_NAT",
-		title:     "NAT Rule",
-		within:    "gateway",
-		bare:      true,
-		cursor:    true,
-		anonymous: true,
-		required:  []string{"name"},
-		since:     map[string]string{"firewallMatch": "35.2", "priority": "35.2", "type": "36.0", "appliedTo": "36.2"},
+		path:       natPath,
+		kind:       "natRule",
+		right:      "GATEWAY_NAT",
+		title:      "NAT Rule",
+		within:     "gateway",
+		bare:       true,
+		cursor:     true,
+		anonymous:  true,
+		unfiltered: true,
+		required:   []string{"name"},
+		since:      map[string]string{"firewallMatch": "35.2", "priority": "35.2", "type": "36.0", "appliedTo": "36.2"},
 		defaults: map[string]any{
 			"enabled":                  true,
 			"firewallMatch":            "MATCH_INTERNAL_ADDRESS",
@@ -162,14 +163,13 @@ func documentReference(session *store.Session, st *store.Store, path, operation,
 	return map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}, nil
 }
 
-// listByCursor answers a list of what a gateway or network has, the next page behind a cursor. NAT rules cannot be
-// filtered.
+// listByCursor answers a list of what a gateway or network has, the next page behind a cursor.
 func listByCursor(c *collection) handler {
 	return func(r *request) (*response, error) {
 		if _, err := c.scope(r, nil); err != nil {
 			return nil, err
 		}
-		if c.path == natPath && r.query.get("filter") != "" {
+		if c.unfiltered && r.query.get("filter") != "" {
 			return nil, store.BadRequest("Filtering is not supported here.")
 		}
 		var out []any

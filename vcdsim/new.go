@@ -22,10 +22,6 @@ const defaultLifetime = time.Hour
 
 // New prepares a simulator; Start makes it listen.
 func New(cfg Config) (*Simulator, error) {
-	versions, err := cfg.Version.list()
-	if err != nil {
-		return nil, err
-	}
 	s := &Simulator{
 		cloud:   newCloud(cfg),
 		addr:    cmp.Or(cfg.Addr, "127.0.0.1:0"),
@@ -34,7 +30,7 @@ func New(cfg Config) (*Simulator, error) {
 	}
 	s.addParts(cfg)
 	seed(s.cloud)
-	if err := s.addCells(cfg, versions); err != nil {
+	if err := s.addCells(cfg); err != nil {
 		return nil, err
 	}
 	s.cloud.ctx, s.cancel = context.WithCancel(context.Background())
@@ -103,7 +99,7 @@ func seed(c *cloud) {
 }
 
 // addCells makes the cells, and the addresses to listen on.
-func (s *Simulator) addCells(cfg Config, versions []string) error {
+func (s *Simulator) addCells(cfg Config) error {
 	signer, err := cfg.signer()
 	if err != nil {
 		return err
@@ -119,7 +115,10 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 		return err
 	}
 	for n := range max(cfg.Cells, 1) {
-		c := newCell(s, n+1, cmp.Or(cfg.Version, Version106), versions)
+		c, err := newCell(s.cloud, n+1, s.server, cmp.Or(cfg.Version, Version106))
+		if err != nil {
+			return err
+		}
 		if cfg.Cells > 1 {
 			if c.server, err = tlsserver.New(signer, nil); err != nil {
 				return err

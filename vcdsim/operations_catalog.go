@@ -19,8 +19,7 @@ const (
 	opRemoveSnapshot = "removeSnapshot"
 )
 
-// catalogOperations are those on catalog items, the drives they are inserted in, copies, affinity rules, snapshots and
-// linked clones.
+// catalogOperations are the operations on catalog items, the drives they are inserted in, and copies.
 func catalogOperations() map[string]operation {
 	return map[string]operation{
 		opInsertMedia: newOperation("vappInsertCdFloppy", "Inserting media into Virtual Machine", durationReconfig,
@@ -35,18 +34,5 @@ func catalogOperations() map[string]operation {
 			durationRecompose, commitCapture).cloning(undoCapture),
 		opClone: newOperation("vdcCopyVapp", "Copying Virtual Application", durationRecompose,
 			commitClone).cloning(undoCompose),
-		opCreateAffinity: newOperation("vdcCreateVmAffinityRule", "Creating affinity rule", durationReconfig,
-			commitAffinity),
-		opUpdateAffinity: newOperation("vdcUpdateVmAffinityRule", "Updating affinity rule", durationReconfig,
-			commitAffinity),
-		opDeleteAffinity: newOperation("vdcDeleteVmAffinityRule", "Deleting affinity rule", durationReconfig,
-			commitAffinity),
-		opConsolidate: newOperation("vappConsolidateVm", "Consolidating Virtual Machine", durationConsolidate,
-			commitConsolidate),
-		opCreateSnapshot: newOperation("vappCreateSnapshot", "Creating snapshot of", durationReconfig, commitSnapshot),
-		opRevertSnapshot: newOperation("vappRevertToCurrentSnapshot", "Reverting to snapshot of", durationReconfig,
-			commitSnapshot).busyAs("VAPP_REVERT_SNAPSHOT"),
-		opRemoveSnapshot: newOperation("vappRemoveAllSnapshots", "Removing snapshot of", durationReconfig,
-			commitSnapshot).busyAs("VAPP_REMOVE_SNAPSHOT"),
 	}
 }

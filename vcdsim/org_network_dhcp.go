@@ -132,6 +132,7 @@ func bindingCollection() *collection {
 		kind:     "dhcpBinding",
 		right:    "ORG_VDC_NETWORK",
 		title:    "DHCP Binding",
+		reveals:  true,
 		within:   "network",
 		bare:     true,
 		cursor:   true,

@@ -138,7 +138,7 @@ func (o *overviewNetworks) addNetwork(s *Simulator, org *store.Org, vdc *store.V
 		VDC:     vdc.Name,
 		Type:    string(n.Type),
 		Subnet:  n.Gateway.String(),
-		Gateway: edgesOf(s.cloud).name(n.Edge),
+		Gateway: s.cloud.store.GatewayName(n.Edge),
 		Pool:    count(n.StaticPool),
 		Used:    len(ipamOf(s.cloud).addressesIn(n.ID)),
 	}, filter, n.Name)

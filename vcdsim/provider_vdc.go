@@ -132,9 +132,9 @@ func providerRecords(r *request) []*record {
 	if !r.session.Provider() {
 		return nil
 	}
-	vdcs := 0
+	count := 0
 	for _, o := range r.cloud.store.Model.Orgs {
-		vdcs += len(o.VDCs)
+		count += len(o.VDCs)
 	}
 	id := providerID(r.cloud)
 	rec := &record{attrs: []xmltree.Attr{
@@ -145,7 +145,7 @@ func providerRecords(r *request) []*record {
 		A("isEnabled", true),
 		A("numberOfDatastores", 1),
 		A("numberOfStorageProfiles", len(providerProfiles(r.cloud))),
-		A("numberOfVdcs", vdcs),
+		A("numberOfVdcs", count),
 		A("href", r.site.Base()+"/api/admin/providervdc/"+id),
 		A("type", "application/vnd.vmware.admin.providervdc+xml"),
 	}}

@@ -262,3 +262,12 @@ func commitInvoke(s *cloud, t *store.Task) error {
 	t.Result = string(out)
 	return err
 }
+
+// entityOperations are the operations on defined entities.
+func entityOperations() map[string]operation {
+	return map[string]operation{
+		opCreateEntity: newOperation("createDefinedEntity", "Creating defined entity", 0, nothing),
+		opInvoke: newOperation("invokeDefinedEntityBehavior", "Invoking behavior on", durationMetadata,
+			commitInvoke),
+	}
+}

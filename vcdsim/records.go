@@ -232,7 +232,7 @@ func networkRecords(r *request) []*record {
 						A("defaultGateway", n.Gateway.Addr()),
 						A("netmask", netmask(n.Gateway)),
 						A("linkType", linkType),
-						A("connectedTo", edgesOf(r.cloud).name(n.Edge)),
+						A("connectedTo", r.cloud.store.GatewayName(n.Edge)),
 						A("vdc", r.site.Href("vdc", v.ID)),
 						A("isBusy", r.cloud.tasks.busy(n.ID)),
 						A("isShared", false),

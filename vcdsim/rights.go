@@ -122,7 +122,7 @@ func (r *request) permitted() error {
 }
 
 func (r *request) permittedBy(n *need) error {
-	if slices.ContainsFunc(n.rights, r.hasRight) {
+	if slices.ContainsFunc(n.rights, func(right string) bool { return r.hasRight(right) }) {
 		return nil
 	}
 	return store.Refuse(http.StatusForbidden, store.CodeForbidden,

@@ -22,13 +22,16 @@ func (fe *frontend) addRoutes() {
 // routeGroups add the routes that need a session.
 func routeGroups() []func(addRoute) {
 	return []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
-		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes,
-		legacyEdgeRoutes,
-		policyRoutes,
-		catalogRoutes, sectionRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes,
+		allAccessRoutes,
+		orgsRoutes,
+		vdcsRoutes,
+		catalogsRoutes,
+		computeRoutes,
+		networkRoutesAll,
+		balancerRoutes,
 		entityRoutes,
-		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,
-		networkingRoutes,
+		queryRoutes,
+		func(add addRoute) { collectionRoutes(add, collections()) },
+		func(add addRoute) { settingRoutes(add, settings()) },
 	}
 }

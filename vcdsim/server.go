@@ -286,3 +286,20 @@ func (r *request) xmlType(res *response) string {
 	}
 	return t
 }
+
+// pick is the cell that answers the next request at the site's address, nil if there is none.
+func (fe *frontend) pick() *Cell {
+	if len(fe.sim.cells) == 1 {
+		return fe.sim.cells[0]
+	}
+	fe.balancerMu.Lock()
+	defer fe.balancerMu.Unlock()
+	for range fe.sim.cells {
+		fe.lastPicked++
+		c := fe.sim.cells[fe.lastPicked%len(fe.sim.cells)]
+		if c.Status().InRotation {
+			return c
+		}
+	}
+	return nil
+}

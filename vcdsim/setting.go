@@ -22,14 +22,9 @@ type setting struct {
 	plain   bool // it has no version
 }
 
-// settings are all of them.
-func settings() []*setting {
-	out := append(gatewaySettings(), policySettings()...)
-	return append(out, append(dfwSettings(), vdcNetworkProfile(), templateDefaults())...)
-}
-
-func settingRoutes(add addRoute) {
-	for _, s := range settings() {
+// settingRoutes adds the routes of settings.
+func settingRoutes(add addRoute, settings []*setting) {
+	for _, s := range settings {
 		add("GET", "/cloudapi/"+s.path, s.get, latencyCloudAPI)
 		add("PUT", "/cloudapi/"+s.path, s.put, latencyWrite)
 		add("DELETE", "/cloudapi/"+s.path, s.remove, latencyWrite)
@@ -119,65 +114,11 @@ func (x *setting) keep(s *cloud, p scope, body map[string]any) {
 	s.store.Documents.Add(x.path, p.orgID, body).Parent = p.parent
 }
 
-// networkOperations are the operations on what belongs to networks and is not a document.
-func networkOperations() map[string]operation {
+// settingOperations are the operations that change settings.
+func settingOperations(settings []*setting) map[string]operation {
 	out := map[string]operation{}
-	for _, x := range settings() {
+	for _, x := range settings {
 		out["update "+x.path] = networkOperation("update", x.kind, x.title, x.commit)
 	}
-	out["allocate ipSpace"] = networkOperation("create", "ipSpaceAllocation", "IP Space Allocation", commitAllocate)
-	for _, x := range []struct {
-		kind, title string
-		remove      func(*cloud, *store.Task) error
-	}{
-		{"edgeGateway", "Edge Gateway", commitDeleteEdge},
-		{"externalNetwork", "External Network", commitDeleteExternal},
-		{"orgVdcNetwork", "Organization VDC Network", commitDeleteNetwork},
-		{"ipSpace", "IP Space", commitDeleteSpace},
-		{"ipSpaceUplink", "IP Space Uplink", commitDeleteSpaceUplink},
-		{"ipSpaceAllocation", "IP Space Allocation", commitRelease},
-		{"vdcGroup", "Data Center Group", commitDeleteGroup},
-		{"vdc", "Virtual Datacenter", commitDeleteVDC},
-	} {
-		out["create "+x.kind] = networkOperation("create", x.kind, x.title, nothing)
-		out["update "+x.kind] = networkOperation("update", x.kind, x.title, nothing)
-		out["delete "+x.kind] = networkOperation("delete", x.kind, x.title, x.remove)
-	}
-	out["update ipSpaceAllocation"] = networkOperation("update", "ipSpaceAllocation", "IP Space Allocation", commitMark)
 	return out
-}
-
-// networkCollections are the collections of documents that belong to networks.
-func networkCollections() []*collection {
-	return []*collection{
-		natCollection(),
-		profileCollection(),
-		groupCollection(),
-		poolCollection(),
-		serviceCollection(),
-		controllerCollection(),
-		cloudCollection(),
-		engineCollection(),
-		assignmentCollection(),
-		routeCollection(),
-		neighborCollection(),
-		prefixListCollection(),
-		bindingCollection(),
-		templateCollection(),
-	}
-}
-
-func networkingRoutes(add addRoute) {
-	edgeRoutes(add)
-	settingRoutes(add)
-	groupRoutes(add)
-	balancerRoutes(add)
-	externalRoutes(add)
-	resourceRoutes(add)
-	orgNetworkRoutes(add)
-	spaceRoutes(add)
-	vdcGroupRoutes(add)
-	dfwRoutes(add)
-	firewallRoutes(add)
-	vdcChangeRoutes(add)
 }

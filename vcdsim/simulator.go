@@ -113,3 +113,12 @@ func (s *Simulator) ReportMembers(up map[string]map[netip.AddrPort]bool) {
 	defer s.cloud.mu.Unlock()
 	s.cloud.probed = maps.Clone(up)
 }
+
+// Cells returns the cells, the first being number 1.
+func (s *Simulator) Cells() []*Cell { return append([]*Cell(nil), s.cells...) }
+
+// RenewCertificate gives the site's address a new certificate, signed by the same authority or by a new one, which CA
+// then returns, and drops the connections it has.
+func (s *Simulator) RenewCertificate(byNewAuthority bool) error {
+	return s.server.Renew(byNewAuthority)
+}

@@ -14,7 +14,6 @@ func vdcRoutes(add addRoute) {
 	add("GET", "/api/vdcStorageProfile/{id}", getStorageProfile, latencyLegacy)
 	add("GET", "/cloudapi/1.0.0/vdcs", listVDCs, latencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/vdcs/{id}", with2(ownVDC, getVDCJSON), latencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/vdcs/{id}/capabilities", getCapabilities, latencyCloudAPI)
 }
 
 // ownVDC finds the VDC in the path.

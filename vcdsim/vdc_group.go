@@ -18,6 +18,7 @@ func vdcGroupRoutes(add addRoute) {
 	add("GET", vdcGroupPath+"/{id}", with2(ownVDCGroup, getVDCGroup), latencyCloudAPI)
 	add("PUT", vdcGroupPath+"/{id}", with2(ownVDCGroup, putVDCGroup), latencyWrite)
 	add("DELETE", vdcGroupPath+"/{id}", with2(ownVDCGroup, deleteVDCGroup), latencyWrite)
+	add("GET", "/cloudapi/1.0.0/vdcs/{id}/capabilities", getCapabilities, latencyCloudAPI)
 	add("GET", vdcGroupPath+"/{id}/capabilities", getCapabilities, latencyCloudAPI)
 	add("GET", vdcGroupPath+"/networkingCandidateVdcs", listCandidates, latencyCloudAPI)
 }
@@ -36,10 +37,10 @@ func groupMemberJSON(source *ids.Source, org *store.Org, v *store.VDC) map[strin
 }
 
 func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any {
-	vdcs := []any{}
+	members := []any{}
 	for _, id := range g.VDCs {
 		if _, v := r.cloud.store.VDC(id); v != nil {
-			vdcs = append(vdcs, groupMemberJSON(r.cloud.ids, org, v))
+			members = append(members, groupMemberJSON(r.cloud.ids, org, v))
 		}
 	}
 	out := map[string]any{
@@ -55,7 +56,7 @@ func vdcGroupJSON(r *request, org *store.Org, g *store.VDCGroup) map[string]any 
 		"orgId":                store.URN("org", org.ID),
 		"name":                 g.Name,
 		"description":          g.Description,
-		"participatingOrgVdcs": vdcs,
+		"participatingOrgVdcs": members,
 		"dfwEnabled":           g.Firewall,
 		"networkPoolId":        store.URN("networkPool", poolID(r.cloud)),
 		"status":               r.cloud.tasks.realization(g.ID, g.Failed),

@@ -48,9 +48,6 @@ var oldest = map[Version]string{
 }
 
 func (v Version) list() ([]string, error) {
-	if v == "" {
-		v = Version106
-	}
 	low, ok := oldest[v]
 	if !ok {
 		return nil, fmt.Errorf("API version %q is not one of %s", v, join(versions(), ", "))

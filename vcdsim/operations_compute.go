@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcdsim
+
+// computeOperations are the operations on vApps, VMs, disks, metadata and affinity rules.
+func computeOperations() map[string]operation {
+	return map[string]operation{
+		opCompose: newOperation("vdcComposeVapp", "Composing Virtual Application", durationCompose,
+			commitCompose).undoneBy(undoCompose),
+		// Cloning takes the same time in a compose.
+		opComposeVMs: newOperation("vdcComposeVapp", "Composing Virtual Application", durationRecompose,
+			commitCompose).cloning(undoCompose),
+		opRecompose: newOperation("vdcRecomposeVapp", "Recomposing Virtual Application", durationRecompose,
+			commitCompose).cloning(undoRecompose),
+		opInstantiate: newOperation("vdcInstantiateVapp", "Creating Virtual Application", durationRecompose,
+			commitCompose).cloning(undoCompose),
+		opUpdateVApp: newOperation("vdcUpdateVapp", "Updating Virtual Application", durationCompose, commitCompose),
+		opNetworks: newOperation("vdcUpdateVappNetworkSection", "Updating network section of Virtual Application",
+			durationNetworks, commitCompose),
+		opLease: newOperation("vappUpdateLease", "Updating lease of Virtual Application", durationLease,
+			commitLease).busyAs("VDC_UPDATE_VAPP"),
+		opProducts: newOperation("vappUpdateProductSections", "Updating product sections of Virtual Application",
+			durationLease, commitProducts).busyAs("VDC_UPDATE_VAPP"),
+		opDeleteVApp: newOperation("vdcDeleteVapp", "Deleting Virtual Application", durationDelete, commitDeleteVApp),
+		opDeploy:     newOperation("vappDeploy", "Starting", durationPowerOn, commitPower),
+		opUndeploy:   newOperation("vappUndeployPowerOff", "Stopping", durationUndeploy, commitPower),
+		opPowerOff:   newOperation("vappPowerOff", "Powering off", durationPowerOff, commitPower),
+		opShutdown:   newOperation("vappShutdownGuest", "Shutting down", durationShutdown, commitPower),
+		opSuspend:    newOperation("vappSuspend", "Suspending", durationPowerOff, commitPower),
+		opReset:      newOperation("vappReset", "Resetting", durationPowerOff, commitRestart),
+		opReboot:     newOperation("vappRebootGuest", "Rebooting", durationPowerOff, commitRestart),
+		opUpdateVM:   newOperation("vappUpdateVm", "Updating Virtual Machine", durationReconfig, commitChange),
+		opDeleteVM:   newOperation("vappDeleteVm", "Deleting Virtual Machine", durationDelete, commitDeleteVM),
+		opGuestWrite: newOperation("vappUpdateVm", "Updating Virtual Machine", durationGuestWrite, nothing),
+		opAttach: newOperation("vappAttachDisk", "Attaching disk to Virtual Machine", durationAttach,
+			commitAttach),
+		opDetach: newOperation("vappDetachDisk", "Detaching disk from Virtual Machine", durationAttach,
+			commitDetach),
+		opCreateDisk: newOperation("vdcCreateDisk", "Creating Disk", durationDisk, commitDisk),
+		opUpdateDisk: newOperation("vdcUpdateDisk", "Updating Disk", durationDisk, commitDisk),
+		opDeleteDisk: newOperation("vdcDeleteDisk", "Deleting Disk", durationDisk, commitDeleteDisk),
+		opMetadata:   newOperation("metadataUpdate", "Updating metadata of", durationMetadata, commitMetadata),
+		opCreateAffinity: newOperation("vdcCreateVmAffinityRule", "Creating affinity rule", durationReconfig,
+			commitAffinity),
+		opUpdateAffinity: newOperation("vdcUpdateVmAffinityRule", "Updating affinity rule", durationReconfig,
+			commitAffinity),
+		opDeleteAffinity: newOperation("vdcDeleteVmAffinityRule", "Deleting affinity rule", durationReconfig,
+			commitAffinity),
+		opConsolidate: newOperation("vappConsolidateVm", "Consolidating Virtual Machine", durationConsolidate,
+			commitConsolidate),
+		opCreateSnapshot: newOperation("vappCreateSnapshot", "Creating snapshot of", durationReconfig, commitSnapshot),
+		opRevertSnapshot: newOperation("vappRevertToCurrentSnapshot", "Reverting to snapshot of", durationReconfig,
+			commitSnapshot).busyAs("VAPP_REVERT_SNAPSHOT"),
+		opRemoveSnapshot: newOperation("vappRemoveAllSnapshots", "Removing snapshot of", durationReconfig,
+			commitSnapshot).busyAs("VAPP_REMOVE_SNAPSHOT"),
+	}
+}
