@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -39,15 +41,15 @@ func TestWhatIsAskedForInVainIsNotKeptForEver(t *testing.T) {
 
 func TestExpiredSessionsAreDropped(t *testing.T) {
 	g := NewWithT(t)
-	clock := NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
+	clock := clock.NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
 	sim, err := New(Config{Model: Minimal(), Clock: clock})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim}
-	for range 4 * sweepSessions {
+	for range 4 * access.SweepSessions {
 		g.Expect(v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider", "").Code).To(Equal(http.StatusOK))
 		clock.Advance(time.Minute)
 	}
-	g.Expect(len(sim.State().Sessions)).To(BeNumerically("<", 2*sweepSessions))
+	g.Expect(len(sim.State().Sessions)).To(BeNumerically("<", 2*access.SweepSessions))
 }
 
 func TestATaskThatEndedDoesNotKeepWhatItWrote(t *testing.T) {

@@ -2,15 +2,25 @@
 
 package vcdsim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+)
 
 // collections are all of them.
-func collections() []*collection {
-	return slices.Concat(roleCollections(), libraryCollections(), typeCollections(), namedCollections())
+func collections() []*documents.Collection {
+	return slices.Concat(access.RoleCollections(), documents.LibraryCollections(), entities.TypeCollections(), namedCollections())
 }
 
 // namedCollections are those whose documents fault rules can name.
-func namedCollections() []*collection { return append(networkCollections(), balancingCollections()...) }
+func namedCollections() []*documents.Collection {
+	return append(network.Collections(), loadbalancing.Collections()...)
+}
 
 // settings are all of them.
-func settings() []*setting { return append(networkSettings(), balancingSettings()...) }
+func settings() []*documents.Setting { return append(network.Settings(), loadbalancing.Settings()...) }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -22,7 +23,7 @@ type controlRoute struct {
 	Method, Path string
 	Does         string
 	Body         string // an example, where there is one
-	handle       handler
+	handle       api.Handler
 }
 
 // control serves the control API.
@@ -86,7 +87,7 @@ func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with on
 			"/counters",
 			"How often each operation was called.",
 			"",
-			func(*request) (*response, error) { return jsonOK(ctl.sim.Counters()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.sim.Counters()), nil },
 		},
 		{"DELETE", "/counters", "Sets the counters to zero.", "", ctl.resetCounters},
 		{
@@ -94,21 +95,21 @@ func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with on
 			"/requests",
 			"The last requests, oldest first.",
 			"",
-			func(*request) (*response, error) { return jsonOK(ctl.sim.Requests()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.sim.Requests()), nil },
 		},
 		{
 			"GET",
 			"/unhandled",
 			"Routes that were asked for and are not simulated.",
 			"",
-			func(*request) (*response, error) { return jsonOK(ctl.sim.Unhandled()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.sim.Unhandled()), nil },
 		},
 		{
 			"GET",
 			"/ca",
 			"The certificate of the authority that signed the simulator's, as PEM in a JSON string.",
 			"",
-			func(*request) (*response, error) { return jsonOK(string(ctl.sim.CA())), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(string(ctl.sim.CA())), nil },
 		},
 		{"GET", "/metrics", "Metrics for Prometheus.", "", ctl.getMetrics},
 	}
@@ -130,7 +131,7 @@ func isControl(path string) bool {
 }
 
 // serve answers without the lock: the methods it calls take it themselves.
-func (ctl *control) serve(w http.ResponseWriter, r *request, e endpoint) {
+func (ctl *control) serve(w http.ResponseWriter, r *api.Request, e endpoint) {
 	if ctl.signIn(w, r) {
 		return
 	}
@@ -145,8 +146,8 @@ func (ctl *control) serve(w http.ResponseWriter, r *request, e endpoint) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxControlBody))
 	if err == nil {
-		r.body = body
-		var res *response
+		r.Content = body
+		var res *api.Response
 		if res, err = e.handle(r); err == nil {
 			writeControl(w, res)
 			return
@@ -165,30 +166,30 @@ type plainError string
 // Error implements error.
 func (e plainError) Error() string { return string(e) }
 
-func writeControl(w http.ResponseWriter, res *response) {
-	for k, v := range res.header {
+func writeControl(w http.ResponseWriter, res *api.Response) {
+	for k, v := range res.Header {
 		w.Header().Set(k, v)
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if res.raw == nil {
-		if res.json == nil {
-			w.WriteHeader(res.status)
+	if res.Raw == nil {
+		if res.JSON == nil {
+			w.WriteHeader(res.Status)
 			return
 		}
-		writeJSON(w, res.status, res.json)
+		writeJSON(w, res.Status, res.JSON)
 		return
 	}
-	w.Header().Set("Content-Type", res.contentType)
-	w.WriteHeader(res.status)
-	_, _ = w.Write(res.raw) // the caller went away
+	w.Header().Set("Content-Type", res.ContentType)
+	w.WriteHeader(res.Status)
+	_, _ = w.Write(res.Raw) // the caller went away
 }
 
 const tokenCookie = "vcdsim-control"
 
 // check returns why a request may not use the control API: without a configured token only callers on this machine may,
 // with one only callers that send it. Pages of other origins may not change anything. A status of 0 lets it pass.
-func (ctl *control) check(r *request) (status int, message string) {
+func (ctl *control) check(r *api.Request) (status int, message string) {
 	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
 		return http.StatusForbidden, "pages of other origins may not use the control API"
 	}
@@ -197,7 +198,7 @@ func (ctl *control) check(r *request) (status int, message string) {
 		if c, err := r.Cookie(tokenCookie); err == nil {
 			given = c.Value
 		}
-		if token := r.token(); token != "" {
+		if token := r.Token(); token != "" {
 			given = token
 		}
 		if !ctl.isToken(given) {
@@ -218,8 +219,8 @@ func (ctl *control) isToken(given string) bool {
 }
 
 // signIn moves the token from the address of the page into a cookie, so that no address contains it any longer.
-func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
-	given := r.query.get("token")
+func (ctl *control) signIn(w http.ResponseWriter, r *api.Request) bool {
+	given := r.Query.Get("token")
 	if ctl.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") ||
 		!ctl.isToken(given) {
 		return false
@@ -238,8 +239,8 @@ func (ctl *control) signIn(w http.ResponseWriter, r *request) bool {
 }
 
 // decode reads the body of a control request; unknown fields are errors.
-func decode(r *request, into any) error {
-	dec := json.NewDecoder(strings.NewReader(string(r.body)))
+func decode(r *api.Request, into any) error {
+	dec := json.NewDecoder(strings.NewReader(string(r.Content)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
 		return store.BadRequest("reading the request: %s", err)

@@ -8,30 +8,34 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-func (ctl *control) getDump(r *request) (*response, error) {
+func (ctl *control) getDump(r *api.Request) (*api.Response, error) {
 	encoded, err := ctl.sim.encode()
 	if err != nil {
 		return nil, err
 	}
-	return &response{status: http.StatusOK, raw: encoded, contentType: "application/json"}, nil
+	return &api.Response{Status: http.StatusOK, Raw: encoded, ContentType: "application/json"}, nil
 }
 
-func (ctl *control) restoreDump(r *request) (*response, error) {
-	if err := ctl.sim.Restore(bytes.NewReader(r.body)); err != nil {
+func (ctl *control) restoreDump(r *api.Request) (*api.Response, error) {
+	if err := ctl.sim.Restore(bytes.NewReader(r.Content)); err != nil {
 		return nil, err
 	}
-	return noContent(), nil
+	return api.NoContent(), nil
 }
 
-func (ctl *control) listFaults(r *request) (*response, error) {
-	return jsonOK(ctl.sim.faults.List()), nil
+func (ctl *control) listFaults(r *api.Request) (*api.Response, error) {
+	return api.JSON(ctl.sim.faults.List()), nil
 }
 
-func (ctl *control) addFault(r *request) (*response, error) {
-	var rule Fault
+func (ctl *control) addFault(r *api.Request) (*api.Response, error) {
+	var rule faults.Fault
 	if err := decode(r, &rule); err != nil {
 		return nil, err
 	}
@@ -39,33 +43,33 @@ func (ctl *control) addFault(r *request) (*response, error) {
 		return nil, err
 	}
 	rule.ID = ctl.sim.faults.Add(rule)
-	return &response{status: http.StatusCreated, json: rule}, nil
+	return &api.Response{Status: http.StatusCreated, JSON: rule}, nil
 }
 
-func (ctl *control) clearFaults(r *request) (*response, error) {
+func (ctl *control) clearFaults(r *api.Request) (*api.Response, error) {
 	ctl.sim.faults.Clear()
-	return noContent(), nil
+	return api.NoContent(), nil
 }
 
-func (ctl *control) removeFault(r *request) (*response, error) {
-	id, err := strconv.Atoi(r.vars["id"])
+func (ctl *control) removeFault(r *api.Request) (*api.Response, error) {
+	id, err := strconv.Atoi(r.Vars["id"])
 	if err != nil || !ctl.sim.faults.Remove(id) {
-		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no fault rule %s", r.vars["id"])
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no fault rule %s", r.Vars["id"])
 	}
-	return noContent(), nil
+	return api.NoContent(), nil
 }
 
-func (ctl *control) resetCounters(r *request) (*response, error) {
+func (ctl *control) resetCounters(r *api.Request) (*api.Response, error) {
 	ctl.sim.ResetCounters()
-	return noContent(), nil
+	return api.NoContent(), nil
 }
 
-func (ctl *control) listCells(r *request) (*response, error) {
-	return jsonOK(cellStatuses(ctl.sim)), nil
+func (ctl *control) listCells(r *api.Request) (*api.Response, error) {
+	return api.JSON(cellStatuses(ctl.sim)), nil
 }
 
-func cellStatuses(s *Simulator) []CellStatus {
-	out := make([]CellStatus, 0, len(s.cells))
+func cellStatuses(s *Simulator) []cells.CellStatus {
+	out := make([]cells.CellStatus, 0, len(s.cells))
 	for _, c := range s.cells {
 		out = append(out, c.Status())
 	}
@@ -74,16 +78,16 @@ func cellStatuses(s *Simulator) []CellStatus {
 
 // A cellCommand is a change of a cell by the control API.
 type cellCommand struct {
-	Do           string  `json:"do"`
-	Down         string  `json:"down"`
-	Version      Version `json:"version"`
-	NewAuthority bool    `json:"newAuthority"`
+	Do           string        `json:"do"`
+	Down         string        `json:"down"`
+	Version      cells.Version `json:"version"`
+	NewAuthority bool          `json:"newAuthority"`
 }
 
-func (ctl *control) commandCell(r *request) (*response, error) {
-	n, err := strconv.Atoi(r.vars["number"])
+func (ctl *control) commandCell(r *api.Request) (*api.Response, error) {
+	n, err := strconv.Atoi(r.Vars["number"])
 	if err != nil || n < 1 || n > len(ctl.sim.cells) {
-		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no cell %s", r.vars["number"])
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no cell %s", r.Vars["number"])
 	}
 	var in cellCommand
 	if err := decode(r, &in); err != nil {
@@ -93,10 +97,10 @@ func (ctl *control) commandCell(r *request) (*response, error) {
 	if err := in.run(c); err != nil {
 		return nil, err
 	}
-	return jsonOK(c.Status()), nil
+	return api.JSON(c.Status()), nil
 }
 
-func (in cellCommand) run(c *Cell) error {
+func (in cellCommand) run(c *cells.Cell) error {
 	var down time.Duration
 	if in.Down != "" {
 		d, err := time.ParseDuration(in.Down)
@@ -134,17 +138,19 @@ type clockJSON struct {
 }
 
 func clockStatus(s *Simulator) clockJSON {
-	out := clockJSON{Now: s.cloud.clock.Now(), Rate: 1}
-	if c, ok := s.cloud.clock.(*SimClock); ok {
+	out := clockJSON{Now: s.cloud.Clock.Now(), Rate: 1}
+	if c, ok := s.cloud.Clock.(*clock.SimClock); ok {
 		out.Rate = c.Rate()
 	}
 	return out
 }
 
-func (ctl *control) getClock(r *request) (*response, error) { return jsonOK(clockStatus(ctl.sim)), nil }
+func (ctl *control) getClock(r *api.Request) (*api.Response, error) {
+	return api.JSON(clockStatus(ctl.sim)), nil
+}
 
 // setClock moves the clock and changes its speed.
-func (ctl *control) setClock(r *request) (*response, error) {
+func (ctl *control) setClock(r *api.Request) (*api.Response, error) {
 	var in struct {
 		Advance string   `json:"advance"`
 		Rate    *float64 `json:"rate"`
@@ -152,7 +158,7 @@ func (ctl *control) setClock(r *request) (*response, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c, ok := ctl.sim.cloud.clock.(*SimClock)
+	c, ok := ctl.sim.cloud.Clock.(*clock.SimClock)
 	if !ok {
 		return nil, store.BadRequest("this clock cannot be moved")
 	}
@@ -170,7 +176,7 @@ func (ctl *control) setClock(r *request) (*response, error) {
 		c.SetRate(*in.Rate)
 	}
 	c.Advance(d)
-	return jsonOK(clockStatus(ctl.sim)), nil
+	return api.JSON(clockStatus(ctl.sim)), nil
 }
 
 // maxRate is how fast a clock may go: more than a day in a second.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/vcdsim-control-api.md")
@@ -44,10 +46,10 @@ func TestControlPageIsWhatTheTableSays(t *testing.T) {
 		}
 		fmt.Fprintf(&calls, "| `%s %s%s` | %s | %s |\n", c.Method, controlPath, c.Path, c.Does, body)
 	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[faultJSON]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[faults.FaultJSON]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			fmt.Fprintf(&fields, "| `%s` | %s |\n", name, strings.ReplaceAll(f.Type.String(), "vcdsim.", ""))
+			fmt.Fprintf(&fields, "| `%s` | %s |\n", name, strings.TrimPrefix(f.Type.String(), "faults."))
 		}
 	}
 	page := fmt.Sprintf(controlPage, calls.String(), fields.String())

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -30,8 +31,8 @@ type taskJSON struct {
 	Error                string `json:",omitempty"`
 }
 
-func (ctl *control) getState(r *request) (*response, error) {
-	return jsonOK(controlState(ctl.sim.State())), nil
+func (ctl *control) getState(r *api.Request) (*api.Response, error) {
+	return api.JSON(controlState(ctl.sim.State())), nil
 }
 
 // controlState is the state without credentials: no passwords, tokens, private keys.
@@ -60,7 +61,7 @@ func controlState(s store.State) stateJSON {
 	}
 	hidden := map[string][]string{}
 	for _, c := range collections() {
-		hidden[c.path] = c.hidden
+		hidden[c.Path] = c.Hidden
 	}
 	for i := range out.Documents {
 		out.Documents[i].Body = without(out.Documents[i].Body, hidden[out.Documents[i].Path])

@@ -60,23 +60,23 @@ func (s *Simulator) Dump(w io.Writer) error {
 
 // encode returns the dump as a line of JSON. It holds the lock: the store must not change meanwhile.
 func (s *Simulator) encode() ([]byte, error) {
-	s.cloud.mu.Lock()
-	defer s.cloud.mu.Unlock()
-	dice, err := s.cloud.ids.Dice.MarshalBinary()
+	s.cloud.Mu.Lock()
+	defer s.cloud.Mu.Unlock()
+	dice, err := s.cloud.IDs.Dice.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("dumping the random numbers: %w", err)
 	}
 	encoded, err := json.Marshal(dump{
 		Format:  dumpFormat,
 		Version: dumpVersion,
-		Time:    s.cloud.clock.Now(),
+		Time:    s.cloud.Clock.Now(),
 		IDs: dumpedIDs{
-			Seed:  s.cloud.ids.Seed,
-			Count: s.cloud.ids.Count,
-			MACs:  s.cloud.ids.MACs,
+			Seed:  s.cloud.IDs.Seed,
+			Count: s.cloud.IDs.Count,
+			MACs:  s.cloud.IDs.MACs,
 			Dice:  dice,
 		},
-		Store: s.cloud.store,
+		Store: s.cloud.Store,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dumping: %w", err)
@@ -99,8 +99,8 @@ func (s *Simulator) Restore(r io.Reader) error {
 	}
 	next.Count = d.IDs.Count
 	next.MACs = d.IDs.MACs
-	if c, ok := s.cloud.clock.(interface{ Advance(d time.Duration) }); ok {
-		if behind := d.Time.Sub(s.cloud.clock.Now()); behind > 0 {
+	if c, ok := s.cloud.Clock.(interface{ Advance(d time.Duration) }); ok {
+		if behind := d.Time.Sub(s.cloud.Clock.Now()); behind > 0 {
 			c.Advance(behind)
 		}
 	}
@@ -138,20 +138,20 @@ func readDump(r io.Reader) (*dump, error) {
 
 // replace swaps the present state for a restored one.
 func (s *Simulator) replace(fresh *store.Store, next *ids.Source) {
-	s.cloud.mu.Lock()
-	defer s.cloud.mu.Unlock()
+	s.cloud.Mu.Lock()
+	defer s.cloud.Mu.Unlock()
 	if next.Count == nil {
 		next.Count = map[string]int{}
 	}
-	for kind, n := range s.cloud.ids.Count {
+	for kind, n := range s.cloud.IDs.Count {
 		next.Count[kind] = max(next.Count[kind], n)
 	}
-	next.MACs = max(next.MACs, s.cloud.ids.MACs)
-	fresh.AlarmCount = max(fresh.AlarmCount, s.cloud.store.AlarmCount)
-	old := s.cloud.store
-	s.cloud.store = fresh
-	s.cloud.ids = next
-	s.guests.restore(old)
-	s.cloud.alarms.rearm()
-	s.cloud.settle()
+	next.MACs = max(next.MACs, s.cloud.IDs.MACs)
+	fresh.AlarmCount = max(fresh.AlarmCount, s.cloud.Store.AlarmCount)
+	old := s.cloud.Store
+	s.cloud.Store = fresh
+	s.cloud.IDs = next
+	s.guests.Restore(old)
+	s.cloud.Alarms.Rearm()
+	s.cloud.Settle()
 }

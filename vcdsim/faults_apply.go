@@ -5,23 +5,24 @@ package vcdsim
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"html"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 )
 
 // replaces reports whether the rule answers instead of the handler.
-func (f *Fault) replaces() bool {
+func replaces(f *faults.Fault) bool {
 	return f != nil && (f.Hang || f.DropBefore || f.Status != 0 || f.Busy != "")
 }
 
 // status is the status of a replaced request in the request log: 0 when there is no answer.
-func (f *Fault) status() int {
+func status(f *faults.Fault) int {
 	switch {
 	case f.Hang || f.DropBefore:
 		return 0
@@ -33,25 +34,25 @@ func (f *Fault) status() int {
 }
 
 // dropsAfter reports whether the connection is dropped when the work is done.
-func (f *Fault) dropsAfter() bool { return f != nil && f.DropAfter }
+func dropsAfter(f *faults.Fault) bool { return f != nil && f.DropAfter }
 
 // apply answers, or does not, instead of the handler.
-func (in *injector) apply(w http.ResponseWriter, r *request, f *Fault) {
+func (in *injector) apply(w http.ResponseWriter, r *api.Request, f *faults.Fault) {
 	switch {
 	case f.Hang:
 		select {
 		case <-r.Context().Done():
-		case <-r.cell.stopped():
+		case <-r.Cell.Stopped():
 		}
 		panic(http.ErrAbortHandler)
 	case f.DropBefore:
 		panic(http.ErrAbortHandler)
 	}
-	refusal := f.refusal(r)
+	refusal := refusal(f, r)
 	for k, v := range f.Header {
 		w.Header().Set(k, v)
 	}
-	body, contentType := f.body(r, refusal)
+	body, contentType := body(f, r, refusal)
 	if contentType != "" {
 		w.Header().Set("Content-Type", contentType)
 	}
@@ -75,12 +76,12 @@ var faultTexts = map[int][2]string{
 	http.StatusServiceUnavailable:  {"SERVICE_UNAVAILABLE", "The service is temporarily unavailable."},
 }
 
-func (f *Fault) refusal(r *request) *store.Refusal {
+func refusal(f *faults.Fault, r *api.Request) *store.Refusal {
 	out := &store.Refusal{Status: f.Status, Code: f.Code, Message: f.Message}
 	if f.Busy != "" {
 		out.Status = http.StatusBadRequest
 		out.Code = store.CodeBusy
-		out.Message = f.Busy.text(r)
+		out.Message = text(f.Busy, r)
 		return out
 	}
 	if text, ok := faultTexts[f.Status]; ok {
@@ -98,48 +99,38 @@ func (f *Fault) refusal(r *request) *store.Refusal {
 const noID = "00000000-0000-0000-0000-000000000000"
 
 // text is the refusal as if a recompose, or a change of the VM, were under way.
-func (t BusyText) text(r *request) string {
+func text(t faults.BusyText, r *api.Request) string {
 	owner := store.Entity{Kind: "vapp", ID: noID}
-	op := opRecompose
+	op := cloud.OpRecompose
 	for _, kind := range []string{"vm", "disk", "id", "vapp"} {
-		if v, ok := r.vars[kind]; ok {
+		if v, ok := r.Vars[kind]; ok {
 			owner.ID = store.Bare(v)
 		}
 	}
-	if r.vars["vm"] != "" {
+	if r.Vars["vm"] != "" {
 		owner.Kind = "vm"
-		op = opUpdateVM
+		op = cloud.OpUpdateVM
 	}
-	return busyText(t == BusyTenant, owner, r.cloud.tasks.operations[op].busy, noID)
-}
-
-// busyText is what BUSY_ENTITY says of an entity that a task holds.
-func busyText(tenant bool, e store.Entity, operation, task string) string {
-	held := fmt.Sprintf("%s(com.vmware.vcloud.entity.task:%s)", operation, task)
-	if tenant {
-		return "Unable to perform this action. Contact your cloud administrator. " + held
-	}
-	return fmt.Sprintf("The entity Ref: com.vmware.vcloud.entity.%s:%s is busy completing an operation %s. %s", e.Kind,
-		e.ID, operation, held)
+	return cloud.BusyText(t == faults.BusyTenant, owner, r.Cloud.Tasks.Operations[op].Busy, noID)
 }
 
 // body writes an error in the kind the rule asks for.
-func (f *Fault) body(r *request, refusal *store.Refusal) (body []byte, contentType string) {
+func body(f *faults.Fault, r *api.Request, refusal *store.Refusal) (body []byte, contentType string) {
 	kind := f.Body
 	if kind == "" {
-		kind = BodyXML
-		if r.cloudAPI() {
-			kind = BodyJSON
+		kind = faults.BodyXML
+		if r.CloudAPI() {
+			kind = faults.BodyJSON
 		}
 	}
 	switch kind {
-	case BodyEmpty:
+	case faults.BodyEmpty:
 		return nil, ""
-	case BodyNothing:
-		return emptyList(r.cloudAPI())
-	case BodyHTML:
-		return htmlPage(refusal.Status, refusal.Message), "text/html; charset=utf-8"
-	case BodyJSON:
+	case faults.BodyNothing:
+		return emptyList(r.CloudAPI())
+	case faults.BodyHTML:
+		return wire.HTMLPage(refusal.Status, refusal.Message), "text/html; charset=utf-8"
+	case faults.BodyJSON:
 		out, _ := json.Marshal(wire.RefusalJSON(refusal, noID))
 		return append(out, '\n'), "application/json"
 	default:
@@ -160,38 +151,30 @@ func emptyList(cloudAPI bool) (body []byte, contentType string) {
 		"application/vnd.vmware.vcloud.query.records+xml"
 }
 
-// htmlPage is an error as proxies and web servers write it.
-func htmlPage(status int, message string) []byte {
-	title := strconv.Itoa(status) + " " + http.StatusText(status)
-	return []byte("<html>\n<head><title>" + title + "</title></head>\n<body>\n<center><h1>" + title +
-		"</h1></center>\n<p>" +
-		html.EscapeString(message) + "</p>\n</body>\n</html>\n")
-}
-
 // revoke ends the session of the caller, or all that a user may log in with by token.
-func (in *injector) revoke(r *request, f *Fault) {
+func (in *injector) revoke(r *api.Request, f *faults.Fault) {
 	if f == nil || !f.EndSession && !f.RevokeToken {
 		return
 	}
-	in.cloud.mu.Lock()
-	defer in.cloud.mu.Unlock()
-	x := in.cloud.store.Sessions[r.token()]
+	in.cloud.Mu.Lock()
+	defer in.cloud.Mu.Unlock()
+	x := in.cloud.Store.Sessions[r.Token()]
 	if x == nil {
 		return
 	}
-	delete(in.cloud.store.Sessions, x.Token)
+	delete(in.cloud.Store.Sessions, x.Token)
 	if !f.RevokeToken {
 		return
 	}
 	(&Editor{cloud: in.cloud}).SetAPITokens(x.Org, x.User)
-	for _, c := range in.cloud.store.Clients {
+	for _, c := range in.cloud.Store.Clients {
 		if c.UserID == x.UserID {
 			c.Token = ""
 		}
 	}
-	for token, other := range in.cloud.store.Sessions {
+	for token, other := range in.cloud.Store.Sessions {
 		if other.UserID == x.UserID {
-			delete(in.cloud.store.Sessions, token)
+			delete(in.cloud.Store.Sessions, token)
 		}
 	}
 }
@@ -200,7 +183,7 @@ func (in *injector) revoke(r *request, f *Fault) {
 const pieces = 10
 
 // send writes an answer: at once, slowly, or half of it.
-func (in *injector) send(w http.ResponseWriter, r *request, f *Fault, status int, body []byte) {
+func (in *injector) send(w http.ResponseWriter, r *api.Request, f *faults.Fault, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if f != nil && f.Truncate {
@@ -217,7 +200,7 @@ func (in *injector) send(w http.ResponseWriter, r *request, f *Fault, status int
 	}
 }
 
-func (in *injector) trickle(w http.ResponseWriter, r *request, over time.Duration, body []byte) {
+func (in *injector) trickle(w http.ResponseWriter, r *api.Request, over time.Duration, body []byte) {
 	size := max(1, (len(body)+pieces-1)/pieces)
 	for from := 0; from < len(body); from += size {
 		if !in.pause(r, over/pieces) {
@@ -229,18 +212,18 @@ func (in *injector) trickle(w http.ResponseWriter, r *request, over time.Duratio
 }
 
 // pause waits on the simulator's clock; false means that the caller went away or the cell was stopped.
-func (in *injector) pause(r *request, d time.Duration) bool {
+func (in *injector) pause(r *api.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
 	due := make(chan struct{})
-	cancel := in.cloud.clock.AfterFunc(d, func() { close(due) })
+	cancel := in.cloud.Clock.AfterFunc(d, func() { close(due) })
 	select {
 	case <-due:
 		return true
 	case <-r.Context().Done():
-	case <-r.cell.stopped():
-	case <-in.cloud.ctx.Done():
+	case <-r.Cell.Stopped():
+	case <-in.cloud.Ctx.Done():
 	}
 	cancel()
 	return false

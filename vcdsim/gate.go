@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"context"
 	"net/http"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
 // A Moment is when a Gate is called for a request.
@@ -25,7 +27,7 @@ type Gate func(ctx context.Context, m Moment, r Request) bool
 func (s *Simulator) SetGate(g Gate) { s.frontend.gate.Store(&g) }
 
 // enter calls the gate for a request at a moment, and closes the connection if the gate says so.
-func (fe *frontend) enter(m Moment, r *request, status int) {
+func (fe *frontend) enter(m Moment, r *api.Request, status int) {
 	g := fe.gate.Load()
 	if g == nil || *g == nil || (*g)(r.Context(), m, fe.entry(r, status)) {
 		return
@@ -37,13 +39,13 @@ func (fe *frontend) enter(m Moment, r *request, status int) {
 }
 
 // entry is the entry of a request in the request log.
-func (fe *frontend) entry(r *request, status int) Request {
-	e := Request{Time: fe.sim.cloud.clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.op, Status: status}
-	if r.cell != nil {
-		e.Cell = r.cell.number
+func (fe *frontend) entry(r *api.Request, status int) Request {
+	e := Request{Time: fe.sim.cloud.Clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.Operation, Status: status}
+	if r.Cell != nil {
+		e.Cell = r.Cell.Number
 	}
-	if r.session != nil {
-		e.User = r.session.User
+	if r.Session != nil {
+		e.User = r.Session.User
 	}
 	return e
 }

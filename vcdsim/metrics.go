@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -20,7 +21,7 @@ type metric struct {
 	samples          map[string]float64 // by labels, as they are written
 }
 
-func (ctl *control) getMetrics(r *request) (*response, error) {
+func (ctl *control) getMetrics(r *api.Request) (*api.Response, error) {
 	var b strings.Builder
 	for _, m := range collectMetrics(ctl.sim) {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
@@ -28,10 +29,10 @@ func (ctl *control) getMetrics(r *request) (*response, error) {
 			fmt.Fprintf(&b, "%s%s %s\n", m.name, labels, strconv.FormatFloat(m.samples[labels], 'f', -1, 64))
 		}
 	}
-	return &response{
-		status:      http.StatusOK,
-		raw:         []byte(b.String()),
-		contentType: "text/plain; version=0.0.4; charset=utf-8",
+	return &api.Response{
+		Status:      http.StatusOK,
+		Raw:         []byte(b.String()),
+		ContentType: "text/plain; version=0.0.4; charset=utf-8",
 	}, nil
 }
 
@@ -57,15 +58,15 @@ func collectMetrics(s *Simulator) []metric {
 		up[labels("cell", strconv.Itoa(c.Number))] = map[bool]float64{true: 1}[c.Up]
 	}
 	unknown := float64(len(s.Unhandled()))
-	s.cloud.mu.Lock()
-	defer s.cloud.mu.Unlock()
+	s.cloud.Mu.Lock()
+	defer s.cloud.Mu.Unlock()
 	tasks := map[string]float64{}
 	for _, status := range []store.TaskStatus{
 		store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled,
 	} {
 		tasks[labels("status", string(status))] = 0
 	}
-	for _, t := range s.cloud.store.Tasks {
+	for _, t := range s.cloud.Store.Tasks {
 		tasks[labels("status", string(t.Status))]++
 	}
 	c := overviewOfCounts(s)
@@ -75,7 +76,7 @@ func collectMetrics(s *Simulator) []metric {
 		labels("kind", "vm"):   float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),
 	}
-	for path, d := range s.cloud.store.Documents {
+	for path, d := range s.cloud.Store.Documents {
 		entities[labels("kind", path)] = float64(len(d))
 	}
 	return []metric{
@@ -101,7 +102,7 @@ func collectMetrics(s *Simulator) []metric {
 			"vcdsim_clock_seconds",
 			"gauge",
 			"The simulated time, in seconds since 1970.",
-			map[string]float64{"": float64(s.cloud.clock.Now().Unix())},
+			map[string]float64{"": float64(s.cloud.Clock.Now().Unix())},
 		},
 	}
 }

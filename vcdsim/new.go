@@ -13,7 +13,16 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
@@ -25,7 +34,7 @@ func New(cfg Config) (*Simulator, error) {
 	s := &Simulator{
 		cloud:   newCloud(cfg),
 		addr:    cmp.Or(cfg.Addr, "127.0.0.1:0"),
-		faults:  newFaults(cfg.Seed),
+		faults:  faults.New(cfg.Seed),
 		journal: newJournal(),
 	}
 	s.addParts(cfg)
@@ -33,68 +42,68 @@ func New(cfg Config) (*Simulator, error) {
 	if err := s.addCells(cfg); err != nil {
 		return nil, err
 	}
-	s.cloud.ctx, s.cancel = context.WithCancel(context.Background())
+	s.cloud.Ctx, s.cancel = context.WithCancel(context.Background())
 	s.frontend.addRoutes()
 	return s, nil
 }
 
 // newCloud makes what is simulated, without the parts that change it.
-func newCloud(cfg Config) *cloud {
-	c := &cloud{
-		clock:    cfg.Clock,
-		profile:  cfg.Profile,
-		log:      cfg.Log,
-		lifetime: cmp.Or(cfg.TokenLifetime, defaultLifetime),
-		store:    store.NewStore(cfg.Model.Clone()),
-		ids:      ids.New(cfg.Seed),
-		assume:   DefaultAssumptions(),
+func newCloud(cfg Config) *cloud.Cloud {
+	c := &cloud.Cloud{
+		Clock:    cfg.Clock,
+		Profile:  cfg.Profile,
+		Log:      cfg.Log,
+		Lifetime: cmp.Or(cfg.TokenLifetime, defaultLifetime),
+		Store:    store.NewStore(cfg.Model.Clone()),
+		IDs:      ids.New(cfg.Seed),
+		Assume:   cloud.DefaultAssumptions(),
 	}
-	if c.clock == nil {
-		c.clock = NewClock(1)
+	if c.Clock == nil {
+		c.Clock = clock.NewClock(1)
 	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Assumptions != nil {
-		c.assume = *cfg.Assumptions
+		c.Assume = *cfg.Assumptions
 	}
 	return c
 }
 
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
-	s.cloud.unknown = s.journal.unknown
+	s.cloud.Unknown = s.journal.unknown
 	s.frontend = &frontend{sim: s, observer: cfg.Observe}
 	s.injector = &injector{cloud: s.cloud, faults: s.faults}
 	s.control = &control{sim: s, token: cfg.ControlToken}
-	s.guests = &guests{
-		cloud:  s.cloud,
-		guest:  cfg.Guest,
-		boots:  map[string]context.CancelFunc{},
-		queues: map[string]chan struct{}{},
+	s.guests = &guests.Guests{
+		Cloud:  s.cloud,
+		Guest:  cfg.Guest,
+		Boots:  map[string]context.CancelFunc{},
+		Queues: map[string]chan struct{}{},
 	}
-	s.cloud.guests = s.guests
-	s.cloud.tasks = &tasks{
-		cloud:      s.cloud,
-		operations: operations(),
-		faults:     s.faults,
-		names:      s.injector.idAndName,
+	s.cloud.Guests = s.guests
+	s.cloud.Tasks = &cloud.Tasks{
+		Cloud:      s.cloud,
+		Operations: operations(),
+		Faults:     s.faults,
+		Names:      s.injector.idAndName,
 	}
-	s.cloud.alarms = &alarms{cloud: s.cloud, bells: map[string]func(store.Alarm){
-		bellTask:  func(a store.Alarm) { s.cloud.tasks.finish(a.ID) },
-		bellBoot:  func(a store.Alarm) { s.guests.bootNow(a.ID, a.Generation) },
-		bellLease: func(a store.Alarm) { leasesOf(s.cloud).end(a.ID, a.End) },
+	s.cloud.Alarms = &cloud.Alarms{Cloud: s.cloud, Bells: map[string]func(store.Alarm){
+		cloud.BellTask:  func(a store.Alarm) { s.cloud.Tasks.Finish(a.ID) },
+		cloud.BellBoot:  func(a store.Alarm) { s.guests.BootNow(a.ID, a.Generation) },
+		cloud.BellLease: func(a store.Alarm) { compute.LeasesOf(s.cloud).End(a.ID, a.End) },
 	}}
 }
 
 // seed fills in what the model leaves out, and makes what exists from the start beside it.
-func seed(c *cloud) {
-	c.ids.Fill(&c.store.Model)
-	for i := range c.store.Model.Orgs {
-		seedDocuments(c, &c.store.Model.Orgs[i])
+func seed(c *cloud.Cloud) {
+	c.IDs.Fill(&c.Store.Model)
+	for i := range c.Store.Model.Orgs {
+		entities.SeedDocuments(c, &c.Store.Model.Orgs[i])
 	}
-	seedProfiles(c)
-	seedBalancers(c)
+	network.SeedProfiles(c)
+	loadbalancing.SeedBalancers(c)
 	launch(c)
 }
 
@@ -115,12 +124,12 @@ func (s *Simulator) addCells(cfg Config) error {
 		return err
 	}
 	for n := range max(cfg.Cells, 1) {
-		c, err := newCell(s.cloud, n+1, s.server, cmp.Or(cfg.Version, Version106))
+		c, err := cells.New(s.cloud, n+1, s.server, cmp.Or(cfg.Version, cells.Version106))
 		if err != nil {
 			return err
 		}
 		if cfg.Cells > 1 {
-			if c.server, err = tlsserver.New(signer, nil); err != nil {
+			if c.Server, err = tlsserver.New(signer, nil); err != nil {
 				return err
 			}
 		}
@@ -164,22 +173,22 @@ func (s *Simulator) siteHosts(publicURL string) ([]string, error) {
 
 // Start listens and serves until Close.
 func (s *Simulator) Start() error {
-	if err := s.server.Open(s.cloud.ctx, s.addr, s, s.cloud.log); err != nil {
+	if err := s.server.Open(s.cloud.Ctx, s.addr, s, s.cloud.Log); err != nil {
 		return err
 	}
 	for _, f := range s.further {
-		if err := f.Open(s.cloud.ctx, "", s, s.cloud.log); err != nil {
+		if err := f.Open(s.cloud.Ctx, "", s, s.cloud.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
 	for _, c := range s.cells {
-		if c.server == nil {
+		if c.Server == nil {
 			continue
 		}
 		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.frontend.serve(w, r, c, false) //nolint:contextcheck // the request has it
 		})
-		if err := c.server.Open(s.cloud.ctx, "127.0.0.1:0", own, s.cloud.log); err != nil {
+		if err := c.Server.Open(s.cloud.Ctx, "127.0.0.1:0", own, s.cloud.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
@@ -188,16 +197,16 @@ func (s *Simulator) Start() error {
 
 // Close stops the server and every guest.
 func (s *Simulator) Close() error {
-	s.cloud.mu.Lock()
+	s.cloud.Mu.Lock()
 	s.cancel()
-	s.cloud.mu.Unlock()
-	defer s.guests.running.Wait()
+	s.cloud.Mu.Unlock()
+	defer s.guests.Running.Wait()
 	err := s.server.Close()
 	for _, f := range s.further {
 		err = errors.Join(err, f.Close())
 	}
 	for _, c := range s.cells {
-		err = errors.Join(err, c.server.Close())
+		err = errors.Join(err, c.Server.Close())
 	}
 	return err
 }

@@ -5,6 +5,8 @@ package vcdsim
 import (
 	"bytes"
 	"net/http"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
 // An Exchange is a request with its answer, as they went over the wire. A request that a fault rule answered, or whose
@@ -20,16 +22,16 @@ type Exchange struct {
 }
 
 // observe passes an exchange to the configured observer.
-func (fe *frontend) observe(r *request, res *response, header http.Header, body []byte) {
+func (fe *frontend) observe(r *api.Request, res *api.Response, header http.Header, body []byte) {
 	if fe.observer == nil {
 		return
 	}
 	fe.observer(Exchange{
-		Operation:   r.op,
+		Operation:   r.Operation,
 		Method:      r.Method,
 		URI:         r.URL.RequestURI(),
-		Request:     bytes.Clone(r.body),
-		Status:      res.status,
+		Request:     bytes.Clone(r.Content),
+		Status:      res.Status,
 		ContentType: header.Get("Content-Type"),
 		Response:    bytes.Clone(body),
 	})

@@ -2,19 +2,29 @@
 
 package vcdsim
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/catalogs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/orgs"
+)
 
 // operations describes every operation by its key.
-func operations() map[string]operation {
-	out := map[string]operation{opDone: newOperation("jobEnqueue", "Updating", 0, nothing)}
-	for _, of := range []map[string]operation{
-		computeOperations(),
-		catalogOperations(),
-		vdcOperations(),
-		entityOperations(),
-		networkOperations(),
-		collectionOperations(collections()),
-		settingOperations(settings()),
+func operations() map[string]cloud.Operation {
+	out := map[string]cloud.Operation{cloud.OpDone: cloud.NewOperation("jobEnqueue", "Updating", 0, cloud.Nothing)}
+	for _, of := range []map[string]cloud.Operation{
+		compute.Operations(),
+		catalogs.Operations(),
+		orgs.Operations(),
+		entities.Operations(),
+		network.Operations(),
+		documents.Operations(collections()),
+		documents.SettingOperations(settings()),
 	} {
 		maps.Copy(out, of)
 	}

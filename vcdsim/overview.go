@@ -9,17 +9,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // An overview is what the page shows: bounded, however large the site is.
 type overview struct { // lists are never null
-	Clock     clockJSON      `json:"clock"`
-	URL       string         `json:"url"`
-	Cells     []CellStatus   `json:"cells"`
-	Counts    overviewCounts `json:"counts"`
-	VApps     []overviewVApp `json:"vApps"`
-	MoreVApps int            `json:"moreVApps"` // not shown
+	Clock     clockJSON          `json:"clock"`
+	URL       string             `json:"url"`
+	Cells     []cells.CellStatus `json:"cells"`
+	Counts    overviewCounts     `json:"counts"`
+	VApps     []overviewVApp     `json:"vApps"`
+	MoreVApps int                `json:"moreVApps"` // not shown
 	overviewNetworks
 	Tasks    []overviewTask `json:"tasks"` // unfinished ones, then the last that ended
 	Requests []Request      `json:"requests"`
@@ -80,8 +82,8 @@ const (
 	shownRequests = 200
 )
 
-func (ctl *control) getOverview(r *request) (*response, error) {
-	since, err := strconv.Atoi(r.query.get("since"))
+func (ctl *control) getOverview(r *api.Request) (*api.Response, error) {
+	since, err := strconv.Atoi(r.Query.Get("since"))
 	if err != nil {
 		since = 0
 	}
@@ -93,31 +95,31 @@ func (ctl *control) getOverview(r *request) (*response, error) {
 		Unknown: append([]string{}, s.Unhandled()...),
 	}
 	out.Requests, out.Last = s.journal.since(since, shownRequests)
-	s.cloud.mu.Lock()
-	defer s.cloud.mu.Unlock()
-	filter := strings.ToLower(r.query.get("filter"))
+	s.cloud.Mu.Lock()
+	defer s.cloud.Mu.Unlock()
+	filter := strings.ToLower(r.Query.Get("filter"))
 	out.Counts = overviewOfCounts(s)
 	out.VApps, out.MoreVApps = overviewOfVApps(s, filter)
 	out.overviewNetworks = overviewOfNetworks(s, filter)
 	out.Tasks = overviewOfTasks(s)
-	return jsonOK(out), nil
+	return api.JSON(out), nil
 }
 
 func overviewOfCounts(s *Simulator) overviewCounts {
 	c := overviewCounts{
-		Orgs:     len(s.cloud.store.Model.Orgs),
-		VApps:    len(s.cloud.store.VApps),
-		VMs:      len(s.cloud.store.VMs),
-		Disks:    len(s.cloud.store.Disks),
-		Sessions: len(s.cloud.store.Sessions),
+		Orgs:     len(s.cloud.Store.Model.Orgs),
+		VApps:    len(s.cloud.Store.VApps),
+		VMs:      len(s.cloud.Store.VMs),
+		Disks:    len(s.cloud.Store.Disks),
+		Sessions: len(s.cloud.Store.Sessions),
 		Faults:   len(s.faults.List()),
 	}
-	for _, vm := range s.cloud.store.VMs {
+	for _, vm := range s.cloud.Store.VMs {
 		if vm.Status == store.PoweredOn {
 			c.VMsOn++
 		}
 	}
-	for _, t := range s.cloud.store.Tasks {
+	for _, t := range s.cloud.Store.Tasks {
 		if !t.Done() {
 			c.Running++
 		}
@@ -128,9 +130,9 @@ func overviewOfCounts(s *Simulator) overviewCounts {
 // overviewOfVApps are those with the filter in their name or in that of a VM, by name.
 func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more int) {
 	var all []*store.VApp
-	for _, v := range s.cloud.store.VApps {
+	for _, v := range s.cloud.Store.VApps {
 		if matches(v.Name, filter) ||
-			slices.ContainsFunc(s.cloud.store.VMsOf(v.ID), func(vm *store.VM) bool { return matches(vm.Name, filter) }) {
+			slices.ContainsFunc(s.cloud.Store.VMsOf(v.ID), func(vm *store.VM) bool { return matches(vm.Name, filter) }) {
 			all = append(all, v)
 		}
 	}
@@ -148,15 +150,15 @@ func overviewOfVApp(s *Simulator, v *store.VApp, filter string) overviewVApp {
 	out := overviewVApp{
 		ID:     v.ID,
 		Name:   v.Name,
-		Status: s.cloud.store.Status(v).Text(),
-		Busy:   s.cloud.tasks.busy(v.ID),
+		Status: s.cloud.Store.Status(v).Text(),
+		Busy:   s.cloud.Tasks.Busy(v.ID),
 		VMs:    []overviewVM{},
 	}
-	if org, vdc := s.cloud.store.VDC(v.VDCID); vdc != nil {
+	if org, vdc := s.cloud.Store.VDC(v.VDCID); vdc != nil {
 		out.Org = org.Name
 		out.VDC = vdc.Name
 	}
-	vms := s.cloud.store.VMsOf(v.ID)
+	vms := s.cloud.Store.VMsOf(v.ID)
 	out.Count = len(vms)
 	if !matches(v.Name, filter) {
 		vms = slices.DeleteFunc(slices.Clone(vms), func(vm *store.VM) bool { return !matches(vm.Name, filter) })
@@ -173,7 +175,7 @@ func overviewOfVM(s *Simulator, vm *store.VM) overviewVM {
 		ID:        vm.ID,
 		Name:      vm.Name,
 		Status:    vm.Status.Text(),
-		Busy:      s.cloud.tasks.busy(vm.ID),
+		Busy:      s.cloud.Tasks.Busy(vm.ID),
 		CPUs:      vm.CPUs,
 		MemoryMiB: vm.MemoryMiB,
 		Addresses: []string{},
@@ -198,7 +200,7 @@ func overviewOfVM(s *Simulator, vm *store.VM) overviewVM {
 // overviewOfTasks are the unfinished tasks, newest first, then the last that ended.
 func overviewOfTasks(s *Simulator) []overviewTask {
 	var running, ended []*store.Task
-	for _, t := range s.cloud.store.Tasks {
+	for _, t := range s.cloud.Store.Tasks {
 		if t.Done() {
 			ended = append(ended, t)
 		} else {
@@ -214,7 +216,7 @@ func overviewOfTasks(s *Simulator) []overviewTask {
 			ID:        t.ID,
 			Operation: t.Operation,
 			Status:    t.Status,
-			Progress:  t.Progress(s.cloud.clock.Now()),
+			Progress:  t.Progress(s.cloud.Clock.Now()),
 			User:      t.UserName,
 			Started:   t.Started,
 		}

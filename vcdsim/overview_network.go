@@ -9,6 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -99,8 +104,8 @@ func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 		Spaces:   []overviewSpace{},
 		Entities: []overviewEntity{},
 	}
-	for i := range s.cloud.store.Model.Orgs {
-		org := &s.cloud.store.Model.Orgs[i]
+	for i := range s.cloud.Store.Model.Orgs {
+		org := &s.cloud.Store.Model.Orgs[i]
 		for j := range org.VDCs {
 			vdc := &org.VDCs[j]
 			for k := range vdc.Networks {
@@ -111,10 +116,10 @@ func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 			}
 		}
 	}
-	for i := range s.cloud.store.Model.IPSpaces {
-		out.addSpace(&s.cloud.store.Model.IPSpaces[i], filter)
+	for i := range s.cloud.Store.Model.IPSpaces {
+		out.addSpace(&s.cloud.Store.Model.IPSpaces[i], filter)
 	}
-	for _, d := range s.cloud.store.Documents[entitiesPath] {
+	for _, d := range s.cloud.Store.Documents[access.EntitiesPath] {
 		out.addEntity(s, d, filter)
 	}
 	return out
@@ -138,9 +143,9 @@ func (o *overviewNetworks) addNetwork(s *Simulator, org *store.Org, vdc *store.V
 		VDC:     vdc.Name,
 		Type:    string(n.Type),
 		Subnet:  n.Gateway.String(),
-		Gateway: s.cloud.store.GatewayName(n.Edge),
-		Pool:    count(n.StaticPool),
-		Used:    len(ipamOf(s.cloud).addressesIn(n.ID)),
+		Gateway: s.cloud.Store.GatewayName(n.Edge),
+		Pool:    network.Count(n.StaticPool),
+		Used:    len(compute.IPAMOf(s.cloud).AddressesIn(n.ID)),
 	}, filter, n.Name)
 }
 
@@ -150,18 +155,18 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.V
 		Name:     g.Name,
 		Org:      org.Name,
 		VDC:      vdc.Name,
-		Busy:     s.cloud.tasks.busy(g.ID),
+		Busy:     s.cloud.Tasks.Busy(g.ID),
 		Balancer: g.LoadBalancer != nil && g.LoadBalancer.Enabled,
 		Used:     []string{},
 		Services: []overviewService{},
 		Unused:   []overviewPool{},
-		Rules:    len(s.cloud.store.Documents.On(g.ID, natPath)),
+		Rules:    len(s.cloud.Store.Documents.On(g.ID, network.NATPath)),
 	}
 	words := []string{g.Name}
-	for _, u := range edgesOf(s.cloud).usedBy(g) {
-		out.Used = append(out.Used, u.address.String()+" "+u.category)
+	for _, u := range network.EdgesOf(s.cloud).UsedBy(g) {
+		out.Used = append(out.Used, u.Address.String()+" "+u.Category)
 	}
-	for _, d := range s.cloud.store.Documents.On(g.ID, servicePath) {
+	for _, d := range s.cloud.Store.Documents.On(g.ID, documents.ServicePath) {
 		service := overviewOfService(s, d)
 		words = append(words, service.Name, service.Address, service.Pool.Name)
 		switch {
@@ -172,9 +177,9 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.V
 			out.Services = append(out.Services, service)
 		}
 	}
-	for _, d := range s.cloud.store.Documents.On(g.ID, poolPath) {
+	for _, d := range s.cloud.Store.Documents.On(g.ID, documents.PoolPath) {
 		pool := overviewOfPool(s, d)
-		if len(servicesOfPool(s.cloud.store.Documents, d.ID())) == 0 && len(out.Unused) < shownOnEdge {
+		if len(loadbalancing.ServicesOfPool(s.cloud.Store.Documents, d.ID())) == 0 && len(out.Unused) < shownOnEdge {
 			words = append(words, pool.Name)
 			out.Unused = append(out.Unused, pool)
 		}
@@ -186,15 +191,15 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.V
 func overviewOfService(s *Simulator, d *store.Object) overviewService {
 	out := overviewService{
 		Name:    store.Text(d.Body, "name"),
-		Address: strings.Join(virtualIPs(d.Body), " ") + portsOf(d.Body),
+		Address: strings.Join(network.VirtualIPs(d.Body), " ") + portsOf(d.Body),
 		Pool:    overviewPool{Members: []overviewMember{}},
 	}
 	up := 0
-	if pool := s.cloud.store.Documents.Find(poolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil {
+	if pool := s.cloud.Store.Documents.Find(documents.PoolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil {
 		out.Pool = overviewOfPool(s, pool)
-		up = balancingOf(s.cloud).upMembers(pool)
+		up = loadbalancing.BalancingOf(s.cloud).UpMembers(pool)
 	}
-	out.Health = balancingOf(s.cloud).health(d, up)
+	out.Health = loadbalancing.BalancingOf(s.cloud).Health(d, up)
 	return out
 }
 
@@ -216,17 +221,17 @@ func portsOf(body map[string]any) string {
 // overviewOfPool shows members, or the addresses of the group whose members they are.
 func overviewOfPool(s *Simulator, d *store.Object) overviewPool {
 	out := overviewPool{Name: store.Text(d.Body, "name"), Members: []overviewMember{}}
-	out.Health = balancingOf(s.cloud).health(d, balancingOf(s.cloud).upMembers(d))
+	out.Health = loadbalancing.BalancingOf(s.cloud).Health(d, loadbalancing.BalancingOf(s.cloud).UpMembers(d))
 	var members []overviewMember
-	for _, m := range poolMembers(d.Body) {
-		health := balancingOf(s.cloud).memberHealth(d, m, out.Health)
-		if !enabled(m) {
+	for _, m := range loadbalancing.PoolMembers(d.Body) {
+		health := loadbalancing.BalancingOf(s.cloud).MemberHealth(d, m, out.Health)
+		if !documents.Enabled(m) {
 			health = "DISABLED"
 		}
 		members = append(members, overviewMember{fmt.Sprintf("%v:%v", m["ipAddress"], m["port"]), health})
 	}
-	if g := s.cloud.store.Documents.Find(groupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
-		for _, a := range setAddresses(g) {
+	if g := s.cloud.Store.Documents.Find(network.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+		for _, a := range network.SetAddresses(g) {
 			members = append(members, overviewMember{
 				fmt.Sprintf("%v:%v", a, d.Body["defaultPort"]),
 				groupHealth(s, d, fmt.Sprint(a), out.Health),
@@ -242,13 +247,13 @@ func overviewOfPool(s *Simulator, d *store.Object) overviewPool {
 func groupHealth(s *Simulator, pool *store.Object, address, health string) string {
 	if a, err := netip.ParseAddr(address); err == nil {
 		member := map[string]any{"ipAddress": a.String(), "port": pool.Body["defaultPort"]}
-		return balancingOf(s.cloud).memberHealth(pool, member, health)
+		return loadbalancing.BalancingOf(s.cloud).MemberHealth(pool, member, health)
 	}
 	return health
 }
 
 func (o *overviewNetworks) addSpace(p *store.IPSpace, filter string) {
-	out := overviewSpace{Name: p.Name, Type: p.Type, Total: count(p.Ranges), Allocations: []string{}}
+	out := overviewSpace{Name: p.Name, Type: p.Type, Total: network.Count(p.Ranges), Allocations: []string{}}
 	words := []string{p.Name}
 	for _, a := range p.Allocations {
 		if a.Type == store.FloatingIP {
@@ -269,7 +274,7 @@ func (o *overviewNetworks) addEntity(s *Simulator, d *store.Object, filter strin
 		Type:  store.Text(d.Body, "entityType"),
 		State: store.Text(d.Body, "state"),
 	}
-	if org := s.cloud.store.Org(d.OrgID); org != nil {
+	if org := s.cloud.Store.Org(d.OrgID); org != nil {
 		out.Org = org.Name
 	}
 	content, _ := d.Body["entity"].(map[string]any)

@@ -14,45 +14,20 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
-
-// A request is one call while it is answered; handlers run under the simulator's lock.
-type request struct {
-	*http.Request
-
-	cloud   *cloud
-	site    wire.Site // what hrefs begin with
-	cell    *Cell     // that answers; nil if none can
-	started time.Time
-	id      string // request id
-	vars    map[string]string
-	op      string
-	version string
-	session *store.Session // nil on open routes
-	body    []byte
-	size    int64 // of the body; of large files only the beginning is kept
-	query   values
-}
-
-// A response is what a handler answers: XML, JSON or neither.
-type response struct {
-	status      int
-	xml         *xmltree.Node
-	json        any
-	raw         []byte // of the control API, or a download
-	contentType string
-	header      map[string]string
-}
-
-type handler func(*request) (*response, error)
 
 // An endpoint is what a route leads to.
 type endpoint struct {
-	handle  handler
+	handle  api.Handler
 	latency time.Duration
 	open    bool // needs no session
 	control bool // the simulator's own API
@@ -69,38 +44,36 @@ type frontend struct {
 	lastPicked int        // counts the balancer's choices of a cell
 }
 
-type addRoute func(method, pattern string, h handler, latency time.Duration)
-
 // ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.frontend.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
 }
 
 // serve answers a request at the address of the site or of a cell.
-func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *Cell, atSite bool) {
+func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *cells.Cell, atSite bool) {
 	defer fe.logPanic(hr)
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
-	r := &request{
-		Request: hr,
-		cloud:   fe.sim.cloud,
-		site:    fe.sim.siteOf(hr),
-		cell:    cell,
-		vars:    match.Vars,
-		op:      match.Operation,
-		query:   parseQuery(hr.URL.RawQuery),
-		started: time.Now(),
+	r := &api.Request{
+		Request:   hr,
+		Cloud:     fe.sim.cloud,
+		Site:      fe.sim.siteOf(hr),
+		Cell:      cell,
+		Vars:      match.Vars,
+		Operation: match.Operation,
+		Query:     api.ParseQuery(hr.URL.RawQuery),
+		Started:   time.Now(),
 	}
-	if strings.HasSuffix(r.op, " /api/query") {
-		r.op += " type=" + r.query.get("type")
+	if strings.HasSuffix(r.Operation, " /api/query") {
+		r.Operation += " type=" + r.Query.Get("type")
 	}
 	if match.Value.control || found != route.Found && isControl(hr.URL.Path) {
 		fe.sim.control.serve(w, r, match.Value)
 		return
 	}
 	if atSite {
-		r.cell = fe.pick()
+		r.Cell = fe.pick()
 	}
-	if status, ok := r.cell.admit(w, atSite && len(fe.sim.cells) > 1); !ok {
+	if status, ok := r.Cell.Admit(w, atSite && len(fe.sim.cells) > 1); !ok {
 		fe.sim.journal.add(fe.entry(r, status))
 		dropIf(status == 0)
 		return
@@ -123,23 +96,23 @@ func (fe *frontend) logPanic(hr *http.Request) {
 		return
 	}
 	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
-		fe.sim.cloud.log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
+		fe.sim.cloud.Log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
 			hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
 }
 
 // serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
-func (fe *frontend) serveVCD(w http.ResponseWriter, r *request, match route.Match[endpoint], found route.Result) {
-	if err := r.read(); err != nil {
+func (fe *frontend) serveVCD(w http.ResponseWriter, r *api.Request, match route.Match[endpoint], found route.Result) {
+	if err := r.Read(); err != nil {
 		return
 	}
 	fault := fe.sim.injector.faultFor(r)
 	if fault != nil && !fe.sim.injector.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
 	}
-	if fault.replaces() {
-		fe.sim.journal.add(fe.entry(r, fault.status()))
+	if replaces(fault) {
+		fe.sim.journal.add(fe.entry(r, status(fault)))
 		fe.sim.injector.apply(w, r, fault)
 		return
 	}
@@ -149,11 +122,11 @@ func (fe *frontend) serveVCD(w http.ResponseWriter, r *request, match route.Matc
 		return
 	}
 	res := fe.answer(r, match, found)
-	fe.sim.journal.add(fe.entry(r, res.status))
-	fe.sim.cloud.log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.status, "took",
-		time.Since(r.started))
-	fe.enter(Worked, r, res.status)
-	dropIf(fault.dropsAfter())
+	fe.sim.journal.add(fe.entry(r, res.Status))
+	fe.sim.cloud.Log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.Status, "took",
+		time.Since(r.Started))
+	fe.enter(Worked, r, res.Status)
+	dropIf(dropsAfter(fault))
 	fe.write(w, r, res, fault)
 }
 
@@ -166,11 +139,11 @@ func dropIf(drop bool) {
 
 // delay waits as the profile says; only a clock that ticks makes requests slow. False means the caller went away.
 func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
-	if hr.Method != http.MethodGet && d < latencyWrite {
-		d = latencyWrite
+	if hr.Method != http.MethodGet && d < cloud.LatencyWrite {
+		d = cloud.LatencyWrite
 	}
-	d = fe.sim.cloud.profile.scaled(d)
-	if c, ok := fe.sim.cloud.clock.(*SimClock); d <= 0 || ok && !c.Ticks() {
+	d = fe.sim.cloud.Profile.Scaled(d)
+	if c, ok := fe.sim.cloud.Clock.(*clock.SimClock); d <= 0 || ok && !c.Ticks() {
 		return true
 	}
 	timer := time.NewTimer(d)
@@ -184,12 +157,12 @@ func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 }
 
 // answer runs the handler under the lock and makes responses of refusals.
-func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.Result) *response {
-	fe.sim.cloud.mu.Lock()
-	defer fe.sim.cloud.mu.Unlock()
-	r.id = fe.sim.cloud.ids.Next("request")
+func (fe *frontend) answer(r *api.Request, match route.Match[endpoint], found route.Result) *api.Response {
+	fe.sim.cloud.Mu.Lock()
+	defer fe.sim.cloud.Mu.Unlock()
+	r.ID = fe.sim.cloud.IDs.Next("request")
 	res, err := fe.dispatch(r, match.Value, found)
-	fe.sim.cloud.settle()
+	fe.sim.cloud.Settle()
 	if err == nil {
 		return res
 	}
@@ -197,12 +170,12 @@ func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.
 	if !errors.As(err, &refusal) {
 		refusal = store.Refuse(http.StatusInternalServerError, store.CodeInternal, "%s", err)
 	}
-	res = &response{status: refusal.Status, header: refusal.Header}
-	if r.cloudAPI() {
-		res.json = wire.RefusalJSON(refusal, r.id)
+	res = &api.Response{Status: refusal.Status, Header: refusal.Header}
+	if r.CloudAPI() {
+		res.JSON = wire.RefusalJSON(refusal, r.ID)
 	} else {
-		res.xml = wire.RefusalXML(refusal, r.id)
-		res.contentType = "application/vnd.vmware.vcloud.error+xml"
+		res.XML = wire.RefusalXML(refusal, r.ID)
+		res.ContentType = "application/vnd.vmware.vcloud.error+xml"
 	}
 	return res
 }
@@ -210,24 +183,24 @@ func (fe *frontend) answer(r *request, match route.Match[endpoint], found route.
 // unversioned are the paths where requests need no version.
 var unversioned = []string{"/api/versions", "/oauth/", "/network/", "/transfer/"}
 
-func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*response, error) {
+func (fe *frontend) dispatch(r *api.Request, e endpoint, found route.Result) (*api.Response, error) {
 	if !e.open || found != route.Found {
-		if err := authenticate(r); err != nil {
+		if err := access.Authenticate(r); err != nil {
 			return nil, err
 		}
 	}
 	if !slices.ContainsFunc(unversioned, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
-		version, err := r.cell.negotiate(r.Header)
+		version, err := r.Cell.Negotiate(r.Header)
 		if err != nil {
 			return nil, err
 		}
-		r.version = version
+		r.Version = version
 	}
 	switch found {
 	case route.Found:
-		for _, check := range []func(*request) error{
-			(*request).whole, (*request).served, (*request).permitted,
-			(*request).withinLimits,
+		for _, check := range []func(*api.Request) error{
+			(*api.Request).Whole, (*api.Request).Served, access.Permitted,
+			(*api.Request).WithinLimits,
 		} {
 			if err := check(r); err != nil {
 				return nil, err
@@ -235,60 +208,60 @@ func (fe *frontend) dispatch(r *request, e endpoint, found route.Result) (*respo
 		}
 		return e.handle(r)
 	case route.WrongMethod:
-		fe.sim.journal.unknown(r.op)
+		fe.sim.journal.unknown(r.Operation)
 		return nil, store.Refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.",
 			r.Method)
 	default:
-		fe.sim.journal.unknown(r.op)
+		fe.sim.journal.unknown(r.Operation)
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 	}
 }
 
 // write sends the response with the headers VCD adds to each.
-func (fe *frontend) write(w http.ResponseWriter, r *request, res *response, fault *Fault) {
+func (fe *frontend) write(w http.ResponseWriter, r *api.Request, res *api.Response, fault *faults.Fault) {
 	var buf bytes.Buffer
 	h := w.Header()
 	switch {
-	case res.xml != nil:
-		_ = res.xml.Write(&buf) // a bytes.Buffer does not fail
-		h.Set("Content-Type", r.xmlType(res))
-	case res.raw != nil:
-		buf.Write(res.raw)
-		h.Set("Content-Type", res.contentType)
-	case res.json != nil:
-		if err := json.NewEncoder(&buf).Encode(res.json); err != nil {
-			fe.sim.cloud.log.Error("Encoding a response", "error", err)
+	case res.XML != nil:
+		_ = res.XML.Write(&buf) // a bytes.Buffer does not fail
+		h.Set("Content-Type", xmlType(r, res))
+	case res.Raw != nil:
+		buf.Write(res.Raw)
+		h.Set("Content-Type", res.ContentType)
+	case res.JSON != nil:
+		if err := json.NewEncoder(&buf).Encode(res.JSON); err != nil {
+			fe.sim.cloud.Log.Error("Encoding a response", "error", err)
 		}
-		h.Set("Content-Type", "application/json;version="+r.version)
+		h.Set("Content-Type", "application/json;version="+r.Version)
 	}
-	for k, v := range res.header {
+	for k, v := range res.Header {
 		h.Set(k, v)
 	}
-	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.id)
-	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", executionTime(r.started))
-	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.cloud.ids.Named("site", "ceip"))
+	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.ID)
+	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", api.ExecutionTime(r.Started))
+	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.cloud.IDs.Named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
 	fe.observe(r, res, h, buf.Bytes())
-	fe.sim.injector.send(w, r, fault, res.status, buf.Bytes())
+	fe.sim.injector.send(w, r, fault, res.Status, buf.Bytes())
 }
 
-func (r *request) xmlType(res *response) string {
-	t := res.contentType
+func xmlType(r *api.Request, res *api.Response) string {
+	t := res.ContentType
 	if t == "" {
-		t = res.xml.Attr("type")
+		t = res.XML.Attr("type")
 	}
 	if t == "" {
 		t = "application/xml"
 	}
-	if r.version != "" {
-		t += ";version=" + r.version
+	if r.Version != "" {
+		t += ";version=" + r.Version
 	}
 	return t
 }
 
 // pick is the cell that answers the next request at the site's address, nil if there is none.
-func (fe *frontend) pick() *Cell {
+func (fe *frontend) pick() *cells.Cell {
 	if len(fe.sim.cells) == 1 {
 		return fe.sim.cells[0]
 	}

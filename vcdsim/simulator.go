@@ -11,6 +11,11 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
@@ -18,11 +23,11 @@ import (
 // A Config describes what to simulate. The zero value is an empty VCD with profile Instant.
 type Config struct {
 	Model   store.Model
-	Profile Profile // the zero value is Instant
+	Profile cloud.Profile // the zero value is Instant
 	Seed    int64
-	Clock   Clock  // nil is the wall clock
-	Guest   Guest  // nil: a VM just powers on
-	Addr    string // "" is 127.0.0.1:0
+	Clock   clock.Clock  // nil is the wall clock
+	Guest   guests.Guest // nil: a VM just powers on
+	Addr    string       // "" is 127.0.0.1:0
 	// Listener is listened on instead of Addr, such as one in memory. Start takes it over; the certificate is also for
 	// the names localhost and vcdsim.
 	Listener net.Listener
@@ -40,9 +45,9 @@ type Config struct {
 	// ControlToken is the token of the control API; "" allows it to callers on the same machine only.
 	ControlToken string
 	Log          *slog.Logger
-	Version      Version // "" is the newest
+	Version      cells.Version // "" is the newest
 	// Assumptions, nil for the defaults.
-	Assumptions *Assumptions
+	Assumptions *cloud.Assumptions
 	// Observe, if set, is called with every exchange, before its answer is sent, from many goroutines.
 	Observe func(Exchange)
 	// TokenLifetime is how long an access token is valid; 0 is an hour.
@@ -51,9 +56,9 @@ type Config struct {
 
 // A Simulator is one simulated VCD. Its methods may be called from any goroutine.
 type Simulator struct {
-	cloud    *cloud
-	guests   *guests
-	faults   *Faults
+	cloud    *cloud.Cloud
+	guests   *guests.Guests
+	faults   *faults.Faults
 	journal  *journal
 	frontend *frontend
 	injector *injector
@@ -63,7 +68,7 @@ type Simulator struct {
 	server  *tlsserver.Server // at the site's address
 	further []*tlsserver.Server
 	public  string
-	cells   []*Cell
+	cells   []*cells.Cell
 	cancel  context.CancelFunc // ends the simulator's lifetime
 }
 
@@ -74,8 +79,8 @@ func (s *Simulator) URL() string { return s.server.URL() }
 func (s *Simulator) CA() []byte {
 	servers := []*tlsserver.Server{s.server}
 	for _, c := range s.cells {
-		if c.server != nil {
-			servers = append(servers, c.server)
+		if c.Server != nil {
+			servers = append(servers, c.Server)
 		}
 	}
 	return tlsserver.CAs(servers...)
@@ -83,9 +88,9 @@ func (s *Simulator) CA() []byte {
 
 // State returns a copy of everything.
 func (s *Simulator) State() store.State {
-	s.cloud.mu.Lock()
-	defer s.cloud.mu.Unlock()
-	return s.cloud.store.Snapshot()
+	s.cloud.Mu.Lock()
+	defer s.cloud.Mu.Unlock()
+	return s.cloud.Store.Snapshot()
 }
 
 // Counters counts the requests by operation: method and path without ids, for queries with the type.
@@ -101,21 +106,21 @@ func (s *Simulator) Requests() []Request { return s.journal.list() }
 func (s *Simulator) Unhandled() []string { return s.journal.unknownRoutes() }
 
 // Faults returns the fault rules.
-func (s *Simulator) Faults() *Faults { return s.faults }
+func (s *Simulator) Faults() *faults.Faults { return s.faults }
 
 // Clock returns the simulator's clock.
-func (s *Simulator) Clock() Clock { return s.cloud.clock }
+func (s *Simulator) Clock() clock.Clock { return s.cloud.Clock }
 
 // ReportMembers stores which members of pools answer, by the URN of the pool, address and port, as probes of a real
 // load balancer find out. Members that nothing was reported of are up if they are enabled.
 func (s *Simulator) ReportMembers(up map[string]map[netip.AddrPort]bool) {
-	s.cloud.mu.Lock()
-	defer s.cloud.mu.Unlock()
-	s.cloud.probed = maps.Clone(up)
+	s.cloud.Mu.Lock()
+	defer s.cloud.Mu.Unlock()
+	s.cloud.Probed = maps.Clone(up)
 }
 
 // Cells returns the cells, the first being number 1.
-func (s *Simulator) Cells() []*Cell { return append([]*Cell(nil), s.cells...) }
+func (s *Simulator) Cells() []*cells.Cell { return append([]*cells.Cell(nil), s.cells...) }
 
 // RenewCertificate gives the site's address a new certificate, signed by the same authority or by a new one, which CA
 // then returns, and drops the connections it has.
