@@ -7,7 +7,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -68,21 +68,21 @@ func (e *Editor) VDC(name string) *store.VDC {
 
 // PowerOff stops a VM at once, as a failing host would.
 func (e *Editor) PowerOff(vm *store.VM) {
-	compute.VMsOf(e.cloud).SetPower(vm, store.PoweredOff, false)
+	machines.VMsOf(e.cloud).SetPower(vm, store.PoweredOff, false)
 	vm.Deployed = false
-	compute.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
+	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
 }
 
 // PowerOn starts a VM at once.
 func (e *Editor) PowerOn(vm *store.VM) {
-	compute.VMsOf(e.cloud).SetPower(vm, store.PoweredOn, false)
-	compute.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
+	machines.VMsOf(e.cloud).SetPower(vm, store.PoweredOn, false)
+	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
 }
 
 // DeleteVM removes a VM without a trace.
 func (e *Editor) DeleteVM(vm *store.VM) {
-	compute.VMsOf(e.cloud).Remove(vm)
-	compute.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
+	machines.VMsOf(e.cloud).Remove(vm)
+	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
 }
 
 // MoveVM puts a VM into another vApp.
@@ -91,12 +91,12 @@ func (e *Editor) MoveVM(vm *store.VM, to *store.VApp) {
 	e.cloud.Store.RemoveVM(vm)
 	vm.VAppID = to.ID
 	e.cloud.Store.AddVM(vm)
-	compute.LeasesOf(e.cloud).DeployedChanged(from)
-	compute.LeasesOf(e.cloud).DeployedChanged(to)
+	machines.LeasesOf(e.cloud).DeployedChanged(from)
+	machines.LeasesOf(e.cloud).DeployedChanged(to)
 }
 
 // DeleteVApp removes a vApp and its VMs without a trace.
-func (e *Editor) DeleteVApp(v *store.VApp) { compute.VAppsOf(e.cloud).Remove(v) }
+func (e *Editor) DeleteVApp(v *store.VApp) { machines.VAppsOf(e.cloud).Remove(v) }
 
 // SetOwner gives a vApp to another user of its organization.
 func (e *Editor) SetOwner(v *store.VApp, user string) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
@@ -58,7 +60,7 @@ func launchFleet(s *cloud.Cloud, org *store.Org, vdc *store.VDC) {
 			}
 			s.Store.AddVM(vm)
 		}
-		compute.LeasesOf(s).DeployedChanged(v)
+		machines.LeasesOf(s).DeployedChanged(v)
 	}
 }
 
@@ -111,20 +113,20 @@ func fleetVM(s *cloud.Cloud, vdc *store.VDC, v *store.VApp, tpl *store.Template,
 		ExtraConfig:       map[string]string{},
 		Metadata:          map[string]store.Metadata{},
 		Properties:        map[string]store.Property{},
-		Customization:     store.Customization{ComputerName: compute.ComputerName(name)},
+		Customization:     store.Customization{ComputerName: ovf.ComputerName(name)},
 		StorageProfileID:  vdc.DefaultProfile(),
 		SizingPolicyID:    s.Store.DefaultSizing(vdc),
 		TemplateID:        tpl.ID,
 		TemplateName:      tpl.Name,
 		KubernetesVersion: tpl.KubernetesVersion,
-		Boot:              store.Boot{Generation: 1, Up: true, Hostname: compute.ComputerName(name)},
+		Boot:              store.Boot{Generation: 1, Up: true, Hostname: ovf.ComputerName(name)},
 	}
 	if vdc.Fleet.PoweredOff {
 		vm.Status = store.PoweredOff
 		vm.Deployed = false
 		vm.Boot = store.Boot{}
 	}
-	vm.Disks = compute.TemplateDisks(t, vm.StorageProfileID)
+	vm.Disks = machines.TemplateDisks(t, vm.StorageProfileID)
 	if len(v.Networks) > 0 {
 		vm.NICs = []store.NIC{{
 			Network:   v.Networks[0].Name,

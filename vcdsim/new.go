@@ -16,12 +16,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
@@ -92,7 +92,7 @@ func (s *Simulator) addParts(cfg Config) {
 	s.cloud.Alarms = &cloud.Alarms{Cloud: s.cloud, Bells: map[string]func(store.Alarm){
 		cloud.BellTask:  func(a store.Alarm) { s.cloud.Tasks.Finish(a.ID) },
 		cloud.BellBoot:  func(a store.Alarm) { s.guests.BootNow(a.ID, a.Generation) },
-		cloud.BellLease: func(a store.Alarm) { compute.LeasesOf(s.cloud).End(a.ID, a.End) },
+		cloud.BellLease: func(a store.Alarm) { machines.LeasesOf(s.cloud).End(a.ID, a.End) },
 	}}
 }
 

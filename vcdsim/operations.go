@@ -7,9 +7,9 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/catalogs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/orgs"
 )
@@ -18,7 +18,7 @@ import (
 func operations() map[string]cloud.Operation {
 	out := map[string]cloud.Operation{cloud.OpDone: cloud.NewOperation("jobEnqueue", "Updating", 0, cloud.Nothing)}
 	for _, of := range []map[string]cloud.Operation{
-		compute.Operations(),
+		machines.Operations(),
 		catalogs.Operations(),
 		orgs.Operations(),
 		entities.Operations(),

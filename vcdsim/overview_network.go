@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
@@ -145,7 +145,7 @@ func (o *overviewNetworks) addNetwork(s *Simulator, org *store.Org, vdc *store.V
 		Subnet:  n.Gateway.String(),
 		Gateway: s.cloud.Store.GatewayName(n.Edge),
 		Pool:    network.Count(n.StaticPool),
-		Used:    len(compute.IPAMOf(s.cloud).AddressesIn(n.ID)),
+		Used:    len(machines.IPAMOf(s.cloud).AddressesIn(n.ID)),
 	}, filter, n.Name)
 }
 

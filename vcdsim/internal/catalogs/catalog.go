@@ -8,7 +8,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -165,7 +166,7 @@ func getTemplateOwner(r *api.Request, sh store.OrgCatalog, t *store.Template) (*
 
 // getTemplateProducts answers with no product section: those of a template are its VMs'.
 func getTemplateProducts(r *api.Request, _ store.OrgCatalog, t *store.Template) (*api.Response, error) {
-	return api.XML(compute.ProductSections(r.Site, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
+	return api.XML(ovf.ProductSections(r.Site, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
 }
 
 func templateLease(site wire.Site, t *store.Template) *xmltree.Node {
@@ -225,18 +226,18 @@ func templateVMNode(r *api.Request, vdc *store.VDC, t *store.Template, vm *store
 		T("ovf:Info", "Specifies Guest OS Customization Settings"), T("Enabled", false), T("ChangeSid", false),
 		T("VirtualMachineId", vm.ID), T("JoinDomainEnabled", false), T("UseOrgSettings", false),
 		T("AdminPasswordEnabled", true), T("AdminPasswordAuto", true), T("ResetPasswordRequired", false),
-		T("ComputerName", compute.ComputerName(vm.Name)))
+		T("ComputerName", ovf.ComputerName(vm.Name)))
 	n.Add([]*xmltree.Node{
 		nics,
 		custom,
-		compute.ProductSection(vm.InitialProperties()),
-		compute.SpecSection(r, &store.VM{
+		ovf.ProductSection(vm.InitialProperties()),
+		ovf.SpecSection(r, &store.VM{
 			OS:              vm.OS,
 			CPUs:            vm.CPUs,
 			CoresPerSocket:  1,
 			MemoryMiB:       vm.MemoryMiB,
 			HardwareVersion: api.OrElse(vm.HardwareVersion, vdcs.DefaultHardware),
-			Disks:           compute.TemplateDisks(vm, vdc.DefaultProfile()),
+			Disks:           machines.TemplateDisks(vm, vdc.DefaultProfile()),
 		}),
 	})
 	n.Add([]*xmltree.Node{

@@ -9,6 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -92,7 +93,7 @@ func getMedia(r *api.Request) (*api.Response, error) {
 		api.TasksNode(r, m.ID),
 		filesNode(r, m.Upload),
 		ownerAmong(r.Site, sh.Org.Users),
-		compute.ProfileRef(r.Site, r.Cloud.Store, "VdcStorageProfile", vdc.DefaultProfile()),
+		ovf.ProfileRef(r.Site, r.Cloud.Store, "VdcStorageProfile", vdc.DefaultProfile()),
 	})
 	return api.XML(n), nil
 }

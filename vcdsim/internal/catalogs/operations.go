@@ -4,7 +4,7 @@ package catalogs
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 )
 
 // Operations are the operations on catalog items, the drives they are inserted in, and copies.
@@ -21,6 +21,6 @@ func Operations() map[string]cloud.Operation {
 		cloud.OpCapture: cloud.NewOperation("vdcCaptureTemplate", "Capturing Virtual Application Template",
 			cloud.DurationRecompose, commitCapture).Cloning(undoCapture),
 		cloud.OpClone: cloud.NewOperation("vdcCopyVapp", "Copying Virtual Application", cloud.DurationRecompose,
-			commitClone).Cloning(compute.UndoCompose),
+			commitClone).Cloning(machines.UndoCompose),
 	}
 }

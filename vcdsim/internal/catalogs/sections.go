@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -46,7 +47,7 @@ func sectionOf(document api.Handler) api.Handler {
 		}
 		wanted := strings.TrimSuffix(r.Site.Base()+r.URL.Path, "/")
 		for _, part := range whole.XML.Children {
-			href := cmp.Or(part.Attr("href"), part.Attr(compute.VcloudPrefix+"href"))
+			href := cmp.Or(part.Attr("href"), part.Attr(ovf.VcloudPrefix+"href"))
 			if strings.TrimSuffix(href, "/") != wanted {
 				continue
 			}

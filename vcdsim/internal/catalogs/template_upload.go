@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -156,7 +157,7 @@ func putTemplateLease(r *api.Request, sh store.OrgCatalog, t *store.Template) (*
 		return nil, err
 	}
 	if n, ok := tree.Int("StorageLeaseInSeconds"); ok {
-		t.Lease = compute.Capped(compute.Seconds(n), sh.Org.Settings.TemplateLease)
+		t.Lease = machines.Capped(machines.Seconds(n), sh.Org.Settings.TemplateLease)
 	}
 	return r.Done(t.Entity()), nil
 }
@@ -203,7 +204,7 @@ func captureVApp(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	}
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	w.Document = t.ID
-	return r.Start(w, t.Entity(), append(compute.VAppsOf(r.Cloud).Locks(v), t.ID)), nil
+	return r.Start(w, t.Entity(), append(machines.VAppsOf(r.Cloud).Locks(v), t.ID)), nil
 }
 
 // captureTarget is the template that a capture replaces, if any.
@@ -256,7 +257,7 @@ func sourceVApp(r *api.Request) (*xmltree.Node, *store.VApp, error) {
 	if v.Status == store.Unresolved || v.Status == store.FailedCreation {
 		return nil, nil, store.BadRequest("The vApp %q is not resolved.", v.Name)
 	}
-	return tree, v, compute.VAppsOf(r.Cloud).CheckIdle(v)
+	return tree, v, machines.VAppsOf(r.Cloud).CheckIdle(v)
 }
 
 func commitCapture(s *cloud.Cloud, t *store.Task) error {
@@ -303,7 +304,7 @@ func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, e
 	}
 	r.Cloud.Store.VApps[v.ID] = v
 	w.VMs = compute.AddVMs(r.Cloud.Store, vms)
-	r.StartTask(w, v.Entity(), append(compute.VAppsOf(r.Cloud).Locks(v), compute.VAppsOf(r.Cloud).Locks(source)...))
+	r.StartTask(w, v.Entity(), append(machines.VAppsOf(r.Cloud).Locks(v), machines.VAppsOf(r.Cloud).Locks(source)...))
 	return compute.CreatedVApp(r, v), nil
 }
 
@@ -344,11 +345,11 @@ func clonedVMs(r *api.Request, source, v *store.VApp) []*store.VM {
 // commitClone completes the copy and, for a move, deletes the source.
 func commitClone(s *cloud.Cloud, t *store.Task) error {
 	w := t.Work
-	if err := compute.CommitCompose(s, t); err != nil {
+	if err := machines.CommitCompose(s, t); err != nil {
 		return err
 	}
 	if v := s.Store.VApps[w.Document]; v != nil {
-		compute.VAppsOf(s).Remove(v)
+		machines.VAppsOf(s).Remove(v)
 	}
 	return nil
 }

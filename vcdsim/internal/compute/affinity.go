@@ -3,11 +3,11 @@
 package compute
 
 import (
-	"net/http"
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -121,62 +121,17 @@ func readAffinityMembers(r *api.Request, a *store.AffinityRule, refs *xmltree.No
 // same polarity: VMware's programming guide says that a VM is in one of each at most.
 func vmsFreeOfAffinity(st *store.Store, a *store.AffinityRule) error {
 	for _, o := range store.Sorted(st.Affinity) {
-		if o.ID != a.ID && o.Polarity == a.Polarity && shared(a.VMs, o.VMs) > 0 {
+		if o.ID != a.ID && o.Polarity == a.Polarity && machines.Shared(a.VMs, o.VMs) > 0 {
 			return store.BadRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)
 		}
 		if o.ID == a.ID || !o.Enabled || !a.Enabled || o.Polarity == a.Polarity {
 			continue
 		}
-		if shared(a.VMs, o.VMs) > 1 {
+		if machines.Shared(a.VMs, o.VMs) > 1 {
 			return store.BadRequest("The affinity rule %q conflicts with the rule %q.", a.Name, o.Name)
 		}
 	}
 	return nil
-}
-
-// shared counts what two lists have in common.
-func shared(a, b []string) int {
-	n := 0
-	for _, x := range a {
-		if slices.Contains(b, x) {
-			n++
-		}
-	}
-	return n
-}
-
-// codePlacement is the code of a VM that no host can run.
-const codePlacement = "NO_FEASIBLE_PLACEMENT_SOLUTION"
-
-// hostFor refuses to start a VM that a mandatory rule keeps apart from as many running VMs as the VDC has hosts.
-func (m vms) hostFor(vm *store.VM) error {
-	v := m.cloud.Store.VApps[vm.VAppID]
-	if v == nil {
-		return nil
-	}
-	_, vdc := m.cloud.Store.VDC(v.VDCID)
-	if vdc == nil || vdc.Hosts == 0 {
-		return nil
-	}
-	for _, a := range store.Sorted(m.cloud.Store.Affinity) {
-		if a.MustSeparate(vm.ID) && m.running(a.VMs, vm.ID) >= vdc.Hosts {
-			return store.Refuse(http.StatusInternalServerError, codePlacement,
-				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name,
-				a.Name)
-		}
-	}
-	return nil
-}
-
-// running counts the VMs of a list that run, but for one.
-func (m vms) running(ids []string, except string) int {
-	n := 0
-	for _, id := range ids {
-		if other := m.cloud.Store.VMs[id]; other != nil && id != except && other.Status == store.PoweredOn {
-			n++
-		}
-	}
-	return n
 }
 
 func createAffinityRule(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, error) {
@@ -210,18 +165,4 @@ func putAffinityRule(r *api.Request, a *store.AffinityRule) (*api.Response, erro
 
 func deleteAffinityRule(r *api.Request, a *store.AffinityRule) (*api.Response, error) {
 	return startAffinity(r, cloud.OpDeleteAffinity, a, nil), nil
-}
-
-// commitAffinity creates, changes or removes a rule.
-func commitAffinity(s *cloud.Cloud, t *store.Task) error {
-	if t.Work.Op != cloud.OpCreateAffinity && s.Store.Affinity[t.Work.Document] == nil {
-		return cloud.Gone("vmAffinityRule", t.Work.Document)
-	}
-	if t.Work.Affinity == nil {
-		delete(s.Store.Affinity, t.Work.Document)
-		return nil
-	}
-	rule := t.Work.Affinity.Clone()
-	s.Store.Affinity[rule.ID] = &rule
-	return nil
 }

@@ -12,19 +12,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
-
-// TemplateDisks are the disks of a VM made from a template, on a storage profile.
-func TemplateDisks(vm *store.TemplateVM, profile string) []store.VMDisk {
-	var out []store.VMDisk
-	for i, size := range vm.DisksMiB {
-		out = append(out, store.VMDisk{ID: diskID(i), SizeMiB: size, Unit: i, StorageProfileID: profile})
-	}
-	return out
-}
 
 // NewVApp reads the common part of compose and instantiate and makes the vApp, which is UNRESOLVED until the task ends.
 func NewVApp(r *api.Request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*store.VApp, error) {
@@ -62,10 +55,10 @@ func NewVApp(r *api.Request, org *store.Org, vdc *store.VDC, tree *xmltree.Node)
 
 func readLease(section *xmltree.Node, lease store.Lease, org *store.Org) store.Lease {
 	if n, ok := section.Int("DeploymentLeaseInSeconds"); ok {
-		lease.Runtime = Capped(Seconds(n), org.RuntimeLease)
+		lease.Runtime = machines.Capped(machines.Seconds(n), org.RuntimeLease)
 	}
 	if n, ok := section.Int("StorageLeaseInSeconds"); ok {
-		lease.Storage = Capped(Seconds(n), org.StorageLease)
+		lease.Storage = machines.Capped(machines.Seconds(n), org.StorageLease)
 	}
 	return lease
 }
@@ -114,7 +107,7 @@ func CheckVMQuota(r *api.Request, vdc *store.VDC, more int) error {
 	if err := vdcs.MayUseVDC(vdc); err != nil && more > 0 {
 		return err
 	}
-	if have, _ := VMsOf(r.Cloud).CountIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
+	if have, _ := machines.VMsOf(r.Cloud).CountIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
 		return store.Refuse(400, "QUOTA_EXCEEDED",
 			"The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.",
 			vdc.Name)
@@ -186,7 +179,7 @@ func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t
 		Metadata:          map[string]store.Metadata{},
 		ExtraConfig:       t.InitialExtraConfig(),
 		Properties:        t.InitialProperties(),
-		Customization:     store.Customization{ComputerName: ComputerName(t.Name)},
+		Customization:     store.Customization{ComputerName: ovf.ComputerName(t.Name)},
 		TemplateID:        tpl.ID,
 		TemplateName:      tpl.Name,
 		KubernetesVersion: tpl.KubernetesVersion,
@@ -195,7 +188,7 @@ func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t
 	if err := choosePolicies(r.Cloud.Store, vdc, vm, item); err != nil {
 		return nil, err
 	}
-	vm.Disks = TemplateDisks(t, vm.StorageProfileID)
+	vm.Disks = machines.TemplateDisks(t, vm.StorageProfileID)
 	params := item.At("InstantiationParams")
 	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
 		return nil, err
@@ -288,7 +281,7 @@ func chooseNetworks(r *api.Request, v *store.VApp, vm *store.VM, t *store.Templa
 		if network == "none" {
 			nic.Mode = store.ModeNone
 		}
-		if err := IPAMOf(r.Cloud).checkNIC(v, vm, nic); err != nil {
+		if err := machines.IPAMOf(r.Cloud).CheckNIC(v, vm, nic); err != nil {
 			return err
 		}
 		vm.NICs = append(vm.NICs, nic)
@@ -317,7 +310,7 @@ func readNICs(r *api.Request, v *store.VApp, vm *store.VM, section *xmltree.Node
 			nic.Lease = old.Lease
 			nic.Secondary = cmp.Or(nic.Secondary, old.Secondary)
 		}
-		if err := IPAMOf(r.Cloud).checkNIC(v, vm, nic); err != nil {
+		if err := machines.IPAMOf(r.Cloud).CheckNIC(v, vm, nic); err != nil {
 			return err
 		}
 		out = append(out, nic)

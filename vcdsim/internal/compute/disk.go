@@ -3,13 +3,13 @@
 package compute
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -24,33 +24,12 @@ func diskRoutes(add api.AddRoute) {
 	add("GET", "/api/disk/{disk}/attachedVms", attachedVMs, cloud.LatencyLegacy)
 }
 
-func diskByID(r *api.Request, id string) (*store.Disk, error) {
-	d := r.Cloud.Store.Disks[store.Bare(id)]
-	if d == nil || !access.ViewerOf(r).SeesDisk(d) {
-		// Clients recognise a deleted disk by these words.
-		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden,
-			"The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", store.Bare(id))
-	}
-	return d, nil
-}
-
-func idleDisk(r *api.Request, id string) (*store.Disk, error) {
-	d, err := diskByID(r, id)
-	if err != nil {
-		return nil, err
-	}
-	if !access.ViewerOf(r).HasDisk(d) {
-		return nil, store.Forbidden(r.Operation, d.ID)
-	}
-	return d, r.Cloud.Tasks.CheckIdle(d.ID)
-}
-
 func diskNode(r *api.Request, d *store.Disk) *xmltree.Node {
 	A := xmltree.A
 	path := "/api/disk/" + d.ID
 	n := r.Site.Entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB),
 		A("busType", d.BusType),
-		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", SharedDisk(d)),
+		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", machines.SharedDisk(d)),
 		xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
 	n.Add(r.Site.Link("up", "/api/vdc/"+d.VDCID, wire.Mime("vdc")))
 	n.Add(r.Site.Link("edit", path, wire.Mime("disk")))
@@ -62,7 +41,7 @@ func diskNode(r *api.Request, d *store.Disk) *xmltree.Node {
 		r.Site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", d.Description),
 		api.TasksNode(r, d.ID),
-		ProfileRef(r.Site, r.Cloud.Store, "StorageProfile", d.StorageProfileID),
+		ovf.ProfileRef(r.Site, r.Cloud.Store, "StorageProfile", d.StorageProfileID),
 		api.OwnerNode(r.Site, d.OwnerID, r.Cloud.Store.User(d.OrgID, d.OwnerID)),
 	})
 	return n
@@ -95,26 +74,12 @@ func readDisk(st *store.Store, vdc *store.VDC, n *xmltree.Node, d *store.Disk) e
 	return nil
 }
 
-// Independent disks are SCSI disks on a paravirtual controller unless the request says otherwise.
-const (
-	busSCSI     = "6"
-	busSubtype  = "VirtualSCSI"
-	sharingNone = "None"
-	sharingDisk = "DiskSharing"
-)
-
-// BusNames are the display names of bus types.
-var BusNames = map[string]string{"5": "IDE", busSCSI: "SCSI", "20": "SATA"}
-
-// SharedDisk reports whether several VMs may have the disk at a time.
-func SharedDisk(d *store.Disk) bool { return d.SharingType != sharingNone }
-
 // readSharing is how a disk is shared; older clients only say that it is.
 func readSharing(n *xmltree.Node) string {
 	if n.Attr("sharingType") == "" && n.Attr("shareable") == "true" {
-		return sharingDisk
+		return machines.SharingDisk
 	}
-	return api.OrElse(n.Attr("sharingType"), sharingNone)
+	return api.OrElse(n.Attr("sharingType"), machines.SharingNone)
 }
 
 func createDisk(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, error) {
@@ -129,8 +94,8 @@ func createDisk(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, 
 		VDCID:            vdc.ID,
 		OwnerID:          r.Session.UserID,
 		StorageProfileID: vdc.DefaultProfile(),
-		BusType:          api.OrElse(n.Attr("busType"), busSCSI),
-		BusSubType:       api.OrElse(n.Attr("busSubType"), busSubtype),
+		BusType:          api.OrElse(n.Attr("busType"), machines.BusSCSI),
+		BusSubType:       api.OrElse(n.Attr("busSubType"), machines.BusSubtype),
 		SharingType:      readSharing(n),
 		Metadata:         map[string]store.Metadata{},
 	}
@@ -181,16 +146,9 @@ func deleteDisk(r *api.Request) (*api.Response, error) {
 	}
 	if len(d.AttachedTo) > 0 {
 		return nil, store.BadRequest("The disk %q cannot be deleted: it is attached to VM %q.", d.Name,
-			VMsOf(r.Cloud).name(d.AttachedTo[0]))
+			machines.VMsOf(r.Cloud).Name(d.AttachedTo[0]))
 	}
 	return r.Start(store.Work{Op: cloud.OpDeleteDisk, Disk: d.ID}, d.Entity(), []string{d.ID}), nil
-}
-
-func (m vms) name(id string) string {
-	if vm := m.cloud.Store.VMs[id]; vm != nil {
-		return vm.Name
-	}
-	return id
 }
 
 func attachedVMs(r *api.Request) (*api.Response, error) {
@@ -202,7 +160,7 @@ func attachedVMs(r *api.Request) (*api.Response, error) {
 		xmltree.A("type", wire.Mime("vms")))
 	for _, id := range d.AttachedTo {
 		n.Add(xmltree.New("VmReference", xmltree.A("href", r.Site.Href("vm", id)), xmltree.A("id", store.URN("vm", id)),
-			xmltree.A("name", VMsOf(r.Cloud).name(id)),
+			xmltree.A("name", machines.VMsOf(r.Cloud).Name(id)),
 			xmltree.A("type", wire.Mime("vm"))))
 	}
 	return api.XML(n), nil
@@ -219,8 +177,8 @@ func diskParam(r *api.Request) (*store.VM, *store.Disk, error) {
 }
 
 func attachDisk(r *api.Request, vm *store.VM, d *store.Disk) (*api.Response, error) {
-	if n := len(d.AttachedTo); n > 0 && (!SharedDisk(d) || slices.Contains(d.AttachedTo, vm.ID)) {
-		return nil, store.BadRequest("The disk %q is already attached to VM %q.", d.Name, VMsOf(r.Cloud).name(d.AttachedTo[n-1]))
+	if n := len(d.AttachedTo); n > 0 && (!machines.SharedDisk(d) || slices.Contains(d.AttachedTo, vm.ID)) {
+		return nil, store.BadRequest("The disk %q is already attached to VM %q.", d.Name, machines.VMsOf(r.Cloud).Name(d.AttachedTo[n-1]))
 	}
 	if v := r.Cloud.Store.VApps[vm.VAppID]; v.VDCID != d.VDCID {
 		return nil, store.BadRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
@@ -237,50 +195,5 @@ func detachDisk(r *api.Request, vm *store.VM, d *store.Disk) (*api.Response, err
 
 func moveDisk(r *api.Request, op string, vm *store.VM, d *store.Disk) (*api.Response, error) {
 	w := store.Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
-	return r.Start(w, vm.Entity(), append(VMsOf(r.Cloud).locks(vm), d.ID)), nil
-}
-
-func commitAttach(s *cloud.Cloud, t *store.Task) error {
-	vm := s.Store.VMs[t.Work.VM]
-	d := s.Store.Disks[t.Work.Disk]
-	if vm == nil || d == nil {
-		return cloud.Gone("disk", t.Work.Disk)
-	}
-	unit := nextUnit(vm.Disks, 0)
-	d.AttachedTo = append(d.AttachedTo, vm.ID)
-	vm.Disks = append(vm.Disks,
-		store.VMDisk{ID: diskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
-	return nil
-}
-
-func commitDetach(s *cloud.Cloud, t *store.Task) error {
-	vm := s.Store.VMs[t.Work.VM]
-	d := s.Store.Disks[t.Work.Disk]
-	if vm == nil || d == nil {
-		return cloud.Gone("disk", t.Work.Disk)
-	}
-	d.Release(vm.ID)
-	vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(x store.VMDisk) bool { return x.DiskID == d.ID })
-	return nil
-}
-
-// commitDisk ends the creation or change of a disk.
-func commitDisk(s *cloud.Cloud, t *store.Task) error {
-	d := s.Store.Disks[t.Work.Disk]
-	if d == nil {
-		return cloud.Gone("disk", t.Work.Disk)
-	}
-	if spec := t.Work.DiskSpec; spec != nil {
-		d.Name = spec.Name
-		d.Description = spec.Description
-		d.SizeMiB = spec.SizeMiB
-		d.StorageProfileID = spec.StorageProfileID
-	}
-	d.Status = store.Resolved
-	return nil
-}
-
-func commitDeleteDisk(s *cloud.Cloud, t *store.Task) error {
-	delete(s.Store.Disks, t.Work.Disk)
-	return nil
+	return r.Start(w, vm.Entity(), append(machines.VMsOf(r.Cloud).Locks(vm), d.ID)), nil
 }

@@ -24,15 +24,6 @@ func consolidateVM(r *api.Request, vm *store.VM) (*api.Response, error) {
 	return StartVM(r, vm, w)
 }
 
-func commitConsolidate(s *cloud.Cloud, t *store.Task) error {
-	vm := s.Store.VMs[t.Work.VM]
-	if vm == nil {
-		return cloud.Gone("vm", t.Work.VM)
-	}
-	vm.LinkedClone = false
-	return nil
-}
-
 // mayResizeDisk refuses to change the size of a disk that others hang on: of a VM with a snapshot, and of a linked clone.
 func mayResizeDisk(vm *store.VM, d store.VMDisk, size int64, a *cloud.Assumptions) error {
 	chained := vm.Snapshot != nil || vm.LinkedClone && a.LinkedClonesKeepSize

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -66,7 +68,7 @@ func taggedEntity(r *api.Request) (tagged, error) {
 		if err != nil {
 			return tagged{}, err
 		}
-		return tagged{e, metadataOf(r.Cloud, e)}, nil
+		return tagged{e, machines.MetadataOf(r.Cloud, e)}, nil
 	}
 	return tagged{}, store.Forbidden("METADATA_VIEW", r.URL.Path)
 }
@@ -187,7 +189,7 @@ func domainNode(key string, m store.Metadata) *xmltree.Node {
 const xsiType = "xsi:type"
 
 func typedValue(m store.Metadata) *xmltree.Node {
-	return xmltree.New("TypedValue", xmltree.A("xmlns:xsi", xsi), xmltree.A(xsiType, m.Type),
+	return xmltree.New("TypedValue", xmltree.A("xmlns:xsi", ovf.XSI), xmltree.A(xsiType, m.Type),
 		xmltree.T("Value", m.Value))
 }
 
@@ -301,47 +303,4 @@ func writeMetadata(r *api.Request, w store.Work) (*api.Response, error) {
 		}
 	}
 	return r.Start(w, e.entity, []string{e.entity.ID}), nil
-}
-
-// commitMetadata is what the task does.
-func commitMetadata(s *cloud.Cloud, t *store.Task) error {
-	m := metadataOf(s, t.Owner)
-	if m == nil {
-		return store.Forbidden("METADATA_UPDATE", t.Owner.ID)
-	}
-	maps.Copy(m, t.Work.Metadata)
-	for _, k := range t.Work.Forget {
-		delete(m, k)
-	}
-	return nil
-}
-
-// metadataOf is the live metadata of an entity, nil if it is gone.
-func metadataOf(s *cloud.Cloud, e store.Entity) map[string]store.Metadata {
-	live := func(m *map[string]store.Metadata) map[string]store.Metadata {
-		if *m == nil {
-			*m = map[string]store.Metadata{}
-		}
-		return *m
-	}
-	switch e.Kind {
-	case "vapp":
-		if v := s.Store.VApps[e.ID]; v != nil {
-			return live(&v.Metadata)
-		}
-	case "vm":
-		if vm := s.Store.VMs[e.ID]; vm != nil {
-			return live(&vm.Metadata)
-		}
-	case "disk":
-		if d := s.Store.Disks[e.ID]; d != nil {
-			return live(&d.Metadata)
-		}
-	default:
-		if s.Store.Metadata[e.ID] == nil {
-			s.Store.Metadata[e.ID] = map[string]store.Metadata{}
-		}
-		return s.Store.Metadata[e.ID]
-	}
-	return nil
 }

@@ -3,13 +3,10 @@
 package compute
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -43,43 +40,8 @@ func readProperty(p *xmltree.Node) store.Property {
 	return out
 }
 
-// ProductSection shows properties, when there are any.
-func ProductSection(properties map[string]store.Property) *xmltree.Node {
-	if len(properties) == 0 {
-		return nil
-	}
-	n := xmltree.New("ovf:ProductSection", xmltree.A("ovf:required", false),
-		xmltree.T("ovf:Info", "Information about the installed software"))
-	for _, key := range slices.Sorted(maps.Keys(properties)) {
-		p := properties[key]
-		n.Add(xmltree.New("ovf:Property", xmltree.A("ovf:key", key), xmltree.A("ovf:type", p.Type),
-			xmltree.A("ovf:userConfigurable", p.UserConfigurable),
-			xmltree.A("ovf:value", p.Default), xmltree.OptT("ovf:Label", p.Label),
-			xmltree.OptT("ovf:Description", p.Description),
-			xmltree.New("ovf:Value", xmltree.A("ovf:value", p.Value))))
-	}
-	return n
-}
-
-// PropertyValues are the properties as the guest reads them.
-func PropertyValues(properties map[string]store.Property) map[string]string {
-	out := make(map[string]string, len(properties))
-	for key, p := range properties {
-		out[key] = p.Value
-	}
-	return out
-}
-
-// ProductSections is the list of product sections of what is at a path.
-func ProductSections(site wire.Site, path string, properties map[string]store.Property) *xmltree.Node {
-	path += "/productSections/"
-	return xmltree.New("ProductSectionList", wire.Namespaces(), xmltree.A("href", site.Base()+path),
-		xmltree.A("type", wire.Mime("productSections")),
-		site.Link("edit", path, wire.Mime("productSections")), ProductSection(properties))
-}
-
 func vmProducts(r *api.Request, vm *store.VM) *api.Response {
-	return api.XML(ProductSections(r.Site, "/api/vApp/vm-"+vm.ID, vm.Properties))
+	return api.XML(ovf.ProductSections(r.Site, "/api/vApp/vm-"+vm.ID, vm.Properties))
 }
 
 func putVMProducts(r *api.Request) (*api.Response, error) {
@@ -91,7 +53,7 @@ func putVMProducts(r *api.Request) (*api.Response, error) {
 }
 
 func getVAppProducts(r *api.Request, v *store.VApp) (*api.Response, error) {
-	return api.XML(ProductSections(r.Site, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
+	return api.XML(ovf.ProductSections(r.Site, "/api/vApp/vapp-"+v.ID, v.Properties)), nil
 }
 
 func putVAppProducts(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, error) {
@@ -100,13 +62,4 @@ func putVAppProducts(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Re
 		return nil, err
 	}
 	return r.Start(store.Work{Op: cloud.OpProducts, VApp: v.ID, Properties: properties}, v.Entity(), []string{v.ID}), nil
-}
-
-func commitProducts(s *cloud.Cloud, t *store.Task) error {
-	v := s.Store.VApps[t.Work.VApp]
-	if v == nil {
-		return cloud.Gone("vApp", t.Work.VApp)
-	}
-	v.Properties = t.Work.Properties
-	return nil
 }

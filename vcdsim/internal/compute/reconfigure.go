@@ -8,6 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -206,26 +207,15 @@ func readDisks(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMC
 	return nil
 }
 
-// nextUnit is the first unit of a bus behind all disks that are on it.
-func nextUnit(disks []store.VMDisk, bus int) int {
-	unit := 0
-	for _, d := range disks {
-		if d.Bus == bus {
-			unit = max(unit, d.Unit+1)
-		}
-	}
-	return unit
-}
-
 // newDisk puts a disk on the unit in the request or, if that is taken, behind all others.
 func newDisk(vm *store.VM, s *xmltree.Node, taken []store.VMDisk) store.VMDisk {
 	bus, _ := s.Int("BusNumber")
 	unit, placed := s.Int("UnitNumber")
 	d := store.VMDisk{Bus: int(bus), Unit: int(unit), StorageProfileID: vm.StorageProfileID, Adapter: s.Str("AdapterType")}
 	if !placed || slices.ContainsFunc(taken, func(o store.VMDisk) bool { return o.Bus == d.Bus && o.Unit == d.Unit }) {
-		d.Unit = nextUnit(taken, d.Bus)
+		d.Unit = machines.NextUnit(taken, d.Bus)
 	}
-	d.ID = diskID(d.Bus*unitsOfBus + d.Unit)
+	d.ID = machines.DiskID(d.Bus*machines.UnitsOfBus + d.Unit)
 	return d
 }
 
@@ -356,68 +346,4 @@ func putCustomization(r *api.Request) (*api.Response, error) {
 		c.Custom = true
 		return readCustomization(tree, &vm.Customization)
 	})
-}
-
-// commitChange applies the named parts of a change.
-func commitChange(s *cloud.Cloud, t *store.Task) error {
-	vm := s.Store.VMs[t.Work.VM]
-	c := t.Work.Change
-	if vm == nil {
-		return cloud.Gone("vm", t.Work.VM)
-	}
-	// The addresses come first: without them nothing has changed.
-	if err := VMsOf(s).connect(vm, c); err != nil {
-		return err
-	}
-	applyChange(vm, c)
-	if c.ExtraConfig != nil {
-		MergeExtraConfig(vm, c.ExtraConfig)
-	}
-	return nil
-}
-
-// applyChange takes over the named parts of a change, but for NICs and extra configuration.
-func applyChange(vm *store.VM, c *store.VMChange) {
-	if c.Name {
-		vm.Name = c.VM.Name
-		vm.Description = c.VM.Description
-	}
-	if c.Compute {
-		vm.CPUs = c.VM.CPUs
-		vm.CoresPerSocket = c.VM.CoresPerSocket
-		vm.MemoryMiB = c.VM.MemoryMiB
-		vm.SizingPolicyID = c.VM.SizingPolicyID
-		vm.PlacementPolicyID = c.VM.PlacementPolicyID
-		vm.StorageProfileID = c.VM.StorageProfileID
-	}
-	if c.Disks {
-		vm.Disks = c.VM.Disks
-	}
-	if c.Custom {
-		vm.Customization = c.VM.Customization
-	}
-	if c.Settings {
-		changeMachine(vm, &c.VM)
-	}
-	if c.Properties {
-		vm.Properties = c.VM.Properties
-	}
-}
-
-// connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it
-// cannot.
-func (m vms) connect(vm *store.VM, c *store.VMChange) error {
-	if !c.NICs {
-		return nil
-	}
-	nics := vm.NICs
-	primary := vm.PrimaryNIC
-	vm.NICs = slices.Clone(c.VM.NICs)
-	vm.PrimaryNIC = c.VM.PrimaryNIC
-	err := IPAMOf(m.cloud).assign(vm)
-	if err != nil {
-		vm.NICs = nics
-		vm.PrimaryNIC = primary
-	}
-	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -57,7 +58,7 @@ func createStandaloneVM(r *api.Request, element string) (*api.Response, error) {
 	}
 	r.Cloud.Store.VApps[v.ID] = v
 	w := store.Work{Op: cloud.OpComposeVMs, VApp: v.ID, VMs: AddVMs(r.Cloud.Store, vms), PowerOn: tree.Attr("powerOn") == "true"}
-	return r.Start(w, v.Entity(), VAppsOf(r.Cloud).Locks(v)), nil
+	return r.Start(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
 }
 
 // standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.
@@ -115,52 +116,4 @@ func bridgeNetworks(source *ids.Source, vdc *store.VDC, v *store.VApp, section *
 				store.VAppNetwork{ID: source.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
 		}
 	}
-}
-
-// newRawVM makes a VM that comes from no template.
-func newRawVM(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*store.VM, error) {
-	name := item.Attr("name")
-	if err := api.CheckName("VM", name); err != nil {
-		return nil, err
-	}
-	spec := item.At("VmSpecSection")
-	vm := &store.VM{
-		ID:              r.Cloud.IDs.Next("vm"),
-		Name:            name,
-		Description:     item.Str("Description"),
-		VAppID:          v.ID,
-		Status:          store.Unresolved,
-		Created:         r.Cloud.Clock.Now(),
-		OS:              api.OrElse(spec.Str("OsType"), "otherLinux64Guest"),
-		HardwareVersion: api.OrElse(spec.Str("HardwareVersion"), vdcs.DefaultHardware),
-		CPUs:            1,
-		CoresPerSocket:  1,
-		MemoryMiB:       512,
-		ExtraConfig:     map[string]string{},
-		Metadata:        map[string]store.Metadata{},
-		Properties:      map[string]store.Property{},
-		Customization:   store.Customization{ComputerName: ComputerName(name)},
-	}
-	if err := choosePolicies(r.Cloud.Store, vdc, vm, item); err != nil {
-		return nil, err
-	}
-	for _, read := range []changeReader{readSpec, readBoot} {
-		if err := read(r, vm, item, &store.VMChange{}); err != nil {
-			return nil, err
-		}
-	}
-	if err := readCustomization(item.At("GuestCustomizationSection"), &vm.Customization); err != nil {
-		return nil, err
-	}
-	if image := item.At("BootImage"); image != nil {
-		_, m, err := MediaByID(r, image.Attr("href"))
-		if err != nil {
-			return nil, err
-		}
-		vm.MediaID = m.ID
-	}
-	if section := item.At("NetworkConnectionSection"); section != nil {
-		return vm, readNICs(r, v, vm, section)
-	}
-	return vm, nil
 }

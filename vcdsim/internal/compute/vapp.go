@@ -3,11 +3,11 @@
 package compute
 
 import (
-	"net/http"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -36,27 +36,6 @@ func vappRoutes(add api.AddRoute) {
 		add("POST", vapp+"/power/action/"+action, func(r *api.Request) (*api.Response, error) { return powerVApp(r, action) },
 			cloud.LatencyWrite)
 	}
-}
-
-// VAppByID finds a vApp that the caller may use as the request wants to.
-func VAppByID(r *api.Request, id string) (*store.VApp, error) {
-	v := r.Cloud.Store.VApps[id]
-	if err := access.CheckVApp(r, v, "VAPP_VIEW", id); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-// OwnVApp finds the vApp in the path.
-func OwnVApp(r *api.Request) (*store.VApp, error) { return VAppByID(r, r.Vars["vapp"]) }
-
-// idleVApp finds the vApp in the path for a write.
-func idleVApp(r *api.Request) (*store.VApp, error) {
-	v, err := OwnVApp(r)
-	if err != nil {
-		return nil, err
-	}
-	return v, VAppsOf(r.Cloud).CheckIdle(v)
 }
 
 func composeVApp(r *api.Request) (*api.Response, error) { return createVApp(r, cloud.OpCompose) }
@@ -96,13 +75,13 @@ func createVApp(r *api.Request, op string) (*api.Response, error) {
 		op = cloud.OpComposeVMs
 	}
 	w := store.Work{Op: op, VApp: v.ID, VMs: ids, PowerOn: tree.Attr("powerOn") == "true"}
-	r.StartTask(w, v.Entity(), VAppsOf(r.Cloud).Locks(v))
+	r.StartTask(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v))
 	return CreatedVApp(r, v), nil
 }
 
 // CreatedVApp answers 201 with a new vApp.
 func CreatedVApp(r *api.Request, v *store.VApp) *api.Response {
-	return api.XML(vappNode(r, v)).CreatedAt(r.Site.Href("vapp", v.ID))
+	return api.XML(ovf.VAppNode(r, v)).CreatedAt(r.Site.Href("vapp", v.ID))
 }
 
 // AddVMs stores VMs and returns their ids.
@@ -117,7 +96,7 @@ func AddVMs(st *store.Store, vms []*store.VM) []string {
 
 // GetVApp answers with a vApp.
 func GetVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
-	return api.XML(vappNode(r, v)), nil
+	return api.XML(ovf.VAppNode(r, v)), nil
 }
 
 // putVApp changes name and description.
@@ -206,11 +185,11 @@ func deleteVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
 			return nil, err
 		}
 	}
-	return r.Start(store.Work{Op: cloud.OpDeleteVApp, VApp: v.ID}, v.Entity(), VAppsOf(r.Cloud).Locks(v)), nil
+	return r.Start(store.Work{Op: cloud.OpDeleteVApp, VApp: v.ID}, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
 }
 
 func getVAppNetworks(r *api.Request, v *store.VApp) (*api.Response, error) {
-	return api.XML(networkConfigSection(r.Site, r.Cloud.Store, v, true)), nil
+	return api.XML(ovf.NetworkConfigSection(r.Site, r.Cloud.Store, v, true)), nil
 }
 
 // putVAppNetworks replaces the networks of a vApp.
@@ -232,25 +211,8 @@ func putVAppNetworks(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Re
 	return r.Start(w, v.Entity(), []string{v.ID}), nil
 }
 
-// removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
-func removableNetworks(st *store.Store, assume *cloud.Assumptions, v, after *store.VApp) error {
-	for _, n := range v.Networks {
-		if after.Network(n.Name) != nil {
-			continue
-		}
-		if vm := st.UserOf(v, n.Name); vm != nil && assume.UsedNetworkStays {
-			return store.BadRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
-		}
-		if st.Running(v) && assume.RunningBlocksNetworkRemoval {
-			return store.Refuse(http.StatusConflict, "CONFLICT",
-				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
-		}
-	}
-	return nil
-}
-
 func getLease(r *api.Request, v *store.VApp) (*api.Response, error) {
-	return api.XML(leaseSection(r.Site, v, true)), nil
+	return api.XML(ovf.LeaseSection(r.Site, v, true)), nil
 }
 
 func putLease(r *api.Request, v *store.VApp) (*api.Response, error) {
@@ -268,7 +230,7 @@ func putLease(r *api.Request, v *store.VApp) (*api.Response, error) {
 func getVAppOwner(r *api.Request, v *store.VApp) (*api.Response, error) {
 	n := xmltree.New("Owner", wire.Namespaces(), xmltree.A("href", r.Site.Href("vapp", v.ID)+"/owner"),
 		xmltree.A("type", wire.Mime("owner")))
-	n.Add(api.OwnerNode(r.Site, v.OwnerID, UserName(r.Cloud.Store, v)).Children)
+	n.Add(api.OwnerNode(r.Site, v.OwnerID, ovf.UserName(r.Cloud.Store, v)).Children)
 	return api.XML(n), nil
 }
 
@@ -304,7 +266,7 @@ func powerVApp(r *api.Request, action string) (*api.Response, error) {
 	if action != "powerOn" && !r.Cloud.Store.Deployed(v) {
 		return nil, notRunning(v)
 	}
-	return r.Start(w, v.Entity(), VAppsOf(r.Cloud).Locks(v)), nil
+	return r.Start(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
 }
 
 func notRunning(v *store.VApp) error {
@@ -317,11 +279,11 @@ func deployVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
 		return nil, err
 	}
 	w.VApp = v.ID
-	w.VMs = VAppsOf(r.Cloud).vmIDs(v)
+	w.VMs = machines.VAppsOf(r.Cloud).VMIDs(v)
 	if err := vdcs.MayStart(r.Cloud.Store, v.VDCID, w); err != nil {
 		return nil, err
 	}
-	return r.Start(w, v.Entity(), VAppsOf(r.Cloud).Locks(v)), nil
+	return r.Start(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
 }
 
 func undeployVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
@@ -333,6 +295,6 @@ func undeployVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
 		return nil, notRunning(v)
 	}
 	w.VApp = v.ID
-	w.VMs = VAppsOf(r.Cloud).vmIDs(v)
-	return r.Start(w, v.Entity(), VAppsOf(r.Cloud).Locks(v)), nil
+	w.VMs = machines.VAppsOf(r.Cloud).VMIDs(v)
+	return r.Start(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
 }

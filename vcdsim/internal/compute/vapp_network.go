@@ -3,6 +3,7 @@
 package compute
 
 import (
+	"net/http"
 	"net/netip"
 	"slices"
 
@@ -13,6 +14,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
+
+// removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
+func removableNetworks(st *store.Store, assume *cloud.Assumptions, v, after *store.VApp) error {
+	for _, n := range v.Networks {
+		if after.Network(n.Name) != nil {
+			continue
+		}
+		if vm := st.UserOf(v, n.Name); vm != nil && assume.UsedNetworkStays {
+			return store.BadRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
+		}
+		if st.Running(v) && assume.RunningBlocksNetworkRemoval {
+			return store.Refuse(http.StatusConflict, "CONFLICT",
+				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
+		}
+	}
+	return nil
+}
 
 // readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
 func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *xmltree.Node,
@@ -164,18 +182,4 @@ func DeleteVAppNetwork(r *api.Request) (*api.Response, error) {
 		return r.Start(w, v.Entity(), []string{v.ID}), nil
 	}
 	return nil, store.Forbidden("VAPP_NETWORK_DELETE", id)
-}
-
-// vappDHCPNode is the DHCP service in the features of a network, nil if it has none.
-func vappDHCPNode(d *store.VAppDHCP) *xmltree.Node {
-	if d == nil {
-		return nil
-	}
-	T := xmltree.T
-	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease),
-		T("MaxLeaseTime", d.MaxLease))
-	if d.Range.From.IsValid() && d.Range.To.IsValid() {
-		n.Add(xmltree.New("IpRange", T("StartAddress", d.Range.From), T("EndAddress", d.Range.To)))
-	}
-	return xmltree.New("Features", n)
 }

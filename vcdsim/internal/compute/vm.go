@@ -5,109 +5,15 @@ package compute
 import (
 	"slices"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
-
-func vmRoutes(add api.AddRoute) {
-	const vm = "/api/vApp/vm-{vm}"
-	add("GET", vm, api.With(OwnVM, GetVM), cloud.LatencyVM)
-	add("PUT", vm, reconfigureVM, cloud.LatencyWrite)
-	add("DELETE", vm, api.With(IdleVM, deleteVMRequest), cloud.LatencyWrite)
-	add("POST", vm+"/action/reconfigureVm", reconfigureVM, cloud.LatencyWrite)
-	add("POST", vm+"/action/deploy", api.With(IdleVM, deployVM), cloud.LatencyWrite)
-	add("POST", vm+"/action/undeploy", api.With(IdleVM, undeployVM), cloud.LatencyWrite)
-	for _, action := range []string{"powerOn", "powerOff", "shutdown", "reboot", "reset", "suspend"} {
-		add("POST", vm+"/power/action/"+action, func(r *api.Request) (*api.Response, error) { return powerVM(r, action) },
-			cloud.LatencyWrite)
-	}
-	for part, show := range map[string]func(*api.Request, *store.VM) *api.Response{
-		"/networkConnectionSection": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
-			return api.XML(connectionSection(r.Site, v, true))
-		},
-		"/guestCustomizationSection": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
-			return api.XML(customizationSection(r.Site, v, true))
-		},
-		"/virtualHardwareSection": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
-			return api.XML(hardwareSection(r, v, true))
-		},
-		"/virtualHardwareSection/disks": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
-			return itemsList(r.Site, v, "disks", diskItems(r.Site, r.Cloud.Store, "Item", v))
-		},
-		"/virtualHardwareSection/networkCards": func(r *api.Request, v *store.VM) *api.Response {
-			return itemsList(r.Site, v, "networkCards", nicItems(v))
-		},
-		"/virtualHardwareSection/cpu": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
-			return api.XML(rootItem(cpuItem(r.Site, "Item", v)))
-		},
-		"/virtualHardwareSection/memory": func(r *api.Request,
-			v *store.VM,
-		) *api.Response {
-			return api.XML(rootItem(memoryItem(r.Site, "Item", v)))
-		},
-		"/productSections":          vmProducts,
-		"/guestcustomizationstatus": func(_ *api.Request, v *store.VM) *api.Response { return api.XML(customizationStatus(v)) },
-	} {
-		add("GET", vm+part, func(r *api.Request) (*api.Response, error) { return showVM(r, show) }, cloud.LatencyLegacy)
-	}
-	add("PUT", vm+"/networkConnectionSection", putNICs, cloud.LatencyWrite)
-	add("PUT", vm+"/guestCustomizationSection", putCustomization, cloud.LatencyWrite)
-	add("PUT", vm+"/virtualHardwareSection", putHardware, cloud.LatencyWrite)
-	add("PUT", vm+"/virtualHardwareSection/cpu", putItem, cloud.LatencyWrite)
-	add("PUT", vm+"/virtualHardwareSection/memory", putItem, cloud.LatencyWrite)
-	add("PUT", vm+"/productSections", putVMProducts, cloud.LatencyWrite)
-	add("POST", vm+"/disk/action/attach", api.With2(diskParam, attachDisk), cloud.LatencyWrite)
-	add("POST", vm+"/disk/action/detach", api.With2(diskParam, detachDisk), cloud.LatencyWrite)
-}
-
-// vmByID finds a VM that the caller may use as the request wants to.
-func vmByID(r *api.Request, id string) (*store.VM, error) {
-	if err := access.CheckVApp(r, r.Cloud.Store.Home(id), "VAPP_VM_VIEW", id); err != nil {
-		return nil, err
-	}
-	return r.Cloud.Store.VMs[id], nil
-}
-
-// OwnVM finds the VM in the path.
-func OwnVM(r *api.Request) (*store.VM, error) { return vmByID(r, r.Vars["vm"]) }
-
-// IdleVM finds the VM in the path for a write.
-func IdleVM(r *api.Request) (*store.VM, error) {
-	vm, err := OwnVM(r)
-	if err != nil {
-		return nil, err
-	}
-	return vm, VMsOf(r.Cloud).checkIdle(vm)
-}
-
-// StartVM begins a task on a VM.
-func StartVM(r *api.Request, vm *store.VM, w store.Work) (*api.Response, error) {
-	w.VM = vm.ID
-	w.VApp = vm.VAppID
-	if err := vdcs.MayStart(r.Cloud.Store, r.Cloud.Store.VApps[vm.VAppID].VDCID, w); err != nil {
-		return nil, err
-	}
-	return r.Start(w, vm.Entity(), VMsOf(r.Cloud).locks(vm)), nil
-}
 
 // GetVM answers with a VM.
 func GetVM(r *api.Request, vm *store.VM) (*api.Response, error) {
-	return api.XML(vmNode(r, vm, true)), nil
+	return api.XML(ovf.VMNode(r, vm, true)), nil
 }
 
 func showVM(r *api.Request, show func(*api.Request, *store.VM) *api.Response) (*api.Response, error) {
@@ -116,26 +22,6 @@ func showVM(r *api.Request, show func(*api.Request, *store.VM) *api.Response) (*
 		return nil, err
 	}
 	return show(r, vm), nil
-}
-
-// rootItem makes a document of a hardware item.
-func rootItem(n *xmltree.Node) *xmltree.Node {
-	n.Attrs = append(append(wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value)), n.Attrs...)
-	return n
-}
-
-func nicItems(vm *store.VM) []*xmltree.Node {
-	var out []*xmltree.Node
-	for _, nic := range vm.NICs {
-		out = append(out, nicItem("Item", vm, nic))
-	}
-	return out
-}
-
-func customizationStatus(vm *store.VM) *xmltree.Node {
-	return xmltree.New("GuestCustomizationStatusSection", wire.Namespaces(), xmltree.A("ovf:required", false),
-		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
-		xmltree.T("GuestCustStatus", GCStatus(vm)))
 }
 
 // noDisks refuses what would take an attached independent disk along.

@@ -7,25 +7,18 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
-
-// Firmware that VMs start with.
-const (
-	firmwareBIOS = "bios"
-	firmwareEFI  = "efi"
-)
-
-// settingsVersion is the API version that firmware and most boot options came with.
-const settingsVersion = "37.1"
 
 func vmSettingRoutes(add api.AddRoute) {
 	const vm = "/api/vApp/vm-{vm}"
 	add("GET", vm+"/vmCapabilities", func(r *api.Request) (*api.Response, error) {
-		return showVM(r, func(r *api.Request, v *store.VM) *api.Response { return api.XML(capabilitiesSection(r.Site, v, true)) })
+		return showVM(r, func(r *api.Request, v *store.VM) *api.Response {
+			return api.XML(ovf.CapabilitiesSection(r.Site, v, true))
+		})
 	}, cloud.LatencyLegacy)
 	add("PUT", vm+"/vmCapabilities", putCapabilities, cloud.LatencyWrite)
 	for action, enabled := range map[string]bool{"enableNestedHypervisor": true, "disableNestedHypervisor": false} {
@@ -34,7 +27,7 @@ func vmSettingRoutes(add api.AddRoute) {
 		}, cloud.LatencyWrite)
 	}
 	add("POST", vm+"/action/upgradeHardwareVersion", func(r *api.Request) (*api.Response, error) {
-		return changeVMSetting(r, "hardware version", func(v *store.VM) { v.HardwareVersion = newest(v.HardwareVersion) })
+		return changeVMSetting(r, "hardware version", func(v *store.VM) { v.HardwareVersion = ovf.Newest(v.HardwareVersion) })
 	}, cloud.LatencyWrite)
 }
 
@@ -52,14 +45,6 @@ func changeVMSetting(r *api.Request, what string, edit func(*store.VM)) (*api.Re
 	return StartVM(r, vm, store.Work{Op: cloud.OpUpdateVM, Change: c})
 }
 
-// newest is the version of virtual hardware that one is upgraded to.
-func newest(version string) string {
-	if HardwareNumber(version) > HardwareNumber(vdcs.DefaultHardware) {
-		return version
-	}
-	return vdcs.DefaultHardware
-}
-
 func putCapabilities(r *api.Request) (*api.Response, error) {
 	return changeVM(r, func(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		c.Settings = true
@@ -67,44 +52,6 @@ func putCapabilities(r *api.Request) (*api.Response, error) {
 		vm.CPUHotAdd = tree.Bool("CpuHotAddEnabled")
 		return nil
 	})
-}
-
-func capabilitiesSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
-	n := wire.Element("VmCapabilities", root)
-	path := "/api/vApp/vm-" + vm.ID + "/vmCapabilities/"
-	n.Add([]xmltree.Attr{xmltree.A("href", site.Base()+path), xmltree.A("type", wire.Mime("vmCapabilitiesSection"))})
-	if root {
-		n.Add(site.Link("edit", path, wire.Mime("vmCapabilitiesSection")))
-	}
-	n.Add([]*xmltree.Node{
-		xmltree.T("MemoryHotAddEnabled", vm.MemoryHotAdd),
-		xmltree.T("CpuHotAddEnabled", vm.CPUHotAdd),
-	})
-	return n
-}
-
-// bootOptionsNode shows what the API version that was asked for knows.
-func bootOptionsNode(version string, vm *store.VM) *xmltree.Node {
-	o := vm.BootOptions
-	n := xmltree.New("BootOptions", xmltree.T("BootDelay", o.DelayMS), xmltree.T("EnterBIOSSetup", o.EnterBIOS))
-	if version < settingsVersion {
-		return n
-	}
-	n.Add([]*xmltree.Node{
-		xmltree.T("BootRetryEnabled", o.Retry),
-		xmltree.T("BootRetryDelay", o.RetryDelayMS),
-		xmltree.T("EfiSecureBootEnabled", o.SecureBoot),
-		xmltree.T("NetworkBootProtocol", api.OrElse(o.NetworkProtocol, "IPv4")),
-	})
-	return n
-}
-
-// firmwareNode is what the machine starts with, nil for API versions that do not know it.
-func firmwareNode(version string, vm *store.VM) *xmltree.Node {
-	if version < settingsVersion {
-		return nil
-	}
-	return xmltree.T("Firmware", api.OrElse(vm.Firmware, firmwareBIOS))
 }
 
 // readBoot reads BootOptions; what they do not name stays.
@@ -138,8 +85,8 @@ func readBoot(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChang
 
 // readMachine reads from a VmSpecSection what kind of machine a VM is.
 func readMachine(vm *store.VM, spec *xmltree.Node, c *store.VMChange) error {
-	if f := spec.Str("Firmware"); f != "" && f != api.OrElse(vm.Firmware, firmwareBIOS) {
-		if !slices.Contains([]string{firmwareBIOS, firmwareEFI}, f) {
+	if f := spec.Str("Firmware"); f != "" && f != api.OrElse(vm.Firmware, ovf.FirmwareBIOS) {
+		if !slices.Contains([]string{ovf.FirmwareBIOS, ovf.FirmwareEFI}, f) {
 			return store.BadRequest("The firmware %q is invalid.", f)
 		}
 		if vm.Status == store.PoweredOn {
@@ -149,7 +96,7 @@ func readMachine(vm *store.VM, spec *xmltree.Node, c *store.VMChange) error {
 		vm.Firmware = f
 	}
 	if v := spec.Str("HardwareVersion"); slices.Contains(vdcs.Hardware, v) && v != vm.HardwareVersion {
-		if HardwareNumber(v) < HardwareNumber(vm.HardwareVersion) {
+		if ovf.HardwareNumber(v) < ovf.HardwareNumber(vm.HardwareVersion) {
 			return store.BadRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name,
 				vm.HardwareVersion, v)
 		}
@@ -157,14 +104,4 @@ func readMachine(vm *store.VM, spec *xmltree.Node, c *store.VMChange) error {
 		vm.HardwareVersion = v
 	}
 	return nil
-}
-
-// changeMachine applies firmware, boot options, hardware version and hot-add settings.
-func changeMachine(vm *store.VM, to *store.VM) {
-	vm.Firmware = to.Firmware
-	vm.BootOptions = to.BootOptions
-	vm.HardwareVersion = to.HardwareVersion
-	vm.CPUHotAdd = to.CPUHotAdd
-	vm.MemoryHotAdd = to.MemoryHotAdd
-	vm.NestedHypervisor = to.NestedHypervisor
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -127,7 +128,7 @@ func (g *Guests) BootNow(id string, generation int) {
 	}
 	vm.Boot.Due = time.Time{}
 	for i := range vm.NICs {
-		compute.IPAMOf(g.Cloud).LeaseDHCP(vm, &vm.NICs[i])
+		machines.IPAMOf(g.Cloud).LeaseDHCP(vm, &vm.NICs[i])
 	}
 	if g.Guest == nil {
 		vm.Boot.Up = true
@@ -187,7 +188,7 @@ func (g *Guests) view(vm *store.VM) GuestVM {
 		CPUs:              c.CPUs,
 		MemoryMiB:         c.MemoryMiB,
 		ExtraConfig:       c.ExtraConfig,
-		Properties:        compute.PropertyValues(c.Properties),
+		Properties:        ovf.PropertyValues(c.Properties),
 		TemplateName:      c.TemplateName,
 		KubernetesVersion: c.KubernetesVersion,
 	}
@@ -216,11 +217,11 @@ func (g *Guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 	if n == nil {
 		return card
 	}
-	sub := compute.IPAMOf(g.Cloud).SubnetOf(n)
+	sub := machines.IPAMOf(g.Cloud).SubnetOf(n)
 	card.Segment = n.Segment()
 	card.Prefix = sub.Gateway.Masked()
 	card.Gateway = sub.Gateway.Addr()
-	if second, ok := compute.IPAMOf(g.Cloud).SecondSubnetOf(n); ok {
+	if second, ok := machines.IPAMOf(g.Cloud).SecondSubnetOf(n); ok {
 		if address, err := netip.ParseAddr(nic.Secondary); err == nil {
 			card.Secondary = netip.PrefixFrom(address, second.Gateway.Bits())
 		}
@@ -270,7 +271,7 @@ func (h guestHost) Report(r GuestReport) { h.change(func(vm *store.VM) { h.guest
 
 // PoweredOff implements GuestHost. The VM stays deployed, as after poweroff in a VM of VCD.
 func (h guestHost) PoweredOff() {
-	h.change(func(vm *store.VM) { compute.VMsOf(h.guests.Cloud).SetPower(vm, store.PoweredOff, false) })
+	h.change(func(vm *store.VM) { machines.VMsOf(h.guests.Cloud).SetPower(vm, store.PoweredOff, false) })
 }
 
 // change runs f on the VM if it is still in the same boot.
@@ -291,7 +292,7 @@ func (g *Guests) writeExtraConfig(vm *store.VM, keys map[string]string) {
 	if len(keys) == 0 {
 		return
 	}
-	compute.MergeExtraConfig(vm, keys)
+	machines.MergeExtraConfig(vm, keys)
 	if g.Cloud.Assume.GuestWriteBusy && g.Cloud.Tasks.CheckIdle(vm.ID) == nil {
 		g.Cloud.Tasks.Start(nil, store.Work{Op: cloud.OpGuestWrite, VM: vm.ID}, vm.Entity(), []string{vm.ID})
 	}

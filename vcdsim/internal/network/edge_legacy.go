@@ -7,7 +7,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -91,7 +91,7 @@ func networkInterface(site wire.Site, n *store.Network) *xmltree.Node {
 // participation is what a gateway has of a subnet.
 func participation(subnet netip.Prefix, address netip.Addr, ranges []store.Range, first bool) *xmltree.Node {
 	T := xmltree.T
-	n := xmltree.New("SubnetParticipation", T("Gateway", subnet.Addr()), T("Netmask", compute.Netmask(subnet)))
+	n := xmltree.New("SubnetParticipation", T("Gateway", subnet.Addr()), T("Netmask", ovf.Netmask(subnet)))
 	if address.IsValid() {
 		n.Add(T("IpAddress", address))
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -52,7 +54,7 @@ func getNetwork(r *api.Request) (*api.Response, error) {
 		r.Site.Link("down", "/api/network/"+n.ID+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", n.Description),
 		xmltree.New("Configuration",
-			compute.IPScope(n.Gateway, n.DNS, n.DNSSuffix, n.StaticPool, false),
+			ovf.IPScope(n.Gateway, n.DNS, n.DNSSuffix, n.StaticPool, false),
 			xmltree.T("FenceMode", fenceMode(n)),
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})
@@ -77,7 +79,7 @@ func getVAppNetwork(r *api.Request, id string) (*api.Response, error) {
 			out.Add([]*xmltree.Node{
 				r.Site.Link("up", "/api/vApp/vapp-"+v.ID, wire.Mime("vapp")),
 				xmltree.T("Description", n.Description),
-				compute.VAppNetworkConfiguration(r.Site, r.Cloud.Store, n),
+				ovf.VAppNetworkConfiguration(r.Site, r.Cloud.Store, n),
 			})
 			return api.XML(out), nil
 		}
@@ -87,7 +89,7 @@ func getVAppNetwork(r *api.Request, id string) (*api.Response, error) {
 
 func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Network) map[string]any { //nolint:funlen // A table with one field per line.
 	total := Count(n.StaticPool)
-	used := len(compute.IPAMOf(r.Cloud).AddressesIn(n.ID))
+	used := len(machines.IPAMOf(r.Cloud).AddressesIn(n.ID))
 	dns := func(i int) any {
 		if i < len(n.DNS) {
 			return n.DNS[i].String()
@@ -212,7 +214,7 @@ func listAllocated(r *api.Request) (*api.Response, error) {
 		return nil, err
 	}
 	var out []any
-	for _, a := range compute.IPAMOf(r.Cloud).AddressesIn(n.ID) {
+	for _, a := range machines.IPAMOf(r.Cloud).AddressesIn(n.ID) {
 		out = append(out, map[string]any{
 			"ipAddress":      a.Address.String(),
 			"allocationType": "VM_ALLOCATED",

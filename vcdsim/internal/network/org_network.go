@@ -10,8 +10,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -211,7 +211,7 @@ func subnetFits(s *cloud.Cloud, org *store.Org, n, old *store.Network) error {
 	if old == nil {
 		return nil
 	}
-	for _, a := range compute.IPAMOf(s).AddressesIn(old.ID) {
+	for _, a := range machines.IPAMOf(s).AddressesIn(old.ID) {
 		if !n.Gateway.Masked().Contains(a.Address) {
 			return store.BadRequest("The IP address %s is in use by VM %q.", a.Address, a.VM.Name)
 		}

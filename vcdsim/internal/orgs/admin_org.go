@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -60,19 +60,19 @@ func readOrgSettings(o *store.Org, tree *xmltree.Node) {
 		s.DeployedVMQuota, _ = g.Int("DeployedVMQuota")
 		s.StoredVMQuota, _ = g.Int("StoredVmQuota")
 		delay, _ := g.Int("DelayAfterPowerOnSeconds")
-		s.PowerOnDelay = compute.Seconds(delay)
+		s.PowerOnDelay = machines.Seconds(delay)
 	}
 	if l := tree.At("Settings", "VAppLeaseSettings"); l != nil {
 		runtime, _ := l.Int("DeploymentLeaseSeconds")
 		storage, _ := l.Int("StorageLeaseSeconds")
-		o.RuntimeLease = compute.Seconds(runtime)
-		o.StorageLease = compute.Seconds(storage)
+		o.RuntimeLease = machines.Seconds(runtime)
+		o.StorageLease = machines.Seconds(storage)
 		s.KeepExpired = !l.Bool("DeleteOnStorageLeaseExpiration")
 		s.KeepRunning = !l.Bool("PowerOffOnRuntimeLeaseExpiration")
 	}
 	if l := tree.At("Settings", "VAppTemplateLeaseSettings"); l != nil {
 		lease, _ := l.Int("StorageLeaseSeconds")
-		s.TemplateLease = compute.Seconds(lease)
+		s.TemplateLease = machines.Seconds(lease)
 		s.KeepExpiredTemplates = !l.Bool("DeleteOnStorageLeaseExpiration")
 	}
 }

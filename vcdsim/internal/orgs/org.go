@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -83,7 +83,7 @@ func orgJSON(r *api.Request, o *store.Org) map[string]any {
 		"orgVdcCount":             len(o.VDCs),
 		"catalogCount":            len(o.Catalogs),
 		"userCount":               len(o.Users),
-		"vappCount":               compute.VAppsOf(r.Cloud).CountIn(o.ID),
+		"vappCount":               machines.VAppsOf(r.Cloud).CountIn(o.ID),
 		"runningVMCount":          0,
 		"diskCount":               0,
 		"canManageOrgs":           false,

@@ -5,8 +5,8 @@ package query
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -152,7 +152,7 @@ func vappNetworkRecords(r *api.Request) []*record {
 				attrs = append(attrs, Opt("linkNetworkName", parent.Name))
 			}
 			if gateway.IsValid() {
-				attrs = append(attrs, A("gateway", gateway.Addr()), A("netmask", compute.Netmask(gateway)))
+				attrs = append(attrs, A("gateway", gateway.Addr()), A("netmask", ovf.Netmask(gateway)))
 			}
 			out = append(out, &record{attrs: kept(append(attrs, A("href", r.Site.Href("network", n.ID)),
 				A("type", wire.Mime("vAppNetwork"))))})

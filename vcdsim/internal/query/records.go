@@ -7,7 +7,8 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -34,7 +35,7 @@ func templateVMRecords(r *api.Request) []*record {
 					A("vdcName", vdc.Name),
 					A("isVAppTemplate", true),
 					A("isDeleted", false),
-					A("guestOs", compute.OSName(vm.OS)),
+					A("guestOs", ovf.OSName(vm.OS)),
 					A("numberOfCpus", vm.CPUs),
 					A("memoryMB", vm.MemoryMiB),
 					A("status", store.PoweredOff.Text()),
@@ -95,7 +96,7 @@ func vappRecords(r *api.Request) []*record {
 				A("isBusy", r.Cloud.Tasks.Busy(v.ID)),
 				A("creationDate", v.Created),
 				A("status", r.Cloud.Store.Status(v).Text()),
-				A("ownerName", compute.UserName(r.Cloud.Store, v)),
+				A("ownerName", ovf.UserName(r.Cloud.Store, v)),
 				A("isDeployed", r.Cloud.Store.Deployed(v)),
 				A("isInMaintenanceMode", false),
 				A("isAutoNature", v.AutoNature),
@@ -123,7 +124,7 @@ func vdcRecords(r *api.Request) []*record {
 	for _, o := range api.VisibleOrgs(r.Session, r.Cloud.Store) {
 		for i := range o.VDCs {
 			v := &o.VDCs[i]
-			vms, running := compute.VMsOf(r.Cloud).CountIn(v.ID)
+			vms, running := machines.VMsOf(r.Cloud).CountIn(v.ID)
 			out = append(out, &record{
 				links: recordLinks(r.Site, "vdc", v.ID),
 				attrs: []xmltree.Attr{
@@ -174,7 +175,7 @@ func networkRecords(r *api.Request) []*record {
 					attrs: []xmltree.Attr{
 						A("name", n.Name),
 						A("defaultGateway", n.Gateway.Addr()),
-						A("netmask", compute.Netmask(n.Gateway)),
+						A("netmask", ovf.Netmask(n.Gateway)),
 						A("linkType", linkType),
 						A("connectedTo", r.Cloud.Store.GatewayName(n.Edge)),
 						A("vdc", r.Site.Href("vdc", v.ID)),
@@ -182,7 +183,7 @@ func networkRecords(r *api.Request) []*record {
 						A("isShared", false),
 						A("vdcName", v.Name),
 						A("isIpScopeInherited", false),
-						A("usedIpCount", len(compute.IPAMOf(r.Cloud).AddressesIn(n.ID))),
+						A("usedIpCount", len(machines.IPAMOf(r.Cloud).AddressesIn(n.ID))),
 						A("href", r.Site.Href("network", n.ID)),
 						A("type", wire.Mime("network")),
 					},
@@ -388,11 +389,11 @@ func diskRecords(r *api.Request) []*record {
 				A("storageProfileName", r.Cloud.Store.ProfileName(d.StorageProfileID)),
 				A("status", d.Status.Text()),
 				A("busType", d.BusType),
-				A("busTypeDesc", compute.BusNames[d.BusType]),
+				A("busTypeDesc", machines.BusNames[d.BusType]),
 				A("busSubType", d.BusSubType),
 				A("isAttached", attached > 0),
 				A("attachedVmCount", attached),
-				A("isShareable", compute.SharedDisk(d)),
+				A("isShareable", machines.SharedDisk(d)),
 				Opt("sharingType", d.SharingType),
 				A("uuid", d.UUID),
 				A("encrypted", false),
@@ -417,7 +418,7 @@ func orgRecords(r *api.Request) []*record {
 				A("displayName", o.FullName),
 				A("numberOfCatalogs", len(o.Catalogs)),
 				A("numberOfVdcs", len(o.VDCs)),
-				A("numberOfVApps", compute.VAppsOf(r.Cloud).CountIn(o.ID)),
+				A("numberOfVApps", machines.VAppsOf(r.Cloud).CountIn(o.ID)),
 				A("href", r.Site.Href("org", o.ID)),
 				A("type", wire.Mime("org")),
 			},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -71,13 +71,13 @@ func (w *vmRow) fill(rec *record) {
 		A("name", vm.Name),
 		A("containerName", vapp.Name),
 		A("container", r.Site.Href("vapp", vapp.ID)),
-		A("ownerName", compute.UserName(r.Cloud.Store, vapp)),
+		A("ownerName", ovf.UserName(r.Cloud.Store, vapp)),
 		A("owner", r.Site.Base()+"/api/admin/user/"+vapp.OwnerID),
 		A("vdc", r.Site.Href("vdc", vapp.VDCID)),
 		A("vdcName", vdcName),
 		A("isVAppTemplate", false),
 		A("isDeleted", false),
-		A("guestOs", compute.OSName(vm.OS)),
+		A("guestOs", ovf.OSName(vm.OS)),
 		A("numberOfCpus", vm.CPUs),
 		A("memoryMB", vm.MemoryMiB),
 		A("status", vm.Status.Text()),
@@ -87,10 +87,10 @@ func (w *vmRow) fill(rec *record) {
 			Opt("ipAddress", nic.Address))
 	}
 	attrs = append(attrs, A("isBusy", r.Cloud.Tasks.Busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
-		A("catalogName", ""), A("hardwareVersion", compute.HardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
+		A("catalogName", ""), A("hardwareVersion", ovf.HardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
 		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature),
 		A("storageProfileName", r.Cloud.Store.ProfileName(vm.StorageProfileID)),
-		A("gcStatus", compute.GCStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.Undeploys()),
+		A("gcStatus", ovf.GCStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.Undeploys()),
 		leaseAttr("autoDeleteDate", vapp.Lease.Deletes()),
 		A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
 		Opt("vmSizingPolicyId", store.URN("vdcComputePolicy", vm.SizingPolicyID)),

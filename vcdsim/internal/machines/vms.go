@@ -1,48 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package compute
+package machines
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// UserName returns the name of a vApp's owner.
-func UserName(st *store.Store, v *store.VApp) string { return st.User(v.OrgID, v.OwnerID) }
-
-// GCStatus returns the state of a VM's guest customization.
-func GCStatus(vm *store.VM) string {
-	if vm.Boot.Up {
-		return "GC_COMPLETE"
-	}
-	return "GC_PENDING"
-}
-
-// HardwareNumber returns the number in a hardware version: 19 for vmx-19.
-func HardwareNumber(version string) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-")) // 0 for what is not a version
-	return n
-}
-
-// osNames are the display names of guest operating systems.
-var osNames = map[string]string{
-	"ubuntu64Guest":       "Ubuntu Linux (64-bit)",
-	"vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
-	"otherLinux64Guest":   "Other Linux (64-bit)",
-}
-
-// OSName returns the name of an operating system by its id.
-func OSName(id string) string {
-	if n, ok := osNames[id]; ok {
-		return n
-	}
-	return id
-}
-
-func (m vms) CountIn(vdcID string) (all, running int) {
+// CountIn counts the VMs of a VDC, and those that run.
+func (m VMs) CountIn(vdcID string) (all, running int) {
 	for _, vm := range m.cloud.Store.VMs {
 		if v := m.cloud.Store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {
 			continue
@@ -55,14 +21,14 @@ func (m vms) CountIn(vdcID string) (all, running int) {
 	return all, running
 }
 
-// vms changes VMs for tasks that end.
-type vms struct{ cloud *cloud.Cloud }
+// VMs changes VMs for tasks that end.
+type VMs struct{ cloud *cloud.Cloud }
 
 // VMsOf returns the VMs of a cloud.
-func VMsOf(c *cloud.Cloud) vms { return vms{cloud: c} }
+func VMsOf(c *cloud.Cloud) VMs { return VMs{cloud: c} }
 
 // materialise completes a VM that a compose created: its addresses, then its power state.
-func (m vms) materialise(id string, powerOn bool) error {
+func (m VMs) materialise(id string, powerOn bool) error {
 	vm := m.cloud.Store.VMs[id]
 	if vm == nil {
 		return cloud.Gone("vm", id)
@@ -81,7 +47,7 @@ func (m vms) materialise(id string, powerOn bool) error {
 }
 
 // Remove removes a VM; an independent disk that is still attached is set free, never deleted.
-func (m vms) Remove(vm *store.VM) {
+func (m VMs) Remove(vm *store.VM) {
 	for _, d := range vm.Disks {
 		if x := m.cloud.Store.Disks[d.DiskID]; x != nil {
 			x.Release(vm.ID)
@@ -126,7 +92,7 @@ func commitPower(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-func (m vms) powerTo(vm *store.VM, w store.Work) {
+func (m VMs) powerTo(vm *store.VM, w store.Work) {
 	if w.Power != 0 {
 		m.SetPower(vm, w.Power, w.Gently)
 	}
@@ -139,7 +105,7 @@ func (m vms) powerTo(vm *store.VM, w store.Work) {
 }
 
 // SetPower changes the power state and starts or ends the guest; gently ends it through VMware Tools.
-func (m vms) SetPower(vm *store.VM, to store.Status, gently bool) {
+func (m VMs) SetPower(vm *store.VM, to store.Status, gently bool) {
 	if vm.Status == to || vm.Status == store.Unresolved || vm.Status == store.FailedCreation {
 		return
 	}
@@ -169,16 +135,16 @@ func commitRestart(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// checkIdle refuses when a VM, or, as is assumed, its vApp is busy.
-func (m vms) checkIdle(vm *store.VM) error {
+// CheckIdle refuses when a VM, or, as is assumed, its vApp is busy.
+func (m VMs) CheckIdle(vm *store.VM) error {
 	if m.cloud.Assume.VMWaitsForVApp || m.cloud.Assume.VMWriteLocksVApp {
 		return m.cloud.Tasks.CheckIdle(vm.ID, vm.VAppID)
 	}
 	return m.cloud.Tasks.CheckIdle(vm.ID)
 }
 
-// locks are the entities a write to a VM holds.
-func (m vms) locks(vm *store.VM) []string {
+// Locks are the entities a write to a VM holds.
+func (m VMs) Locks(vm *store.VM) []string {
 	if m.cloud.Assume.VMWriteLocksVApp {
 		return []string{vm.ID, vm.VAppID}
 	}

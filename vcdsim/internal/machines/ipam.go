@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package compute
+package machines
 
 import (
 	"net/http"
@@ -11,21 +11,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// An allocation is an address a NIC holds.
-type allocation struct {
+// An Allocation is an address a NIC holds.
+type Allocation struct {
 	Address netip.Addr
 	VM      *store.VM
 }
 
-// ipam assigns addresses to NICs.
-type ipam struct{ cloud *cloud.Cloud }
+// IPAM assigns addresses to NICs.
+type IPAM struct{ cloud *cloud.Cloud }
 
 // IPAMOf returns the addresses of a cloud.
-func IPAMOf(c *cloud.Cloud) ipam { return ipam{cloud: c} }
+func IPAMOf(c *cloud.Cloud) IPAM { return IPAM{cloud: c} }
 
 // AddressesIn lists what NICs hold on a network, sorted by address.
-func (ip ipam) AddressesIn(networkID string) []allocation {
-	var out []allocation
+func (ip IPAM) AddressesIn(networkID string) []Allocation {
+	var out []Allocation
 	for _, vm := range ip.cloud.Store.VMs {
 		vapp := ip.cloud.Store.VApps[vm.VAppID]
 		if vapp == nil {
@@ -38,41 +38,42 @@ func (ip ipam) AddressesIn(networkID string) []allocation {
 			}
 			for _, text := range slices.Compact([]string{nic.Address, nic.Lease, nic.Secondary}) {
 				if a, err := netip.ParseAddr(text); err == nil {
-					out = append(out, allocation{a, vm})
+					out = append(out, Allocation{a, vm})
 				}
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b allocation) int { return a.Address.Compare(b.Address) })
+	slices.SortFunc(out, func(a, b Allocation) int { return a.Address.Compare(b.Address) })
 	return out
 }
 
-// A subnet is what matters of a network for handing out addresses.
-type subnet struct {
+// A Subnet is what matters of a network for handing out addresses.
+type Subnet struct {
 	id      string
 	Gateway netip.Prefix
 	pool    []store.Range
 	dhcp    []store.Range
 }
 
-func (ip ipam) SubnetOf(n *store.VAppNetwork) subnet {
+// SubnetOf returns the subnet of a vApp's network.
+func (ip IPAM) SubnetOf(n *store.VAppNetwork) Subnet {
 	if _, _, parent := ip.cloud.Store.Network(n.ParentID); parent != nil {
-		return subnet{parent.ID, parent.Gateway, parent.StaticPool, parent.DHCPPool}
+		return Subnet{parent.ID, parent.Gateway, parent.StaticPool, parent.DHCPPool}
 	}
-	return subnet{n.ID, n.Gateway, n.Pool, nil}
+	return Subnet{n.ID, n.Gateway, n.Pool, nil}
 }
 
 // SecondSubnetOf returns the second subnet of a network, false if it has one only.
-func (ip ipam) SecondSubnetOf(n *store.VAppNetwork) (subnet, bool) {
+func (ip IPAM) SecondSubnetOf(n *store.VAppNetwork) (Subnet, bool) {
 	_, _, parent := ip.cloud.Store.Network(n.ParentID)
 	if parent == nil || parent.Second == nil {
-		return subnet{}, false
+		return Subnet{}, false
 	}
-	return subnet{parent.ID, parent.Second.Gateway, parent.Second.StaticPool, nil}, true
+	return Subnet{parent.ID, parent.Second.Gateway, parent.Second.StaticPool, nil}, true
 }
 
 // firstFree finds the first free address of some ranges.
-func (ip ipam) firstFree(sub subnet, ranges []store.Range) (netip.Addr, bool) {
+func (ip IPAM) firstFree(sub Subnet, ranges []store.Range) (netip.Addr, bool) {
 	taken := map[netip.Addr]bool{sub.Gateway.Addr(): true}
 	for _, a := range ip.AddressesIn(sub.id) {
 		taken[a.Address] = true
@@ -96,8 +97,8 @@ func noAddresses() *store.Refusal {
 		"You need to add IP addresses to the network that is associated with the object being created or deployed.")
 }
 
-// checkNIC refuses an unknown network or mode, and an address outside the subnet or in use.
-func (ip ipam) checkNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
+// CheckNIC refuses an unknown network or mode, and an address outside the subnet or in use.
+func (ip IPAM) CheckNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
 	if nic.Network == "none" || nic.Mode == store.ModeNone {
 		return nil
 	}
@@ -119,7 +120,7 @@ func (ip ipam) checkNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
 }
 
 // checkSecondary refuses an address of the second subnet where there is none, or that does not fit it.
-func (ip ipam) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC) error {
+func (ip IPAM) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC) error {
 	second, ok := ip.SecondSubnetOf(n)
 	switch {
 	case nic.SecondaryMode == "" || nic.SecondaryMode == store.ModeNone:
@@ -132,7 +133,7 @@ func (ip ipam) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC)
 	return nil
 }
 
-func (ip ipam) checkManual(sub subnet, vm *store.VM, address string) error {
+func (ip IPAM) checkManual(sub Subnet, vm *store.VM, address string) error {
 	addr, err := netip.ParseAddr(address)
 	if err != nil || !sub.Gateway.Masked().Contains(addr) || addr == sub.Gateway.Addr() {
 		return store.BadRequest("Invalid network parameter: Specified IP address %q is invalid.", address)
@@ -146,11 +147,11 @@ func (ip ipam) checkManual(sub subnet, vm *store.VM, address string) error {
 }
 
 // assign gives the NICs of a VM their addresses: POOL at once, MANUAL as asked, DHCP when the guest runs.
-func (ip ipam) assign(vm *store.VM) error {
+func (ip IPAM) assign(vm *store.VM) error {
 	vapp := ip.cloud.Store.VApps[vm.VAppID]
 	for i := range vm.NICs {
 		nic := &vm.NICs[i]
-		if err := ip.checkNIC(vapp, vm, *nic); err != nil {
+		if err := ip.CheckNIC(vapp, vm, *nic); err != nil {
 			return err
 		}
 		if nic.MAC == "" {
@@ -164,7 +165,7 @@ func (ip ipam) assign(vm *store.VM) error {
 }
 
 // assignPool gives a NIC addresses of the static pools, those that it is to have and has not.
-func (ip ipam) assignPool(vapp *store.VApp, nic *store.NIC) error {
+func (ip IPAM) assignPool(vapp *store.VApp, nic *store.NIC) error {
 	if nic.Mode == store.ModePool && nic.Address == "" && nic.Network != "none" {
 		sub := ip.SubnetOf(vapp.Network(nic.Network))
 		a, ok := ip.firstFree(sub, sub.pool)
@@ -185,7 +186,7 @@ func (ip ipam) assignPool(vapp *store.VApp, nic *store.NIC) error {
 }
 
 // LeaseDHCP gives a NIC of mode DHCP the address the DHCP server would; empty if the network has none.
-func (ip ipam) LeaseDHCP(vm *store.VM, nic *store.NIC) {
+func (ip IPAM) LeaseDHCP(vm *store.VM, nic *store.NIC) {
 	n := ip.cloud.Store.VApps[vm.VAppID].Network(nic.Network)
 	if n == nil || nic.Mode != store.ModeDHCP || nic.Lease != "" {
 		return

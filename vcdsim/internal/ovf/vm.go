@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package compute
+package ovf
 
 import (
 	"fmt"
@@ -11,10 +11,71 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
+
+// RootItem makes a document of a hardware item.
+func RootItem(n *xmltree.Node) *xmltree.Node {
+	n.Attrs = append(append(wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value)), n.Attrs...)
+	return n
+}
+
+// NICItems are the items of a VM's network cards.
+func NICItems(vm *store.VM) []*xmltree.Node {
+	var out []*xmltree.Node
+	for _, nic := range vm.NICs {
+		out = append(out, nicItem("Item", vm, nic))
+	}
+	return out
+}
+
+// CustomizationStatus is the document of the state of a VM's guest customization.
+func CustomizationStatus(vm *store.VM) *xmltree.Node {
+	return xmltree.New("GuestCustomizationStatusSection", wire.Namespaces(), xmltree.A("ovf:required", false),
+		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
+		xmltree.T("GuestCustStatus", GCStatus(vm)))
+}
+
+// Newest is the version of virtual hardware that one is upgraded to.
+func Newest(version string) string {
+	if HardwareNumber(version) > HardwareNumber(vdcs.DefaultHardware) {
+		return version
+	}
+	return vdcs.DefaultHardware
+}
+
+// GCStatus returns the state of a VM's guest customization.
+func GCStatus(vm *store.VM) string {
+	if vm.Boot.Up {
+		return "GC_COMPLETE"
+	}
+	return "GC_PENDING"
+}
+
+// HardwareNumber returns the number in a hardware version: 19 for vmx-19.
+func HardwareNumber(version string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-")) // 0 for what is not a version
+	return n
+}
+
+// osNames are the display names of guest operating systems.
+var osNames = map[string]string{
+	"ubuntu64Guest":       "Ubuntu Linux (64-bit)",
+	"vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
+	"otherLinux64Guest":   "Other Linux (64-bit)",
+}
+
+// OSName returns the name of an operating system by its id.
+func OSName(id string) string {
+	if n, ok := osNames[id]; ok {
+		return n
+	}
+	return id
+}
 
 var notHostname = regexp.MustCompile(`[^a-zA-Z0-9-]+`)
 
@@ -22,15 +83,6 @@ var notHostname = regexp.MustCompile(`[^a-zA-Z0-9-]+`)
 func ComputerName(name string) string {
 	return strings.Trim(notHostname.ReplaceAllString(name, "-"), "-")
 }
-
-// unitsOfBus is how many units a bus has.
-const unitsOfBus = 16
-
-// defaultDiskAdapter is the number of paravirtual SCSI.
-const defaultDiskAdapter = "5"
-
-// diskID numbers the disks of a VM as VCD does, from 2000 on, bus by bus.
-func diskID(i int) string { return strconv.Itoa(2000 + i) }
 
 // ProfileRef is a reference to a storage profile.
 func ProfileRef(site wire.Site, st *store.Store, element, id string) *xmltree.Node {
@@ -85,8 +137,8 @@ func vmLinks(r *api.Request, vm *store.VM) []*xmltree.Node {
 	return append(out, r.Site.Link("up", "/api/vApp/vapp-"+vm.VAppID, wire.Mime("vapp")))
 }
 
-// vmNode is the whole document of a VM.
-func vmNode(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
+// VMNode is the whole document of a VM.
+func VMNode(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	n := wire.Element("Vm", root)
@@ -104,17 +156,17 @@ func vmNode(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	n.Add([]*xmltree.Node{
 		T("Description", vm.Description),
 		api.TasksNode(r, vm.ID),
-		hardwareSection(r, vm, false),
+		HardwareSection(r, vm, false),
 		osSection(r.Site, vm),
-		connectionSection(r.Site, vm, false),
-		customizationSection(r.Site, vm, false),
+		ConnectionSection(r.Site, vm, false),
+		CustomizationSection(r.Site, vm, false),
 		ProductSection(vm.Properties),
 		runtimeSection(r.Site, vm),
-		snapshotSection(r.Site, vm, false),
+		SnapshotSection(r.Site, vm, false),
 		SpecSection(r, vm),
 		T("DateCreated", vm.Created),
 		T("VAppScopedLocalId", r.Cloud.IDs.Named("local", vm.ID)),
-		capabilitiesSection(r.Site, vm, false),
+		CapabilitiesSection(r.Site, vm, false),
 		ProfileRef(r.Site, r.Cloud.Store, "StorageProfile", vm.StorageProfileID),
 		bootOptionsNode(r.Version, vm),
 		computePolicy(r.Site, r.Cloud.Store, vm),
@@ -167,7 +219,8 @@ func runtimeSection(site wire.Site, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-func connectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
+// ConnectionSection is the NetworkConnectionSection element of a VM, root if it is a document of its own.
+func ConnectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	href := site.Href("vm", vm.ID) + "/networkConnectionSection/"
@@ -188,7 +241,8 @@ func connectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
-func customizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
+// CustomizationSection is the GuestCustomizationSection element of a VM, root if it is a document of its own.
+func CustomizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	href := site.Href("vm", vm.ID) + "/guestCustomizationSection/"
@@ -220,7 +274,7 @@ func SpecSection(r *api.Request, vm *store.VM) *xmltree.Node {
 	for _, d := range vm.Disks {
 		s := xmltree.New("DiskSettings", T("DiskId", d.ID), T("SizeMb", d.SizeMiB), T("UnitNumber", d.Unit),
 			T("BusNumber", d.Bus),
-			T("AdapterType", api.OrElse(d.Adapter, defaultDiskAdapter)), T("ThinProvisioned", true))
+			T("AdapterType", api.OrElse(d.Adapter, machines.DefaultDiskAdapter)), T("ThinProvisioned", true))
 		if x := r.Cloud.Store.Disks[d.DiskID]; x != nil {
 			s.Add(r.Site.Ref("Disk", store.Entity{Kind: "disk", ID: x.ID, Name: x.Name}))
 		}

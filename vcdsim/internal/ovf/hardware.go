@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package compute
+package ovf
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -37,10 +38,11 @@ var vssdFields = []string{
 	"SnapshotDataRoot", "SuspendDataRoot", "SwapFileDataRoot", "VirtualSystemIdentifier", "VirtualSystemType",
 }
 
-const xsi = "http://www.w3.org/2001/XMLSchema-instance"
+// XSI is the namespace of XML Schema instances.
+const XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
 func nilElement(name string) *xmltree.Node {
-	return xmltree.New(name, xmltree.A("xmlns:xsi", xsi), xmltree.A("xsi:nil", true))
+	return xmltree.New(name, xmltree.A("xmlns:xsi", XSI), xmltree.A("xsi:nil", true))
 }
 
 type fields map[string]any
@@ -87,7 +89,8 @@ func nicItem(element string, vm *store.VM, nic store.NIC) *xmltree.Node {
 
 const controllerInstance = 100
 
-func diskItems(site wire.Site, st *store.Store, element string, vm *store.VM) []*xmltree.Node {
+// DiskItems are the items of a VM's disks and their controllers.
+func DiskItems(site wire.Site, st *store.Store, element string, vm *store.VM) []*xmltree.Node {
 	out := []*xmltree.Node{item(element, fields{
 		"Address":         0,
 		"Description":     "SCSI Controller",
@@ -97,8 +100,8 @@ func diskItems(site wire.Site, st *store.Store, element string, vm *store.VM) []
 		"ResourceType":    6,
 	})}
 	for i, d := range vm.Disks {
-		bus := busSCSI
-		subtype := busSubtype
+		bus := machines.BusSCSI
+		subtype := machines.BusSubtype
 		if x := st.Disks[d.DiskID]; x != nil {
 			bus = x.BusType
 			subtype = x.BusSubType
@@ -145,7 +148,8 @@ func driveItem(st *store.Store, element string, vm *store.VM) *xmltree.Node {
 	})
 }
 
-func cpuItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
+// CPUItem is the item of a VM's CPUs.
+func CPUItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
 		"AllocationUnits": "hertz * 10^6",
@@ -162,7 +166,8 @@ func cpuItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-func memoryItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
+// MemoryItem is the item of a VM's memory.
+func MemoryItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
 		"AllocationUnits": "byte * 2^20",
@@ -178,8 +183,8 @@ func memoryItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-// hardwareSection is the VirtualHardwareSection with its extra configuration.
-func hardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
+// HardwareSection is the VirtualHardwareSection with its extra configuration.
+func HardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	href := r.Site.Href("vm", vm.ID) + "/virtualHardwareSection/"
 	n := wire.Element("ovf:VirtualHardwareSection", root)
@@ -199,8 +204,8 @@ func hardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	for _, nic := range vm.NICs {
 		n.Add(nicItem("ovf:Item", vm, nic))
 	}
-	n.Add(diskItems(r.Site, r.Cloud.Store, "ovf:Item", vm))
-	n.Add([]*xmltree.Node{driveItem(r.Cloud.Store, "ovf:Item", vm), cpuItem(r.Site, "ovf:Item", vm), memoryItem(r.Site, "ovf:Item", vm)})
+	n.Add(DiskItems(r.Site, r.Cloud.Store, "ovf:Item", vm))
+	n.Add([]*xmltree.Node{driveItem(r.Cloud.Store, "ovf:Item", vm), CPUItem(r.Site, "ovf:Item", vm), MemoryItem(r.Site, "ovf:Item", vm)})
 	shown := vm.ExtraConfig
 	if len(shown) > 0 && !access.MayUseExtraConfig(r) {
 		shown = nil
@@ -224,7 +229,8 @@ func hardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
-func itemsList(site wire.Site, vm *store.VM, part string, items []*xmltree.Node) *api.Response {
+// ItemsList answers with items of one kind.
+func ItemsList(site wire.Site, vm *store.VM, part string, items []*xmltree.Node) *api.Response {
 	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/" + part
 	n := xmltree.New("RasdItemsList", wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
 		xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItemsList")))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package compute
+package ovf
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
@@ -8,6 +8,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
+
+// vappDHCPNode is the DHCP service in the features of a network, nil if it has none.
+func vappDHCPNode(d *store.VAppDHCP) *xmltree.Node {
+	if d == nil {
+		return nil
+	}
+	T := xmltree.T
+	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease),
+		T("MaxLeaseTime", d.MaxLease))
+	if d.Range.From.IsValid() && d.Range.To.IsValid() {
+		n.Add(xmltree.New("IpRange", T("StartAddress", d.Range.From), T("EndAddress", d.Range.To)))
+	}
+	return xmltree.New("Features", n)
+}
 
 // vappLinks are the actions a vApp offers in its state.
 func vappLinks(site wire.Site, st *store.Store, v *store.VApp) []*xmltree.Node {
@@ -52,7 +66,8 @@ func vappLinks(site wire.Site, st *store.Store, v *store.VApp) []*xmltree.Node {
 	return out
 }
 
-func vappNode(r *api.Request, v *store.VApp) *xmltree.Node {
+// VAppNode is the VApp document of a vApp.
+func VAppNode(r *api.Request, v *store.VApp) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	n := r.Site.Entity("VApp", "vapp", v.ID, v.Name,
@@ -62,11 +77,11 @@ func vappNode(r *api.Request, v *store.VApp) *xmltree.Node {
 	n.Add([]*xmltree.Node{
 		T("Description", v.Description),
 		api.TasksNode(r, v.ID),
-		leaseSection(r.Site, v, false),
+		LeaseSection(r.Site, v, false),
 		startupSection(r.Site, r.Cloud.Store, v),
 		networkSection(r.Site, v),
 		ProductSection(v.Properties),
-		networkConfigSection(r.Site, r.Cloud.Store, v, false),
+		NetworkConfigSection(r.Site, r.Cloud.Store, v, false),
 		T("DateCreated", v.Created),
 		api.OwnerNode(r.Site, v.OwnerID, UserName(r.Cloud.Store, v)),
 		T("InMaintenanceMode", false),
@@ -77,13 +92,14 @@ func vappNode(r *api.Request, v *store.VApp) *xmltree.Node {
 	}
 	children := xmltree.New("Children")
 	for _, vm := range vms {
-		children.Add(vmNode(r, vm, false))
+		children.Add(VMNode(r, vm, false))
 	}
 	n.Add(children)
 	return n
 }
 
-func leaseSection(site wire.Site, v *store.VApp, root bool) *xmltree.Node {
+// LeaseSection is the LeaseSettingsSection element of a vApp, root if it is a document of its own.
+func LeaseSection(site wire.Site, v *store.VApp, root bool) *xmltree.Node {
 	href := site.Href("vapp", v.ID) + "/leaseSettingsSection/"
 	n := wire.Element("LeaseSettingsSection", root)
 	n.Add(api.Section(href, "leaseSettingsSection"))
@@ -133,7 +149,8 @@ func networkSection(site wire.Site, v *store.VApp) *xmltree.Node {
 	return n
 }
 
-func networkConfigSection(site wire.Site, st *store.Store, v *store.VApp, root bool) *xmltree.Node {
+// NetworkConfigSection is the NetworkConfigSection element of a vApp, root if it is a document of its own.
+func NetworkConfigSection(site wire.Site, st *store.Store, v *store.VApp, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	href := site.Href("vapp", v.ID) + "/networkConfigSection/"
@@ -174,3 +191,6 @@ func VAppNetworkConfiguration(site wire.Site, st *store.Store, net store.VAppNet
 	})
 	return n
 }
+
+// UserName returns the name of a vApp's owner.
+func UserName(st *store.Store, v *store.VApp) string { return st.User(v.OrgID, v.OwnerID) }

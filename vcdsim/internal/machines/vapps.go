@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package compute
+package machines
 
 import (
 	"slices"
@@ -9,7 +9,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-func (va vapps) CountIn(orgID string) int {
+func commitProducts(s *cloud.Cloud, t *store.Task) error {
+	v := s.Store.VApps[t.Work.VApp]
+	if v == nil {
+		return cloud.Gone("vApp", t.Work.VApp)
+	}
+	v.Properties = t.Work.Properties
+	return nil
+}
+
+// CountIn counts the vApps of an organization.
+func (va VApps) CountIn(orgID string) int {
 	n := 0
 	for _, v := range va.cloud.Store.VApps {
 		if v.OrgID == orgID {
@@ -19,11 +29,11 @@ func (va vapps) CountIn(orgID string) int {
 	return n
 }
 
-// vapps changes vApps for tasks that end.
-type vapps struct{ cloud *cloud.Cloud }
+// VApps changes vApps for tasks that end.
+type VApps struct{ cloud *cloud.Cloud }
 
 // VAppsOf returns the vApps of a cloud.
-func VAppsOf(c *cloud.Cloud) vapps { return vapps{cloud: c} }
+func VAppsOf(c *cloud.Cloud) VApps { return VApps{cloud: c} }
 
 // CommitCompose ends compose, recompose and every change of a vApp as a whole.
 func CommitCompose(s *cloud.Cloud, t *store.Task) error {
@@ -57,7 +67,7 @@ func CommitCompose(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-func (va vapps) setNetworks(v *store.VApp, w store.Work) {
+func (va VApps) setNetworks(v *store.VApp, w store.Work) {
 	switch {
 	case w.Replace:
 		v.Networks = w.Networks
@@ -117,7 +127,7 @@ func commitDeleteVApp(s *cloud.Cloud, t *store.Task) error {
 }
 
 // removeVMs removes VMs of a vApp, and reports whether the vApp went with them.
-func (va vapps) removeVMs(v *store.VApp, ids []string) (goneToo bool) {
+func (va VApps) removeVMs(v *store.VApp, ids []string) (goneToo bool) {
 	for _, id := range ids {
 		if vm := va.cloud.Store.VMs[id]; vm != nil {
 			VMsOf(va.cloud).Remove(vm)
@@ -127,7 +137,7 @@ func (va vapps) removeVMs(v *store.VApp, ids []string) (goneToo bool) {
 }
 
 // removeEmptied removes the vApp of a standalone VM that is gone, and reports whether it did.
-func (va vapps) removeEmptied(v *store.VApp) bool {
+func (va VApps) removeEmptied(v *store.VApp) bool {
 	if v == nil || !v.AutoNature || len(va.cloud.Store.VMsOf(v.ID)) > 0 {
 		return false
 	}
@@ -135,7 +145,8 @@ func (va vapps) removeEmptied(v *store.VApp) bool {
 	return true
 }
 
-func (va vapps) Remove(v *store.VApp) {
+// Remove removes a vApp with its VMs.
+func (va VApps) Remove(v *store.VApp) {
 	for _, vm := range slices.Clone(va.cloud.Store.VMsOf(v.ID)) {
 		VMsOf(va.cloud).Remove(vm)
 	}
@@ -145,11 +156,12 @@ func (va vapps) Remove(v *store.VApp) {
 }
 
 // Locks are the entities a write to a whole vApp holds.
-func (va vapps) Locks(v *store.VApp) []string {
-	return append([]string{v.ID}, va.vmIDs(v)...)
+func (va VApps) Locks(v *store.VApp) []string {
+	return append([]string{v.ID}, va.VMIDs(v)...)
 }
 
-func (va vapps) vmIDs(v *store.VApp) []string {
+// VMIDs are the ids of a vApp's VMs.
+func (va VApps) VMIDs(v *store.VApp) []string {
 	var out []string
 	for _, vm := range va.cloud.Store.VMsOf(v.ID) {
 		out = append(out, vm.ID)
@@ -158,7 +170,7 @@ func (va vapps) vmIDs(v *store.VApp) []string {
 }
 
 // CheckIdle refuses when a vApp, or, as is assumed, one of its VMs is busy.
-func (va vapps) CheckIdle(v *store.VApp) error {
+func (va VApps) CheckIdle(v *store.VApp) error {
 	if va.cloud.Assume.VAppWaitsForVM {
 		return va.cloud.Tasks.CheckIdle(va.Locks(v)...)
 	}

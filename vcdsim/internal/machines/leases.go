@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package compute
+package machines
 
 import (
 	"time"
@@ -9,15 +9,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// leases ends the leases of vApps.
-type leases struct{ cloud *cloud.Cloud }
+// Leases ends the leases of vApps.
+type Leases struct{ cloud *cloud.Cloud }
 
 // LeasesOf returns the leases of a cloud.
-func LeasesOf(c *cloud.Cloud) leases { return leases{cloud: c} }
+func LeasesOf(c *cloud.Cloud) Leases { return Leases{cloud: c} }
 
 // watch sets the alarm for the next end of a vApp's leases. An alarm that rings too early, because the lease was
 // renewed, sets the next.
-func (l leases) watch(v *store.VApp) {
+func (l Leases) watch(v *store.VApp) {
 	for _, end := range []time.Time{v.Lease.Undeploys(), v.Lease.Deletes()} {
 		if end.IsZero() {
 			continue
@@ -27,7 +27,7 @@ func (l leases) watch(v *store.VApp) {
 }
 
 // End stops a vApp whose runtime lease ended, and deletes one whose storage lease did.
-func (l leases) End(id string, end time.Time) {
+func (l Leases) End(id string, end time.Time) {
 	v := l.cloud.Store.VApps[id]
 	if v == nil {
 		return
@@ -39,7 +39,7 @@ func (l leases) End(id string, end time.Time) {
 			l.cloud.Alarms.After(time.Minute, store.Alarm{Bell: cloud.BellLease, ID: id, End: end})
 			return
 		}
-		l.cloud.Tasks.Start(nil, store.Work{Op: cloud.OpUndeploy, Power: store.PoweredOff, VApp: v.ID, VMs: VAppsOf(l.cloud).vmIDs(v)}, owner,
+		l.cloud.Tasks.Start(nil, store.Work{Op: cloud.OpUndeploy, Power: store.PoweredOff, VApp: v.ID, VMs: VAppsOf(l.cloud).VMIDs(v)}, owner,
 			VAppsOf(l.cloud).Locks(v))
 	case v.Lease.Deletes().Equal(end):
 		if l.cloud.Tasks.CheckIdle(VAppsOf(l.cloud).Locks(v)...) != nil {
@@ -51,7 +51,7 @@ func (l leases) End(id string, end time.Time) {
 }
 
 // DeployedChanged keeps the lease in step with whether anything in the vApp is deployed.
-func (l leases) DeployedChanged(v *store.VApp) {
+func (l Leases) DeployedChanged(v *store.VApp) {
 	if v == nil {
 		return
 	}
