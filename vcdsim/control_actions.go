@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-func (ctl *control) getDump(r *api.Request) (*api.Response, error) {
+func (ctl *control) getDump(*api.Request) (*api.Response, error) {
 	encoded, err := ctl.sim.encode()
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (ctl *control) restoreDump(r *api.Request) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-func (ctl *control) listFaults(r *api.Request) (*api.Response, error) {
+func (ctl *control) listFaults(*api.Request) (*api.Response, error) {
 	return api.JSON(ctl.sim.faults.List()), nil
 }
 
@@ -46,7 +46,7 @@ func (ctl *control) addFault(r *api.Request) (*api.Response, error) {
 	return &api.Response{Status: http.StatusCreated, JSON: rule}, nil
 }
 
-func (ctl *control) clearFaults(r *api.Request) (*api.Response, error) {
+func (ctl *control) clearFaults(*api.Request) (*api.Response, error) {
 	ctl.sim.faults.Clear()
 	return api.NoContent(), nil
 }
@@ -59,12 +59,12 @@ func (ctl *control) removeFault(r *api.Request) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-func (ctl *control) resetCounters(r *api.Request) (*api.Response, error) {
+func (ctl *control) resetCounters(*api.Request) (*api.Response, error) {
 	ctl.sim.ResetCounters()
 	return api.NoContent(), nil
 }
 
-func (ctl *control) listCells(r *api.Request) (*api.Response, error) {
+func (ctl *control) listCells(*api.Request) (*api.Response, error) {
 	return api.JSON(cellStatuses(ctl.sim)), nil
 }
 
@@ -145,7 +145,7 @@ func clockStatus(s *Simulator) clockJSON {
 	return out
 }
 
-func (ctl *control) getClock(r *api.Request) (*api.Response, error) {
+func (ctl *control) getClock(*api.Request) (*api.Response, error) {
 	return api.JSON(clockStatus(ctl.sim)), nil
 }
 

@@ -31,7 +31,7 @@ type taskJSON struct {
 	Error                string `json:",omitempty"`
 }
 
-func (ctl *control) getState(r *api.Request) (*api.Response, error) {
+func (ctl *control) getState(*api.Request) (*api.Response, error) {
 	return api.JSON(controlState(ctl.sim.State())), nil
 }
 

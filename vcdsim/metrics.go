@@ -21,7 +21,7 @@ type metric struct {
 	samples          map[string]float64 // by labels, as they are written
 }
 
-func (ctl *control) getMetrics(r *api.Request) (*api.Response, error) {
+func (ctl *control) getMetrics(*api.Request) (*api.Response, error) {
 	var b strings.Builder
 	for _, m := range collectMetrics(ctl.sim) {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)

@@ -60,7 +60,7 @@ type Need struct {
 	Operation string // as the refusal names it
 }
 
-// Needs, the first that fits decides.
+// Needs are what requests require; the first that fits decides.
 var Needs = []Need{
 	{http.MethodGet, "/api/vApp/vapp/", "/controlAccess", []string{rightVAppACL}, "VAPP_VIEW_ACL"},
 	{"", "/api/vApp/vapp/", "/controlAccess", []string{rightVAppShare}, "VAPP_SHARE"},

@@ -6,6 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
+// Paths of defined interfaces, entity types and entities.
 const (
 	InterfacesPath = "1.0.0/interfaces"
 	TypesPath      = "1.0.0/entityTypes"
@@ -25,14 +26,14 @@ const (
 func TypeRight(vendor, nss, right string) string { return vendor + ":" + nss + ": " + right }
 
 // TypeRights are the rights that come with an entity type.
-func TypeRights(body map[string]any) []right {
-	var out []right
+func TypeRights(body map[string]any) []Right {
+	var out []Right
 	for _, name := range []string{TypeView, TypeModify, TypeFull, TypeAdminView, TypeAdminFull} {
 		kind := "MODIFY"
 		if name == TypeView || name == TypeAdminView {
 			kind = "VIEW"
 		}
-		out = append(out, right{
+		out = append(out, Right{
 			Name:     TypeRight(store.Text(body, "vendor"), store.Text(body, "nss"), name),
 			Category: "General",
 			kind:     kind,

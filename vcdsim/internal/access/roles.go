@@ -21,6 +21,7 @@ var roleNames = []string{
 	"Defer to Identity Provider",
 }
 
+// Paths of roles, global roles and rights bundles.
 const (
 	RolesPath   = "1.0.0/roles"
 	globalsPath = "1.0.0/globalRoles"
@@ -57,14 +58,14 @@ func RoleCollections() []*documents.Collection {
 	}
 }
 
-// A right is one of VCD's rights.
-type right struct {
+// A Right is one of VCD's rights.
+type Right struct {
 	Name, Category, kind string
 	implied              []string
 }
 
 // Rights are those of described, and all others that VCD's own roles and its default bundle have.
-var Rights = sync.OnceValue(func() []right {
+var Rights = sync.OnceValue(func() []Right {
 	out := slices.Clone(described)
 	known := map[string]bool{}
 	for _, x := range described {
@@ -80,13 +81,13 @@ var Rights = sync.OnceValue(func() []right {
 		if strings.HasPrefix(strings.ToUpper(what), "VIEW") {
 			kind = "VIEW"
 		}
-		out = append(out, right{Name: name, Category: category, kind: kind})
+		out = append(out, Right{Name: name, Category: category, kind: kind})
 	}
 	return out
 })
 
 // described are rights whose category and implications are known.
-var described = []right{
+var described = []Right{
 	{rightAdminView, "General", "VIEW", nil},
 	{rightAdminControl, "General", "MODIFY", []string{rightAdminView}},
 	{"Organization: View", "Organization", "VIEW", nil},
@@ -168,7 +169,7 @@ func categoryURN(source *ids.Source, name string) string {
 	return store.URN("rightsCategory", source.Named("rightsCategory", name))
 }
 
-func rightJSON(source *ids.Source, x right) map[string]any {
+func rightJSON(source *ids.Source, x Right) map[string]any {
 	implied := []any{}
 	for _, name := range x.implied {
 		implied = append(implied, map[string]any{"name": name, "id": RightURN(source, name)})

@@ -13,6 +13,7 @@ import (
 // A Level is what a caller may do with a vApp and its VMs.
 type Level int
 
+// Levels, each of which includes those before it.
 const (
 	LevelNone Level = iota
 	LevelRead
@@ -33,23 +34,23 @@ func (l Level) String() string {
 	return ""
 }
 
-// A vappViewer answers what the caller of one request may do with vApps.
-type vappViewer struct {
+// A VAppViewer answers what the caller of one request may do with vApps.
+type VAppViewer struct {
 	r           *api.Request
 	all         bool // vApps are not checked, or the caller administrates the organization
 	administers bool // the caller sees all vApps of the organization
 }
 
 // ViewerOf looks the caller's rights up once, for requests that show many vApps.
-func ViewerOf(r *api.Request) vappViewer {
-	w := vappViewer{r: r, all: !r.Cloud.Assume.VAppsArePrivate || r.Session.Provider() || HasRight(r, rightAdminControl)}
+func ViewerOf(r *api.Request) VAppViewer {
+	w := VAppViewer{r: r, all: !r.Cloud.Assume.VAppsArePrivate || r.Session.Provider() || HasRight(r, rightAdminControl)}
 	w.administers = w.all || HasRight(r, rightAdminView)
 	return w
 }
 
 // level is what the caller may do with a vApp: everything if it is his own or he administrates the organization, else
 // what it is shared for. Who has the view of administrators sees all.
-func (w vappViewer) level(v *store.VApp) Level {
+func (w VAppViewer) level(v *store.VApp) Level {
 	switch {
 	case v == nil || !w.r.Session.Sees(v.OrgID):
 		return LevelNone
@@ -62,17 +63,17 @@ func (w vappViewer) level(v *store.VApp) Level {
 }
 
 // SeesDisk reports whether an independent disk is shown to the caller.
-func (w vappViewer) SeesDisk(d *store.Disk) bool {
+func (w VAppViewer) SeesDisk(d *store.Disk) bool {
 	return w.r.Session.Sees(d.OrgID) && (w.HasDisk(d) || HasRight(w.r, rightAdminView))
 }
 
 // HasDisk reports whether the caller may change an independent disk that is shown.
-func (w vappViewer) HasDisk(d *store.Disk) bool {
+func (w VAppViewer) HasDisk(d *store.Disk) bool {
 	return !w.r.Cloud.Assume.DisksArePrivate || d.OwnerID == w.r.Session.UserID || w.r.Session.Provider() ||
 		HasRight(w.r, rightAdminControl)
 }
 
-func (w vappViewer) Sees(v *store.VApp) bool { return w.level(v) >= LevelRead }
+func (w VAppViewer) Sees(v *store.VApp) bool { return w.level(v) >= LevelRead }
 
 // accessLevel is the highest of those that a user has by himself, by the organization and with everyone.
 func accessLevel(a store.Access, s *store.Session) Level {
@@ -116,7 +117,7 @@ func CheckVApp(r *api.Request, v *store.VApp, operation, id string) error {
 
 // SeesTask reports whether the caller may know of a task: it is his own, or he sees what it works on. Tasks of what is
 // deleted are shown to its owner.
-func (w vappViewer) SeesTask(t *store.Task) bool {
+func (w VAppViewer) SeesTask(t *store.Task) bool {
 	if !w.r.Session.Sees(t.OrgID) {
 		return false
 	}

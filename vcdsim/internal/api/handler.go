@@ -11,16 +11,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// ExecutionTime returns the milliseconds since a request started, as a header has them.
-func ExecutionTime(started time.Time) string {
-	return strconv.FormatInt(time.Since(started).Milliseconds(), 10)
-}
-
-// CloudAPI reports whether a request is to the JSON API, or to its logins.
-func (r *Request) CloudAPI() bool {
-	return strings.HasPrefix(r.URL.Path, "/cloudapi/") || strings.HasPrefix(r.URL.Path, "/oauth/")
-}
-
 // With is a handler for what a request is about.
 func With[T any](find func(*Request) (T, error), handle func(*Request, T) (*Response, error)) Handler {
 	return func(r *Request) (*Response, error) {
@@ -54,6 +44,12 @@ func Parsed[T any](find func(*Request) (T, error)) func(*Request) (T, *xmltree.N
 	}
 }
 
+// XML answers 200 with a document.
+func XML(n *xmltree.Node) *Response { return &Response{Status: http.StatusOK, XML: n} }
+
+// JSON answers 200 with a value.
+func JSON(v any) *Response { return &Response{Status: http.StatusOK, JSON: v} }
+
 // NoContent answers 204.
 func NoContent() *Response { return &Response{Status: http.StatusNoContent} }
 
@@ -64,8 +60,12 @@ func (res *Response) CreatedAt(location string) *Response {
 	return res
 }
 
-// XML answers 200 with a document.
-func XML(n *xmltree.Node) *Response { return &Response{Status: http.StatusOK, XML: n} }
+// CloudAPI reports whether a request is to the JSON API, or to its logins.
+func (r *Request) CloudAPI() bool {
+	return strings.HasPrefix(r.URL.Path, "/cloudapi/") || strings.HasPrefix(r.URL.Path, "/oauth/")
+}
 
-// JSON answers 200 with a value.
-func JSON(v any) *Response { return &Response{Status: http.StatusOK, JSON: v} }
+// ExecutionTime returns the milliseconds since a request started, as a header has them.
+func ExecutionTime(started time.Time) string {
+	return strconv.FormatInt(time.Since(started).Milliseconds(), 10)
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
+// How many items a page has: when a request does not say, and at most.
 const (
 	DefaultPage = 25
 	MaxPage     = 128

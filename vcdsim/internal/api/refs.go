@@ -8,11 +8,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// AdminRef is a reference below /api/admin.
-func AdminRef(site wire.Site, element, kind, id, name string) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", site.Base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
-		xmltree.A("name", name),
-		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
+// Ref is a reference of cloudapi.
+func Ref(kind, id, name string) map[string]any {
+	return map[string]any{"name": name, "id": store.URN(kind, id)}
 }
 
 // AdminOrgType is the media type of an organization as administrators see it.
@@ -21,9 +19,22 @@ const AdminOrgType = "application/vnd.vmware.admin.organization+xml"
 // AdminUserType is the media type of a user as administrators see it.
 const AdminUserType = "application/vnd.vmware.admin.user+xml"
 
-// Ref is a reference of cloudapi.
-func Ref(kind, id, name string) map[string]any {
-	return map[string]any{"name": name, "id": store.URN(kind, id)}
+// AdminRef is a reference below /api/admin.
+func AdminRef(site wire.Site, element, kind, id, name string) *xmltree.Node {
+	return xmltree.New(element, xmltree.A("href", site.Base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
+		xmltree.A("name", name),
+		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
+}
+
+// VisibleOrgs are the organizations the caller may see.
+func VisibleOrgs(session *store.Session, st *store.Store) []*store.Org {
+	var out []*store.Org
+	for i := range st.Model.Orgs {
+		if o := &st.Model.Orgs[i]; session.Sees(o.ID) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // maxName is the longest name of a vApp or VM.
@@ -43,15 +54,4 @@ func OrElse(value, other string) string {
 		return other
 	}
 	return value
-}
-
-// VisibleOrgs are the organizations the caller may see.
-func VisibleOrgs(session *store.Session, st *store.Store) []*store.Org {
-	var out []*store.Org
-	for i := range st.Model.Orgs {
-		if o := &st.Model.Orgs[i]; session.Sees(o.ID) {
-			out = append(out, o)
-		}
-	}
-	return out
 }

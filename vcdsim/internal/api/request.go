@@ -14,35 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// ByProvider refuses callers that are not providers.
-func (r *Request) ByProvider(operation string) error {
-	if !r.Session.Provider() {
-		return store.Forbidden(operation, r.URL.Path)
-	}
-	return nil
-}
-
-// Token is the access token of a request, in either header a client may send.
-func (r *Request) Token() string {
-	token := r.Header.Get("X-Vmware-Vcloud-Access-Token")
-	if token == "" {
-		token = r.Header.Get("X-Vcloud-Authorization")
-	}
-	for _, h := range r.Header.Values("Authorization") {
-		if scheme, value, ok := strings.Cut(h, " "); ok && strings.EqualFold(scheme, "bearer") {
-			token = value
-		}
-	}
-	return token
-}
-
-// Tenant is the organization a request works in: the caller's own, or for providers the one the header names.
-func (r *Request) Tenant() string {
-	if id := store.Bare(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")); id != "" && r.Session.Provider() {
-		return id
-	}
-	return r.Session.OrgID
-}
+// MaxContent is how much of a file is kept.
+const MaxContent = 64 << 20
 
 // A Request is one call while it is answered; handlers run under the simulator's lock.
 type Request struct {
@@ -78,5 +51,32 @@ type Handler func(*Request) (*Response, error)
 // AddRoute adds a route: its handler, and how long an answer takes in the recorded profile.
 type AddRoute func(method, pattern string, h Handler, latency time.Duration)
 
-// MaxContent is how much of a file is kept.
-const MaxContent = 64 << 20
+// Token is the access token of a request, in either header a client may send.
+func (r *Request) Token() string {
+	token := r.Header.Get("X-Vmware-Vcloud-Access-Token")
+	if token == "" {
+		token = r.Header.Get("X-Vcloud-Authorization")
+	}
+	for _, h := range r.Header.Values("Authorization") {
+		if scheme, value, ok := strings.Cut(h, " "); ok && strings.EqualFold(scheme, "bearer") {
+			token = value
+		}
+	}
+	return token
+}
+
+// Tenant is the organization a request works in: the caller's own, or for providers the one the header names.
+func (r *Request) Tenant() string {
+	if id := store.Bare(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")); id != "" && r.Session.Provider() {
+		return id
+	}
+	return r.Session.OrgID
+}
+
+// ByProvider refuses callers that are not providers.
+func (r *Request) ByProvider(operation string) error {
+	if !r.Session.Provider() {
+		return store.Forbidden(operation, r.URL.Path)
+	}
+	return nil
+}

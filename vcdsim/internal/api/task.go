@@ -12,6 +12,32 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
+// Start begins an operation on an entity and answers 202. The caller checked that nothing in locks is busy.
+func (r *Request) Start(w store.Work, owner store.Entity, locks []string) *Response {
+	return r.Accepted(r.StartTask(w, owner, locks))
+}
+
+// StartTask begins an operation on an entity. The caller checked that nothing in locks is busy.
+func (r *Request) StartTask(w store.Work, owner store.Entity, locks []string) *store.Task {
+	by := &cloud.Caller{
+		OrgID:     r.Session.OrgID,
+		UserID:    r.Session.UserID,
+		User:      r.Session.User,
+		RequestID: r.ID,
+		Cell:      r.Cell.Number,
+	}
+	return r.Cloud.Tasks.Start(by, w, owner, locks)
+}
+
+// Accepted answers 202 with a task; cloudapi only sends its location.
+func (r *Request) Accepted(t *store.Task) *Response {
+	res := &Response{Status: http.StatusAccepted, Header: map[string]string{"Location": r.Site.Href("task", t.ID)}}
+	if !r.CloudAPI() {
+		res.XML = TaskNode(r, t, true)
+	}
+	return res
+}
+
 // Done answers 202 with a task for what was done at once.
 func (r *Request) Done(e store.Entity) *Response {
 	return r.Start(store.Work{Op: cloud.OpDone}, e, nil)
@@ -88,30 +114,4 @@ func TaskDetails(c *cloud.Cloud, t *store.Task) string {
 		return ""
 	}
 	return "  " + wire.RefusalText(t.Error, t.RequestID)
-}
-
-// Start begins an operation on an entity and answers 202. The caller checked that nothing in locks is busy.
-func (r *Request) Start(w store.Work, owner store.Entity, locks []string) *Response {
-	return r.Accepted(r.StartTask(w, owner, locks))
-}
-
-// StartTask begins an operation on an entity. The caller checked that nothing in locks is busy.
-func (r *Request) StartTask(w store.Work, owner store.Entity, locks []string) *store.Task {
-	by := &cloud.Caller{
-		OrgID:     r.Session.OrgID,
-		UserID:    r.Session.UserID,
-		User:      r.Session.User,
-		RequestID: r.ID,
-		Cell:      r.Cell.Number,
-	}
-	return r.Cloud.Tasks.Start(by, w, owner, locks)
-}
-
-// Accepted answers 202 with a task; cloudapi only sends its location.
-func (r *Request) Accepted(t *store.Task) *Response {
-	res := &Response{Status: http.StatusAccepted, Header: map[string]string{"Location": r.Site.Href("task", t.ID)}}
-	if !r.CloudAPI() {
-		res.XML = TaskNode(r, t, true)
-	}
-	return res
 }

@@ -10,16 +10,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Newer takes fields out of an answer to a client that speaks a version before they were added.
-func (r *Request) Newer(version string, out map[string]any, fields ...string) {
-	if r.Version >= version {
-		return
-	}
-	for _, f := range fields {
-		delete(out, f)
-	}
-}
-
 // HighestVersion is the highest API version of the cell that answers.
 func HighestVersion(r *Request) string {
 	served := r.Cell.Served()
@@ -58,4 +48,14 @@ func (r *Request) Served() error {
 		}
 	}
 	return nil
+}
+
+// Newer takes fields out of an answer to a client that speaks a version before they were added.
+func (r *Request) Newer(version string, out map[string]any, fields ...string) {
+	if r.Version >= version {
+		return
+	}
+	for _, f := range fields {
+		delete(out, f)
+	}
 }

@@ -12,15 +12,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Builds are the releases as VCD describes itself.
-var Builds = map[string]string{
-	"36.3": "10.3.3.19610875",
-	"37.2": "10.4.2.21954589",
-	"37.3": "10.4.3.22308993",
-	"38.1": "10.5.1.22812800",
-	"39.0": "10.6.0.24056521",
-}
-
 // A Version is a release of VCD, named by its highest API version.
 type Version string
 
@@ -36,6 +27,15 @@ const (
 // Versions are the releases that are simulated, oldest first.
 func Versions() []Version {
 	return []Version{Version103, Version1042, Version104, Version105, Version106}
+}
+
+// Builds are the releases as VCD describes itself.
+var Builds = map[string]string{
+	"36.3": "10.3.3.19610875",
+	"37.2": "10.4.2.21954589",
+	"37.3": "10.4.3.22308993",
+	"38.1": "10.5.1.22812800",
+	"39.0": "10.6.0.24056521",
 }
 
 // Release is the release of VCD, with its build.

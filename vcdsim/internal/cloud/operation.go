@@ -11,29 +11,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// NewChange names an operation on something of networks as VCD would: urn kind natRule is createNatRule,
-// CREATE_NAT_RULE and "Creating NAT Rule".
-func NewChange(verb, kind, title string, run func(*Cloud, *store.Task) error) Operation {
-	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
-	return Operation{
-		name:     verb + strings.ToUpper(kind[:1]) + kind[1:],
-		Busy:     strings.ToUpper(verb + "_" + strings.ReplaceAll(title, " ", "_")),
-		verb:     doing + " " + title,
-		duration: durationGateway,
-		run:      run,
-	}
-}
-
-const cloneSpread = 0.3
-
-// awaits reports whether an operation has no duration: another event ends it.
-func awaits(op string) bool { return op == OpCreateEntity || op == OpUpload }
-
-// Gone is the error of a task whose entity was removed meanwhile.
-func Gone(kind, id string) error {
-	return store.Refuse(http.StatusInternalServerError, store.CodeInternal, "The VCD entity %s %s no longer exists.", kind, id)
-}
-
 // An Operation is a kind of work: how VCD names it, how long it takes and what it does when it ends.
 type Operation struct {
 	name     string // operationName
@@ -59,6 +36,21 @@ func NewOperation(name, verb string, duration time.Duration, run func(*Cloud, *s
 	return Operation{name: name, Busy: string(busy), verb: verb, duration: duration, run: run}
 }
 
+// NewChange names an operation on something of networks as VCD would: urn kind natRule is createNatRule,
+// CREATE_NAT_RULE and "Creating NAT Rule".
+func NewChange(verb, kind, title string, run func(*Cloud, *store.Task) error) Operation {
+	doing := map[string]string{"create": "Creating", "update": "Updating", "delete": "Deleting"}[verb]
+	return Operation{
+		name:     verb + strings.ToUpper(kind[:1]) + kind[1:],
+		Busy:     strings.ToUpper(verb + "_" + strings.ReplaceAll(title, " ", "_")),
+		verb:     doing + " " + title,
+		duration: durationGateway,
+		run:      run,
+	}
+}
+
+const cloneSpread = 0.3
+
 // BusyAs sets what BUSY_ENTITY says.
 func (o Operation) BusyAs(text string) Operation {
 	o.Busy = text
@@ -79,3 +71,11 @@ func (o Operation) Cloning(undo func(*Cloud, *store.Task)) Operation {
 
 // Nothing is the work of operations that another event completes.
 func Nothing(*Cloud, *store.Task) error { return nil }
+
+// awaits reports whether an operation has no duration: another event ends it.
+func awaits(op string) bool { return op == OpCreateEntity || op == OpUpload }
+
+// Gone is the error of a task whose entity was removed meanwhile.
+func Gone(kind, id string) error {
+	return store.Refuse(http.StatusInternalServerError, store.CodeInternal, "The VCD entity %s %s no longer exists.", kind, id)
+}

@@ -2,9 +2,6 @@
 
 package cloud
 
-// OpConsolidate is the key of the operation that copies the disks of a linked clone.
-const OpConsolidate = "consolidate"
-
 // Operations by key.
 const (
 	OpCompose     = "compose"
@@ -39,7 +36,7 @@ const (
 	OpDone = "done"
 )
 
-// Operations on catalog items, copies, affinity rules and snapshots.
+// Operations on catalog items, copies, affinity rules, snapshots and linked clones.
 const (
 	OpInsertMedia    = "insertMedia"
 	OpEjectMedia     = "ejectMedia"
@@ -54,4 +51,5 @@ const (
 	OpCreateSnapshot = "createSnapshot"
 	OpRevertSnapshot = "revertSnapshot"
 	OpRemoveSnapshot = "removeSnapshot"
+	OpConsolidate    = "consolidate" // copies the disks of a linked clone
 )

@@ -11,27 +11,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// fault returns the rule for a task that is about to end, nil if none applies.
-func (ts *Tasks) fault(t *store.Task) *faults.Fault {
-	if t.Stuck || ts.Faults.Empty() {
-		return nil
-	}
-	of := faults.Subject{
-		Task:      true,
-		Operation: t.OperationName,
-		Cell:      t.Cell,
-		User:      t.UserName,
-		Entities:  []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk},
-	}
-	for _, id := range append(slices.Clone(t.Locks), store.Bare(t.Work.Document)) {
-		of.Entities = append(of.Entities, ts.Names(id)...)
-	}
-	if org := ts.Cloud.Store.Org(t.OrgID); org != nil {
-		of.Org = org.Name
-	}
-	return ts.Faults.Take(func(f *faults.Fault) bool { return f.Matches(of) })
-}
-
 // Finish ends a task: it does the work, or what a fault rule says, and frees the entities.
 func (ts *Tasks) Finish(id string) {
 	t := ts.Cloud.Store.Tasks[id]
@@ -54,6 +33,27 @@ func (ts *Tasks) Finish(id string) {
 		ts.residue(t)
 		ts.End(t, store.TaskError, f.TaskError())
 	}
+}
+
+// fault returns the rule for a task that is about to end, nil if none applies.
+func (ts *Tasks) fault(t *store.Task) *faults.Fault {
+	if t.Stuck || ts.Faults.Empty() {
+		return nil
+	}
+	of := faults.Subject{
+		Task:      true,
+		Operation: t.OperationName,
+		Cell:      t.Cell,
+		User:      t.UserName,
+		Entities:  []string{t.Owner.ID, t.Owner.Name, t.Work.VApp, t.Work.VM, t.Work.Disk},
+	}
+	for _, id := range append(slices.Clone(t.Locks), store.Bare(t.Work.Document)) {
+		of.Entities = append(of.Entities, ts.Names(id)...)
+	}
+	if org := ts.Cloud.Store.Org(t.OrgID); org != nil {
+		of.Org = org.Name
+	}
+	return ts.Faults.Take(func(f *faults.Fault) bool { return f.Matches(of) })
 }
 
 // complete does the work of a task.

@@ -33,7 +33,7 @@ func Settings() []*documents.Setting {
 }
 
 // balancing is the state of what a gateway's load balancer has.
-func (lb loadBalancing) balancing(d *store.Object) string {
+func (lb LoadBalancing) balancing(d *store.Object) string {
 	state := documents.Realization(lb.cloud.Tasks, store.Bare(d.ID()), d.Failed)
 	if state == documents.StateRealized && lb.cloud.Assume.BusyGatewayConfiguresAll && lb.cloud.Tasks.Busy(d.Parent) {
 		return documents.StateConfiguring

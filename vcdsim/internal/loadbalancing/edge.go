@@ -129,7 +129,7 @@ func prepareAssignment(r *api.Request, body map[string]any, old *store.Object) e
 
 // assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it
 // than there is.
-func (lb loadBalancing) assignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
+func (lb LoadBalancing) assignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
 	name := store.Text(engines.Body, "name")
 	for _, d := range assignmentsOf(lb.cloud.Store.Documents, engines.ID(), "") {
 		switch {

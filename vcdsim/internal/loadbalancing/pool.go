@@ -176,7 +176,7 @@ func PoolMembers(body map[string]any) []map[string]any {
 }
 
 // enabledMembers counts the members a pool may send to.
-func (lb loadBalancing) enabledMembers(d *store.Object) (on, all int) {
+func (lb LoadBalancing) enabledMembers(d *store.Object) (on, all int) {
 	if g := lb.cloud.Store.Documents.Find(network.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		n := len(network.SetAddresses(g))
 		return n, n
@@ -191,7 +191,7 @@ func (lb loadBalancing) enabledMembers(d *store.Object) (on, all int) {
 }
 
 // UpMembers counts the members that answer.
-func (lb loadBalancing) UpMembers(d *store.Object) int {
+func (lb LoadBalancing) UpMembers(d *store.Object) int {
 	on, _ := lb.enabledMembers(d)
 	probed := lb.cloud.Probed[d.ID()]
 	if len(probed) == 0 {
@@ -207,7 +207,7 @@ func (lb loadBalancing) UpMembers(d *store.Object) int {
 }
 
 // MemberHealth is that of one member of a pool with some health.
-func (lb loadBalancing) MemberHealth(d *store.Object, m map[string]any, health string) string {
+func (lb LoadBalancing) MemberHealth(d *store.Object, m map[string]any, health string) string {
 	address, _ := netip.ParseAddr(store.Text(m, "ipAddress"))
 	port, _ := m["port"].(float64)
 	up, known := lb.cloud.Probed[d.ID()][netip.AddrPortFrom(address, uint16(port))]
@@ -231,7 +231,7 @@ func ServicesOfPool(ds store.Objects, pool string) []*store.Object {
 }
 
 // Health is that of a pool or virtual service; it changes some time after the object.
-func (lb loadBalancing) Health(d *store.Object, members int) string {
+func (lb LoadBalancing) Health(d *store.Object, members int) string {
 	switch {
 	case d.Since.IsZero() || lb.cloud.Clock.Now().Sub(d.Since) < lb.cloud.Profile.Scaled(cloud.DurationHealth):
 		return documents.StatePending

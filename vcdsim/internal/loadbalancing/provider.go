@@ -141,14 +141,14 @@ func maxServices(engines *store.Object) int {
 	return documents.Number(engines.Body["maxVirtualServices"])
 }
 
-// loadBalancing computes the state of load balancers, their pools and service engine groups.
-type loadBalancing struct{ cloud *cloud.Cloud }
+// LoadBalancing computes the state of load balancers, their pools and service engine groups.
+type LoadBalancing struct{ cloud *cloud.Cloud }
 
 // BalancingOf returns the load balancing of a cloud.
-func BalancingOf(c *cloud.Cloud) loadBalancing { return loadBalancing{cloud: c} }
+func BalancingOf(c *cloud.Cloud) LoadBalancing { return LoadBalancing{cloud: c} }
 
 // usedIn refuses to delete what documents of a path refer to.
-func (lb loadBalancing) usedIn(path, kind string, d *store.Object, object, ref string) error {
+func (lb LoadBalancing) usedIn(path, kind string, d *store.Object, object, ref string) error {
 	for _, x := range lb.cloud.Store.Documents[path] {
 		if o, _ := x.Body[object].(map[string]any); store.RefID(o, ref) == d.ID() {
 			return documents.InUse(kind, store.Text(d.Body, "name"), store.Text(x.Body, "name"))

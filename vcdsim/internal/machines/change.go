@@ -9,20 +9,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// MergeExtraConfig sets keys; an empty value removes one.
-func MergeExtraConfig(vm *store.VM, keys map[string]string) {
-	if vm.ExtraConfig == nil {
-		vm.ExtraConfig = map[string]string{}
-	}
-	for k, v := range keys {
-		if v == "" {
-			delete(vm.ExtraConfig, k)
-			continue
-		}
-		vm.ExtraConfig[k] = v
-	}
-}
-
 // commitChange applies the named parts of a change.
 func commitChange(s *cloud.Cloud, t *store.Task) error {
 	vm := s.Store.VMs[t.Work.VM]
@@ -69,6 +55,30 @@ func applyChange(vm *store.VM, c *store.VMChange) {
 	}
 }
 
+// changeMachine applies firmware, boot options, hardware version and hot-add settings.
+func changeMachine(vm *store.VM, to *store.VM) {
+	vm.Firmware = to.Firmware
+	vm.BootOptions = to.BootOptions
+	vm.HardwareVersion = to.HardwareVersion
+	vm.CPUHotAdd = to.CPUHotAdd
+	vm.MemoryHotAdd = to.MemoryHotAdd
+	vm.NestedHypervisor = to.NestedHypervisor
+}
+
+// MergeExtraConfig sets keys; an empty value removes one.
+func MergeExtraConfig(vm *store.VM, keys map[string]string) {
+	if vm.ExtraConfig == nil {
+		vm.ExtraConfig = map[string]string{}
+	}
+	for k, v := range keys {
+		if v == "" {
+			delete(vm.ExtraConfig, k)
+			continue
+		}
+		vm.ExtraConfig[k] = v
+	}
+}
+
 // connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it
 // cannot.
 func (m VMs) connect(vm *store.VM, c *store.VMChange) error {
@@ -85,14 +95,4 @@ func (m VMs) connect(vm *store.VM, c *store.VMChange) error {
 		vm.PrimaryNIC = primary
 	}
 	return err
-}
-
-// changeMachine applies firmware, boot options, hardware version and hot-add settings.
-func changeMachine(vm *store.VM, to *store.VM) {
-	vm.Firmware = to.Firmware
-	vm.BootOptions = to.BootOptions
-	vm.HardwareVersion = to.HardwareVersion
-	vm.CPUHotAdd = to.CPUHotAdd
-	vm.MemoryHotAdd = to.MemoryHotAdd
-	vm.NestedHypervisor = to.NestedHypervisor
 }

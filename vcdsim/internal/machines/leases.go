@@ -39,7 +39,13 @@ func (l Leases) End(id string, end time.Time) {
 			l.cloud.Alarms.After(time.Minute, store.Alarm{Bell: cloud.BellLease, ID: id, End: end})
 			return
 		}
-		l.cloud.Tasks.Start(nil, store.Work{Op: cloud.OpUndeploy, Power: store.PoweredOff, VApp: v.ID, VMs: VAppsOf(l.cloud).VMIDs(v)}, owner,
+		work := store.Work{
+			Op:    cloud.OpUndeploy,
+			Power: store.PoweredOff,
+			VApp:  v.ID,
+			VMs:   VAppsOf(l.cloud).VMIDs(v),
+		}
+		l.cloud.Tasks.Start(nil, work, owner,
 			VAppsOf(l.cloud).Locks(v))
 	case v.Lease.Deletes().Equal(end):
 		if l.cloud.Tasks.CheckIdle(VAppsOf(l.cloud).Locks(v)...) != nil {

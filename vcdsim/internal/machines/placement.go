@@ -10,17 +10,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Shared counts what two lists have in common.
-func Shared(a, b []string) int {
-	n := 0
-	for _, x := range a {
-		if slices.Contains(b, x) {
-			n++
-		}
-	}
-	return n
-}
-
 // codePlacement is the code of a VM that no host can run.
 const codePlacement = "NO_FEASIBLE_PLACEMENT_SOLUTION"
 
@@ -49,6 +38,17 @@ func (m VMs) running(ids []string, except string) int {
 	n := 0
 	for _, id := range ids {
 		if other := m.cloud.Store.VMs[id]; other != nil && id != except && other.Status == store.PoweredOn {
+			n++
+		}
+	}
+	return n
+}
+
+// Shared counts what two lists have in common.
+func Shared(a, b []string) int {
+	n := 0
+	for _, x := range a {
+		if slices.Contains(b, x) {
 			n++
 		}
 	}

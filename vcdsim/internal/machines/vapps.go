@@ -9,26 +9,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-func commitProducts(s *cloud.Cloud, t *store.Task) error {
-	v := s.Store.VApps[t.Work.VApp]
-	if v == nil {
-		return cloud.Gone("vApp", t.Work.VApp)
-	}
-	v.Properties = t.Work.Properties
-	return nil
-}
-
-// CountIn counts the vApps of an organization.
-func (va VApps) CountIn(orgID string) int {
-	n := 0
-	for _, v := range va.cloud.Store.VApps {
-		if v.OrgID == orgID {
-			n++
-		}
-	}
-	return n
-}
-
 // VApps changes vApps for tasks that end.
 type VApps struct{ cloud *cloud.Cloud }
 
@@ -175,4 +155,24 @@ func (va VApps) CheckIdle(v *store.VApp) error {
 		return va.cloud.Tasks.CheckIdle(va.Locks(v)...)
 	}
 	return va.cloud.Tasks.CheckIdle(v.ID)
+}
+
+func commitProducts(s *cloud.Cloud, t *store.Task) error {
+	v := s.Store.VApps[t.Work.VApp]
+	if v == nil {
+		return cloud.Gone("vApp", t.Work.VApp)
+	}
+	v.Properties = t.Work.Properties
+	return nil
+}
+
+// CountIn counts the vApps of an organization.
+func (va VApps) CountIn(orgID string) int {
+	n := 0
+	for _, v := range va.cloud.Store.VApps {
+		if v.OrgID == orgID {
+			n++
+		}
+	}
+	return n
 }

@@ -7,20 +7,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// CountIn counts the VMs of a VDC, and those that run.
-func (m VMs) CountIn(vdcID string) (all, running int) {
-	for _, vm := range m.cloud.Store.VMs {
-		if v := m.cloud.Store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {
-			continue
-		}
-		all++
-		if vm.Status == store.PoweredOn {
-			running++
-		}
-	}
-	return all, running
-}
-
 // VMs changes VMs for tasks that end.
 type VMs struct{ cloud *cloud.Cloud }
 
@@ -149,4 +135,18 @@ func (m VMs) Locks(vm *store.VM) []string {
 		return []string{vm.ID, vm.VAppID}
 	}
 	return []string{vm.ID}
+}
+
+// CountIn counts the VMs of a VDC, and those that run.
+func (m VMs) CountIn(vdcID string) (all, running int) {
+	for _, vm := range m.cloud.Store.VMs {
+		if v := m.cloud.Store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {
+			continue
+		}
+		all++
+		if vm.Status == store.PoweredOn {
+			running++
+		}
+	}
+	return all, running
 }

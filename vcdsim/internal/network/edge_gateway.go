@@ -25,11 +25,11 @@ func edgeRoutes(add api.AddRoute) {
 	add("GET", edgePath+"/{id}/usedIpAddresses", listUsed, cloud.LatencyCloudAPI)
 }
 
-// edgeGateways computes the uplinks of edge gateways and the addresses they use.
-type edgeGateways struct{ cloud *cloud.Cloud }
+// EdgeGateways computes the uplinks of edge gateways and the addresses they use.
+type EdgeGateways struct{ cloud *cloud.Cloud }
 
 // EdgesOf returns the edge gateways of a cloud.
-func EdgesOf(c *cloud.Cloud) edgeGateways { return edgeGateways{cloud: c} }
+func EdgesOf(c *cloud.Cloud) EdgeGateways { return EdgeGateways{cloud: c} }
 
 // EdgeByID finds the gateway with an id the caller may see.
 func EdgeByID(session *store.Session, st *store.Store, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
@@ -256,7 +256,7 @@ func putEdge(r *api.Request) (*api.Response, error) {
 }
 
 // moveNetworks takes the networks of a gateway along into a VDC group or out of it.
-func (eg edgeGateways) moveNetworks(gateway, group string) {
+func (eg EdgeGateways) moveNetworks(gateway, group string) {
 	for o := range eg.cloud.Store.Model.Orgs {
 		for v := range eg.cloud.Store.Model.Orgs[o].VDCs {
 			networks := eg.cloud.Store.Model.Orgs[o].VDCs[v].Networks

@@ -29,14 +29,14 @@ type uplinkSubnetBody struct {
 	Auto         bool       `json:"autoAllocateIpRanges"`
 }
 
-func (eg edgeGateways) usesSpaces(u store.Uplink) bool {
+func (eg EdgeGateways) usesSpaces(u store.Uplink) bool {
 	e := eg.cloud.Store.External(u.Network)
 	return e != nil && e.UsesSpaces
 }
 
 // readUplink gives a gateway addresses as an uplink asks for; old is the gateway as it was. Only the first uplink has a
 // primary address.
-func (eg edgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {
+func (eg EdgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {
 	external := eg.cloud.Store.External(store.Bare(body.UplinkID))
 	if external == nil {
 		return store.Uplink{}, store.Forbidden("EXTERNAL_NETWORK_VIEW", body.UplinkID)
@@ -56,7 +56,7 @@ func (eg edgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first
 }
 
 // settleUplink adds the addresses that were asked for by number, and the primary one.
-func (eg edgeGateways) settleUplink(external *store.ExternalNetwork, u *store.Uplink, old *store.EdgeGateway, more int,
+func (eg EdgeGateways) settleUplink(external *store.ExternalNetwork, u *store.Uplink, old *store.EdgeGateway, more int,
 	first bool,
 ) error {
 	primary := slices.ContainsFunc(u.Subnets, func(x store.UplinkSubnet) bool { return x.Primary.IsValid() })
@@ -83,7 +83,7 @@ func (eg edgeGateways) settleUplink(external *store.ExternalNetwork, u *store.Up
 	return nil
 }
 
-func (eg edgeGateways) readUplinkSubnet(external *store.ExternalNetwork, in uplinkSubnetBody,
+func (eg EdgeGateways) readUplinkSubnet(external *store.ExternalNetwork, in uplinkSubnetBody,
 	old *store.EdgeGateway,
 ) (store.UplinkSubnet, error) {
 	var out store.UplinkSubnet
@@ -188,7 +188,7 @@ func gatewayAddresses(g *store.EdgeGateway, external string, gateway netip.Prefi
 }
 
 // handedOut are the addresses of an external network that gateways have, except one of them.
-func (eg edgeGateways) handedOut(external string, except *store.EdgeGateway) []store.Range {
+func (eg EdgeGateways) handedOut(external string, except *store.EdgeGateway) []store.Range {
 	var out []store.Range
 	for o := range eg.cloud.Store.Model.Orgs {
 		for v := range eg.cloud.Store.Model.Orgs[o].VDCs {
@@ -210,7 +210,7 @@ func (eg edgeGateways) handedOut(external string, except *store.EdgeGateway) []s
 }
 
 // keepsUsed refuses to take an address from a gateway that it uses.
-func (eg edgeGateways) keepsUsed(old, next *store.EdgeGateway) error {
+func (eg EdgeGateways) keepsUsed(old, next *store.EdgeGateway) error {
 	if old == nil {
 		return nil
 	}

@@ -12,17 +12,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// VirtualIPs are the addresses of a virtual service.
-func VirtualIPs(body map[string]any) []string {
-	var out []string
-	for _, f := range []string{"virtualIpAddress", "ipv6VirtualIpAddress"} {
-		if a := store.Text(body, f); a != "" {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
 // A usedAddress is an external address that a gateway uses.
 type usedAddress struct {
 	Address  netip.Addr
@@ -31,7 +20,7 @@ type usedAddress struct {
 }
 
 // UsedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
-func (eg edgeGateways) UsedBy(g *store.EdgeGateway) []usedAddress {
+func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []usedAddress {
 	var out []usedAddress
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
@@ -60,7 +49,7 @@ func (eg edgeGateways) UsedBy(g *store.EdgeGateway) []usedAddress {
 }
 
 // externalAddresses are the external addresses in a text.
-func (eg edgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []usedAddress {
+func (eg EdgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []usedAddress {
 	var out []usedAddress
 	for _, a := range parseAddresses(text) {
 		if network, ok := eg.externalNetworkOf(g, a); ok {
@@ -71,7 +60,7 @@ func (eg edgeGateways) externalAddresses(g *store.EdgeGateway, text, category st
 }
 
 // externalNetworkOf finds the external network whose address this is.
-func (eg edgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (string, bool) {
+func (eg EdgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (string, bool) {
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Gateway.Masked().Contains(a) {
@@ -149,7 +138,7 @@ func OwnAddress(r *api.Request, gateway, text string) error {
 }
 
 // allocatedTo refuses an address of an IP Space that the organization has not allocated.
-func (eg edgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr) error {
+func (eg EdgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr) error {
 	if !eg.cloud.Assume.SpaceAddressMustBeAllocated {
 		return nil
 	}
@@ -164,7 +153,7 @@ func (eg edgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr)
 }
 
 // suballocatedTo refuses an address in a subnet of the external network that is not among the gateway's own.
-func (eg edgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
+func (eg EdgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
 	if !eg.cloud.Assume.UplinkAddressMustBeOwn {
 		return nil
 	}
@@ -174,4 +163,15 @@ func (eg edgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
 		}
 	}
 	return nil
+}
+
+// VirtualIPs are the addresses of a virtual service.
+func VirtualIPs(body map[string]any) []string {
+	var out []string
+	for _, f := range []string{"virtualIpAddress", "ipv6VirtualIpAddress"} {
+		if a := store.Text(body, f); a != "" {
+			out = append(out, a)
+		}
+	}
+	return out
 }

@@ -82,7 +82,7 @@ func readExternal(r *api.Request, old *store.ExternalNetwork) (*store.ExternalNe
 }
 
 // keepsHandedOut refuses to take addresses away that gateways have.
-func (eg edgeGateways) keepsHandedOut(e *store.ExternalNetwork) error {
+func (eg EdgeGateways) keepsHandedOut(e *store.ExternalNetwork) error {
 	var pools []store.Range
 	for _, sub := range e.Subnets {
 		pools = append(pools, sub.Pool...)
@@ -193,7 +193,7 @@ func common(a, b []store.Range) []store.Range {
 	return slices.DeleteFunc(slices.Clone(a), func(r store.Range) bool { return !overlap([]store.Range{r}, b) })
 }
 
-func (eg edgeGateways) dedicatedTo(external string) *store.EdgeGateway {
+func (eg EdgeGateways) dedicatedTo(external string) *store.EdgeGateway {
 	for o := range eg.cloud.Store.Model.Orgs {
 		for v := range eg.cloud.Store.Model.Orgs[o].VDCs {
 			gateways := eg.cloud.Store.Model.Orgs[o].VDCs[v].EdgeGateways

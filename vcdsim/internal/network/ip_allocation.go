@@ -71,7 +71,7 @@ func spaceValues(p *store.IPSpace, q allocationRequest, f func(value string) boo
 }
 
 // quota is how many floating IPs, or prefixes of a length, an organization may have; -1 is unlimited.
-func (sp ipSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) int {
+func (sp IPSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) int {
 	custom := sp.customQuotas(p.ID, orgID)
 	if q.Type == store.FloatingIP {
 		if custom["floatingIpQuota"] != nil {
@@ -94,7 +94,7 @@ func (sp ipSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) in
 }
 
 // choose returns the values an organization gets, or why it gets none.
-func (sp ipSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) ([]string, error) {
+func (sp IPSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) ([]string, error) {
 	if q.Type == store.IPPrefix && q.Value != "" {
 		prefix, err := netip.ParsePrefix(q.Value)
 		if err != nil {
@@ -196,7 +196,7 @@ func commitAllocate(s *cloud.Cloud, t *store.Task) error {
 }
 
 // usage reports whether an allocation is in use, by what gateway or network, and for what kinds of services.
-func (sp ipSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity, categories []any) {
+func (sp IPSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity, categories []any) {
 	if org := sp.cloud.Store.Org(a.OrgID); org != nil {
 		for v := range org.VDCs {
 			for g := range org.VDCs[v].EdgeGateways {
@@ -213,7 +213,7 @@ func (sp ipSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity,
 }
 
 // usedFor is the gateway that uses an allocation, or the network behind it that does.
-func (sp ipSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *store.Entity, categories []any) {
+func (sp IPSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *store.Entity, categories []any) {
 	if prefix, err := netip.ParsePrefix(a.Value); err == nil {
 		return sp.networkIn(g, prefix), nil
 	}
@@ -229,7 +229,7 @@ func (sp ipSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *sto
 	return &e, categories
 }
 
-func (sp ipSpaces) networkIn(g *store.EdgeGateway, prefix netip.Prefix) *store.Entity {
+func (sp IPSpaces) networkIn(g *store.EdgeGateway, prefix netip.Prefix) *store.Entity {
 	_, vdc, _ := sp.cloud.Store.Gateway(g.ID)
 	for _, n := range vdc.Networks {
 		if n.Edge == g.ID && n.Gateway.Masked() == prefix.Masked() {
@@ -309,7 +309,7 @@ func putAllocation(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*ap
 }
 
 // usable refuses a usage state that a client cannot set.
-func (sp ipSpaces) usable(a *store.IPAllocation, wanted string) error {
+func (sp IPSpaces) usable(a *store.IPAllocation, wanted string) error {
 	state, _, _ := sp.usage(a)
 	switch {
 	case wanted == store.UsageManual && state == store.UsageUsed:
@@ -386,7 +386,7 @@ func suggestIPs(r *api.Request) (*api.Response, error) {
 }
 
 // unused are the floating IPs that an organization has of a space and does not use.
-func (sp ipSpaces) unused(p *store.IPSpace, orgID string) []any {
+func (sp IPSpaces) unused(p *store.IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {
 		a := &p.Allocations[i]

@@ -27,14 +27,14 @@ func spaceRoutes(add api.AddRoute) {
 	spaceUplinkRoutes(add)
 }
 
-// ipSpaces computes what is used and free in IP spaces.
-type ipSpaces struct{ cloud *cloud.Cloud }
+// IPSpaces computes what is used and free in IP spaces.
+type IPSpaces struct{ cloud *cloud.Cloud }
 
 // spacesOf returns the IP Spaces of a cloud.
-func spacesOf(c *cloud.Cloud) ipSpaces { return ipSpaces{cloud: c} }
+func spacesOf(c *cloud.Cloud) IPSpaces { return IPSpaces{cloud: c} }
 
 // of are the IP Spaces with an uplink to an external network.
-func (sp ipSpaces) of(external string) []*store.IPSpace {
+func (sp IPSpaces) of(external string) []*store.IPSpace {
 	var out []*store.IPSpace
 	for i := range sp.cloud.Store.Model.IPSpaces {
 		p := &sp.cloud.Store.Model.IPSpaces[i]
@@ -48,7 +48,7 @@ func (sp ipSpaces) of(external string) []*store.IPSpace {
 // assignedTo reports whether an organization may use a space: it is its own, or a gateway of it has an uplink to where
 // the space is available, or it had one and still has addresses of the space (an assumption: allocations outlive the
 // gateway, so they can be released).
-func (sp ipSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
+func (sp IPSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
 	if p.OrgID != "" {
 		return p.OrgID == orgID
 	}
@@ -212,7 +212,7 @@ func spaceHasPrefix(p *store.IPSpace, a netip.Addr) bool {
 	return found
 }
 
-func (sp ipSpaces) utilization(p *store.IPSpace) map[string]any {
+func (sp IPSpaces) utilization(p *store.IPSpace) map[string]any {
 	all := func(string) bool { return true }
 	prefixes := 0
 	lengths := []any{}

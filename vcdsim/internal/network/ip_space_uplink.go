@@ -183,7 +183,7 @@ func spaceAssignments(r *api.Request) []any {
 	return out
 }
 
-func (sp ipSpaces) assignmentID(space, org string) string {
+func (sp IPSpaces) assignmentID(space, org string) string {
 	return store.URN("ipSpaceOrgAssignment", sp.cloud.IDs.Named("ipSpaceOrgAssignment", space+org))
 }
 
@@ -210,7 +210,7 @@ func spaceAssignmentJSON(r *api.Request, p *store.IPSpace, o *store.Org) map[str
 	return out
 }
 
-func (sp ipSpaces) customQuotas(space, org string) map[string]any {
+func (sp IPSpaces) customQuotas(space, org string) map[string]any {
 	d := sp.cloud.Store.Documents.Find(spaceAssignmentPath, sp.assignmentID(space, org))
 	if d == nil {
 		return nil

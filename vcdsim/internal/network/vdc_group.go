@@ -14,18 +14,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-func getCapabilities(r *api.Request) (*api.Response, error) {
-	_, _, err := vdcs.OwnVDC(r)
-	if _, _, asGroup := ownVDCGroup(r); err != nil && asGroup != nil {
-		return nil, err
-	}
-	return r.Page([]any{
-		map[string]any{"name": "networkProvider", "value": "NSX_T", "category": "Infra"},
-		map[string]any{"name": "crossVdc", "value": false, "category": "VdcGroup"},
-		map[string]any{"name": "vdcGroupTypes", "value": []string{"LOCAL"}, "category": "VdcGroup"},
-	})
-}
-
 const vdcGroupPath = "/cloudapi/1.0.0/vdcGroups"
 
 func vdcGroupRoutes(add api.AddRoute) {
@@ -300,4 +288,16 @@ func listCandidates(r *api.Request) (*api.Response, error) {
 
 func inContextFilter(r *api.Request, id string) bool {
 	return store.Bare(r.FilterValue("_context")) == id
+}
+
+func getCapabilities(r *api.Request) (*api.Response, error) {
+	_, _, err := vdcs.OwnVDC(r)
+	if _, _, asGroup := ownVDCGroup(r); err != nil && asGroup != nil {
+		return nil, err
+	}
+	return r.Page([]any{
+		map[string]any{"name": "networkProvider", "value": "NSX_T", "category": "Infra"},
+		map[string]any{"name": "crossVdc", "value": false, "category": "VdcGroup"},
+		map[string]any{"name": "vdcGroupTypes", "value": []string{"LOCAL"}, "category": "VdcGroup"},
+	})
 }

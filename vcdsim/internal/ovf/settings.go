@@ -9,18 +9,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// SnapshotSection is the SnapshotSection element of a VM, root if it is a document of its own.
-func SnapshotSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
-	n := wire.Element("SnapshotSection", root)
-	n.Add(api.Section(site.Href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
-	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
-	if s := vm.Snapshot; s != nil {
-		n.Add(xmltree.New("Snapshot", xmltree.A("created", s.Created), xmltree.A("poweredOn", s.PoweredOn),
-			xmltree.A("size", s.SizeMiB<<20)))
-	}
-	return n
-}
-
 // Firmware that VMs start with.
 const (
 	FirmwareBIOS = "bios"
@@ -67,4 +55,16 @@ func firmwareNode(version string, vm *store.VM) *xmltree.Node {
 		return nil
 	}
 	return xmltree.T("Firmware", api.OrElse(vm.Firmware, FirmwareBIOS))
+}
+
+// SnapshotSection is the SnapshotSection element of a VM, root if it is a document of its own.
+func SnapshotSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
+	n := wire.Element("SnapshotSection", root)
+	n.Add(api.Section(site.Href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))
+	n.Add(xmltree.T("ovf:Info", "Snapshot information section"))
+	if s := vm.Snapshot; s != nil {
+		n.Add(xmltree.New("Snapshot", xmltree.A("created", s.Created), xmltree.A("poweredOn", s.PoweredOn),
+			xmltree.A("size", s.SizeMiB<<20)))
+	}
+	return n
 }

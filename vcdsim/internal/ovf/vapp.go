@@ -9,18 +9,36 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// vappDHCPNode is the DHCP service in the features of a network, nil if it has none.
-func vappDHCPNode(d *store.VAppDHCP) *xmltree.Node {
-	if d == nil {
-		return nil
-	}
+// VAppNode is the VApp document of a vApp.
+func VAppNode(r *api.Request, v *store.VApp) *xmltree.Node {
+	A := xmltree.A
 	T := xmltree.T
-	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease),
-		T("MaxLeaseTime", d.MaxLease))
-	if d.Range.From.IsValid() && d.Range.To.IsValid() {
-		n.Add(xmltree.New("IpRange", T("StartAddress", d.Range.From), T("EndAddress", d.Range.To)))
+	n := r.Site.Entity("VApp", "vapp", v.ID, v.Name,
+		A("ovfDescriptorUploaded", true), A("deployed", r.Cloud.Store.Deployed(v)),
+		A("status", int(r.Cloud.Store.Status(v))))
+	n.Add(vappLinks(r.Site, r.Cloud.Store, v))
+	n.Add([]*xmltree.Node{
+		T("Description", v.Description),
+		api.TasksNode(r, v.ID),
+		LeaseSection(r.Site, v, false),
+		startupSection(r.Site, r.Cloud.Store, v),
+		networkSection(r.Site, v),
+		ProductSection(v.Properties),
+		NetworkConfigSection(r.Site, r.Cloud.Store, v, false),
+		T("DateCreated", v.Created),
+		api.OwnerNode(r.Site, v.OwnerID, UserName(r.Cloud.Store, v)),
+		T("InMaintenanceMode", false),
+	})
+	vms := r.Cloud.Store.VMsOf(v.ID)
+	if len(vms) == 0 {
+		return n
 	}
-	return xmltree.New("Features", n)
+	children := xmltree.New("Children")
+	for _, vm := range vms {
+		children.Add(VMNode(r, vm, false))
+	}
+	n.Add(children)
+	return n
 }
 
 // vappLinks are the actions a vApp offers in its state.
@@ -66,37 +84,8 @@ func vappLinks(site wire.Site, st *store.Store, v *store.VApp) []*xmltree.Node {
 	return out
 }
 
-// VAppNode is the VApp document of a vApp.
-func VAppNode(r *api.Request, v *store.VApp) *xmltree.Node {
-	A := xmltree.A
-	T := xmltree.T
-	n := r.Site.Entity("VApp", "vapp", v.ID, v.Name,
-		A("ovfDescriptorUploaded", true), A("deployed", r.Cloud.Store.Deployed(v)),
-		A("status", int(r.Cloud.Store.Status(v))))
-	n.Add(vappLinks(r.Site, r.Cloud.Store, v))
-	n.Add([]*xmltree.Node{
-		T("Description", v.Description),
-		api.TasksNode(r, v.ID),
-		LeaseSection(r.Site, v, false),
-		startupSection(r.Site, r.Cloud.Store, v),
-		networkSection(r.Site, v),
-		ProductSection(v.Properties),
-		NetworkConfigSection(r.Site, r.Cloud.Store, v, false),
-		T("DateCreated", v.Created),
-		api.OwnerNode(r.Site, v.OwnerID, UserName(r.Cloud.Store, v)),
-		T("InMaintenanceMode", false),
-	})
-	vms := r.Cloud.Store.VMsOf(v.ID)
-	if len(vms) == 0 {
-		return n
-	}
-	children := xmltree.New("Children")
-	for _, vm := range vms {
-		children.Add(VMNode(r, vm, false))
-	}
-	n.Add(children)
-	return n
-}
+// UserName returns the name of a vApp's owner.
+func UserName(st *store.Store, v *store.VApp) string { return st.User(v.OrgID, v.OwnerID) }
 
 // LeaseSection is the LeaseSettingsSection element of a vApp, root if it is a document of its own.
 func LeaseSection(site wire.Site, v *store.VApp, root bool) *xmltree.Node {
@@ -192,5 +181,16 @@ func VAppNetworkConfiguration(site wire.Site, st *store.Store, net store.VAppNet
 	return n
 }
 
-// UserName returns the name of a vApp's owner.
-func UserName(st *store.Store, v *store.VApp) string { return st.User(v.OrgID, v.OwnerID) }
+// vappDHCPNode is the DHCP service in the features of a network, nil if it has none.
+func vappDHCPNode(d *store.VAppDHCP) *xmltree.Node {
+	if d == nil {
+		return nil
+	}
+	T := xmltree.T
+	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease),
+		T("MaxLeaseTime", d.MaxLease))
+	if d.Range.From.IsValid() && d.Range.To.IsValid() {
+		n.Add(xmltree.New("IpRange", T("StartAddress", d.Range.From), T("EndAddress", d.Range.To)))
+	}
+	return xmltree.New("Features", n)
+}

@@ -18,78 +18,41 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// RootItem makes a document of a hardware item.
-func RootItem(n *xmltree.Node) *xmltree.Node {
-	n.Attrs = append(append(wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value)), n.Attrs...)
+// VMNode is the whole document of a VM.
+func VMNode(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
+	A := xmltree.A
+	T := xmltree.T
+	n := wire.Element("Vm", root)
+	n.Add([]xmltree.Attr{
+		A("needsCustomization", false),
+		A("nestedHypervisorEnabled", vm.NestedHypervisor),
+		A("deployed", vm.Deployed),
+		A("status", int(vm.Status)),
+		A("name", vm.Name),
+		A("id", store.URN("vm", vm.ID)),
+		A("href", r.Site.Href("vm", vm.ID)),
+		A("type", wire.Mime("vm")),
+	})
+	n.Add(vmLinks(r, vm))
+	n.Add([]*xmltree.Node{
+		T("Description", vm.Description),
+		api.TasksNode(r, vm.ID),
+		HardwareSection(r, vm, false),
+		osSection(r.Site, vm),
+		ConnectionSection(r.Site, vm, false),
+		CustomizationSection(r.Site, vm, false),
+		ProductSection(vm.Properties),
+		runtimeSection(r.Site, vm),
+		SnapshotSection(r.Site, vm, false),
+		SpecSection(r, vm),
+		T("DateCreated", vm.Created),
+		T("VAppScopedLocalId", r.Cloud.IDs.Named("local", vm.ID)),
+		CapabilitiesSection(r.Site, vm, false),
+		ProfileRef(r.Site, r.Cloud.Store, "StorageProfile", vm.StorageProfileID),
+		bootOptionsNode(r.Version, vm),
+		computePolicy(r.Site, r.Cloud.Store, vm),
+	})
 	return n
-}
-
-// NICItems are the items of a VM's network cards.
-func NICItems(vm *store.VM) []*xmltree.Node {
-	var out []*xmltree.Node
-	for _, nic := range vm.NICs {
-		out = append(out, nicItem("Item", vm, nic))
-	}
-	return out
-}
-
-// CustomizationStatus is the document of the state of a VM's guest customization.
-func CustomizationStatus(vm *store.VM) *xmltree.Node {
-	return xmltree.New("GuestCustomizationStatusSection", wire.Namespaces(), xmltree.A("ovf:required", false),
-		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
-		xmltree.T("GuestCustStatus", GCStatus(vm)))
-}
-
-// Newest is the version of virtual hardware that one is upgraded to.
-func Newest(version string) string {
-	if HardwareNumber(version) > HardwareNumber(vdcs.DefaultHardware) {
-		return version
-	}
-	return vdcs.DefaultHardware
-}
-
-// GCStatus returns the state of a VM's guest customization.
-func GCStatus(vm *store.VM) string {
-	if vm.Boot.Up {
-		return "GC_COMPLETE"
-	}
-	return "GC_PENDING"
-}
-
-// HardwareNumber returns the number in a hardware version: 19 for vmx-19.
-func HardwareNumber(version string) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-")) // 0 for what is not a version
-	return n
-}
-
-// osNames are the display names of guest operating systems.
-var osNames = map[string]string{
-	"ubuntu64Guest":       "Ubuntu Linux (64-bit)",
-	"vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
-	"otherLinux64Guest":   "Other Linux (64-bit)",
-}
-
-// OSName returns the name of an operating system by its id.
-func OSName(id string) string {
-	if n, ok := osNames[id]; ok {
-		return n
-	}
-	return id
-}
-
-var notHostname = regexp.MustCompile(`[^a-zA-Z0-9-]+`)
-
-// ComputerName makes a valid host name of a VM's name.
-func ComputerName(name string) string {
-	return strings.Trim(notHostname.ReplaceAllString(name, "-"), "-")
-}
-
-// ProfileRef is a reference to a storage profile.
-func ProfileRef(site wire.Site, st *store.Store, element, id string) *xmltree.Node {
-	if id == "" {
-		return nil
-	}
-	return site.Ref(element, store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)})
 }
 
 // vmLinks are the actions a VM offers in its state.
@@ -137,43 +100,6 @@ func vmLinks(r *api.Request, vm *store.VM) []*xmltree.Node {
 	return append(out, r.Site.Link("up", "/api/vApp/vapp-"+vm.VAppID, wire.Mime("vapp")))
 }
 
-// VMNode is the whole document of a VM.
-func VMNode(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
-	A := xmltree.A
-	T := xmltree.T
-	n := wire.Element("Vm", root)
-	n.Add([]xmltree.Attr{
-		A("needsCustomization", false),
-		A("nestedHypervisorEnabled", vm.NestedHypervisor),
-		A("deployed", vm.Deployed),
-		A("status", int(vm.Status)),
-		A("name", vm.Name),
-		A("id", store.URN("vm", vm.ID)),
-		A("href", r.Site.Href("vm", vm.ID)),
-		A("type", wire.Mime("vm")),
-	})
-	n.Add(vmLinks(r, vm))
-	n.Add([]*xmltree.Node{
-		T("Description", vm.Description),
-		api.TasksNode(r, vm.ID),
-		HardwareSection(r, vm, false),
-		osSection(r.Site, vm),
-		ConnectionSection(r.Site, vm, false),
-		CustomizationSection(r.Site, vm, false),
-		ProductSection(vm.Properties),
-		runtimeSection(r.Site, vm),
-		SnapshotSection(r.Site, vm, false),
-		SpecSection(r, vm),
-		T("DateCreated", vm.Created),
-		T("VAppScopedLocalId", r.Cloud.IDs.Named("local", vm.ID)),
-		CapabilitiesSection(r.Site, vm, false),
-		ProfileRef(r.Site, r.Cloud.Store, "StorageProfile", vm.StorageProfileID),
-		bootOptionsNode(r.Version, vm),
-		computePolicy(r.Site, r.Cloud.Store, vm),
-	})
-	return n
-}
-
 // computePolicy is there since API 33.
 func computePolicy(site wire.Site, st *store.Store, vm *store.VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
@@ -206,6 +132,21 @@ func osSection(site wire.Site, vm *store.VM) *xmltree.Node {
 		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", OSName(vm.OS)),
 		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
 			xmltree.A("type", wire.Mime("operatingSystemSection"))))
+}
+
+// osNames are the display names of guest operating systems.
+var osNames = map[string]string{
+	"ubuntu64Guest":       "Ubuntu Linux (64-bit)",
+	"vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
+	"otherLinux64Guest":   "Other Linux (64-bit)",
+}
+
+// OSName returns the name of an operating system by its id.
+func OSName(id string) string {
+	if n, ok := osNames[id]; ok {
+		return n
+	}
+	return id
 }
 
 func runtimeSection(site wire.Site, vm *store.VM) *xmltree.Node {
@@ -241,6 +182,19 @@ func ConnectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
+// NICItems are the items of a VM's network cards.
+func NICItems(vm *store.VM) []*xmltree.Node {
+	var out []*xmltree.Node
+	for _, nic := range vm.NICs {
+		out = append(out, nicItem("Item", vm, nic))
+	}
+	return out
+}
+
+func nicDescription(nic store.NIC) string {
+	return fmt.Sprintf("Vmxnet3 ethernet adapter on %q", nic.Network)
+}
+
 // CustomizationSection is the GuestCustomizationSection element of a VM, root if it is a document of its own.
 func CustomizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
@@ -265,6 +219,28 @@ func CustomizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node
 		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", wire.Mime("guestCustomizationSection"))),
 	})
 	return n
+}
+
+// CustomizationStatus is the document of the state of a VM's guest customization.
+func CustomizationStatus(vm *store.VM) *xmltree.Node {
+	return xmltree.New("GuestCustomizationStatusSection", wire.Namespaces(), xmltree.A("ovf:required", false),
+		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
+		xmltree.T("GuestCustStatus", GCStatus(vm)))
+}
+
+// GCStatus returns the state of a VM's guest customization.
+func GCStatus(vm *store.VM) string {
+	if vm.Boot.Up {
+		return "GC_COMPLETE"
+	}
+	return "GC_PENDING"
+}
+
+var notHostname = regexp.MustCompile(`[^a-zA-Z0-9-]+`)
+
+// ComputerName makes a valid host name of a VM's name.
+func ComputerName(name string) string {
+	return strings.Trim(notHostname.ReplaceAllString(name, "-"), "-")
 }
 
 // SpecSection is the VmSpecSection element of a VM.
@@ -300,6 +276,30 @@ func SpecSection(r *api.Request, vm *store.VM) *xmltree.Node {
 		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", false))
 }
 
-func nicDescription(nic store.NIC) string {
-	return fmt.Sprintf("Vmxnet3 ethernet adapter on %q", nic.Network)
+// RootItem makes a document of a hardware item.
+func RootItem(n *xmltree.Node) *xmltree.Node {
+	n.Attrs = append(append(wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value)), n.Attrs...)
+	return n
+}
+
+// Newest is the version of virtual hardware that one is upgraded to.
+func Newest(version string) string {
+	if HardwareNumber(version) > HardwareNumber(vdcs.DefaultHardware) {
+		return version
+	}
+	return vdcs.DefaultHardware
+}
+
+// HardwareNumber returns the number in a hardware version: 19 for vmx-19.
+func HardwareNumber(version string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-")) // 0 for what is not a version
+	return n
+}
+
+// ProfileRef is a reference to a storage profile.
+func ProfileRef(site wire.Site, st *store.Store, element, id string) *xmltree.Node {
+	if id == "" {
+		return nil
+	}
+	return site.Ref(element, store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)})
 }

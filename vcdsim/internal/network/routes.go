@@ -26,8 +26,9 @@ func Routes(add api.AddRoute) {
 
 // Operations are the operations on what belongs to networks and is not a document.
 func Operations() map[string]cloud.Operation {
-	out := map[string]cloud.Operation{}
-	out["allocate ipSpace"] = cloud.NewChange("create", "ipSpaceAllocation", "IP Space Allocation", commitAllocate)
+	out := map[string]cloud.Operation{
+		"allocate ipSpace": cloud.NewChange("create", "ipSpaceAllocation", "IP Space Allocation", commitAllocate),
+	}
 	for _, x := range []struct {
 		kind, title string
 		remove      func(*cloud.Cloud, *store.Task) error
