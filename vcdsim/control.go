@@ -11,7 +11,13 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
 // controlPath is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for
@@ -28,8 +34,15 @@ type controlRoute struct {
 
 // control serves the control API.
 type control struct {
-	sim   *Simulator
-	token string
+	cloud       *cloud.Cloud
+	guests      *guests.Guests
+	faults      *faults.Faults
+	journal     *journal
+	cells       []*cells.Cell
+	site        *tlsserver.Server
+	ca          func() []byte           // PEM certificates of the authorities that signed the servers'
+	collections []*documents.Collection // all of them
+	token       string                  // "" allows the API to callers on the same machine only
 }
 
 // routes are the whole control API.
@@ -87,7 +100,7 @@ func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with on
 			"/counters",
 			"How often each operation was called.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.sim.Counters()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.journal.counters()), nil },
 		},
 		{"DELETE", "/counters", "Sets the counters to zero.", "", ctl.resetCounters},
 		{
@@ -95,43 +108,37 @@ func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with on
 			"/requests",
 			"The last requests, oldest first.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.sim.Requests()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.journal.list()), nil },
 		},
 		{
 			"GET",
 			"/unhandled",
 			"Routes that were asked for and are not simulated.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.sim.Unhandled()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.journal.unknownRoutes()), nil },
 		},
 		{
 			"GET",
 			"/ca",
 			"The certificate of the authority that signed the simulator's, as PEM in a JSON string.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(string(ctl.sim.CA())), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(string(ctl.ca())), nil },
 		},
 		{"GET", "/metrics", "Metrics for Prometheus.", "", ctl.getMetrics},
-	}
-}
-
-func (ctl *control) addRoutes() {
-	for _, c := range ctl.routes() {
-		ctl.sim.frontend.routes.Add(c.Method, controlPath+c.Path, endpoint{handle: c.handle, open: true, control: true})
 	}
 }
 
 // maxControlBody bounds what the control API reads: dumps of large sites.
 const maxControlBody = 1 << 30
 
-// isControl reports whether a path belongs to the control API.
-func isControl(path string) bool {
+// owns reports whether a path belongs to the control API.
+func (ctl *control) owns(path string) bool {
 	path = strings.TrimSuffix(path, "/")
 	return path == controlPath || strings.HasPrefix(path, controlPath+"/")
 }
 
 // serve answers without the lock: the methods it calls take it themselves.
-func (ctl *control) serve(w http.ResponseWriter, r *api.Request, e endpoint) {
+func (ctl *control) serve(w http.ResponseWriter, r *api.Request, handle api.Handler) {
 	if ctl.signIn(w, r) {
 		return
 	}
@@ -139,7 +146,7 @@ func (ctl *control) serve(w http.ResponseWriter, r *api.Request, e endpoint) {
 		writeJSON(w, status, map[string]string{"error": message})
 		return
 	}
-	if e.handle == nil {
+	if handle == nil {
 		writeJSON(w, http.StatusNotFound,
 			map[string]string{"error": "the control API has no " + r.Method + " " + r.URL.Path})
 		return
@@ -148,7 +155,7 @@ func (ctl *control) serve(w http.ResponseWriter, r *api.Request, e endpoint) {
 	if err == nil {
 		r.Content = body
 		var res *api.Response
-		if res, err = e.handle(r); err == nil {
+		if res, err = handle(r); err == nil {
 			writeControl(w, res)
 			return
 		}

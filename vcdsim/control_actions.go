@@ -11,12 +11,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 func (ctl *control) getDump(*api.Request) (*api.Response, error) {
-	encoded, err := ctl.sim.encode()
+	encoded, err := encode(ctl.cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -24,14 +25,14 @@ func (ctl *control) getDump(*api.Request) (*api.Response, error) {
 }
 
 func (ctl *control) restoreDump(r *api.Request) (*api.Response, error) {
-	if err := ctl.sim.Restore(bytes.NewReader(r.Content)); err != nil {
+	if err := restore(ctl.cloud, ctl.guests, bytes.NewReader(r.Content)); err != nil {
 		return nil, err
 	}
 	return api.NoContent(), nil
 }
 
 func (ctl *control) listFaults(*api.Request) (*api.Response, error) {
-	return api.JSON(ctl.sim.faults.List()), nil
+	return api.JSON(ctl.faults.List()), nil
 }
 
 func (ctl *control) addFault(r *api.Request) (*api.Response, error) {
@@ -42,35 +43,35 @@ func (ctl *control) addFault(r *api.Request) (*api.Response, error) {
 	if err := rule.Validate(); err != nil {
 		return nil, err
 	}
-	rule.ID = ctl.sim.faults.Add(rule)
+	rule.ID = ctl.faults.Add(rule)
 	return &api.Response{Status: http.StatusCreated, JSON: rule}, nil
 }
 
 func (ctl *control) clearFaults(*api.Request) (*api.Response, error) {
-	ctl.sim.faults.Clear()
+	ctl.faults.Clear()
 	return api.NoContent(), nil
 }
 
 func (ctl *control) removeFault(r *api.Request) (*api.Response, error) {
 	id, err := strconv.Atoi(r.Vars["id"])
-	if err != nil || !ctl.sim.faults.Remove(id) {
+	if err != nil || !ctl.faults.Remove(id) {
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no fault rule %s", r.Vars["id"])
 	}
 	return api.NoContent(), nil
 }
 
 func (ctl *control) resetCounters(*api.Request) (*api.Response, error) {
-	ctl.sim.ResetCounters()
+	ctl.journal.reset()
 	return api.NoContent(), nil
 }
 
 func (ctl *control) listCells(*api.Request) (*api.Response, error) {
-	return api.JSON(cellStatuses(ctl.sim)), nil
+	return api.JSON(cellStatuses(ctl.cells)), nil
 }
 
-func cellStatuses(s *Simulator) []cells.CellStatus {
-	out := make([]cells.CellStatus, 0, len(s.cells))
-	for _, c := range s.cells {
+func cellStatuses(all []*cells.Cell) []cells.CellStatus {
+	out := make([]cells.CellStatus, 0, len(all))
+	for _, c := range all {
 		out = append(out, c.Status())
 	}
 	return out
@@ -86,14 +87,14 @@ type cellCommand struct {
 
 func (ctl *control) commandCell(r *api.Request) (*api.Response, error) {
 	n, err := strconv.Atoi(r.Vars["number"])
-	if err != nil || n < 1 || n > len(ctl.sim.cells) {
+	if err != nil || n < 1 || n > len(ctl.cells) {
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no cell %s", r.Vars["number"])
 	}
 	var in cellCommand
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c := ctl.sim.cells[n-1]
+	c := ctl.cells[n-1]
 	if err := in.run(c); err != nil {
 		return nil, err
 	}
@@ -137,16 +138,16 @@ type clockJSON struct {
 	Rate float64 `json:"rate"`
 }
 
-func clockStatus(s *Simulator) clockJSON {
-	out := clockJSON{Now: s.cloud.Clock.Now(), Rate: 1}
-	if c, ok := s.cloud.Clock.(*clock.SimClock); ok {
+func clockStatus(s *cloud.Cloud) clockJSON {
+	out := clockJSON{Now: s.Clock.Now(), Rate: 1}
+	if c, ok := s.Clock.(*clock.SimClock); ok {
 		out.Rate = c.Rate()
 	}
 	return out
 }
 
 func (ctl *control) getClock(*api.Request) (*api.Response, error) {
-	return api.JSON(clockStatus(ctl.sim)), nil
+	return api.JSON(clockStatus(ctl.cloud)), nil
 }
 
 // setClock moves the clock and changes its speed.
@@ -158,7 +159,7 @@ func (ctl *control) setClock(r *api.Request) (*api.Response, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c, ok := ctl.sim.cloud.Clock.(*clock.SimClock)
+	c, ok := ctl.cloud.Clock.(*clock.SimClock)
 	if !ok {
 		return nil, store.BadRequest("this clock cannot be moved")
 	}
@@ -176,7 +177,7 @@ func (ctl *control) setClock(r *api.Request) (*api.Response, error) {
 		c.SetRate(*in.Rate)
 	}
 	c.Advance(d)
-	return api.JSON(clockStatus(ctl.sim)), nil
+	return api.JSON(clockStatus(ctl.cloud)), nil
 }
 
 // maxRate is how fast a clock may go: more than a day in a second.

@@ -32,11 +32,11 @@ type taskJSON struct {
 }
 
 func (ctl *control) getState(*api.Request) (*api.Response, error) {
-	return api.JSON(controlState(ctl.sim.State())), nil
+	return api.JSON(ctl.withoutSecrets(ctl.cloud.State())), nil
 }
 
-// controlState is the state without credentials: no passwords, tokens, private keys.
-func controlState(s store.State) stateJSON {
+// withoutSecrets is the state without credentials: no passwords, tokens, private keys.
+func (ctl *control) withoutSecrets(s store.State) stateJSON {
 	out := stateJSON{
 		Model:      s.Model,
 		VApps:      s.VApps,
@@ -60,7 +60,7 @@ func controlState(s store.State) stateJSON {
 		out.APIClients[i].DeviceCode = ""
 	}
 	hidden := map[string][]string{}
-	for _, c := range collections() {
+	for _, c := range ctl.collections {
 		hidden[c.Path] = c.Hidden
 	}
 	for i := range out.Documents {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
@@ -43,40 +45,25 @@ type dumpedIDs struct {
 	Dice  []byte // state of the random numbers
 }
 
-// Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
-// clients, sessions with their tokens, passwords, running tasks and leases, and the next ids. Nothing is redacted: keep
-// it as safe as the passwords in it. It does not contain the simulator's configuration (profile, version, assumptions,
-// cells), faults, counters or the request log.
-func (s *Simulator) Dump(w io.Writer) error {
-	encoded, err := s.encode()
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(encoded); err != nil {
-		return fmt.Errorf("writing the dump: %w", err)
-	}
-	return nil
-}
-
 // encode returns the dump as a line of JSON. It holds the lock: the store must not change meanwhile.
-func (s *Simulator) encode() ([]byte, error) {
-	s.cloud.Mu.Lock()
-	defer s.cloud.Mu.Unlock()
-	dice, err := s.cloud.IDs.Dice.MarshalBinary()
+func encode(s *cloud.Cloud) ([]byte, error) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	dice, err := s.IDs.Dice.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("dumping the random numbers: %w", err)
 	}
 	encoded, err := json.Marshal(dump{
 		Format:  dumpFormat,
 		Version: dumpVersion,
-		Time:    s.cloud.Clock.Now(),
+		Time:    s.Clock.Now(),
 		IDs: dumpedIDs{
-			Seed:  s.cloud.IDs.Seed,
-			Count: s.cloud.IDs.Count,
-			MACs:  s.cloud.IDs.MACs,
+			Seed:  s.IDs.Seed,
+			Count: s.IDs.Count,
+			MACs:  s.IDs.MACs,
 			Dice:  dice,
 		},
-		Store: s.cloud.Store,
+		Store: s.Store,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dumping: %w", err)
@@ -84,11 +71,8 @@ func (s *Simulator) encode() ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// Restore replaces everything that is simulated by a dump, as restoring VCD's database does: what was made
-// since is gone, its sessions too, what was deleted is back, and the time goes on from now; tasks and leases that ended
-// meanwhile end at once. Ids of what is lost are not given again. A clock that is behind the dump is moved to its time.
-// On an error nothing has changed.
-func (s *Simulator) Restore(r io.Reader) error {
+// restore replaces everything that is simulated by a dump. On an error nothing has changed.
+func restore(s *cloud.Cloud, running *guests.Guests, r io.Reader) error {
 	d, err := readDump(r)
 	if err != nil {
 		return fmt.Errorf("reading the dump: %w", err)
@@ -99,12 +83,12 @@ func (s *Simulator) Restore(r io.Reader) error {
 	}
 	next.Count = d.IDs.Count
 	next.MACs = d.IDs.MACs
-	if c, ok := s.cloud.Clock.(interface{ Advance(d time.Duration) }); ok {
-		if behind := d.Time.Sub(s.cloud.Clock.Now()); behind > 0 {
+	if c, ok := s.Clock.(interface{ Advance(d time.Duration) }); ok {
+		if behind := d.Time.Sub(s.Clock.Now()); behind > 0 {
 			c.Advance(behind)
 		}
 	}
-	s.replace(d.Store, next)
+	replace(s, running, d.Store, next)
 	return nil
 }
 
@@ -137,21 +121,21 @@ func readDump(r io.Reader) (*dump, error) {
 }
 
 // replace swaps the present state for a restored one.
-func (s *Simulator) replace(fresh *store.Store, next *ids.Source) {
-	s.cloud.Mu.Lock()
-	defer s.cloud.Mu.Unlock()
+func replace(s *cloud.Cloud, running *guests.Guests, fresh *store.Store, next *ids.Source) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if next.Count == nil {
 		next.Count = map[string]int{}
 	}
-	for kind, n := range s.cloud.IDs.Count {
+	for kind, n := range s.IDs.Count {
 		next.Count[kind] = max(next.Count[kind], n)
 	}
-	next.MACs = max(next.MACs, s.cloud.IDs.MACs)
-	fresh.AlarmCount = max(fresh.AlarmCount, s.cloud.Store.AlarmCount)
-	old := s.cloud.Store
-	s.cloud.Store = fresh
-	s.cloud.IDs = next
-	s.guests.Restore(old)
-	s.cloud.Alarms.Rearm()
-	s.cloud.Settle()
+	next.MACs = max(next.MACs, s.IDs.MACs)
+	fresh.AlarmCount = max(fresh.AlarmCount, s.Store.AlarmCount)
+	old := s.Store
+	s.Store = fresh
+	s.IDs = next
+	running.Restore(old)
+	s.Alarms.Rearm()
+	s.Settle()
 }

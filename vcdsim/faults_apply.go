@@ -166,7 +166,13 @@ func (in *injector) revoke(r *api.Request, f *faults.Fault) {
 	if !f.RevokeToken {
 		return
 	}
-	(&Editor{cloud: in.cloud}).SetAPITokens(x.Org, x.User)
+	if org := in.cloud.Store.OrgByName(x.Org); org != nil {
+		for i := range org.Users {
+			if org.Users[i].Name == x.User {
+				org.Users[i].APITokens = nil
+			}
+		}
+	}
 	for _, c := range in.cloud.Store.Clients {
 		if c.UserID == x.UserID {
 			c.Token = ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
@@ -20,6 +21,7 @@ import (
 type injector struct {
 	cloud  *cloud.Cloud
 	faults *faults.Faults
+	named  []*documents.Collection // whose documents rules can name
 }
 
 // faultFor returns the rule for a request, nil if none applies.
@@ -136,7 +138,7 @@ func (in *injector) nameOf(id string) []string {
 	if name := in.cloud.Store.GatewayName(id); name != "" {
 		return []string{name}
 	}
-	for _, c := range namedCollections() {
+	for _, c := range in.named {
 		for _, d := range in.cloud.Store.Documents[c.Path] {
 			if store.Bare(d.ID()) == id {
 				return []string{store.Text(d.Body, "name")}

@@ -23,8 +23,8 @@ const (
 // without an answer. ctx ends when the client goes away.
 type Gate func(ctx context.Context, m Moment, r Request) bool
 
-// SetGate sets the gate of the simulator; nil removes it. Requests that are held stay held.
-func (s *Simulator) SetGate(g Gate) { s.frontend.gate.Store(&g) }
+// SetGate sets the gate; nil removes it.
+func (fe *frontend) SetGate(g Gate) { fe.gate.Store(&g) }
 
 // enter calls the gate for a request at a moment, and closes the connection if the gate says so.
 func (fe *frontend) enter(m Moment, r *api.Request, status int) {
@@ -33,14 +33,14 @@ func (fe *frontend) enter(m Moment, r *api.Request, status int) {
 		return
 	}
 	if m == Arrived {
-		fe.sim.journal.add(fe.entry(r, 0))
+		fe.journal.add(fe.entry(r, 0))
 	}
 	panic(http.ErrAbortHandler)
 }
 
 // entry is the entry of a request in the request log.
 func (fe *frontend) entry(r *api.Request, status int) Request {
-	e := Request{Time: fe.sim.cloud.Clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.Operation, Status: status}
+	e := Request{Time: fe.cloud.Clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.Operation, Status: status}
 	if r.Cell != nil {
 		e.Cell = r.Cell.Number
 	}

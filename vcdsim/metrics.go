@@ -23,7 +23,7 @@ type metric struct {
 
 func (ctl *control) getMetrics(*api.Request) (*api.Response, error) {
 	var b strings.Builder
-	for _, m := range collectMetrics(ctl.sim) {
+	for _, m := range ctl.collectMetrics() {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
 		for _, labels := range slices.Sorted(maps.Keys(m.samples)) {
 			fmt.Fprintf(&b, "%s%s %s\n", m.name, labels, strconv.FormatFloat(m.samples[labels], 'f', -1, 64))
@@ -47,36 +47,36 @@ func labels(pairs ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-func collectMetrics(s *Simulator) []metric {
+func (ctl *control) collectMetrics() []metric {
 	requests := map[string]float64{}
-	for of, n := range s.journal.byStatus() {
+	for of, n := range ctl.journal.byStatus() {
 		requests[labels("operation", of.operation, "status",
 			cmp.Or(strings.TrimPrefix(strconv.Itoa(of.status), "0"), "none"))] = float64(n)
 	}
 	up := map[string]float64{}
-	for _, c := range cellStatuses(s) {
+	for _, c := range cellStatuses(ctl.cells) {
 		up[labels("cell", strconv.Itoa(c.Number))] = map[bool]float64{true: 1}[c.Up]
 	}
-	unknown := float64(len(s.Unhandled()))
-	s.cloud.Mu.Lock()
-	defer s.cloud.Mu.Unlock()
+	unknown := float64(len(ctl.journal.unknownRoutes()))
+	ctl.cloud.Mu.Lock()
+	defer ctl.cloud.Mu.Unlock()
 	tasks := map[string]float64{}
 	for _, status := range []store.TaskStatus{
 		store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled,
 	} {
 		tasks[labels("status", string(status))] = 0
 	}
-	for _, t := range s.cloud.Store.Tasks {
+	for _, t := range ctl.cloud.Store.Tasks {
 		tasks[labels("status", string(t.Status))]++
 	}
-	c := overviewOfCounts(s)
+	c := ctl.overviewOfCounts()
 	entities := map[string]float64{
 		labels("kind", "org"):  float64(c.Orgs),
 		labels("kind", "vApp"): float64(c.VApps),
 		labels("kind", "vm"):   float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),
 	}
-	for path, d := range s.cloud.Store.Documents {
+	for path, d := range ctl.cloud.Store.Documents {
 		entities[labels("kind", path)] = float64(len(d))
 	}
 	return []metric{
@@ -102,7 +102,7 @@ func collectMetrics(s *Simulator) []metric {
 			"vcdsim_clock_seconds",
 			"gauge",
 			"The simulated time, in seconds since 1970.",
-			map[string]float64{"": float64(s.cloud.Clock.Now().Unix())},
+			map[string]float64{"": float64(ctl.cloud.Clock.Now().Unix())},
 		},
 	}
 }

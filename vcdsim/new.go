@@ -43,7 +43,7 @@ func New(cfg Config) (*Simulator, error) {
 		return nil, err
 	}
 	s.cloud.Ctx, s.cancel = context.WithCancel(context.Background())
-	s.frontend.addRoutes()
+	s.addServing(cfg)
 	return s, nil
 }
 
@@ -73,9 +73,7 @@ func newCloud(cfg Config) *cloud.Cloud {
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
 	s.cloud.Unknown = s.journal.unknown
-	s.frontend = &frontend{sim: s, observer: cfg.Observe}
-	s.injector = &injector{cloud: s.cloud, faults: s.faults}
-	s.control = &control{sim: s, token: cfg.ControlToken}
+	s.injector = &injector{cloud: s.cloud, faults: s.faults, named: namedCollections()}
 	s.guests = &guests.Guests{
 		Cloud:  s.cloud,
 		Guest:  cfg.Guest,
@@ -94,6 +92,31 @@ func (s *Simulator) addParts(cfg Config) {
 		cloud.BellBoot:  func(a store.Alarm) { s.guests.BootNow(a.ID, a.Generation) },
 		cloud.BellLease: func(a store.Alarm) { machines.LeasesOf(s.cloud).End(a.ID, a.End) },
 	}}
+}
+
+// addServing makes what answers requests, once the cells are there.
+func (s *Simulator) addServing(cfg Config) {
+	s.control = &control{
+		cloud:       s.cloud,
+		guests:      s.guests,
+		faults:      s.faults,
+		journal:     s.journal,
+		cells:       s.cells,
+		site:        s.server,
+		ca:          s.CA,
+		collections: collections(),
+		token:       cfg.ControlToken,
+	}
+	s.frontend = &frontend{
+		cloud:    s.cloud,
+		journal:  s.journal,
+		injector: s.injector,
+		control:  s.control,
+		public:   s.public,
+		cells:    s.cells,
+		observer: cfg.Observe,
+	}
+	s.addRoutes()
 }
 
 // seed fills in what the model leaves out, and makes what exists from the start beside it.

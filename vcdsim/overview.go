@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -87,39 +88,40 @@ func (ctl *control) getOverview(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		since = 0
 	}
-	s := ctl.sim
+	s := ctl.cloud
 	out := overview{
 		Clock:   clockStatus(s),
-		URL:     s.URL(),
-		Cells:   cellStatuses(s),
-		Unknown: append([]string{}, s.Unhandled()...),
+		URL:     ctl.site.URL(),
+		Cells:   cellStatuses(ctl.cells),
+		Unknown: append([]string{}, ctl.journal.unknownRoutes()...),
 	}
-	out.Requests, out.Last = s.journal.since(since, shownRequests)
-	s.cloud.Mu.Lock()
-	defer s.cloud.Mu.Unlock()
+	out.Requests, out.Last = ctl.journal.since(since, shownRequests)
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	filter := strings.ToLower(r.Query.Get("filter"))
-	out.Counts = overviewOfCounts(s)
+	out.Counts = ctl.overviewOfCounts()
 	out.VApps, out.MoreVApps = overviewOfVApps(s, filter)
 	out.overviewNetworks = overviewOfNetworks(s, filter)
 	out.Tasks = overviewOfTasks(s)
 	return api.JSON(out), nil
 }
 
-func overviewOfCounts(s *Simulator) overviewCounts {
+func (ctl *control) overviewOfCounts() overviewCounts {
+	s := ctl.cloud
 	c := overviewCounts{
-		Orgs:     len(s.cloud.Store.Model.Orgs),
-		VApps:    len(s.cloud.Store.VApps),
-		VMs:      len(s.cloud.Store.VMs),
-		Disks:    len(s.cloud.Store.Disks),
-		Sessions: len(s.cloud.Store.Sessions),
-		Faults:   len(s.faults.List()),
+		Orgs:     len(s.Store.Model.Orgs),
+		VApps:    len(s.Store.VApps),
+		VMs:      len(s.Store.VMs),
+		Disks:    len(s.Store.Disks),
+		Sessions: len(s.Store.Sessions),
+		Faults:   len(ctl.faults.List()),
 	}
-	for _, vm := range s.cloud.Store.VMs {
+	for _, vm := range s.Store.VMs {
 		if vm.Status == store.PoweredOn {
 			c.VMsOn++
 		}
 	}
-	for _, t := range s.cloud.Store.Tasks {
+	for _, t := range s.Store.Tasks {
 		if !t.Done() {
 			c.Running++
 		}
@@ -128,11 +130,11 @@ func overviewOfCounts(s *Simulator) overviewCounts {
 }
 
 // overviewOfVApps are those with the filter in their name or in that of a VM, by name.
-func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more int) {
+func overviewOfVApps(s *cloud.Cloud, filter string) (shown []overviewVApp, more int) {
 	var all []*store.VApp
-	for _, v := range s.cloud.Store.VApps {
+	for _, v := range s.Store.VApps {
 		if matches(v.Name, filter) ||
-			slices.ContainsFunc(s.cloud.Store.VMsOf(v.ID), func(vm *store.VM) bool { return matches(vm.Name, filter) }) {
+			slices.ContainsFunc(s.Store.VMsOf(v.ID), func(vm *store.VM) bool { return matches(vm.Name, filter) }) {
 			all = append(all, v)
 		}
 	}
@@ -146,19 +148,19 @@ func overviewOfVApps(s *Simulator, filter string) (shown []overviewVApp, more in
 
 func matches(name, filter string) bool { return strings.Contains(strings.ToLower(name), filter) }
 
-func overviewOfVApp(s *Simulator, v *store.VApp, filter string) overviewVApp {
+func overviewOfVApp(s *cloud.Cloud, v *store.VApp, filter string) overviewVApp {
 	out := overviewVApp{
 		ID:     v.ID,
 		Name:   v.Name,
-		Status: s.cloud.Store.Status(v).Text(),
-		Busy:   s.cloud.Tasks.Busy(v.ID),
+		Status: s.Store.Status(v).Text(),
+		Busy:   s.Tasks.Busy(v.ID),
 		VMs:    []overviewVM{},
 	}
-	if org, vdc := s.cloud.Store.VDC(v.VDCID); vdc != nil {
+	if org, vdc := s.Store.VDC(v.VDCID); vdc != nil {
 		out.Org = org.Name
 		out.VDC = vdc.Name
 	}
-	vms := s.cloud.Store.VMsOf(v.ID)
+	vms := s.Store.VMsOf(v.ID)
 	out.Count = len(vms)
 	if !matches(v.Name, filter) {
 		vms = slices.DeleteFunc(slices.Clone(vms), func(vm *store.VM) bool { return !matches(vm.Name, filter) })
@@ -170,12 +172,12 @@ func overviewOfVApp(s *Simulator, v *store.VApp, filter string) overviewVApp {
 	return out
 }
 
-func overviewOfVM(s *Simulator, vm *store.VM) overviewVM {
+func overviewOfVM(s *cloud.Cloud, vm *store.VM) overviewVM {
 	out := overviewVM{
 		ID:        vm.ID,
 		Name:      vm.Name,
 		Status:    vm.Status.Text(),
-		Busy:      s.cloud.Tasks.Busy(vm.ID),
+		Busy:      s.Tasks.Busy(vm.ID),
 		CPUs:      vm.CPUs,
 		MemoryMiB: vm.MemoryMiB,
 		Addresses: []string{},
@@ -198,9 +200,9 @@ func overviewOfVM(s *Simulator, vm *store.VM) overviewVM {
 }
 
 // overviewOfTasks are the unfinished tasks, newest first, then the last that ended.
-func overviewOfTasks(s *Simulator) []overviewTask {
+func overviewOfTasks(s *cloud.Cloud) []overviewTask {
 	var running, ended []*store.Task
-	for _, t := range s.cloud.Store.Tasks {
+	for _, t := range s.Store.Tasks {
 		if t.Done() {
 			ended = append(ended, t)
 		} else {
@@ -216,7 +218,7 @@ func overviewOfTasks(s *Simulator) []overviewTask {
 			ID:        t.ID,
 			Operation: t.Operation,
 			Status:    t.Status,
-			Progress:  t.Progress(s.cloud.Clock.Now()),
+			Progress:  t.Progress(s.Clock.Now()),
 			User:      t.UserName,
 			Started:   t.Started,
 		}

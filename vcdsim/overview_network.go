@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
@@ -97,15 +98,15 @@ type overviewEntity struct {
 }
 
 // overviewOfNetworks shows what has the filter in its name, or anything on it does.
-func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
+func overviewOfNetworks(s *cloud.Cloud, filter string) overviewNetworks {
 	out := overviewNetworks{
 		Networks: []overviewNetwork{},
 		Gateways: []overviewGateway{},
 		Spaces:   []overviewSpace{},
 		Entities: []overviewEntity{},
 	}
-	for i := range s.cloud.Store.Model.Orgs {
-		org := &s.cloud.Store.Model.Orgs[i]
+	for i := range s.Store.Model.Orgs {
+		org := &s.Store.Model.Orgs[i]
 		for j := range org.VDCs {
 			vdc := &org.VDCs[j]
 			for k := range vdc.Networks {
@@ -116,10 +117,10 @@ func overviewOfNetworks(s *Simulator, filter string) overviewNetworks {
 			}
 		}
 	}
-	for i := range s.cloud.Store.Model.IPSpaces {
-		out.addSpace(&s.cloud.Store.Model.IPSpaces[i], filter)
+	for i := range s.Store.Model.IPSpaces {
+		out.addSpace(&s.Store.Model.IPSpaces[i], filter)
 	}
-	for _, d := range s.cloud.Store.Documents[access.EntitiesPath] {
+	for _, d := range s.Store.Documents[access.EntitiesPath] {
 		out.addEntity(s, d, filter)
 	}
 	return out
@@ -136,37 +137,37 @@ func put[T any](o *overviewNetworks, list *[]T, most int, item T, filter string,
 	}
 }
 
-func (o *overviewNetworks) addNetwork(s *Simulator, org *store.Org, vdc *store.VDC, n *store.Network, filter string) {
+func (o *overviewNetworks) addNetwork(s *cloud.Cloud, org *store.Org, vdc *store.VDC, n *store.Network, filter string) {
 	put(o, &o.Networks, shownNetworks, overviewNetwork{
 		Name:    n.Name,
 		Org:     org.Name,
 		VDC:     vdc.Name,
 		Type:    string(n.Type),
 		Subnet:  n.Gateway.String(),
-		Gateway: s.cloud.Store.GatewayName(n.Edge),
+		Gateway: s.Store.GatewayName(n.Edge),
 		Pool:    network.Count(n.StaticPool),
-		Used:    len(machines.IPAMOf(s.cloud).AddressesIn(n.ID)),
+		Used:    len(machines.IPAMOf(s).AddressesIn(n.ID)),
 	}, filter, n.Name)
 }
 
-func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.VDC, g *store.EdgeGateway, filter string) {
+func (o *overviewNetworks) addGateway(s *cloud.Cloud, org *store.Org, vdc *store.VDC, g *store.EdgeGateway, filter string) {
 	out := overviewGateway{
 		ID:       g.ID,
 		Name:     g.Name,
 		Org:      org.Name,
 		VDC:      vdc.Name,
-		Busy:     s.cloud.Tasks.Busy(g.ID),
+		Busy:     s.Tasks.Busy(g.ID),
 		Balancer: g.LoadBalancer != nil && g.LoadBalancer.Enabled,
 		Used:     []string{},
 		Services: []overviewService{},
 		Unused:   []overviewPool{},
-		Rules:    len(s.cloud.Store.Documents.On(g.ID, network.NATPath)),
+		Rules:    len(s.Store.Documents.On(g.ID, network.NATPath)),
 	}
 	words := []string{g.Name}
-	for _, u := range network.EdgesOf(s.cloud).UsedBy(g) {
+	for _, u := range network.EdgesOf(s).UsedBy(g) {
 		out.Used = append(out.Used, u.Address.String()+" "+u.Category)
 	}
-	for _, d := range s.cloud.Store.Documents.On(g.ID, documents.ServicePath) {
+	for _, d := range s.Store.Documents.On(g.ID, documents.ServicePath) {
 		service := overviewOfService(s, d)
 		words = append(words, service.Name, service.Address, service.Pool.Name)
 		switch {
@@ -177,9 +178,9 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.V
 			out.Services = append(out.Services, service)
 		}
 	}
-	for _, d := range s.cloud.Store.Documents.On(g.ID, documents.PoolPath) {
+	for _, d := range s.Store.Documents.On(g.ID, documents.PoolPath) {
 		pool := overviewOfPool(s, d)
-		if len(loadbalancing.ServicesOfPool(s.cloud.Store.Documents, d.ID())) == 0 && len(out.Unused) < shownOnEdge {
+		if len(loadbalancing.ServicesOfPool(s.Store.Documents, d.ID())) == 0 && len(out.Unused) < shownOnEdge {
 			words = append(words, pool.Name)
 			out.Unused = append(out.Unused, pool)
 		}
@@ -188,18 +189,18 @@ func (o *overviewNetworks) addGateway(s *Simulator, org *store.Org, vdc *store.V
 	put(o, &o.Gateways, shownNetworks, out, filter, words...)
 }
 
-func overviewOfService(s *Simulator, d *store.Object) overviewService {
+func overviewOfService(s *cloud.Cloud, d *store.Object) overviewService {
 	out := overviewService{
 		Name:    store.Text(d.Body, "name"),
 		Address: strings.Join(network.VirtualIPs(d.Body), " ") + portsOf(d.Body),
 		Pool:    overviewPool{Members: []overviewMember{}},
 	}
 	up := 0
-	if pool := s.cloud.Store.Documents.Find(documents.PoolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil {
+	if pool := s.Store.Documents.Find(documents.PoolPath, store.RefID(d.Body, "loadBalancerPoolRef")); pool != nil {
 		out.Pool = overviewOfPool(s, pool)
-		up = loadbalancing.BalancingOf(s.cloud).UpMembers(pool)
+		up = loadbalancing.BalancingOf(s).UpMembers(pool)
 	}
-	out.Health = loadbalancing.BalancingOf(s.cloud).Health(d, up)
+	out.Health = loadbalancing.BalancingOf(s).Health(d, up)
 	return out
 }
 
@@ -219,18 +220,18 @@ func portsOf(body map[string]any) string {
 }
 
 // overviewOfPool shows members, or the addresses of the group whose members they are.
-func overviewOfPool(s *Simulator, d *store.Object) overviewPool {
+func overviewOfPool(s *cloud.Cloud, d *store.Object) overviewPool {
 	out := overviewPool{Name: store.Text(d.Body, "name"), Members: []overviewMember{}}
-	out.Health = loadbalancing.BalancingOf(s.cloud).Health(d, loadbalancing.BalancingOf(s.cloud).UpMembers(d))
+	out.Health = loadbalancing.BalancingOf(s).Health(d, loadbalancing.BalancingOf(s).UpMembers(d))
 	var members []overviewMember
 	for _, m := range loadbalancing.PoolMembers(d.Body) {
-		health := loadbalancing.BalancingOf(s.cloud).MemberHealth(d, m, out.Health)
+		health := loadbalancing.BalancingOf(s).MemberHealth(d, m, out.Health)
 		if !documents.Enabled(m) {
 			health = "DISABLED"
 		}
 		members = append(members, overviewMember{fmt.Sprintf("%v:%v", m["ipAddress"], m["port"]), health})
 	}
-	if g := s.cloud.Store.Documents.Find(network.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+	if g := s.Store.Documents.Find(network.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		for _, a := range network.SetAddresses(g) {
 			members = append(members, overviewMember{
 				fmt.Sprintf("%v:%v", a, d.Body["defaultPort"]),
@@ -244,10 +245,10 @@ func overviewOfPool(s *Simulator, d *store.Object) overviewPool {
 }
 
 // groupHealth is the health of an address of a group of members.
-func groupHealth(s *Simulator, pool *store.Object, address, health string) string {
+func groupHealth(s *cloud.Cloud, pool *store.Object, address, health string) string {
 	if a, err := netip.ParseAddr(address); err == nil {
 		member := map[string]any{"ipAddress": a.String(), "port": pool.Body["defaultPort"]}
-		return loadbalancing.BalancingOf(s.cloud).MemberHealth(pool, member, health)
+		return loadbalancing.BalancingOf(s).MemberHealth(pool, member, health)
 	}
 	return health
 }
@@ -267,14 +268,14 @@ func (o *overviewNetworks) addSpace(p *store.IPSpace, filter string) {
 	put(o, &o.Spaces, shownSpaces, out, filter, words...)
 }
 
-func (o *overviewNetworks) addEntity(s *Simulator, d *store.Object, filter string) {
+func (o *overviewNetworks) addEntity(s *cloud.Cloud, d *store.Object, filter string) {
 	out := overviewEntity{
 		ID:    d.ID(),
 		Name:  store.Text(d.Body, "name"),
 		Type:  store.Text(d.Body, "entityType"),
 		State: store.Text(d.Body, "state"),
 	}
-	if org := s.cloud.Store.Org(d.OrgID); org != nil {
+	if org := s.Store.Org(d.OrgID); org != nil {
 		out.Org = org.Name
 	}
 	content, _ := d.Body["entity"].(map[string]any)

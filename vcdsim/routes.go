@@ -3,8 +3,6 @@
 package vcdsim
 
 import (
-	"time"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/catalogs"
@@ -18,19 +16,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-func (fe *frontend) addRoutes() {
-	add := func(method, pattern string, h api.Handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
-	}
-	open := func(method, pattern string, h api.Handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
-	}
-	access.OpenRoutes(open)
-	catalogs.UploadRoutes(open)
+// addRoutes adds the routes of all nouns, and those of the control API.
+func (s *Simulator) addRoutes() {
+	access.OpenRoutes(s.frontend.addOpen)
+	catalogs.UploadRoutes(s.frontend.addOpen)
 	for _, group := range routeGroups() {
-		group(add)
+		group(s.frontend.add)
 	}
-	fe.sim.control.addRoutes()
+	for _, c := range s.control.routes() {
+		s.frontend.addControl(c.Method, controlPath+c.Path, c.handle)
+	}
 }
 
 // routeGroups add the routes that need a session.

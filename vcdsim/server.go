@@ -35,7 +35,12 @@ type endpoint struct {
 
 // frontend takes requests in, at the site's address or a cell's, and answers them.
 type frontend struct {
-	sim      *Simulator
+	cloud    *cloud.Cloud
+	journal  *journal
+	injector *injector
+	control  controller
+	public   string        // base of hrefs; "" is the address of the request
+	cells    []*cells.Cell // that the balancer chooses from
 	routes   route.Table[endpoint]
 	gate     atomic.Pointer[Gate]
 	observer func(Exchange)
@@ -44,9 +49,27 @@ type frontend struct {
 	lastPicked int        // counts the balancer's choices of a cell
 }
 
-// ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
-func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
-	s.frontend.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
+// A controller serves the simulator's own API, which is no part of VCD.
+type controller interface {
+	// owns reports whether a path belongs to the API.
+	owns(path string) bool
+	// serve answers without the lock; handle is nil if there is no such route.
+	serve(w http.ResponseWriter, r *api.Request, handle api.Handler)
+}
+
+// add adds a route that needs a session.
+func (fe *frontend) add(method, pattern string, h api.Handler, latency time.Duration) {
+	fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
+}
+
+// addOpen adds a route that needs no session.
+func (fe *frontend) addOpen(method, pattern string, h api.Handler, latency time.Duration) {
+	fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
+}
+
+// addControl adds a route of the simulator's own API.
+func (fe *frontend) addControl(method, pattern string, h api.Handler) {
+	fe.routes.Add(method, pattern, endpoint{handle: h, open: true, control: true})
 }
 
 // serve answers a request at the address of the site or of a cell.
@@ -55,8 +78,8 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *cells.C
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
 	r := &api.Request{
 		Request:   hr,
-		Cloud:     fe.sim.cloud,
-		Site:      fe.sim.siteOf(hr),
+		Cloud:     fe.cloud,
+		Site:      fe.siteOf(hr),
 		Cell:      cell,
 		Vars:      match.Vars,
 		Operation: match.Operation,
@@ -66,15 +89,15 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *cells.C
 	if strings.HasSuffix(r.Operation, " /api/query") {
 		r.Operation += " type=" + r.Query.Get("type")
 	}
-	if match.Value.control || found != route.Found && isControl(hr.URL.Path) {
-		fe.sim.control.serve(w, r, match.Value)
+	if match.Value.control || found != route.Found && fe.control.owns(hr.URL.Path) {
+		fe.control.serve(w, r, match.Value.handle)
 		return
 	}
 	if atSite {
 		r.Cell = fe.pick()
 	}
-	if status, ok := r.Cell.Admit(w, atSite && len(fe.sim.cells) > 1); !ok {
-		fe.sim.journal.add(fe.entry(r, status))
+	if status, ok := r.Cell.Admit(w, atSite && len(fe.cells) > 1); !ok {
+		fe.journal.add(fe.entry(r, status))
 		dropIf(status == 0)
 		return
 	}
@@ -82,9 +105,9 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *cells.C
 }
 
 // siteOf is the site part of hrefs: VCD's public address, or where the request came in.
-func (s *Simulator) siteOf(hr *http.Request) wire.Site {
-	if s.public != "" {
-		return wire.Site(s.public)
+func (fe *frontend) siteOf(hr *http.Request) wire.Site {
+	if fe.public != "" {
+		return wire.Site(fe.public)
 	}
 	return wire.Site("https://" + hr.Host)
 }
@@ -96,7 +119,7 @@ func (fe *frontend) logPanic(hr *http.Request) {
 		return
 	}
 	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
-		fe.sim.cloud.Log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
+		fe.cloud.Log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
 			hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
@@ -107,23 +130,23 @@ func (fe *frontend) serveVCD(w http.ResponseWriter, r *api.Request, match route.
 	if err := r.Read(); err != nil {
 		return
 	}
-	fault := fe.sim.injector.faultFor(r)
-	if fault != nil && !fe.sim.injector.pause(r, fault.Delay) {
+	fault := fe.injector.faultFor(r)
+	if fault != nil && !fe.injector.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
 	}
 	if replaces(fault) {
-		fe.sim.journal.add(fe.entry(r, status(fault)))
-		fe.sim.injector.apply(w, r, fault)
+		fe.journal.add(fe.entry(r, status(fault)))
+		fe.injector.apply(w, r, fault)
 		return
 	}
-	fe.sim.injector.revoke(r, fault)
+	fe.injector.revoke(r, fault)
 	fe.enter(Arrived, r, 0)
 	if !fe.delay(r.Request, match.Value.latency) {
 		return
 	}
 	res := fe.answer(r, match, found)
-	fe.sim.journal.add(fe.entry(r, res.Status))
-	fe.sim.cloud.Log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.Status, "took",
+	fe.journal.add(fe.entry(r, res.Status))
+	fe.cloud.Log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.Status, "took",
 		time.Since(r.Started))
 	fe.enter(Worked, r, res.Status)
 	dropIf(dropsAfter(fault))
@@ -142,8 +165,8 @@ func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 	if hr.Method != http.MethodGet && d < cloud.LatencyWrite {
 		d = cloud.LatencyWrite
 	}
-	d = fe.sim.cloud.Profile.Scaled(d)
-	if c, ok := fe.sim.cloud.Clock.(*clock.SimClock); d <= 0 || ok && !c.Ticks() {
+	d = fe.cloud.Profile.Scaled(d)
+	if c, ok := fe.cloud.Clock.(*clock.SimClock); d <= 0 || ok && !c.Ticks() {
 		return true
 	}
 	timer := time.NewTimer(d)
@@ -158,11 +181,11 @@ func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 
 // answer runs the handler under the lock and makes responses of refusals.
 func (fe *frontend) answer(r *api.Request, match route.Match[endpoint], found route.Result) *api.Response {
-	fe.sim.cloud.Mu.Lock()
-	defer fe.sim.cloud.Mu.Unlock()
-	r.ID = fe.sim.cloud.IDs.Next("request")
+	fe.cloud.Mu.Lock()
+	defer fe.cloud.Mu.Unlock()
+	r.ID = fe.cloud.IDs.Next("request")
 	res, err := fe.dispatch(r, match.Value, found)
-	fe.sim.cloud.Settle()
+	fe.cloud.Settle()
 	if err == nil {
 		return res
 	}
@@ -208,11 +231,11 @@ func (fe *frontend) dispatch(r *api.Request, e endpoint, found route.Result) (*a
 		}
 		return e.handle(r)
 	case route.WrongMethod:
-		fe.sim.journal.unknown(r.Operation)
+		fe.journal.unknown(r.Operation)
 		return nil, store.Refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.",
 			r.Method)
 	default:
-		fe.sim.journal.unknown(r.Operation)
+		fe.journal.unknown(r.Operation)
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 	}
 }
@@ -230,7 +253,7 @@ func (fe *frontend) write(w http.ResponseWriter, r *api.Request, res *api.Respon
 		h.Set("Content-Type", res.ContentType)
 	case res.JSON != nil:
 		if err := json.NewEncoder(&buf).Encode(res.JSON); err != nil {
-			fe.sim.cloud.Log.Error("Encoding a response", "error", err)
+			fe.cloud.Log.Error("Encoding a response", "error", err)
 		}
 		h.Set("Content-Type", "application/json;version="+r.Version)
 	}
@@ -239,11 +262,11 @@ func (fe *frontend) write(w http.ResponseWriter, r *api.Request, res *api.Respon
 	}
 	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.ID)
 	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", api.ExecutionTime(r.Started))
-	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.sim.cloud.IDs.Named("site", "ceip"))
+	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.cloud.IDs.Named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
 	fe.observe(r, res, h, buf.Bytes())
-	fe.sim.injector.send(w, r, fault, res.Status, buf.Bytes())
+	fe.injector.send(w, r, fault, res.Status, buf.Bytes())
 }
 
 func xmlType(r *api.Request, res *api.Response) string {
@@ -262,14 +285,14 @@ func xmlType(r *api.Request, res *api.Response) string {
 
 // pick is the cell that answers the next request at the site's address, nil if there is none.
 func (fe *frontend) pick() *cells.Cell {
-	if len(fe.sim.cells) == 1 {
-		return fe.sim.cells[0]
+	if len(fe.cells) == 1 {
+		return fe.cells[0]
 	}
 	fe.balancerMu.Lock()
 	defer fe.balancerMu.Unlock()
-	for range fe.sim.cells {
+	for range fe.cells {
 		fe.lastPicked++
-		c := fe.sim.cells[fe.lastPicked%len(fe.sim.cells)]
+		c := fe.cells[fe.lastPicked%len(fe.cells)]
 		if c.Status().InRotation {
 			return c
 		}

@@ -5,9 +5,12 @@ package vcdsim
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -67,7 +70,7 @@ type Simulator struct {
 	addr    string
 	server  *tlsserver.Server // at the site's address
 	further []*tlsserver.Server
-	public  string
+	public  string // base of hrefs; "" is the address of the request
 	cells   []*cells.Cell
 	cancel  context.CancelFunc // ends the simulator's lifetime
 }
@@ -87,11 +90,7 @@ func (s *Simulator) CA() []byte {
 }
 
 // State returns a copy of everything.
-func (s *Simulator) State() store.State {
-	s.cloud.Mu.Lock()
-	defer s.cloud.Mu.Unlock()
-	return s.cloud.Store.Snapshot()
-}
+func (s *Simulator) State() store.State { return s.cloud.State() }
 
 // Counters counts the requests by operation: method and path without ids, for queries with the type.
 func (s *Simulator) Counters() map[string]int { return s.journal.counters() }
@@ -127,3 +126,32 @@ func (s *Simulator) Cells() []*cells.Cell { return append([]*cells.Cell(nil), s.
 func (s *Simulator) RenewCertificate(byNewAuthority bool) error {
 	return s.server.Renew(byNewAuthority)
 }
+
+// ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
+func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	s.frontend.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
+}
+
+// SetGate sets the gate of the simulator; nil removes it. Requests that are held stay held.
+func (s *Simulator) SetGate(g Gate) { s.frontend.SetGate(g) }
+
+// Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
+// clients, sessions with their tokens, passwords, running tasks and leases, and the next ids. Nothing is redacted: keep
+// it as safe as the passwords in it. It does not contain the simulator's configuration (profile, version, assumptions,
+// cells), faults, counters or the request log.
+func (s *Simulator) Dump(w io.Writer) error {
+	encoded, err := encode(s.cloud)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(encoded); err != nil {
+		return fmt.Errorf("writing the dump: %w", err)
+	}
+	return nil
+}
+
+// Restore replaces everything that is simulated by a dump, as restoring VCD's database does: what was made
+// since is gone, its sessions too, what was deleted is back, and the time goes on from now; tasks and leases that ended
+// meanwhile end at once. Ids of what is lost are not given again. A clock that is behind the dump is moved to its time.
+// On an error nothing has changed.
+func (s *Simulator) Restore(r io.Reader) error { return restore(s.cloud, s.guests, r) }

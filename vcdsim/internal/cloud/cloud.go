@@ -56,3 +56,10 @@ func (s *Cloud) Settle() {
 		next()
 	}
 }
+
+// State returns a copy of everything in the store.
+func (s *Cloud) State() store.State {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.Store.Snapshot()
+}
