@@ -10,7 +10,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/frontend"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 )
 
 // Clock is the simulator's time.
@@ -90,6 +92,27 @@ const (
 	BodyEmpty   = faults.BodyEmpty
 	BodyNothing = faults.BodyNothing
 )
+
+// A Request is an entry of the request log.
+type Request = journal.Request
+
+// An Exchange is a request with its answer, as they went over the wire. A request that a fault rule answered, or whose
+// connection it dropped, is none.
+type Exchange = frontend.Exchange
+
+// A Moment is when a Gate is called for a request.
+type Moment = frontend.Moment
+
+// The moments of a request.
+const (
+	Arrived = frontend.Arrived
+	Worked  = frontend.Worked
+)
+
+// A Gate is called for every request except those of the control API, at both moments, without the simulator's lock and
+// from the request's own goroutine: the request waits until it returns. If it returns false, the connection is closed
+// without an answer. ctx ends when the client goes away.
+type Gate = frontend.Gate
 
 // A Guest is what runs inside the VMs. It is called without the simulator's lock, from goroutines of its own.
 type Guest = guests.Guest

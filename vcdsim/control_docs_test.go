@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 )
 
@@ -39,12 +40,12 @@ are written as ` + "`1m30s`" + `. At least one field must say what happens.
 func TestControlPageIsWhatTheTableSays(t *testing.T) {
 	g := NewWithT(t)
 	var calls, fields strings.Builder
-	for _, c := range (&control{}).routes() {
+	for _, c := range (&control.Control{}).Routes() {
 		body := ""
 		if c.Body != "" {
 			body = "`" + c.Body + "`"
 		}
-		fmt.Fprintf(&calls, "| `%s %s%s` | %s | %s |\n", c.Method, controlPath, c.Path, c.Does, body)
+		fmt.Fprintf(&calls, "| `%s %s%s` | %s | %s |\n", c.Method, control.Path, c.Path, c.Does, body)
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[faults.FaultJSON]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

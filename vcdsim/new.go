@@ -16,10 +16,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/frontend"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
@@ -35,7 +38,7 @@ func New(cfg Config) (*Simulator, error) {
 		cloud:   newCloud(cfg),
 		addr:    cmp.Or(cfg.Addr, "127.0.0.1:0"),
 		faults:  faults.New(cfg.Seed),
-		journal: newJournal(),
+		journal: journal.New(),
 	}
 	s.addParts(cfg)
 	seed(s.cloud)
@@ -72,8 +75,8 @@ func newCloud(cfg Config) *cloud.Cloud {
 
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
-	s.cloud.Unknown = s.journal.unknown
-	s.injector = &injector{cloud: s.cloud, faults: s.faults, named: namedCollections()}
+	s.cloud.Unknown = s.journal.Unknown
+	s.injector = &frontend.Injector{Cloud: s.cloud, Faults: s.faults, Named: namedCollections()}
 	s.guests = &guests.Guests{
 		Cloud:  s.cloud,
 		Guest:  cfg.Guest,
@@ -85,36 +88,39 @@ func (s *Simulator) addParts(cfg Config) {
 		Cloud:      s.cloud,
 		Operations: operations(),
 		Faults:     s.faults,
-		Names:      s.injector.idAndName,
+		Names:      s.injector.IDAndName,
 	}
-	s.cloud.Alarms = &cloud.Alarms{Cloud: s.cloud, Bells: map[string]func(store.Alarm){
-		cloud.BellTask:  func(a store.Alarm) { s.cloud.Tasks.Finish(a.ID) },
-		cloud.BellBoot:  func(a store.Alarm) { s.guests.BootNow(a.ID, a.Generation) },
-		cloud.BellLease: func(a store.Alarm) { machines.LeasesOf(s.cloud).End(a.ID, a.End) },
-	}}
+	s.cloud.Alarms = &cloud.Alarms{
+		Cloud: s.cloud,
+		Bells: map[string]func(store.Alarm){
+			cloud.BellTask:  func(a store.Alarm) { s.cloud.Tasks.Finish(a.ID) },
+			cloud.BellBoot:  func(a store.Alarm) { s.guests.BootNow(a.ID, a.Generation) },
+			cloud.BellLease: func(a store.Alarm) { machines.LeasesOf(s.cloud).End(a.ID, a.End) },
+		},
+	}
 }
 
 // addServing makes what answers requests, once the cells are there.
 func (s *Simulator) addServing(cfg Config) {
-	s.control = &control{
-		cloud:       s.cloud,
-		guests:      s.guests,
-		faults:      s.faults,
-		journal:     s.journal,
-		cells:       s.cells,
-		site:        s.server,
-		ca:          s.CA,
-		collections: collections(),
-		token:       cfg.ControlToken,
+	s.control = &control.Control{
+		Cloud:       s.cloud,
+		Guests:      s.guests,
+		Faults:      s.faults,
+		Journal:     s.journal,
+		Cells:       s.cells,
+		Site:        s.server,
+		CA:          s.CA,
+		Collections: collections(),
+		Token:       cfg.ControlToken,
 	}
-	s.frontend = &frontend{
-		cloud:    s.cloud,
-		journal:  s.journal,
-		injector: s.injector,
-		control:  s.control,
-		public:   s.public,
-		cells:    s.cells,
-		observer: cfg.Observe,
+	s.frontend = &frontend.Frontend{
+		Cloud:    s.cloud,
+		Journal:  s.journal,
+		Injector: s.injector,
+		Control:  s.control,
+		Public:   s.public,
+		Cells:    s.cells,
+		Observer: cfg.Observe,
 	}
 	s.addRoutes()
 }
@@ -209,7 +215,7 @@ func (s *Simulator) Start() error {
 			continue
 		}
 		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.frontend.serve(w, r, c, false) //nolint:contextcheck // the request has it
+			s.frontend.Serve(w, r, c, false) //nolint:contextcheck // the request has it
 		})
 		if err := c.Server.Open(s.cloud.Ctx, "127.0.0.1:0", own, s.cloud.Log); err != nil {
 			return errors.Join(err, s.Close())

@@ -7,6 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/catalogs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
@@ -18,13 +19,13 @@ import (
 
 // addRoutes adds the routes of all nouns, and those of the control API.
 func (s *Simulator) addRoutes() {
-	access.OpenRoutes(s.frontend.addOpen)
-	catalogs.UploadRoutes(s.frontend.addOpen)
+	access.OpenRoutes(s.frontend.AddOpen)
+	catalogs.UploadRoutes(s.frontend.AddOpen)
 	for _, group := range routeGroups() {
-		group(s.frontend.add)
+		group(s.frontend.Add)
 	}
-	for _, c := range s.control.routes() {
-		s.frontend.addControl(c.Method, controlPath+c.Path, c.handle)
+	for _, c := range s.control.Routes() {
+		s.frontend.AddControl(c.Method, control.Path+c.Path, c.Handle)
 	}
 }
 

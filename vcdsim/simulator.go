@@ -17,8 +17,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/dump"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/frontend"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
@@ -52,7 +56,7 @@ type Config struct {
 	// Assumptions, nil for the defaults.
 	Assumptions *cloud.Assumptions
 	// Observe, if set, is called with every exchange, before its answer is sent, from many goroutines.
-	Observe func(Exchange)
+	Observe func(frontend.Exchange)
 	// TokenLifetime is how long an access token is valid; 0 is an hour.
 	TokenLifetime time.Duration
 }
@@ -62,10 +66,10 @@ type Simulator struct {
 	cloud    *cloud.Cloud
 	guests   *guests.Guests
 	faults   *faults.Faults
-	journal  *journal
-	frontend *frontend
-	injector *injector
-	control  *control
+	journal  *journal.Journal
+	frontend *frontend.Frontend
+	injector *frontend.Injector
+	control  *control.Control
 
 	addr    string
 	server  *tlsserver.Server // at the site's address
@@ -93,16 +97,16 @@ func (s *Simulator) CA() []byte {
 func (s *Simulator) State() store.State { return s.cloud.State() }
 
 // Counters counts the requests by operation: method and path without ids, for queries with the type.
-func (s *Simulator) Counters() map[string]int { return s.journal.counters() }
+func (s *Simulator) Counters() map[string]int { return s.journal.Counters() }
 
 // ResetCounters sets all counters to zero.
-func (s *Simulator) ResetCounters() { s.journal.reset() }
+func (s *Simulator) ResetCounters() { s.journal.Reset() }
 
 // Requests returns the last requests, oldest first.
-func (s *Simulator) Requests() []Request { return s.journal.list() }
+func (s *Simulator) Requests() []journal.Request { return s.journal.List() }
 
 // Unhandled returns the routes that were asked for and do not exist here. A test should end with none.
-func (s *Simulator) Unhandled() []string { return s.journal.unknownRoutes() }
+func (s *Simulator) Unhandled() []string { return s.journal.UnknownRoutes() }
 
 // Faults returns the fault rules.
 func (s *Simulator) Faults() *faults.Faults { return s.faults }
@@ -129,18 +133,18 @@ func (s *Simulator) RenewCertificate(byNewAuthority bool) error {
 
 // ServeHTTP answers a request at the site's address, by the cell that the balancer picks.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
-	s.frontend.serve(w, hr, nil, true) //nolint:contextcheck // the request has it
+	s.frontend.Serve(w, hr, nil, true) //nolint:contextcheck // the request has it
 }
 
 // SetGate sets the gate of the simulator; nil removes it. Requests that are held stay held.
-func (s *Simulator) SetGate(g Gate) { s.frontend.SetGate(g) }
+func (s *Simulator) SetGate(g frontend.Gate) { s.frontend.SetGate(g) }
 
 // Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
 // clients, sessions with their tokens, passwords, running tasks and leases, and the next ids. Nothing is redacted: keep
 // it as safe as the passwords in it. It does not contain the simulator's configuration (profile, version, assumptions,
 // cells), faults, counters or the request log.
 func (s *Simulator) Dump(w io.Writer) error {
-	encoded, err := encode(s.cloud)
+	encoded, err := dump.Encode(s.cloud)
 	if err != nil {
 		return err
 	}
@@ -154,4 +158,4 @@ func (s *Simulator) Dump(w io.Writer) error {
 // since is gone, its sessions too, what was deleted is back, and the time goes on from now; tasks and leases that ended
 // meanwhile end at once. Ids of what is lost are not given again. A clock that is behind the dump is moved to its time.
 // On an error nothing has changed.
-func (s *Simulator) Restore(r io.Reader) error { return restore(s.cloud, s.guests, r) }
+func (s *Simulator) Restore(r io.Reader) error { return dump.Restore(s.cloud, s.guests, r) }

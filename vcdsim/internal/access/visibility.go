@@ -73,6 +73,7 @@ func (w VAppViewer) HasDisk(d *store.Disk) bool {
 		HasRight(w.r, rightAdminControl)
 }
 
+// Sees reports whether a vApp is shown to the caller.
 func (w VAppViewer) Sees(v *store.VApp) bool { return w.level(v) >= LevelRead }
 
 // accessLevel is the highest of those that a user has by himself, by the organization and with everyone.

@@ -12,20 +12,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A usedAddress is an external address that a gateway uses.
-type usedAddress struct {
+// A UsedAddress is an external address that a gateway uses.
+type UsedAddress struct {
 	Address  netip.Addr
 	Category string
 	network  string // id of the external network
 }
 
 // UsedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
-func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []usedAddress {
-	var out []usedAddress
+func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []UsedAddress {
+	var out []UsedAddress
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
 			if sub.Primary.IsValid() {
-				out = append(out, usedAddress{sub.Primary, "PRIMARY_IP", u.Network})
+				out = append(out, UsedAddress{sub.Primary, "PRIMARY_IP", u.Network})
 			}
 		}
 	}
@@ -41,19 +41,19 @@ func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []usedAddress {
 			out = append(out, eg.externalAddresses(g, vip, "Load_Balancer")...)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b usedAddress) int {
+	slices.SortStableFunc(out, func(a, b UsedAddress) int {
 		return a.Address.Compare(b.Address)
 	})
 	return slices.CompactFunc(out,
-		func(a, b usedAddress) bool { return a.Address == b.Address && a.Category == b.Category })
+		func(a, b UsedAddress) bool { return a.Address == b.Address && a.Category == b.Category })
 }
 
 // externalAddresses are the external addresses in a text.
-func (eg EdgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []usedAddress {
-	var out []usedAddress
+func (eg EdgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []UsedAddress {
+	var out []UsedAddress
 	for _, a := range parseAddresses(text) {
 		if network, ok := eg.externalNetworkOf(g, a); ok {
-			out = append(out, usedAddress{a, category, network})
+			out = append(out, UsedAddress{a, category, network})
 		}
 	}
 	return out

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package frontend
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/route"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
@@ -33,52 +34,52 @@ type endpoint struct {
 	control bool // the simulator's own API
 }
 
-// frontend takes requests in, at the site's address or a cell's, and answers them.
-type frontend struct {
-	cloud    *cloud.Cloud
-	journal  *journal
-	injector *injector
-	control  controller
-	public   string        // base of hrefs; "" is the address of the request
-	cells    []*cells.Cell // that the balancer chooses from
+// Frontend takes requests in, at the site's address or a cell's, and answers them.
+type Frontend struct {
+	Cloud    *cloud.Cloud
+	Journal  *journal.Journal
+	Injector *Injector
+	Control  Controller
+	Public   string        // base of hrefs; "" is the address of the request
+	Cells    []*cells.Cell // that the balancer chooses from
 	routes   route.Table[endpoint]
 	gate     atomic.Pointer[Gate]
-	observer func(Exchange)
+	Observer func(Exchange)
 
 	balancerMu sync.Mutex // guards lastPicked
 	lastPicked int        // counts the balancer's choices of a cell
 }
 
-// A controller serves the simulator's own API, which is no part of VCD.
-type controller interface {
-	// owns reports whether a path belongs to the API.
-	owns(path string) bool
-	// serve answers without the lock; handle is nil if there is no such route.
-	serve(w http.ResponseWriter, r *api.Request, handle api.Handler)
+// A Controller serves the simulator's own API, which is no part of VCD.
+type Controller interface {
+	// Owns reports whether a path belongs to the API.
+	Owns(path string) bool
+	// Serve answers without the lock; handle is nil if there is no such route.
+	Serve(w http.ResponseWriter, r *api.Request, handle api.Handler)
 }
 
-// add adds a route that needs a session.
-func (fe *frontend) add(method, pattern string, h api.Handler, latency time.Duration) {
+// Add adds a route that needs a session.
+func (fe *Frontend) Add(method, pattern string, h api.Handler, latency time.Duration) {
 	fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
 }
 
-// addOpen adds a route that needs no session.
-func (fe *frontend) addOpen(method, pattern string, h api.Handler, latency time.Duration) {
+// AddOpen adds a route that needs no session.
+func (fe *Frontend) AddOpen(method, pattern string, h api.Handler, latency time.Duration) {
 	fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
 }
 
-// addControl adds a route of the simulator's own API.
-func (fe *frontend) addControl(method, pattern string, h api.Handler) {
+// AddControl adds a route of the simulator's own API.
+func (fe *Frontend) AddControl(method, pattern string, h api.Handler) {
 	fe.routes.Add(method, pattern, endpoint{handle: h, open: true, control: true})
 }
 
-// serve answers a request at the address of the site or of a cell.
-func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *cells.Cell, atSite bool) {
+// Serve answers a request at the address of the site or of a cell.
+func (fe *Frontend) Serve(w http.ResponseWriter, hr *http.Request, cell *cells.Cell, atSite bool) {
 	defer fe.logPanic(hr)
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
 	r := &api.Request{
 		Request:   hr,
-		Cloud:     fe.cloud,
+		Cloud:     fe.Cloud,
 		Site:      fe.siteOf(hr),
 		Cell:      cell,
 		Vars:      match.Vars,
@@ -89,15 +90,15 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *cells.C
 	if strings.HasSuffix(r.Operation, " /api/query") {
 		r.Operation += " type=" + r.Query.Get("type")
 	}
-	if match.Value.control || found != route.Found && fe.control.owns(hr.URL.Path) {
-		fe.control.serve(w, r, match.Value.handle)
+	if match.Value.control || found != route.Found && fe.Control.Owns(hr.URL.Path) {
+		fe.Control.Serve(w, r, match.Value.handle)
 		return
 	}
 	if atSite {
 		r.Cell = fe.pick()
 	}
-	if status, ok := r.Cell.Admit(w, atSite && len(fe.cells) > 1); !ok {
-		fe.journal.add(fe.entry(r, status))
+	if status, ok := r.Cell.Admit(w, atSite && len(fe.Cells) > 1); !ok {
+		fe.Journal.Add(fe.entry(r, status))
 		dropIf(status == 0)
 		return
 	}
@@ -105,48 +106,48 @@ func (fe *frontend) serve(w http.ResponseWriter, hr *http.Request, cell *cells.C
 }
 
 // siteOf is the site part of hrefs: VCD's public address, or where the request came in.
-func (fe *frontend) siteOf(hr *http.Request) wire.Site {
-	if fe.public != "" {
-		return wire.Site(fe.public)
+func (fe *Frontend) siteOf(hr *http.Request) wire.Site {
+	if fe.Public != "" {
+		return wire.Site(fe.Public)
 	}
 	return wire.Site("https://" + hr.Host)
 }
 
 // logPanic logs a panic, which is a bug of the simulator, and closes the connection.
-func (fe *frontend) logPanic(hr *http.Request) {
+func (fe *Frontend) logPanic(hr *http.Request) {
 	p := recover()
 	if p == nil {
 		return
 	}
 	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
-		fe.cloud.Log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
+		fe.Cloud.Log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
 			hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
 }
 
 // serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
-func (fe *frontend) serveVCD(w http.ResponseWriter, r *api.Request, match route.Match[endpoint], found route.Result) {
+func (fe *Frontend) serveVCD(w http.ResponseWriter, r *api.Request, match route.Match[endpoint], found route.Result) {
 	if err := r.Read(); err != nil {
 		return
 	}
-	fault := fe.injector.faultFor(r)
-	if fault != nil && !fe.injector.pause(r, fault.Delay) {
+	fault := fe.Injector.faultFor(r)
+	if fault != nil && !fe.Injector.pause(r, fault.Delay) {
 		panic(http.ErrAbortHandler)
 	}
 	if replaces(fault) {
-		fe.journal.add(fe.entry(r, status(fault)))
-		fe.injector.apply(w, r, fault)
+		fe.Journal.Add(fe.entry(r, status(fault)))
+		fe.Injector.apply(w, r, fault)
 		return
 	}
-	fe.injector.revoke(r, fault)
+	fe.Injector.revoke(r, fault)
 	fe.enter(Arrived, r, 0)
 	if !fe.delay(r.Request, match.Value.latency) {
 		return
 	}
 	res := fe.answer(r, match, found)
-	fe.journal.add(fe.entry(r, res.Status))
-	fe.cloud.Log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.Status, "took",
+	fe.Journal.Add(fe.entry(r, res.Status))
+	fe.Cloud.Log.Debug("Request", "method", r.Method, "path", r.URL.Path, "status", res.Status, "took",
 		time.Since(r.Started))
 	fe.enter(Worked, r, res.Status)
 	dropIf(dropsAfter(fault))
@@ -161,12 +162,12 @@ func dropIf(drop bool) {
 }
 
 // delay waits as the profile says; only a clock that ticks makes requests slow. False means the caller went away.
-func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
+func (fe *Frontend) delay(hr *http.Request, d time.Duration) bool {
 	if hr.Method != http.MethodGet && d < cloud.LatencyWrite {
 		d = cloud.LatencyWrite
 	}
-	d = fe.cloud.Profile.Scaled(d)
-	if c, ok := fe.cloud.Clock.(*clock.SimClock); d <= 0 || ok && !c.Ticks() {
+	d = fe.Cloud.Profile.Scaled(d)
+	if c, ok := fe.Cloud.Clock.(*clock.SimClock); d <= 0 || ok && !c.Ticks() {
 		return true
 	}
 	timer := time.NewTimer(d)
@@ -180,12 +181,12 @@ func (fe *frontend) delay(hr *http.Request, d time.Duration) bool {
 }
 
 // answer runs the handler under the lock and makes responses of refusals.
-func (fe *frontend) answer(r *api.Request, match route.Match[endpoint], found route.Result) *api.Response {
-	fe.cloud.Mu.Lock()
-	defer fe.cloud.Mu.Unlock()
-	r.ID = fe.cloud.IDs.Next("request")
+func (fe *Frontend) answer(r *api.Request, match route.Match[endpoint], found route.Result) *api.Response {
+	fe.Cloud.Mu.Lock()
+	defer fe.Cloud.Mu.Unlock()
+	r.ID = fe.Cloud.IDs.Next("request")
 	res, err := fe.dispatch(r, match.Value, found)
-	fe.cloud.Settle()
+	fe.Cloud.Settle()
 	if err == nil {
 		return res
 	}
@@ -206,7 +207,7 @@ func (fe *frontend) answer(r *api.Request, match route.Match[endpoint], found ro
 // unversioned are the paths where requests need no version.
 var unversioned = []string{"/api/versions", "/oauth/", "/network/", "/transfer/"}
 
-func (fe *frontend) dispatch(r *api.Request, e endpoint, found route.Result) (*api.Response, error) {
+func (fe *Frontend) dispatch(r *api.Request, e endpoint, found route.Result) (*api.Response, error) {
 	if !e.open || found != route.Found {
 		if err := access.Authenticate(r); err != nil {
 			return nil, err
@@ -231,17 +232,17 @@ func (fe *frontend) dispatch(r *api.Request, e endpoint, found route.Result) (*a
 		}
 		return e.handle(r)
 	case route.WrongMethod:
-		fe.journal.unknown(r.Operation)
+		fe.Journal.Unknown(r.Operation)
 		return nil, store.Refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "The method %s is not allowed here.",
 			r.Method)
 	default:
-		fe.journal.unknown(r.Operation)
+		fe.Journal.Unknown(r.Operation)
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 	}
 }
 
 // write sends the response with the headers VCD adds to each.
-func (fe *frontend) write(w http.ResponseWriter, r *api.Request, res *api.Response, fault *faults.Fault) {
+func (fe *Frontend) write(w http.ResponseWriter, r *api.Request, res *api.Response, fault *faults.Fault) {
 	var buf bytes.Buffer
 	h := w.Header()
 	switch {
@@ -253,7 +254,7 @@ func (fe *frontend) write(w http.ResponseWriter, r *api.Request, res *api.Respon
 		h.Set("Content-Type", res.ContentType)
 	case res.JSON != nil:
 		if err := json.NewEncoder(&buf).Encode(res.JSON); err != nil {
-			fe.cloud.Log.Error("Encoding a response", "error", err)
+			fe.Cloud.Log.Error("Encoding a response", "error", err)
 		}
 		h.Set("Content-Type", "application/json;version="+r.Version)
 	}
@@ -262,11 +263,11 @@ func (fe *frontend) write(w http.ResponseWriter, r *api.Request, res *api.Respon
 	}
 	h.Set("X-VMWARE-VCLOUD-REQUEST-ID", r.ID)
 	h.Set("X-VMWARE-VCLOUD-REQUEST-EXECUTION-TIME", api.ExecutionTime(r.Started))
-	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.cloud.IDs.Named("site", "ceip"))
+	h.Set("X-VMWARE-VCLOUD-CEIP-ID", fe.Cloud.IDs.Named("site", "ceip"))
 	h.Set("Cache-Control", "no-store, must-revalidate")
 	h.Set("Vary", "Accept-Encoding, User-Agent")
 	fe.observe(r, res, h, buf.Bytes())
-	fe.injector.send(w, r, fault, res.Status, buf.Bytes())
+	fe.Injector.send(w, r, fault, res.Status, buf.Bytes())
 }
 
 func xmlType(r *api.Request, res *api.Response) string {
@@ -284,15 +285,15 @@ func xmlType(r *api.Request, res *api.Response) string {
 }
 
 // pick is the cell that answers the next request at the site's address, nil if there is none.
-func (fe *frontend) pick() *cells.Cell {
-	if len(fe.cells) == 1 {
-		return fe.cells[0]
+func (fe *Frontend) pick() *cells.Cell {
+	if len(fe.Cells) == 1 {
+		return fe.Cells[0]
 	}
 	fe.balancerMu.Lock()
 	defer fe.balancerMu.Unlock()
-	for range fe.cells {
+	for range fe.Cells {
 		fe.lastPicked++
-		c := fe.cells[fe.lastPicked%len(fe.cells)]
+		c := fe.Cells[fe.lastPicked%len(fe.Cells)]
 		if c.Status().InRotation {
 			return c
 		}

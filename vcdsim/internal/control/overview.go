@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package control
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -24,10 +25,10 @@ type overview struct { // lists are never null
 	VApps     []overviewVApp     `json:"vApps"`
 	MoreVApps int                `json:"moreVApps"` // not shown
 	overviewNetworks
-	Tasks    []overviewTask `json:"tasks"` // unfinished ones, then the last that ended
-	Requests []Request      `json:"requests"`
-	Last     int            `json:"last"` // number of the last request
-	Unknown  []string       `json:"unknown"`
+	Tasks    []overviewTask    `json:"tasks"` // unfinished ones, then the last that ended
+	Requests []journal.Request `json:"requests"`
+	Last     int               `json:"last"` // number of the last request
+	Unknown  []string          `json:"unknown"`
 }
 
 type overviewCounts struct {
@@ -83,19 +84,19 @@ const (
 	shownRequests = 200
 )
 
-func (ctl *control) getOverview(r *api.Request) (*api.Response, error) {
+func (ctl *Control) getOverview(r *api.Request) (*api.Response, error) {
 	since, err := strconv.Atoi(r.Query.Get("since"))
 	if err != nil {
 		since = 0
 	}
-	s := ctl.cloud
+	s := ctl.Cloud
 	out := overview{
 		Clock:   clockStatus(s),
-		URL:     ctl.site.URL(),
-		Cells:   cellStatuses(ctl.cells),
-		Unknown: append([]string{}, ctl.journal.unknownRoutes()...),
+		URL:     ctl.Site.URL(),
+		Cells:   cellStatuses(ctl.Cells),
+		Unknown: append([]string{}, ctl.Journal.UnknownRoutes()...),
 	}
-	out.Requests, out.Last = ctl.journal.since(since, shownRequests)
+	out.Requests, out.Last = ctl.Journal.Since(since, shownRequests)
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	filter := strings.ToLower(r.Query.Get("filter"))
@@ -106,15 +107,15 @@ func (ctl *control) getOverview(r *api.Request) (*api.Response, error) {
 	return api.JSON(out), nil
 }
 
-func (ctl *control) overviewOfCounts() overviewCounts {
-	s := ctl.cloud
+func (ctl *Control) overviewOfCounts() overviewCounts {
+	s := ctl.Cloud
 	c := overviewCounts{
 		Orgs:     len(s.Store.Model.Orgs),
 		VApps:    len(s.Store.VApps),
 		VMs:      len(s.Store.VMs),
 		Disks:    len(s.Store.Disks),
 		Sessions: len(s.Store.Sessions),
-		Faults:   len(ctl.faults.List()),
+		Faults:   len(ctl.Faults.List()),
 	}
 	for _, vm := range s.Store.VMs {
 		if vm.Status == store.PoweredOn {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package journal
 
 import (
 	"maps"
@@ -31,16 +31,16 @@ func (r Request) Changes() bool {
 // much of a path is kept: requests for unknown paths must not exhaust memory.
 const (
 	maxJournal    = 5000
-	maxOperations = 5000
-	maxPath       = 8 << 10
+	MaxOperations = 5000
+	MaxPath       = 8 << 10
 	maxUnknown    = 256 // of the path of an operation that is not simulated
 )
 
-// otherOperations is what operations are counted as when there are too many kinds of them.
-const otherOperations = "others"
+// OtherOperations is what operations are counted as when there are too many kinds of them.
+const OtherOperations = "others"
 
-// A journal counts requests and keeps the last ones.
-type journal struct {
+// A Journal counts requests and keeps the last ones.
+type Journal struct {
 	mu    sync.Mutex
 	count map[string]int
 	ring  []Request
@@ -49,31 +49,33 @@ type journal struct {
 	lost  map[string]bool // unknown routes
 	kinds map[string]bool // of operations, since the start
 	// statuses counts by operation and status, since the start.
-	statuses map[outcome]int
+	statuses map[Outcome]int
 }
 
-// An outcome is what requests are counted by for metrics.
-type outcome struct {
-	operation string
-	status    int
+// An Outcome is what requests are counted by for metrics.
+type Outcome struct {
+	Operation string
+	Status    int
 }
 
-func newJournal() *journal {
-	return &journal{
+// New returns an empty journal.
+func New() *Journal {
+	return &Journal{
 		count:    map[string]int{},
 		lost:     map[string]bool{},
 		kinds:    map[string]bool{},
-		statuses: map[outcome]int{},
+		statuses: map[Outcome]int{},
 	}
 }
 
-func (j *journal) add(entry Request) {
+// Add counts and keeps a request.
+func (j *Journal) Add(entry Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entry.Path = cut(entry.Path, maxPath)
+	entry.Path = cut(entry.Path, MaxPath)
 	entry.Operation = j.counted(entry.Operation)
 	j.count[entry.Operation]++
-	j.statuses[outcome{entry.Operation, entry.Status}]++
+	j.statuses[Outcome{entry.Operation, entry.Status}]++
 	j.total++
 	if len(j.ring) < maxJournal {
 		j.ring = append(j.ring, entry)
@@ -84,13 +86,13 @@ func (j *journal) add(entry Request) {
 }
 
 // counted is the name an operation is counted under.
-func (j *journal) counted(operation string) string {
+func (j *Journal) counted(operation string) string {
 	operation = cut(operation, maxUnknown)
 	if _, known := j.kinds[operation]; known {
 		return operation
 	}
-	if len(j.kinds) >= maxOperations {
-		return otherOperations
+	if len(j.kinds) >= MaxOperations {
+		return OtherOperations
 	}
 	j.kinds[operation] = true
 	return operation
@@ -104,30 +106,33 @@ func cut(s string, most int) string {
 	return s[:most] + "…"
 }
 
-func (j *journal) counters() map[string]int {
+// Counters are the numbers of requests by operation.
+func (j *Journal) Counters() map[string]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.count)
 }
 
-func (j *journal) reset() {
+// Reset sets all counters to zero.
+func (j *Journal) Reset() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	clear(j.count)
 }
 
-func (j *journal) list() []Request {
+// List returns the last requests, oldest first.
+func (j *Journal) List() []Request {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.ordered()
 }
 
-func (j *journal) ordered() []Request {
+func (j *Journal) ordered() []Request {
 	return append(slices.Clone(j.ring[j.next:]), j.ring[:j.next]...)
 }
 
-// since returns the requests after number n, at most so many of the last, and the number of the last.
-func (j *journal) since(n, most int) ([]Request, int) {
+// Since returns the requests after number n, at most so many of the last, and the number of the last.
+func (j *Journal) Since(n, most int) ([]Request, int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	all := j.ordered()
@@ -135,19 +140,22 @@ func (j *journal) since(n, most int) ([]Request, int) {
 	return append([]Request{}, all[len(all)-fresh:]...), j.total
 }
 
-func (j *journal) byStatus() map[outcome]int {
+// ByStatus are the numbers of requests by operation and status, since the start.
+func (j *Journal) ByStatus() map[Outcome]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.statuses)
 }
 
-func (j *journal) unknown(op string) {
+// Unknown notes an operation that was asked for and is not simulated.
+func (j *Journal) Unknown(op string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lost[j.counted(op)] = true
 }
 
-func (j *journal) unknownRoutes() []string {
+// UnknownRoutes are the operations that were asked for and are not simulated.
+func (j *Journal) UnknownRoutes() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Sorted(maps.Keys(j.lost))

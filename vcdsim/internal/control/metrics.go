@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package control
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ type metric struct {
 	samples          map[string]float64 // by labels, as they are written
 }
 
-func (ctl *control) getMetrics(*api.Request) (*api.Response, error) {
+func (ctl *Control) getMetrics(*api.Request) (*api.Response, error) {
 	var b strings.Builder
 	for _, m := range ctl.collectMetrics() {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", m.name, m.help, m.name, m.kind)
@@ -47,26 +47,26 @@ func labels(pairs ...string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-func (ctl *control) collectMetrics() []metric {
+func (ctl *Control) collectMetrics() []metric {
 	requests := map[string]float64{}
-	for of, n := range ctl.journal.byStatus() {
-		requests[labels("operation", of.operation, "status",
-			cmp.Or(strings.TrimPrefix(strconv.Itoa(of.status), "0"), "none"))] = float64(n)
+	for of, n := range ctl.Journal.ByStatus() {
+		requests[labels("operation", of.Operation, "status",
+			cmp.Or(strings.TrimPrefix(strconv.Itoa(of.Status), "0"), "none"))] = float64(n)
 	}
 	up := map[string]float64{}
-	for _, c := range cellStatuses(ctl.cells) {
+	for _, c := range cellStatuses(ctl.Cells) {
 		up[labels("cell", strconv.Itoa(c.Number))] = map[bool]float64{true: 1}[c.Up]
 	}
-	unknown := float64(len(ctl.journal.unknownRoutes()))
-	ctl.cloud.Mu.Lock()
-	defer ctl.cloud.Mu.Unlock()
+	unknown := float64(len(ctl.Journal.UnknownRoutes()))
+	ctl.Cloud.Mu.Lock()
+	defer ctl.Cloud.Mu.Unlock()
 	tasks := map[string]float64{}
 	for _, status := range []store.TaskStatus{
 		store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled,
 	} {
 		tasks[labels("status", string(status))] = 0
 	}
-	for _, t := range ctl.cloud.Store.Tasks {
+	for _, t := range ctl.Cloud.Store.Tasks {
 		tasks[labels("status", string(t.Status))]++
 	}
 	c := ctl.overviewOfCounts()
@@ -76,7 +76,7 @@ func (ctl *control) collectMetrics() []metric {
 		labels("kind", "vm"):   float64(c.VMs),
 		labels("kind", "disk"): float64(c.Disks),
 	}
-	for path, d := range ctl.cloud.Store.Documents {
+	for path, d := range ctl.Cloud.Store.Documents {
 		entities[labels("kind", path)] = float64(len(d))
 	}
 	return []metric{
@@ -102,7 +102,7 @@ func (ctl *control) collectMetrics() []metric {
 			"vcdsim_clock_seconds",
 			"gauge",
 			"The simulated time, in seconds since 1970.",
-			map[string]float64{"": float64(ctl.cloud.Clock.Now().Unix())},
+			map[string]float64{"": float64(ctl.Cloud.Clock.Now().Unix())},
 		},
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package control
 
 import (
 	"bytes"
@@ -12,30 +12,31 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/dump"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-func (ctl *control) getDump(*api.Request) (*api.Response, error) {
-	encoded, err := encode(ctl.cloud)
+func (ctl *Control) getDump(*api.Request) (*api.Response, error) {
+	encoded, err := dump.Encode(ctl.Cloud)
 	if err != nil {
 		return nil, err
 	}
 	return &api.Response{Status: http.StatusOK, Raw: encoded, ContentType: "application/json"}, nil
 }
 
-func (ctl *control) restoreDump(r *api.Request) (*api.Response, error) {
-	if err := restore(ctl.cloud, ctl.guests, bytes.NewReader(r.Content)); err != nil {
+func (ctl *Control) restoreDump(r *api.Request) (*api.Response, error) {
+	if err := dump.Restore(ctl.Cloud, ctl.Guests, bytes.NewReader(r.Content)); err != nil {
 		return nil, err
 	}
 	return api.NoContent(), nil
 }
 
-func (ctl *control) listFaults(*api.Request) (*api.Response, error) {
-	return api.JSON(ctl.faults.List()), nil
+func (ctl *Control) listFaults(*api.Request) (*api.Response, error) {
+	return api.JSON(ctl.Faults.List()), nil
 }
 
-func (ctl *control) addFault(r *api.Request) (*api.Response, error) {
+func (ctl *Control) addFault(r *api.Request) (*api.Response, error) {
 	var rule faults.Fault
 	if err := decode(r, &rule); err != nil {
 		return nil, err
@@ -43,30 +44,30 @@ func (ctl *control) addFault(r *api.Request) (*api.Response, error) {
 	if err := rule.Validate(); err != nil {
 		return nil, err
 	}
-	rule.ID = ctl.faults.Add(rule)
+	rule.ID = ctl.Faults.Add(rule)
 	return &api.Response{Status: http.StatusCreated, JSON: rule}, nil
 }
 
-func (ctl *control) clearFaults(*api.Request) (*api.Response, error) {
-	ctl.faults.Clear()
+func (ctl *Control) clearFaults(*api.Request) (*api.Response, error) {
+	ctl.Faults.Clear()
 	return api.NoContent(), nil
 }
 
-func (ctl *control) removeFault(r *api.Request) (*api.Response, error) {
+func (ctl *Control) removeFault(r *api.Request) (*api.Response, error) {
 	id, err := strconv.Atoi(r.Vars["id"])
-	if err != nil || !ctl.faults.Remove(id) {
+	if err != nil || !ctl.Faults.Remove(id) {
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no fault rule %s", r.Vars["id"])
 	}
 	return api.NoContent(), nil
 }
 
-func (ctl *control) resetCounters(*api.Request) (*api.Response, error) {
-	ctl.journal.reset()
+func (ctl *Control) resetCounters(*api.Request) (*api.Response, error) {
+	ctl.Journal.Reset()
 	return api.NoContent(), nil
 }
 
-func (ctl *control) listCells(*api.Request) (*api.Response, error) {
-	return api.JSON(cellStatuses(ctl.cells)), nil
+func (ctl *Control) listCells(*api.Request) (*api.Response, error) {
+	return api.JSON(cellStatuses(ctl.Cells)), nil
 }
 
 func cellStatuses(all []*cells.Cell) []cells.CellStatus {
@@ -85,16 +86,16 @@ type cellCommand struct {
 	NewAuthority bool          `json:"newAuthority"`
 }
 
-func (ctl *control) commandCell(r *api.Request) (*api.Response, error) {
+func (ctl *Control) commandCell(r *api.Request) (*api.Response, error) {
 	n, err := strconv.Atoi(r.Vars["number"])
-	if err != nil || n < 1 || n > len(ctl.cells) {
+	if err != nil || n < 1 || n > len(ctl.Cells) {
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no cell %s", r.Vars["number"])
 	}
 	var in cellCommand
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c := ctl.cells[n-1]
+	c := ctl.Cells[n-1]
 	if err := in.run(c); err != nil {
 		return nil, err
 	}
@@ -146,12 +147,12 @@ func clockStatus(s *cloud.Cloud) clockJSON {
 	return out
 }
 
-func (ctl *control) getClock(*api.Request) (*api.Response, error) {
-	return api.JSON(clockStatus(ctl.cloud)), nil
+func (ctl *Control) getClock(*api.Request) (*api.Response, error) {
+	return api.JSON(clockStatus(ctl.Cloud)), nil
 }
 
 // setClock moves the clock and changes its speed.
-func (ctl *control) setClock(r *api.Request) (*api.Response, error) {
+func (ctl *Control) setClock(r *api.Request) (*api.Response, error) {
 	var in struct {
 		Advance string   `json:"advance"`
 		Rate    *float64 `json:"rate"`
@@ -159,7 +160,7 @@ func (ctl *control) setClock(r *api.Request) (*api.Response, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c, ok := ctl.cloud.Clock.(*clock.SimClock)
+	c, ok := ctl.Cloud.Clock.(*clock.SimClock)
 	if !ok {
 		return nil, store.BadRequest("this clock cannot be moved")
 	}
@@ -177,7 +178,7 @@ func (ctl *control) setClock(r *api.Request) (*api.Response, error) {
 		c.SetRate(*in.Rate)
 	}
 	c.Advance(d)
-	return api.JSON(clockStatus(ctl.cloud)), nil
+	return api.JSON(clockStatus(ctl.Cloud)), nil
 }
 
 // maxRate is how fast a clock may go: more than a day in a second.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package dump
 
 import (
 	"bytes"
@@ -45,8 +45,8 @@ type dumpedIDs struct {
 	Dice  []byte // state of the random numbers
 }
 
-// encode returns the dump as a line of JSON. It holds the lock: the store must not change meanwhile.
-func encode(s *cloud.Cloud) ([]byte, error) {
+// Encode returns the dump as a line of JSON. It holds the lock: the store must not change meanwhile.
+func Encode(s *cloud.Cloud) ([]byte, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	dice, err := s.IDs.Dice.MarshalBinary()
@@ -71,8 +71,8 @@ func encode(s *cloud.Cloud) ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// restore replaces everything that is simulated by a dump. On an error nothing has changed.
-func restore(s *cloud.Cloud, running *guests.Guests, r io.Reader) error {
+// Restore replaces everything that is simulated by a dump. On an error nothing has changed.
+func Restore(s *cloud.Cloud, running *guests.Guests, r io.Reader) error {
 	d, err := readDump(r)
 	if err != nil {
 		return fmt.Errorf("reading the dump: %w", err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package frontend
 
 import (
 	"bytes"
@@ -22,11 +22,11 @@ type Exchange struct {
 }
 
 // observe passes an exchange to the configured observer.
-func (fe *frontend) observe(r *api.Request, res *api.Response, header http.Header, body []byte) {
-	if fe.observer == nil {
+func (fe *Frontend) observe(r *api.Request, res *api.Response, header http.Header, body []byte) {
+	if fe.Observer == nil {
 		return
 	}
-	fe.observer(Exchange{
+	fe.Observer(Exchange{
 		Operation:   r.Operation,
 		Method:      r.Method,
 		URI:         r.URL.RequestURI(),

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package frontend
 
 import (
 	"context"
 	"net/http"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 )
 
 // A Moment is when a Gate is called for a request.
@@ -21,26 +22,26 @@ const (
 // A Gate is called for every request except those of the control API, at both moments, without the simulator's lock and
 // from the request's own goroutine: the request waits until it returns. If it returns false, the connection is closed
 // without an answer. ctx ends when the client goes away.
-type Gate func(ctx context.Context, m Moment, r Request) bool
+type Gate func(ctx context.Context, m Moment, r journal.Request) bool
 
 // SetGate sets the gate; nil removes it.
-func (fe *frontend) SetGate(g Gate) { fe.gate.Store(&g) }
+func (fe *Frontend) SetGate(g Gate) { fe.gate.Store(&g) }
 
 // enter calls the gate for a request at a moment, and closes the connection if the gate says so.
-func (fe *frontend) enter(m Moment, r *api.Request, status int) {
+func (fe *Frontend) enter(m Moment, r *api.Request, status int) {
 	g := fe.gate.Load()
 	if g == nil || *g == nil || (*g)(r.Context(), m, fe.entry(r, status)) {
 		return
 	}
 	if m == Arrived {
-		fe.journal.add(fe.entry(r, 0))
+		fe.Journal.Add(fe.entry(r, 0))
 	}
 	panic(http.ErrAbortHandler)
 }
 
 // entry is the entry of a request in the request log.
-func (fe *frontend) entry(r *api.Request, status int) Request {
-	e := Request{Time: fe.cloud.Clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.Operation, Status: status}
+func (fe *Frontend) entry(r *api.Request, status int) journal.Request {
+	e := journal.Request{Time: fe.Cloud.Clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.Operation, Status: status}
 	if r.Cell != nil {
 		e.Cell = r.Cell.Number
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package control
 
 import (
 	"crypto/subtle"
@@ -16,38 +16,39 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
-// controlPath is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for
+// Path is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for
 // cells that are down.
-const controlPath = "/_sim"
+const Path = "/_sim"
 
-// A controlRoute is an operation of the control API. The reference page is made from these.
-type controlRoute struct {
+// A Route is an operation of the control API. The reference page is made from these.
+type Route struct {
 	Method, Path string
 	Does         string
 	Body         string // an example, where there is one
-	handle       api.Handler
+	Handle       api.Handler
 }
 
-// control serves the control API.
-type control struct {
-	cloud       *cloud.Cloud
-	guests      *guests.Guests
-	faults      *faults.Faults
-	journal     *journal
-	cells       []*cells.Cell
-	site        *tlsserver.Server
-	ca          func() []byte           // PEM certificates of the authorities that signed the servers'
-	collections []*documents.Collection // all of them
-	token       string                  // "" allows the API to callers on the same machine only
+// Control serves the control API.
+type Control struct {
+	Cloud       *cloud.Cloud
+	Guests      *guests.Guests
+	Faults      *faults.Faults
+	Journal     *journal.Journal
+	Cells       []*cells.Cell
+	Site        *tlsserver.Server
+	CA          func() []byte           // PEM certificates of the authorities that signed the servers'
+	Collections []*documents.Collection // all of them
+	Token       string                  // "" allows the API to callers on the same machine only
 }
 
-// routes are the whole control API.
-func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with one field per line.
-	return []controlRoute{
+// Routes are the whole control API.
+func (ctl *Control) Routes() []Route { //nolint:funlen // A table with one field per line.
+	return []Route{
 		{"GET", "", "The web page: inventory, running tasks and the last requests, live.", "", ctl.getPage},
 		{"GET", "/page/{file}", "The files of the page.", "", ctl.getPageFile},
 		{
@@ -100,7 +101,7 @@ func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with on
 			"/counters",
 			"How often each operation was called.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.journal.counters()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.Journal.Counters()), nil },
 		},
 		{"DELETE", "/counters", "Sets the counters to zero.", "", ctl.resetCounters},
 		{
@@ -108,21 +109,21 @@ func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with on
 			"/requests",
 			"The last requests, oldest first.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.journal.list()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.Journal.List()), nil },
 		},
 		{
 			"GET",
 			"/unhandled",
 			"Routes that were asked for and are not simulated.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.journal.unknownRoutes()), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.Journal.UnknownRoutes()), nil },
 		},
 		{
 			"GET",
 			"/ca",
 			"The certificate of the authority that signed the simulator's, as PEM in a JSON string.",
 			"",
-			func(*api.Request) (*api.Response, error) { return api.JSON(string(ctl.ca())), nil },
+			func(*api.Request) (*api.Response, error) { return api.JSON(string(ctl.CA())), nil },
 		},
 		{"GET", "/metrics", "Metrics for Prometheus.", "", ctl.getMetrics},
 	}
@@ -131,14 +132,14 @@ func (ctl *control) routes() []controlRoute { //nolint:funlen // A table with on
 // maxControlBody bounds what the control API reads: dumps of large sites.
 const maxControlBody = 1 << 30
 
-// owns reports whether a path belongs to the control API.
-func (ctl *control) owns(path string) bool {
+// Owns reports whether a path belongs to the control API.
+func (ctl *Control) Owns(path string) bool {
 	path = strings.TrimSuffix(path, "/")
-	return path == controlPath || strings.HasPrefix(path, controlPath+"/")
+	return path == Path || strings.HasPrefix(path, Path+"/")
 }
 
-// serve answers without the lock: the methods it calls take it themselves.
-func (ctl *control) serve(w http.ResponseWriter, r *api.Request, handle api.Handler) {
+// Serve answers without the lock: the methods it calls take it themselves.
+func (ctl *Control) Serve(w http.ResponseWriter, r *api.Request, handle api.Handler) {
 	if ctl.signIn(w, r) {
 		return
 	}
@@ -196,11 +197,11 @@ const tokenCookie = "vcdsim-control"
 
 // check returns why a request may not use the control API: without a configured token only callers on this machine may,
 // with one only callers that send it. Pages of other origins may not change anything. A status of 0 lets it pass.
-func (ctl *control) check(r *api.Request) (status int, message string) {
+func (ctl *Control) check(r *api.Request) (status int, message string) {
 	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
 		return http.StatusForbidden, "pages of other origins may not use the control API"
 	}
-	if ctl.token != "" {
+	if ctl.Token != "" {
 		given := ""
 		if c, err := r.Cookie(tokenCookie); err == nil {
 			given = c.Value
@@ -221,26 +222,26 @@ func (ctl *control) check(r *api.Request) (status int, message string) {
 	return 0, ""
 }
 
-func (ctl *control) isToken(given string) bool {
-	return subtle.ConstantTimeCompare([]byte(given), []byte(ctl.token)) == 1
+func (ctl *Control) isToken(given string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(ctl.Token)) == 1
 }
 
 // signIn moves the token from the address of the page into a cookie, so that no address contains it any longer.
-func (ctl *control) signIn(w http.ResponseWriter, r *api.Request) bool {
+func (ctl *Control) signIn(w http.ResponseWriter, r *api.Request) bool {
 	given := r.Query.Get("token")
-	if ctl.token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(controlPath, "/") ||
+	if ctl.Token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(Path, "/") ||
 		!ctl.isToken(given) {
 		return false
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name:     tokenCookie,
 		Value:    given,
-		Path:     controlPath,
+		Path:     Path,
 		Secure:   true,
 		HttpOnly: true,
 		SameSite: http.SameSiteStrictMode,
 	})
-	w.Header().Set("Location", controlPath+"/")
+	w.Header().Set("Location", Path+"/")
 	w.WriteHeader(http.StatusSeeOther)
 	return true
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package frontend
 
 import (
 	"encoding/json"
@@ -17,30 +17,30 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// injector applies fault rules to requests.
-type injector struct {
-	cloud  *cloud.Cloud
-	faults *faults.Faults
-	named  []*documents.Collection // whose documents rules can name
+// Injector applies fault rules to requests.
+type Injector struct {
+	Cloud  *cloud.Cloud
+	Faults *faults.Faults
+	Named  []*documents.Collection // whose documents rules can name
 }
 
 // faultFor returns the rule for a request, nil if none applies.
-func (in *injector) faultFor(r *api.Request) *faults.Fault {
-	if in.faults.Empty() {
+func (in *Injector) faultFor(r *api.Request) *faults.Fault {
+	if in.Faults.Empty() {
 		return nil
 	}
 	of := in.subjectOf(r)
-	return in.faults.Take(func(f *faults.Fault) bool { return f.Matches(of) })
+	return in.Faults.Take(func(f *faults.Fault) bool { return f.Matches(of) })
 }
 
 // subjectOf collects the caller and the entities of a request.
-func (in *injector) subjectOf(r *api.Request) faults.Subject {
-	in.cloud.Mu.Lock()
-	defer in.cloud.Mu.Unlock()
+func (in *Injector) subjectOf(r *api.Request) faults.Subject {
+	in.Cloud.Mu.Lock()
+	defer in.Cloud.Mu.Unlock()
 	of := faults.Subject{Operation: r.Operation, Cell: r.Cell.Number}
 	of.User, of.Org = in.caller(r)
 	for _, v := range r.Vars {
-		of.Entities = append(of.Entities, in.idAndName(store.Bare(v))...)
+		of.Entities = append(of.Entities, in.IDAndName(store.Bare(v))...)
 	}
 	switch {
 	case len(r.Content) == 0 || strings.HasPrefix(r.URL.Path, "/transfer/"):
@@ -53,8 +53,8 @@ func (in *injector) subjectOf(r *api.Request) faults.Subject {
 }
 
 // caller returns the user of the session, or the one who logs in by password or API token.
-func (in *injector) caller(r *api.Request) (user, org string) {
-	if x := in.cloud.Store.Sessions[r.Token()]; x != nil {
+func (in *Injector) caller(r *api.Request) (user, org string) {
+	if x := in.Cloud.Store.Sessions[r.Token()]; x != nil {
 		return x.User, x.Org
 	}
 	if name, _, ok := r.BasicAuth(); ok {
@@ -68,19 +68,19 @@ func (in *injector) caller(r *api.Request) (user, org string) {
 }
 
 // tokenOwner returns the user who logs in with an API token.
-func (in *injector) tokenOwner(token string) (user, org string) {
+func (in *Injector) tokenOwner(token string) (user, org string) {
 	if token == "" {
 		return "", ""
 	}
-	for _, o := range in.cloud.Store.Model.Orgs {
+	for _, o := range in.Cloud.Store.Model.Orgs {
 		for _, u := range o.Users {
 			if slices.Contains(u.APITokens, token) {
 				return u.Name, o.Name
 			}
 		}
 	}
-	for _, c := range in.cloud.Store.Clients {
-		if o := in.cloud.Store.Org(c.OrgID); c.Token == token && o != nil {
+	for _, c := range in.Cloud.Store.Clients {
+		if o := in.Cloud.Store.Org(c.OrgID); c.Token == token && o != nil {
 			return c.User, o.Name
 		}
 	}
@@ -88,7 +88,7 @@ func (in *injector) tokenOwner(token string) (user, org string) {
 }
 
 // namedInXML are the names of the entity and disk that a body makes or changes, and of the VMs and disks it refers to.
-func (in *injector) namedInXML(raw []byte) []string {
+func (in *Injector) namedInXML(raw []byte) []string {
 	tree, err := xmltree.Parse(raw)
 	if err != nil {
 		return nil // nothing to know it by
@@ -104,13 +104,13 @@ func (in *injector) namedInXML(raw []byte) []string {
 		refs = append(refs, item.Attr("href"))
 	}
 	for _, ref := range refs {
-		out = append(out, in.idAndName(store.Bare(ref))...)
+		out = append(out, in.IDAndName(store.Bare(ref))...)
 	}
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
 // namedInJSON are the name in a JSON body, and its gateway and owner.
-func (in *injector) namedInJSON(raw []byte) []string {
+func (in *Injector) namedInJSON(raw []byte) []string {
 	var body struct {
 		Name    string              `json:"name"`
 		Gateway network.JSONRefBody `json:"gatewayRef"`
@@ -121,37 +121,37 @@ func (in *injector) namedInJSON(raw []byte) []string {
 	}
 	out := []string{body.Name}
 	for _, ref := range []network.JSONRefBody{body.Gateway, body.Owner} {
-		out = append(out, in.idAndName(store.Bare(ref.ID))...)
+		out = append(out, in.IDAndName(store.Bare(ref.ID))...)
 	}
 	return out
 }
 
-// idAndName are the id of an entity and its name, without what is empty.
-func (in *injector) idAndName(id string) []string {
+// IDAndName are the id of an entity and its name, without what is empty.
+func (in *Injector) IDAndName(id string) []string {
 	if id == "" {
 		return nil
 	}
 	return append([]string{id}, in.nameOf(id)...)
 }
 
-func (in *injector) nameOf(id string) []string {
-	if name := in.cloud.Store.GatewayName(id); name != "" {
+func (in *Injector) nameOf(id string) []string {
+	if name := in.Cloud.Store.GatewayName(id); name != "" {
 		return []string{name}
 	}
-	for _, c := range in.named {
-		for _, d := range in.cloud.Store.Documents[c.Path] {
+	for _, c := range in.Named {
+		for _, d := range in.Cloud.Store.Documents[c.Path] {
 			if store.Bare(d.ID()) == id {
 				return []string{store.Text(d.Body, "name")}
 			}
 		}
 	}
 	switch {
-	case in.cloud.Store.VMs[id] != nil:
-		return []string{in.cloud.Store.VMs[id].Name}
-	case in.cloud.Store.VApps[id] != nil:
-		return []string{in.cloud.Store.VApps[id].Name}
-	case in.cloud.Store.Disks[id] != nil:
-		return []string{in.cloud.Store.Disks[id].Name}
+	case in.Cloud.Store.VMs[id] != nil:
+		return []string{in.Cloud.Store.VMs[id].Name}
+	case in.Cloud.Store.VApps[id] != nil:
+		return []string{in.Cloud.Store.VApps[id].Name}
+	case in.Cloud.Store.Disks[id] != nil:
+		return []string{in.Cloud.Store.Disks[id].Name}
 	default:
 		return nil
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package control
 
 import (
 	"encoding/json"
@@ -31,12 +31,12 @@ type taskJSON struct {
 	Error                string `json:",omitempty"`
 }
 
-func (ctl *control) getState(*api.Request) (*api.Response, error) {
-	return api.JSON(ctl.withoutSecrets(ctl.cloud.State())), nil
+func (ctl *Control) getState(*api.Request) (*api.Response, error) {
+	return api.JSON(ctl.withoutSecrets(ctl.Cloud.State())), nil
 }
 
 // withoutSecrets is the state without credentials: no passwords, tokens, private keys.
-func (ctl *control) withoutSecrets(s store.State) stateJSON {
+func (ctl *Control) withoutSecrets(s store.State) stateJSON {
 	out := stateJSON{
 		Model:      s.Model,
 		VApps:      s.VApps,
@@ -60,7 +60,7 @@ func (ctl *control) withoutSecrets(s store.State) stateJSON {
 		out.APIClients[i].DeviceCode = ""
 	}
 	hidden := map[string][]string{}
-	for _, c := range ctl.collections {
+	for _, c := range ctl.Collections {
 		hidden[c.Path] = c.Hidden
 	}
 	for i := range out.Documents {

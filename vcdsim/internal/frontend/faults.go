@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package frontend
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func status(f *faults.Fault) int {
 func dropsAfter(f *faults.Fault) bool { return f != nil && f.DropAfter }
 
 // apply answers, or does not, instead of the handler.
-func (in *injector) apply(w http.ResponseWriter, r *api.Request, f *faults.Fault) {
+func (in *Injector) apply(w http.ResponseWriter, r *api.Request, f *faults.Fault) {
 	switch {
 	case f.Hang:
 		select {
@@ -152,35 +152,35 @@ func emptyList(cloudAPI bool) (body []byte, contentType string) {
 }
 
 // revoke ends the session of the caller, or all that a user may log in with by token.
-func (in *injector) revoke(r *api.Request, f *faults.Fault) {
+func (in *Injector) revoke(r *api.Request, f *faults.Fault) {
 	if f == nil || !f.EndSession && !f.RevokeToken {
 		return
 	}
-	in.cloud.Mu.Lock()
-	defer in.cloud.Mu.Unlock()
-	x := in.cloud.Store.Sessions[r.Token()]
+	in.Cloud.Mu.Lock()
+	defer in.Cloud.Mu.Unlock()
+	x := in.Cloud.Store.Sessions[r.Token()]
 	if x == nil {
 		return
 	}
-	delete(in.cloud.Store.Sessions, x.Token)
+	delete(in.Cloud.Store.Sessions, x.Token)
 	if !f.RevokeToken {
 		return
 	}
-	if org := in.cloud.Store.OrgByName(x.Org); org != nil {
+	if org := in.Cloud.Store.OrgByName(x.Org); org != nil {
 		for i := range org.Users {
 			if org.Users[i].Name == x.User {
 				org.Users[i].APITokens = nil
 			}
 		}
 	}
-	for _, c := range in.cloud.Store.Clients {
+	for _, c := range in.Cloud.Store.Clients {
 		if c.UserID == x.UserID {
 			c.Token = ""
 		}
 	}
-	for token, other := range in.cloud.Store.Sessions {
+	for token, other := range in.Cloud.Store.Sessions {
 		if other.UserID == x.UserID {
-			delete(in.cloud.Store.Sessions, token)
+			delete(in.Cloud.Store.Sessions, token)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (in *injector) revoke(r *api.Request, f *faults.Fault) {
 const pieces = 10
 
 // send writes an answer: at once, slowly, or half of it.
-func (in *injector) send(w http.ResponseWriter, r *api.Request, f *faults.Fault, status int, body []byte) {
+func (in *Injector) send(w http.ResponseWriter, r *api.Request, f *faults.Fault, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if f != nil && f.Truncate {
@@ -206,7 +206,7 @@ func (in *injector) send(w http.ResponseWriter, r *api.Request, f *faults.Fault,
 	}
 }
 
-func (in *injector) trickle(w http.ResponseWriter, r *api.Request, over time.Duration, body []byte) {
+func (in *Injector) trickle(w http.ResponseWriter, r *api.Request, over time.Duration, body []byte) {
 	size := max(1, (len(body)+pieces-1)/pieces)
 	for from := 0; from < len(body); from += size {
 		if !in.pause(r, over/pieces) {
@@ -218,18 +218,18 @@ func (in *injector) trickle(w http.ResponseWriter, r *api.Request, over time.Dur
 }
 
 // pause waits on the simulator's clock; false means that the caller went away or the cell was stopped.
-func (in *injector) pause(r *api.Request, d time.Duration) bool {
+func (in *Injector) pause(r *api.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
 	due := make(chan struct{})
-	cancel := in.cloud.Clock.AfterFunc(d, func() { close(due) })
+	cancel := in.Cloud.Clock.AfterFunc(d, func() { close(due) })
 	select {
 	case <-due:
 		return true
 	case <-r.Context().Done():
 	case <-r.Cell.Stopped():
-	case <-in.cloud.Ctx.Done():
+	case <-in.Cloud.Ctx.Done():
 	}
 	cancel()
 	return false

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vcdsim
+package control
 
 import (
 	"net/http"
@@ -10,9 +10,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/page"
 )
 
-func (ctl *control) getPage(_ *api.Request) (*api.Response, error) { return pageFile(page.Index) }
+func (ctl *Control) getPage(_ *api.Request) (*api.Response, error) { return pageFile(page.Index) }
 
-func (ctl *control) getPageFile(r *api.Request) (*api.Response, error) {
+func (ctl *Control) getPageFile(r *api.Request) (*api.Response, error) {
 	return pageFile(r.Vars["file"])
 }
 
