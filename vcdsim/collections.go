@@ -8,6 +8,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 )
@@ -19,8 +21,10 @@ func collections() []*documents.Collection {
 
 // namedCollections are those whose documents fault rules can name.
 func namedCollections() []*documents.Collection {
-	return append(network.Collections(), loadbalancing.Collections()...)
+	return slices.Concat(network.Collections(), gateways.Collections(), firewalls.Collections(), loadbalancing.Collections())
 }
 
 // settings are all of them.
-func settings() []*documents.Setting { return append(network.Settings(), loadbalancing.Settings()...) }
+func settings() []*documents.Setting {
+	return slices.Concat(network.Settings(), gateways.Settings(), firewalls.Settings(), loadbalancing.Settings())
+}

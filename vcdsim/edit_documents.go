@@ -3,7 +3,7 @@
 package vcdsim
 
 import (
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -47,4 +47,6 @@ func (e *Editor) DeleteDocument(id string) bool {
 
 // DeleteGateway removes an edge gateway with all that is on it, whatever refers to it, and reports whether there was
 // one.
-func (e *Editor) DeleteGateway(id string) bool { return network.RemoveGateway(e.cloud, store.Bare(id)) }
+func (e *Editor) DeleteGateway(id string) bool {
+	return gateways.RemoveGateway(e.cloud, store.Bare(id))
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/orgs"
@@ -23,6 +24,7 @@ func operations() map[string]cloud.Operation {
 		orgs.Operations(),
 		entities.Operations(),
 		network.Operations(),
+		gateways.Operations(),
 		documents.Operations(collections()),
 		documents.SettingOperations(settings()),
 	} {

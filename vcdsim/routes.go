@@ -10,6 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/orgs"
@@ -38,6 +40,8 @@ func routeGroups() []func(api.AddRoute) {
 		catalogs.Routes,
 		compute.Routes,
 		network.Routes,
+		gateways.Routes,
+		firewalls.Routes,
 		loadbalancing.Routes,
 		entities.Routes,
 		query.Routes,

@@ -49,6 +49,25 @@ func NewChange(verb, kind, title string, run func(*Cloud, *store.Task) error) Op
 	}
 }
 
+// A Changed is a kind of entity that tasks make, change and remove; what tasks do to it happens at once, except for its
+// removal.
+type Changed struct {
+	Kind   string
+	Title  string
+	Remove func(*Cloud, *store.Task) error
+}
+
+// Changes are the operations that make, change and remove entities of some kinds.
+func Changes(kinds ...Changed) map[string]Operation {
+	out := map[string]Operation{}
+	for _, x := range kinds {
+		out["create "+x.Kind] = NewChange("create", x.Kind, x.Title, Nothing)
+		out["update "+x.Kind] = NewChange("update", x.Kind, x.Title, Nothing)
+		out["delete "+x.Kind] = NewChange("delete", x.Kind, x.Title, x.Remove)
+	}
+	return out
+}
+
 const cloneSpread = 0.3
 
 // BusyAs sets what BUSY_ENTITY says.

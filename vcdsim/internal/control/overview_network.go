@@ -12,9 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -145,7 +146,7 @@ func (o *overviewNetworks) addNetwork(s *cloud.Cloud, org *store.Org, vdc *store
 		Type:    string(n.Type),
 		Subnet:  n.Gateway.String(),
 		Gateway: s.Store.GatewayName(n.Edge),
-		Pool:    network.Count(n.StaticPool),
+		Pool:    gateways.Count(n.StaticPool),
 		Used:    len(machines.IPAMOf(s).AddressesIn(n.ID)),
 	}, filter, n.Name)
 }
@@ -161,10 +162,10 @@ func (o *overviewNetworks) addGateway(s *cloud.Cloud, org *store.Org, vdc *store
 		Used:     []string{},
 		Services: []overviewService{},
 		Unused:   []overviewPool{},
-		Rules:    len(s.Store.Documents.On(g.ID, network.NATPath)),
+		Rules:    len(s.Store.Documents.On(g.ID, gateways.NATPath)),
 	}
 	words := []string{g.Name}
-	for _, u := range network.EdgesOf(s).UsedBy(g) {
+	for _, u := range gateways.EdgesOf(s).UsedBy(g) {
 		out.Used = append(out.Used, u.Address.String()+" "+u.Category)
 	}
 	for _, d := range s.Store.Documents.On(g.ID, documents.ServicePath) {
@@ -192,7 +193,7 @@ func (o *overviewNetworks) addGateway(s *cloud.Cloud, org *store.Org, vdc *store
 func overviewOfService(s *cloud.Cloud, d *store.Object) overviewService {
 	out := overviewService{
 		Name:    store.Text(d.Body, "name"),
-		Address: strings.Join(network.VirtualIPs(d.Body), " ") + portsOf(d.Body),
+		Address: strings.Join(gateways.VirtualIPs(d.Body), " ") + portsOf(d.Body),
 		Pool:    overviewPool{Members: []overviewMember{}},
 	}
 	up := 0
@@ -231,8 +232,8 @@ func overviewOfPool(s *cloud.Cloud, d *store.Object) overviewPool {
 		}
 		members = append(members, overviewMember{fmt.Sprintf("%v:%v", m["ipAddress"], m["port"]), health})
 	}
-	if g := s.Store.Documents.Find(network.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
-		for _, a := range network.SetAddresses(g) {
+	if g := s.Store.Documents.Find(firewalls.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+		for _, a := range firewalls.SetAddresses(g) {
 			members = append(members, overviewMember{
 				fmt.Sprintf("%v:%v", a, d.Body["defaultPort"]),
 				groupHealth(s, d, fmt.Sprint(a), out.Health),
@@ -254,7 +255,7 @@ func groupHealth(s *cloud.Cloud, pool *store.Object, address, health string) str
 }
 
 func (o *overviewNetworks) addSpace(p *store.IPSpace, filter string) {
-	out := overviewSpace{Name: p.Name, Type: p.Type, Total: network.Count(p.Ranges), Allocations: []string{}}
+	out := overviewSpace{Name: p.Name, Type: p.Type, Total: gateways.Count(p.Ranges), Allocations: []string{}}
 	words := []string{p.Name}
 	for _, a := range p.Allocations {
 		if a.Type == store.FloatingIP {

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -112,15 +112,15 @@ func (in *Injector) namedInXML(raw []byte) []string {
 // namedInJSON are the name in a JSON body, and its gateway and owner.
 func (in *Injector) namedInJSON(raw []byte) []string {
 	var body struct {
-		Name    string              `json:"name"`
-		Gateway network.JSONRefBody `json:"gatewayRef"`
-		Owner   network.JSONRefBody `json:"ownerRef"`
+		Name    string               `json:"name"`
+		Gateway gateways.JSONRefBody `json:"gatewayRef"`
+		Owner   gateways.JSONRefBody `json:"ownerRef"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return nil // nothing to know it by
 	}
 	out := []string{body.Name}
-	for _, ref := range []network.JSONRefBody{body.Gateway, body.Owner} {
+	for _, ref := range []gateways.JSONRefBody{body.Gateway, body.Owner} {
 		out = append(out, in.IDAndName(store.Bare(ref.ID))...)
 	}
 	return out

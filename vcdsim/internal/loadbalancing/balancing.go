@@ -4,7 +4,7 @@ package loadbalancing
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -26,7 +26,7 @@ func Settings() []*documents.Setting {
 		Path:    "1.0.0/edgeGateways/{gateway}/loadBalancer",
 		Kind:    "edgeLoadBalancer",
 		Title:   "Load Balancer",
-		Scope:   network.OnGateway,
+		Scope:   gateways.OnGateway,
 		Prepare: prepareBalancer,
 		Show:    showBalancer,
 	})

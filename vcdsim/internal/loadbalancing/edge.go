@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -27,7 +27,7 @@ func Routes(add api.AddRoute) {
 // prepareBalancer enables or disables the load balancer of a gateway. Only the provider may, and only while it is
 // empty.
 func prepareBalancer(r *api.Request, body map[string]any) error {
-	_, _, g, err := network.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
+	_, _, g, err := gateways.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func showAssignment(r *api.Request, d *store.Object, out map[string]any) {
 	engines := r.Cloud.Store.Documents.Find(enginePath, id)
 	if org, vdc, g := r.Cloud.Store.Gateway(d.Parent); g != nil {
 		owned := map[string]any{}
-		network.AddEdgeOwner(org, vdc, g.Group, owned)
+		gateways.AddEdgeOwner(org, vdc, g.Group, owned)
 		out["gatewayOwnerRef"] = owned["ownerRef"]
 		out["gatewayOrgRef"] = owned["orgRef"]
 		out["gatewayRef"] = api.Ref("gateway", g.ID, g.Name)

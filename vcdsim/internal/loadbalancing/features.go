@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -44,7 +44,7 @@ func refuseFamilies(assume *cloud.Assumptions, body map[string]any, g *store.Edg
 	}
 	v4 := balancerSetting(g.LoadBalancer, "serviceNetworkDefinition")
 	v6 := balancerSetting(g.LoadBalancer, "ipv6ServiceNetworkDefinition")
-	for _, vip := range network.VirtualIPs(body) {
+	for _, vip := range gateways.VirtualIPs(body) {
 		a, err := netip.ParseAddr(vip)
 		if lacks := a.Is4() && v4 == "" && v6 != "" || !a.Is4() && v6 == ""; err == nil && lacks {
 			return store.BadRequest("The load balancer of the edge gateway %q has no service network for the virtual IP "+
@@ -56,12 +56,12 @@ func refuseFamilies(assume *cloud.Assumptions, body map[string]any, g *store.Edg
 
 // refuseMove refuses another virtual IP for a virtual service that shares the one it has.
 func refuseMove(assume *cloud.Assumptions, body map[string]any, old *store.Object, others []*store.Object) error {
-	if old == nil || !assume.SharedVIPStays || slices.Equal(network.VirtualIPs(body), network.VirtualIPs(old.Body)) {
+	if old == nil || !assume.SharedVIPStays || slices.Equal(gateways.VirtualIPs(body), gateways.VirtualIPs(old.Body)) {
 		return nil
 	}
 	for _, d := range others {
-		for _, vip := range network.VirtualIPs(old.Body) {
-			if slices.Contains(network.VirtualIPs(d.Body), vip) {
+		for _, vip := range gateways.VirtualIPs(old.Body) {
+			if slices.Contains(gateways.VirtualIPs(d.Body), vip) {
 				return store.BadRequest("The virtual IP address %s of the virtual service %q cannot be changed, as the "+
 					"virtual service %q shares it.", vip, store.Text(old.Body, "name"), store.Text(d.Body, "name"))
 			}

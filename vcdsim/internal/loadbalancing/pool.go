@@ -10,7 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -50,7 +51,7 @@ func poolCollection() *documents.Collection {
 
 // balancedScope is the gateway a pool or virtual service is on.
 func balancedScope(r *api.Request, body map[string]any) (documents.Scope, error) {
-	return network.GatewayScope(r.Session, r.Cloud.Store, store.RefID(body, "gatewayRef"))
+	return gateways.GatewayScope(r.Session, r.Cloud.Store, store.RefID(body, "gatewayRef"))
 }
 
 // balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
@@ -58,7 +59,7 @@ func balancedGateway(session *store.Session, st *store.Store, body map[string]an
 	if old != nil {
 		body["gatewayRef"] = old.Body["gatewayRef"]
 	}
-	_, _, g, err := network.EdgeByID(session, st, store.RefID(body, "gatewayRef"))
+	_, _, g, err := gateways.EdgeByID(session, st, store.RefID(body, "gatewayRef"))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func poolMemberGroup(session *store.Session, st *store.Store, body map[string]an
 		body["memberGroupRef"] = nil
 		return nil
 	}
-	ref, err := network.DocumentReference(session, st, network.GroupPath, "FIREWALL_GROUP_VIEW", id)
+	ref, err := gateways.DocumentReference(session, st, firewalls.GroupPath, "FIREWALL_GROUP_VIEW", id)
 	if err != nil {
 		return err
 	}
@@ -177,8 +178,8 @@ func PoolMembers(body map[string]any) []map[string]any {
 
 // enabledMembers counts the members a pool may send to.
 func (lb LoadBalancing) enabledMembers(d *store.Object) (on, all int) {
-	if g := lb.cloud.Store.Documents.Find(network.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
-		n := len(network.SetAddresses(g))
+	if g := lb.cloud.Store.Documents.Find(firewalls.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+		n := len(firewalls.SetAddresses(g))
 		return n, n
 	}
 	for _, m := range PoolMembers(d.Body) {
@@ -319,7 +320,7 @@ func poolSummary(r *api.Request, d *store.Object) map[string]any {
 	} {
 		out[f] = full[f]
 	}
-	if g := r.Cloud.Store.Documents.Find(network.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
+	if g := r.Cloud.Store.Documents.Find(firewalls.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		out["memberGroupType"] = g.Body["typeValue"]
 	}
 	if refs, _ := out["virtualServiceRefs"].([]any); len(refs) > maxSummaryRefs {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
@@ -70,7 +70,7 @@ func cloudCollection() *documents.Collection {
 		Defaults: map[string]any{"description": ""},
 		Prepare: func(r *api.Request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["loadBalancerCloudBacking"].(map[string]any)
-			ref, err := network.DocumentReference(r.Session, r.Cloud.Store, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
+			ref, err := gateways.DocumentReference(r.Session, r.Cloud.Store, controllerPath, "LOAD_BALANCER_CONTROLLER_VIEW",
 				store.RefID(backing, "loadBalancerControllerRef"))
 			if err != nil {
 				return err
@@ -110,7 +110,7 @@ func engineCollection() *documents.Collection {
 		},
 		Prepare: func(r *api.Request, body map[string]any, _ *store.Object) error {
 			backing, _ := body["serviceEngineGroupBacking"].(map[string]any)
-			ref, err := network.DocumentReference(r.Session, r.Cloud.Store, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
+			ref, err := gateways.DocumentReference(r.Session, r.Cloud.Store, cloudPath, "LOAD_BALANCER_CLOUD_VIEW",
 				store.RefID(backing, "loadBalancerCloudRef"))
 			if err == nil {
 				backing["loadBalancerCloudRef"] = ref

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -154,7 +154,7 @@ const sharedVIP = "37.0"
 // freeVIP refuses an address that the gateway does not have, and an address and port that another virtual service of it
 // listens on. Before VCD 10.4 no address has two virtual services, whatever their ports.
 func freeVIP(r *api.Request, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
-	vips := network.VirtualIPs(body)
+	vips := gateways.VirtualIPs(body)
 	if len(vips) == 0 {
 		return store.BadRequest("A virtual service needs a virtual IP address.")
 	}
@@ -162,7 +162,7 @@ func freeVIP(r *api.Request, body map[string]any, old *store.Object, g *store.Ed
 		if _, err := netip.ParseAddr(vip); err != nil {
 			return store.BadRequest("The IP address %q is invalid.", vip)
 		}
-		if err := network.OwnAddress(r, g.ID, vip); err != nil {
+		if err := gateways.OwnAddress(r, g.ID, vip); err != nil {
 			return err
 		}
 	}
@@ -178,12 +178,12 @@ func freeVIP(r *api.Request, body map[string]any, old *store.Object, g *store.Ed
 
 // unsharedVIP refuses an address that another virtual service has, on the same port if addresses can be shared.
 func unsharedVIP(body map[string]any, others []*store.Object, shared bool) error {
-	vips := network.VirtualIPs(body)
+	vips := gateways.VirtualIPs(body)
 	for _, d := range others {
 		if shared && !portsMeet(body, d.Body) {
 			continue
 		}
-		for _, vip := range network.VirtualIPs(d.Body) {
+		for _, vip := range gateways.VirtualIPs(d.Body) {
 			if slices.Contains(vips, vip) {
 				return takenVIP(vip, store.Text(d.Body, "name"), shared)
 			}
@@ -256,7 +256,7 @@ func serviceSummary(r *api.Request, d *store.Object) map[string]any {
 // summaries lists what a gateway has of a collection.
 func summaries(path string, summary func(*api.Request, *store.Object) map[string]any) api.Handler {
 	return func(r *api.Request) (*api.Response, error) {
-		_, _, g, err := network.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
+		_, _, g, err := gateways.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
 		if err != nil {
 			return nil, err
 		}

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network answers for networks of VDCs and groups of VDCs, edge gateways with their NAT rules and firewalls,
-// external networks and IP Spaces.
+// Package network answers for networks of VDCs, groups of VDCs, and what NSX has for them.
 package network

@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
@@ -59,7 +60,7 @@ func getNetwork(r *api.Request) (*api.Response, error) {
 			xmltree.T("RetainNetInfoAcrossDeployments", false)),
 	})
 	if _, _, g := r.Cloud.Store.Gateway(n.Edge); g != nil {
-		out.Add(edgeRef(r.Site, g))
+		out.Add(gateways.EdgeRef(r.Site, g))
 	}
 	out.Add(xmltree.T("IsShared", false))
 	return api.XML(out), nil
@@ -88,7 +89,7 @@ func getVAppNetwork(r *api.Request, id string) (*api.Response, error) {
 }
 
 func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Network) map[string]any { //nolint:funlen // A table with one field per line.
-	total := Count(n.StaticPool)
+	total := gateways.Count(n.StaticPool)
 	used := len(machines.IPAMOf(r.Cloud).AddressesIn(n.ID))
 	dns := func(i int) any {
 		if i < len(n.DNS) {
@@ -102,7 +103,7 @@ func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Networ
 		"dnsServer1":   dns(0),
 		"dnsServer2":   dns(1),
 		"dnsSuffix":    n.DNSSuffix,
-		"ipRanges":     rangesJSON(n.StaticPool),
+		"ipRanges":     gateways.RangesJSON(n.StaticPool),
 		"enabled":      true,
 		"totalIpCount": total,
 		"usedIpCount":  used,
@@ -114,9 +115,9 @@ func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Networ
 			"dnsServer1":   "",
 			"dnsServer2":   "",
 			"dnsSuffix":    "",
-			"ipRanges":     rangesJSON(n.Second.StaticPool),
+			"ipRanges":     gateways.RangesJSON(n.Second.StaticPool),
 			"enabled":      true,
-			"totalIpCount": Count(n.Second.StaticPool),
+			"totalIpCount": gateways.Count(n.Second.StaticPool),
 			"usedIpCount":  0,
 		})
 	}
@@ -152,7 +153,7 @@ func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Networ
 		"directNetworkConfiguration": nil,
 		"connection":                 nil,
 	})
-	AddEdgeOwner(org, vdc, n.Group, out)
+	gateways.AddEdgeOwner(org, vdc, n.Group, out)
 	if _, _, g := r.Cloud.Store.Gateway(n.Edge); g != nil && n.Type == store.Routed {
 		kind := "INTERNAL"
 		if k, ok := n.Fields["connectionType"].(string); ok {

@@ -3,32 +3,15 @@
 package network
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
-
-// Objects of NSX that the provider can use.
-const (
-	edgeCluster = "edge-cluster-1"
-	qosProfile  = "qos-100m"
-)
-
-// nsxRouters are the tier-0 routers and segments that can back an external network, with their kinds; segments also
-// back imported networks.
-var nsxRouters = []struct{ name, kind string }{
-	{"tier0", store.BackingTier0},
-	{"tier0-b", store.BackingTier0},
-	{"tier0-vrf", store.BackingVRF},
-	{"segment-1", store.BackingSegment},
-	{"segment-2", store.BackingSegment},
-}
 
 // segmentProfiles are the kinds of segment profiles, each with its one profile.
 var segmentProfiles = map[string]string{
@@ -54,28 +37,6 @@ func resourceRoutes(add api.AddRoute) {
 	add("GET", "/cloudapi/1.0.0/networkContextProfiles", listContextProfiles, cloud.LatencyCloudAPI)
 }
 
-type backing struct{ id, name, kind string }
-
-// externalBackings are the routers and segments, used or not.
-func externalBackings(s *cloud.Cloud) []backing {
-	var out []backing
-	for _, r := range nsxRouters {
-		out = append(out, backing{s.IDs.Named("backing", r.name), r.name, r.kind})
-	}
-	return out
-}
-
-// freeBacking reports whether no external or imported network uses a router or segment; a tier-0 router may be
-// shared by any number of networks that use IP blocks.
-func freeBacking(s *cloud.Cloud, b backing) bool {
-	for _, e := range s.Store.Model.ExternalNetworks {
-		if cmp.Or(e.BackingName, strings.ToLower(e.Name)) == b.name {
-			return false
-		}
-	}
-	return true
-}
-
 func listRouters(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("NSXT_RESOURCES_VIEW"); err != nil {
 		return nil, err
@@ -84,9 +45,9 @@ func listRouters(r *api.Request) (*api.Response, error) {
 		return nil, store.Forbidden("NSXT_MANAGER_VIEW", r.FilterValue("_context"))
 	}
 	var out []any
-	for _, b := range externalBackings(r.Cloud) {
-		if b.kind != store.BackingSegment && freeBacking(r.Cloud, b) {
-			out = append(out, map[string]any{"id": b.id, "displayName": b.name, "description": ""})
+	for _, b := range gateways.ExternalBackings(r.Cloud) {
+		if b.Kind != store.BackingSegment && gateways.FreeBacking(r.Cloud, b) {
+			out = append(out, map[string]any{"id": b.ID, "displayName": b.Name, "description": ""})
 		}
 	}
 	return r.CursorPage(out)
@@ -94,8 +55,8 @@ func listRouters(r *api.Request) (*api.Response, error) {
 
 func listEdgeClusters(r *api.Request) (*api.Response, error) {
 	return r.CursorPage([]any{map[string]any{
-		"id":             r.Cloud.IDs.Named("edgeCluster", edgeCluster),
-		"name":           edgeCluster,
+		"id":             r.Cloud.IDs.Named("edgeCluster", gateways.EdgeCluster),
+		"name":           gateways.EdgeCluster,
 		"description":    "",
 		"nodeCount":      2,
 		"nodeType":       "EDGE_NODE",
@@ -105,8 +66,8 @@ func listEdgeClusters(r *api.Request) (*api.Response, error) {
 
 func listQoS(r *api.Request) (*api.Response, error) {
 	return r.CursorPage([]any{map[string]any{
-		"id":                 r.Cloud.IDs.Named("qosProfile", qosProfile),
-		"displayName":        qosProfile,
+		"id":                 r.Cloud.IDs.Named("qosProfile", gateways.QosProfile),
+		"displayName":        gateways.QosProfile,
 		"description":        "",
 		"burstSize":          10000,
 		"committedBandwidth": 100,
@@ -122,7 +83,7 @@ func listInterfaces(r *api.Request) (*api.Response, error) {
 		return nil, store.Forbidden("EXTERNAL_NETWORK_VIEW", r.FilterValue("externalNetworkId"))
 	}
 	return r.CursorPage([]any{map[string]any{
-		"id":            r.Cloud.IDs.Named("interface", externalBacking(e)),
+		"id":            r.Cloud.IDs.Named("interface", gateways.ExternalBacking(e)),
 		"name":          "uplink-1",
 		"displayName":   "uplink-1",
 		"description":   "",
@@ -150,9 +111,9 @@ func listSwitches(r *api.Request) (*api.Response, error) {
 		return nil, store.BadRequest("One of the parameters orgVdc, vdcGroup and nsxTManager is required.")
 	}
 	out := []any{}
-	for _, b := range externalBackings(r.Cloud) {
-		if b.kind == store.BackingSegment && freeBacking(r.Cloud, b) && !importedSegment(r.Cloud, b.id) {
-			out = append(out, map[string]any{"id": b.id, "name": b.name})
+	for _, b := range gateways.ExternalBackings(r.Cloud) {
+		if b.Kind == store.BackingSegment && gateways.FreeBacking(r.Cloud, b) && !importedSegment(r.Cloud, b.ID) {
+			out = append(out, map[string]any{"id": b.ID, "name": b.Name})
 		}
 	}
 	return api.JSON(out), nil
@@ -230,7 +191,7 @@ func templateDefaults() *documents.Setting {
 		Scope: func(r *api.Request) (documents.Scope, error) {
 			return documents.Scope{}, r.ByProvider("SEGMENT_PROFILE_TEMPLATE_MANAGE")
 		},
-		Initial: always(map[string]any{
+		Initial: gateways.Always(map[string]any{
 			"vappNetworkSegmentProfileTemplateRef": nil,
 			"vdcNetworkSegmentProfileTemplateRef":  nil,
 		}),

@@ -11,6 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
@@ -28,13 +30,13 @@ func orgNetworkRoutes(add api.AddRoute) {
 }
 
 type orgNetworkBody struct {
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
-	Type        store.NetworkType `json:"networkType"`
-	OwnerRef    JSONRefBody       `json:"ownerRef"`
-	OrgVdc      JSONRefBody       `json:"orgVdc"`
+	Name        string               `json:"name"`
+	Description string               `json:"description"`
+	Type        store.NetworkType    `json:"networkType"`
+	OwnerRef    gateways.JSONRefBody `json:"ownerRef"`
+	OrgVdc      gateways.JSONRefBody `json:"orgVdc"`
 	Connection  *struct {
-		Router JSONRefBody `json:"routerRef"`
+		Router gateways.JSONRefBody `json:"routerRef"`
 	} `json:"connection"`
 	Segment string `json:"backingNetworkId"`
 	Subnets struct {
@@ -43,12 +45,12 @@ type orgNetworkBody struct {
 }
 
 type orgSubnetBody struct {
-	Gateway      string     `json:"gateway"`
-	PrefixLength int        `json:"prefixLength"`
-	DNS1         string     `json:"dnsServer1"`
-	DNS2         string     `json:"dnsServer2"`
-	Suffix       string     `json:"dnsSuffix"`
-	IPRanges     jsonRanges `json:"ipRanges"`
+	Gateway      string              `json:"gateway"`
+	PrefixLength int                 `json:"prefixLength"`
+	DNS1         string              `json:"dnsServer1"`
+	DNS2         string              `json:"dnsServer2"`
+	Suffix       string              `json:"dnsSuffix"`
+	IPRanges     gateways.JSONRanges `json:"ipRanges"`
 }
 
 // networkFields are stored as they were sent.
@@ -63,7 +65,7 @@ func readNetwork(r *api.Request, old *store.Network) (*store.VDC, *store.Network
 	if err := r.Document(&body); err != nil {
 		return nil, nil, err
 	}
-	org, vdc, group, err := edgeOwner(r.Session, r.Cloud.Store, owner(body.OwnerRef, body.OrgVdc))
+	org, vdc, group, err := gateways.EdgeOwner(r.Session, r.Cloud.Store, gateways.Owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,7 +74,7 @@ func readNetwork(r *api.Request, old *store.Network) (*store.VDC, *store.Network
 		Description: body.Description,
 		Type:        body.Type,
 		Group:       group,
-		Fields:      rest(r.Content, networkFields),
+		Fields:      gateways.Rest(r.Content, networkFields),
 	}
 	replaceNetwork(n, old)
 	if n.Name == "" {
@@ -134,7 +136,7 @@ func readConnection(r *api.Request, org *store.Org, n *store.Network, body orgNe
 			break
 		}
 	}
-	owner, vdc, g, err := EdgeByID(r.Session, r.Cloud.Store, body.Connection.Router.ID)
+	owner, vdc, g, err := gateways.EdgeByID(r.Session, r.Cloud.Store, body.Connection.Router.ID)
 	if err != nil {
 		return err
 	}
@@ -146,12 +148,12 @@ func readConnection(r *api.Request, org *store.Org, n *store.Network, body orgNe
 }
 
 func readImported(r *api.Request, n *store.Network, body orgNetworkBody) error {
-	for _, b := range externalBackings(r.Cloud) {
-		if b.kind == store.BackingSegment && b.id == body.Segment {
-			if n.ID == "" && importedSegment(r.Cloud, b.id) {
-				return store.BadRequest("The segment %q is already imported.", b.name)
+	for _, b := range gateways.ExternalBackings(r.Cloud) {
+		if b.Kind == store.BackingSegment && b.ID == body.Segment {
+			if n.ID == "" && importedSegment(r.Cloud, b.ID) {
+				return store.BadRequest("The segment %q is already imported.", b.Name)
 			}
-			n.Fields["backingNetworkId"] = b.id
+			n.Fields["backingNetworkId"] = b.ID
 			n.Fields["backingNetworkType"] = "NSXT_FIXED_SEGMENT"
 			return nil
 		}
@@ -192,8 +194,8 @@ func (v orgSubnetBody) read() (netip.Prefix, []store.Range, error) {
 		return netip.Prefix{}, nil, store.BadRequest("The subnet %s/%d is invalid.", v.Gateway, v.PrefixLength)
 	}
 	prefix := netip.PrefixFrom(gateway, v.PrefixLength)
-	pool, err := v.IPRanges.ranges(prefix)
-	if err == nil && inRanges(pool, gateway) {
+	pool, err := v.IPRanges.Ranges(prefix)
+	if err == nil && gateways.InRanges(pool, gateway) {
 		err = store.BadRequest("The static IP pool contains the gateway's address %s.", gateway)
 	}
 	return prefix, pool, err
@@ -257,7 +259,7 @@ func deleteOrgNetwork(r *api.Request, _ *store.VDC, n *store.Network) (*api.Resp
 			return nil, documents.InUse("network", n.Name, "vApp "+v.Name)
 		}
 	}
-	for _, d := range r.Cloud.Store.Documents[GroupPath] {
+	for _, d := range r.Cloud.Store.Documents[firewalls.GroupPath] {
 		if slices.Contains(documents.Members(d.Body, "members"), n.ID) {
 			return nil, documents.InUse("network", n.Name, "firewall group "+store.Text(d.Body, "name"))
 		}

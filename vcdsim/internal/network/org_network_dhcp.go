@@ -8,6 +8,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -20,7 +21,7 @@ type dhcpBody struct {
 	Lease   int      `json:"leaseTime"`
 	DNS     []string `json:"dnsServers"`
 	Pools   []struct {
-		Range jsonRange `json:"ipRange"`
+		Range gateways.JSONRange `json:"ipRange"`
 	} `json:"dhcpPools"`
 }
 
@@ -105,11 +106,11 @@ func readDHCPPools(n *store.Network, body dhcpBody) ([]store.Range, error) {
 		if a, err := netip.ParseAddr(p.Range.StartAddress); err == nil && a.Is6() && n.Second != nil {
 			subnet = n.Second.Gateway
 		}
-		got, err := jsonRanges{[]jsonRange{p.Range}}.ranges(subnet)
+		got, err := gateways.JSONRanges{Values: []gateways.JSONRange{p.Range}}.Ranges(subnet)
 		if err != nil {
 			return nil, err
 		}
-		if overlap(got, n.StaticPool) || overlap(got, pools) {
+		if gateways.Overlap(got, n.StaticPool) || gateways.Overlap(got, pools) {
 			return nil, store.BadRequest("The DHCP pool %s-%s overlaps with another IP range of the network.", got[0].From,
 				got[0].To)
 		}
@@ -147,7 +148,9 @@ func bindingCollection() *documents.Collection {
 			}
 			return documents.Scope{OrgID: org.ID, Parent: n.ID, Locks: n.Locks()}, nil
 		},
-		Prepare: func(_ *api.Request, body map[string]any, old *store.Object) error { return sameVersion(body, old) },
-		Show:    onlyVersions,
+		Prepare: func(_ *api.Request, body map[string]any, old *store.Object) error {
+			return gateways.SameVersion(body, old)
+		},
+		Show: gateways.OnlyVersions,
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
@@ -99,7 +101,7 @@ type vdcGroupBody struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Members     []struct {
-		VDC JSONRefBody `json:"vdcRef"`
+		VDC gateways.JSONRefBody `json:"vdcRef"`
 	} `json:"participatingOrgVdcs"`
 	Firewall bool `json:"dfwEnabled"`
 }
@@ -114,7 +116,7 @@ func readVDCGroup(r *api.Request, org *store.Org, old *store.VDCGroup) (*store.V
 		Name:        body.Name,
 		Description: body.Description,
 		Firewall:    body.Firewall,
-		Fields:      rest(r.Content, []string{"localEgress", "universalNetworkingEnabled"}),
+		Fields:      gateways.Rest(r.Content, []string{"localEgress", "universalNetworkingEnabled"}),
 	}
 	if old != nil {
 		g.ID = old.ID
@@ -231,7 +233,7 @@ func groupHolds(s *cloud.Cloud, org *store.Org, g *store.VDCGroup) string {
 			}
 		}
 	}
-	for _, d := range s.Store.Documents[GroupPath] {
+	for _, d := range s.Store.Documents[firewalls.GroupPath] {
 		if d.Parent == g.ID {
 			return "firewall group " + store.Text(d.Body, "name")
 		}

@@ -5,6 +5,7 @@ package network
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -22,7 +23,7 @@ func vdcNetworkProfile() *documents.Setting {
 			}
 			return documents.Scope{OrgID: org.ID, Parent: v.ID, Locks: []string{v.ID}}, nil
 		},
-		Initial: always(map[string]any{
+		Initial: gateways.Always(map[string]any{
 			"primaryEdgeCluster":                   nil,
 			"secondaryEdgeCluster":                 nil,
 			"servicesEdgeCluster":                  nil,
@@ -33,7 +34,7 @@ func vdcNetworkProfile() *documents.Setting {
 			if m, ok := out["servicesEdgeCluster"].(map[string]any); ok && store.Text(m, "backingId") != "" {
 				out["servicesEdgeCluster"] = map[string]any{
 					"backingId":      m["backingId"],
-					"edgeClusterRef": map[string]any{"name": edgeCluster, "id": m["backingId"]},
+					"edgeClusterRef": map[string]any{"name": gateways.EdgeCluster, "id": m["backingId"]},
 				}
 			}
 		},

@@ -170,9 +170,5 @@ func commitDeleteVDC(s *cloud.Cloud, t *store.Task) error {
 
 // Operations are the operations on VDCs.
 func Operations() map[string]cloud.Operation {
-	return map[string]cloud.Operation{
-		"create vdc": cloud.NewChange("create", "vdc", "Virtual Datacenter", cloud.Nothing),
-		"update vdc": cloud.NewChange("update", "vdc", "Virtual Datacenter", cloud.Nothing),
-		"delete vdc": cloud.NewChange("delete", "vdc", "Virtual Datacenter", commitDeleteVDC),
-	}
+	return cloud.Changes(cloud.Changed{Kind: "vdc", Title: "Virtual Datacenter", Remove: commitDeleteVDC})
 }

@@ -5,7 +5,7 @@ package query
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
@@ -120,8 +120,8 @@ func gatewayRecords(r *api.Request) []*record {
 					A("isBusy", r.Cloud.Tasks.Busy(g.ID)),
 					A("gatewayStatus", "READY"),
 					A("haStatus", "DISABLED"),
-					A("href", network.EdgeHref(r.Site, g.ID)),
-					A("type", network.MimeEdge),
+					A("href", gateways.EdgeHref(r.Site, g.ID)),
+					A("type", gateways.MimeEdge),
 				}})
 			}
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package firewalls
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
@@ -45,7 +46,7 @@ func dfwSettings() []*documents.Setting {
 			Show: func(r *api.Request, p documents.Scope, out map[string]any) {
 				dfwPolicyJSON(r.Cloud.Store, r.Cloud.IDs, p, out)
 			},
-			Initial: always(map[string]any{"enabled": true}),
+			Initial: gateways.Always(map[string]any{"enabled": true}),
 		},
 		{
 			Path:    dfwRulesPath,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package firewalls
 
 import (
 	"net/http"
@@ -9,6 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
@@ -84,11 +85,11 @@ func ruleReferences(session *store.Session, st *store.Store, rule map[string]any
 	for field, path := range map[string]string{
 		"sourceFirewallGroups":      GroupPath,
 		"destinationFirewallGroups": GroupPath,
-		"applicationPortProfiles":   profilePath,
+		"applicationPortProfiles":   gateways.ProfilePath,
 	} {
 		refs, _ := rule[field].([]any)
 		for i, x := range refs {
-			ref, err := DocumentReference(session, st, path, "FIREWALL_RULE_VIEW", store.RefID(map[string]any{field: x}, field))
+			ref, err := gateways.DocumentReference(session, st, path, "FIREWALL_RULE_VIEW", store.RefID(map[string]any{field: x}, field))
 			if err != nil {
 				return err
 			}
@@ -110,7 +111,7 @@ func firewallRoutes(add api.AddRoute) {
 		add("PUT", operation+"/{rule}", form.put, cloud.LatencyWrite)
 		add("DELETE", operation+"/{rule}", api.With2(edgeRule, deleteEdgeRule), cloud.LatencyWrite)
 	}
-	add("GET", secondRulesOperation, api.With(OnGateway, getSecondRules), cloud.LatencyCloudAPI)
+	add("GET", secondRulesOperation, api.With(gateways.OnGateway, getSecondRules), cloud.LatencyCloudAPI)
 	add("PUT", secondRulesOperation, putSecondRules, cloud.LatencyWrite)
 	add("DELETE", secondRulesOperation, edgeFirewall().Remove, cloud.LatencyWrite)
 }
@@ -120,7 +121,7 @@ func edgeFirewall() *documents.Setting {
 		Path:    edgeRulesPath,
 		Kind:    "edgeFirewall",
 		Title:   "Firewall Rules",
-		Scope:   OnGateway,
+		Scope:   gateways.OnGateway,
 		Prepare: prepareRules("userDefinedRules"),
 		Show:    showEdgeRules,
 	}
@@ -128,7 +129,7 @@ func edgeFirewall() *documents.Setting {
 
 // edgeRules are the rules that users gave a gateway's firewall.
 func edgeRules(r *api.Request) ([]any, error) {
-	p, err := OnGateway(r)
+	p, err := gateways.OnGateway(r)
 	if err != nil {
 		return nil, err
 	}

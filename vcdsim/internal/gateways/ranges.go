@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"math"
@@ -10,19 +10,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// jsonRange is how cloudapi writes a range of addresses.
-type jsonRange struct {
+// JSONRange is how cloudapi writes a range of addresses.
+type JSONRange struct {
 	StartAddress string `json:"startAddress"`
 	EndAddress   string `json:"endAddress"`
 }
 
-// jsonRanges is how it writes several.
-type jsonRanges struct {
-	Values []jsonRange `json:"values"`
+// JSONRanges is how it writes several.
+type JSONRanges struct {
+	Values []JSONRange `json:"values"`
 }
 
-// ranges reads them; each must lie in the subnet and none may overlap another.
-func (j jsonRanges) ranges(subnet netip.Prefix) ([]store.Range, error) {
+// Ranges reads them; each must lie in the subnet and none may overlap another.
+func (j JSONRanges) Ranges(subnet netip.Prefix) ([]store.Range, error) {
 	var out []store.Range
 	for _, v := range j.Values {
 		r, err := v.read()
@@ -34,7 +34,7 @@ func (j jsonRanges) ranges(subnet netip.Prefix) ([]store.Range, error) {
 			return nil, store.BadRequest("The IP range %s-%s is invalid: it is not within the subnet %s.", r.From, r.To,
 				subnet.Masked())
 		}
-		if overlap(out, []store.Range{r}) {
+		if Overlap(out, []store.Range{r}) {
 			return nil, store.BadRequest("The IP range %s-%s overlaps with another IP range.", r.From, r.To)
 		}
 		out = append(out, r)
@@ -43,7 +43,7 @@ func (j jsonRanges) ranges(subnet netip.Prefix) ([]store.Range, error) {
 }
 
 // read reads the ends; without a second it is one address.
-func (j jsonRange) read() (store.Range, error) {
+func (j JSONRange) read() (store.Range, error) {
 	from, err := netip.ParseAddr(j.StartAddress)
 	if err != nil {
 		return store.Range{}, store.BadRequest("The IP address %q is invalid.", j.StartAddress)
@@ -58,7 +58,8 @@ func (j jsonRange) read() (store.Range, error) {
 	return store.Range{From: from, To: to}, nil
 }
 
-func rangesJSON(ranges []store.Range) map[string]any {
+// RangesJSON writes ranges as JSON.
+func RangesJSON(ranges []store.Range) map[string]any {
 	values := []any{}
 	for _, r := range ranges {
 		values = append(values, map[string]any{"startAddress": r.From.String(), "endAddress": r.To.String()})
@@ -66,7 +67,8 @@ func rangesJSON(ranges []store.Range) map[string]any {
 	return map[string]any{"values": values}
 }
 
-func overlap(a, b []store.Range) bool {
+// Overlap reports whether ranges have an address in common.
+func Overlap(a, b []store.Range) bool {
 	for _, x := range a {
 		for _, y := range b {
 			if x.From.Compare(y.To) <= 0 && y.From.Compare(x.To) <= 0 {
@@ -77,7 +79,8 @@ func overlap(a, b []store.Range) bool {
 	return false
 }
 
-func inRanges(ranges []store.Range, a netip.Addr) bool {
+// InRanges reports whether an address is in one of the ranges.
+func InRanges(ranges []store.Range, a netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r store.Range) bool { return r.Contains(a) })
 }
 

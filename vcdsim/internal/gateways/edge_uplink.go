@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"net/netip"
@@ -23,7 +23,7 @@ type uplinkBody struct {
 type uplinkSubnetBody struct {
 	Gateway      string     `json:"gateway"`
 	PrefixLength int        `json:"prefixLength"`
-	IPRanges     jsonRanges `json:"ipRanges"`
+	IPRanges     JSONRanges `json:"ipRanges"`
 	PrimaryIP    string     `json:"primaryIp"`
 	Total        *int       `json:"totalIpCount"`
 	Auto         bool       `json:"autoAllocateIpRanges"`
@@ -92,12 +92,12 @@ func (eg EdgeGateways) readUplinkSubnet(external *store.ExternalNetwork, in upli
 		return out, err
 	}
 	out.Gateway = subnet.Gateway
-	if out.Addresses, err = in.IPRanges.ranges(out.Gateway); err != nil {
+	if out.Addresses, err = in.IPRanges.Ranges(out.Gateway); err != nil {
 		return out, err
 	}
 	var primary []store.Range
 	if in.PrimaryIP != "" {
-		if primary, err = (jsonRanges{[]jsonRange{{StartAddress: in.PrimaryIP}}}).ranges(out.Gateway); err != nil {
+		if primary, err = (JSONRanges{[]JSONRange{{StartAddress: in.PrimaryIP}}}).Ranges(out.Gateway); err != nil {
 			return out, err
 		}
 		out.Primary = primary[0].From
@@ -120,7 +120,7 @@ func available(external *store.ExternalNetwork, addresses, pool, taken []store.R
 	switch {
 	case !within(addresses, pool):
 		return store.BadRequest("The IP ranges are not within the static IP pool of the external network %q.", external.Name)
-	case overlap(addresses, taken):
+	case Overlap(addresses, taken):
 		return store.BadRequest("The IP ranges overlap with addresses that are already allocated to another edge gateway.")
 	}
 	return nil
@@ -219,7 +219,7 @@ func (eg EdgeGateways) keepsUsed(old, next *store.EdgeGateway) error {
 			return u.Network == used.network &&
 				(eg.usesSpaces(u) ||
 					slices.ContainsFunc(u.Subnets,
-						func(x store.UplinkSubnet) bool { return inRanges(x.Addresses, used.Address) }))
+						func(x store.UplinkSubnet) bool { return InRanges(x.Addresses, used.Address) }))
 		})
 		if !kept {
 			return store.Refuse(400, "VALIDATION_ERROR", "The IP address %s cannot be deallocated because it is in "+
@@ -243,8 +243,8 @@ func uplinkJSON(r *api.Request, g *store.EdgeGateway, u store.Uplink) map[string
 	if e := r.Cloud.Store.External(u.Network); e != nil {
 		out["uplinkName"] = e.Name
 		out["usingIpSpace"] = e.UsesSpaces
-		out["backingType"] = externalBacking(e)
-		out["vrfLiteBacked"] = externalBacking(e) == store.BackingVRF
+		out["backingType"] = ExternalBacking(e)
+		out["vrfLiteBacked"] = ExternalBacking(e) == store.BackingVRF
 	}
 	values := []any{}
 	for _, sub := range u.Subnets {
@@ -264,7 +264,7 @@ func uplinkJSON(r *api.Request, g *store.EdgeGateway, u store.Uplink) map[string
 			"dnsSuffix":            nil,
 			"dnsServer1":           "",
 			"dnsServer2":           "",
-			"ipRanges":             rangesJSON(sub.Addresses),
+			"ipRanges":             RangesJSON(sub.Addresses),
 			"enabled":              true,
 			"totalIpCount":         Count(sub.Addresses),
 			"usedIpCount":          used,
@@ -276,7 +276,8 @@ func uplinkJSON(r *api.Request, g *store.EdgeGateway, u store.Uplink) map[string
 	return out
 }
 
-func externalBacking(e *store.ExternalNetwork) string {
+// ExternalBacking is the kind of what backs an external network.
+func ExternalBacking(e *store.ExternalNetwork) string {
 	if e.Backing == "" {
 		return store.BackingTier0
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"net/netip"
@@ -41,7 +41,7 @@ func readSpace(r *api.Request, old *store.IPSpace) (*store.IPSpace, error) {
 		return nil, err
 	}
 	p := &store.IPSpace{Name: body.Name, Description: body.Description, Type: body.Type, RangeQuota: -1}
-	p.Fields = rest(r.Content, []string{"routeAdvertisementEnabled", "defaultGatewayServiceConfig"})
+	p.Fields = Rest(r.Content, []string{"routeAdvertisementEnabled", "defaultGatewayServiceConfig"})
 	if body.Ranges.Quota != nil {
 		p.RangeQuota = *body.Ranges.Quota
 	}
@@ -114,7 +114,7 @@ func readSpaceScopes(p *store.IPSpace, body spaceBody) error {
 func readSpaceRanges(p *store.IPSpace, body spaceBody) error {
 	var taken []store.Range
 	for _, v := range body.Ranges.Ranges {
-		got, err := jsonRanges{[]jsonRange{{v.From, v.To}}}.ranges(netip.Prefix{})
+		got, err := JSONRanges{[]JSONRange{{v.From, v.To}}}.Ranges(netip.Prefix{})
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func spaceFits(p *store.IPSpace, taken []store.Range) error {
 	for i, r := range taken {
 		inside := slices.ContainsFunc(p.Internal,
 			func(x netip.Prefix) bool { return x.Masked().Contains(r.From) && x.Masked().Contains(r.To) })
-		if !inside || overlap(taken[:i], []store.Range{r}) {
+		if !inside || Overlap(taken[:i], []store.Range{r}) {
 			return store.BadRequest("The IP range %s-%s is outside of the internal scope of the IP space or overlaps "+
 				"with another.", r.From, r.To)
 		}
@@ -153,7 +153,7 @@ func spaceFits(p *store.IPSpace, taken []store.Range) error {
 // keepsAllocated refuses to take away what is allocated.
 func keepsAllocated(p *store.IPSpace) error {
 	for _, a := range p.Allocations {
-		held := a.Type == store.FloatingIP && inRanges(p.Ranges, parseAddresses(a.Value)[0]) ||
+		held := a.Type == store.FloatingIP && InRanges(p.Ranges, ParseAddresses(a.Value)[0]) ||
 			a.Type == store.IPPrefix && slices.ContainsFunc(p.Prefixes, func(x store.PrefixPool) bool { return holdsPrefix(x, a.Value) })
 		if !held {
 			return store.BadRequest("%s is allocated and cannot be removed from the IP space %q.", a.Value, p.Name)

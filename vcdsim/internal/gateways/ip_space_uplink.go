@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"maps"
@@ -91,7 +91,7 @@ type spaceUplinkBody struct {
 
 // spaceInterfaces are the interfaces of the router that an uplink is for, with their names.
 func spaceInterfaces(r *api.Request) map[string]any {
-	fields := rest(r.Content, []string{"interfaces"})
+	fields := Rest(r.Content, []string{"interfaces"})
 	list, _ := fields["interfaces"].([]any)
 	for _, x := range list {
 		if m, ok := x.(map[string]any); ok {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
@@ -13,7 +13,8 @@ func OnGateway(r *api.Request) (documents.Scope, error) {
 	return GatewayScope(r.Session, r.Cloud.Store, r.Vars["gateway"])
 }
 
-func always(body map[string]any) func(*api.Request) map[string]any {
+// Always is the same initial value for every entity.
+func Always(body map[string]any) func(*api.Request) map[string]any {
 	return func(*api.Request) map[string]any {
 		out := map[string]any{}
 		for k, v := range body {
@@ -23,7 +24,8 @@ func always(body map[string]any) func(*api.Request) map[string]any {
 	}
 }
 
-func gatewaySettings() []*documents.Setting { //nolint:funlen // A table with one field per line.
+// Settings are the settings of edge gateways.
+func Settings() []*documents.Setting { //nolint:funlen // A table with one field per line.
 	const gw = "1.0.0/edgeGateways/{gateway}/"
 	return []*documents.Setting{
 		{
@@ -32,7 +34,7 @@ func gatewaySettings() []*documents.Setting { //nolint:funlen // A table with on
 			Title:   "DNS Forwarder",
 			Scope:   OnGateway,
 			Prepare: prepareDNS,
-			Initial: always(map[string]any{
+			Initial: Always(map[string]any{
 				"enabled":                   false,
 				"listenerIp":                nil,
 				"defaultForwarderZone":      nil,
@@ -46,7 +48,7 @@ func gatewaySettings() []*documents.Setting { //nolint:funlen // A table with on
 			Kind:    "edgeDhcpForwarder",
 			Title:   "DHCP Forwarder",
 			Scope:   OnGateway,
-			Initial: always(map[string]any{"enabled": false, "dhcpServers": nil}),
+			Initial: Always(map[string]any{"enabled": false, "dhcpServers": nil}),
 		},
 		{
 			Path:    gw + "slaacProfile",
@@ -55,7 +57,7 @@ func gatewaySettings() []*documents.Setting { //nolint:funlen // A table with on
 			Plain:   true,
 			Scope:   OnGateway,
 			Prepare: prepareSLAAC,
-			Initial: always(map[string]any{
+			Initial: Always(map[string]any{
 				"enabled":   false,
 				"mode":      "DISABLED",
 				"dnsConfig": map[string]any{"domainNames": nil, "dnsServerIpv6Addresses": nil},
@@ -68,7 +70,7 @@ func gatewaySettings() []*documents.Setting { //nolint:funlen // A table with on
 			Plain:   true,
 			Scope:   OnGateway,
 			Prepare: prepareQoS,
-			Initial: always(map[string]any{"ingressProfile": nil, "egressProfile": nil}),
+			Initial: Always(map[string]any{"ingressProfile": nil, "egressProfile": nil}),
 		},
 		{
 			Path:    gw + "routing/advertisement",
@@ -76,7 +78,7 @@ func gatewaySettings() []*documents.Setting { //nolint:funlen // A table with on
 			Title:   "Route Advertisement",
 			Plain:   true,
 			Scope:   OnGateway,
-			Initial: always(map[string]any{"enable": false, "subnets": nil}),
+			Initial: Always(map[string]any{"enable": false, "subnets": nil}),
 		},
 		{
 			Path:    gw + "routing/bgp",
@@ -84,14 +86,13 @@ func gatewaySettings() []*documents.Setting { //nolint:funlen // A table with on
 			Title:   "BGP Configuration",
 			Scope:   OnGateway,
 			Prepare: prepareBGP,
-			Initial: always(map[string]any{
+			Initial: Always(map[string]any{
 				"enabled":         false,
 				"ecmp":            false,
 				"localASNumber":   nil,
 				"gracefulRestart": nil,
 			}),
 		},
-		edgeFirewall(),
 	}
 }
 
@@ -129,8 +130,8 @@ func prepareQoS(r *api.Request, body map[string]any) error {
 		switch id := store.RefID(body, f); id {
 		case "":
 			body[f] = nil
-		case r.Cloud.IDs.Named("qosProfile", qosProfile):
-			body[f] = map[string]any{"id": id, "name": qosProfile}
+		case r.Cloud.IDs.Named("qosProfile", QosProfile):
+			body[f] = map[string]any{"id": id, "name": QosProfile}
 		default:
 			return store.Forbidden("QOS_PROFILE_VIEW", id)
 		}
@@ -151,7 +152,8 @@ func prepareBGP(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-func onlyVersions(_ *api.Request, d *store.Object, out map[string]any) {
+// OnlyVersions shows the version of a document as settings do.
+func OnlyVersions(_ *api.Request, d *store.Object, out map[string]any) {
 	out["version"] = map[string]any{"version": d.Version - 1}
 }
 
@@ -167,8 +169,8 @@ func gatewayCollection(path, kind, title string, required ...string) *documents.
 		Cursor:   true,
 		Required: required,
 		Scope:    func(r *api.Request, _ map[string]any) (documents.Scope, error) { return OnGateway(r) },
-		Show:     onlyVersions,
-		Prepare:  func(_ *api.Request, body map[string]any, old *store.Object) error { return sameVersion(body, old) },
+		Show:     OnlyVersions,
+		Prepare:  func(_ *api.Request, body map[string]any, old *store.Object) error { return SameVersion(body, old) },
 	}
 }
 

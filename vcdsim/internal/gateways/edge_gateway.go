@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"encoding/json"
@@ -71,7 +71,7 @@ func edgeJSON(r *api.Request, org *store.Org, vdc *store.VDC, g *store.EdgeGatew
 			}
 		}
 	}
-	cluster := s.IDs.Named("edgeCluster", edgeCluster)
+	cluster := s.IDs.Named("edgeCluster", EdgeCluster)
 	out := map[string]any{
 		"distributedRoutingEnabled":                false,
 		"nonDistributedRoutingEnabled":             false,
@@ -80,7 +80,7 @@ func edgeJSON(r *api.Request, org *store.Org, vdc *store.VDC, g *store.EdgeGatew
 		"distributedRouterUplinkNetworkDefinition": nil,
 		"edgeClusterConfig": map[string]any{
 			"primaryEdgeCluster": map[string]any{
-				"edgeClusterRef": map[string]any{"name": edgeCluster, "id": cluster},
+				"edgeClusterRef": map[string]any{"name": EdgeCluster, "id": cluster},
 				"backingId":      cluster,
 			},
 			"secondaryEdgeCluster": nil,
@@ -147,8 +147,8 @@ type JSONRefBody struct {
 	Name string `json:"name"`
 }
 
-// owner is the id of the VDC or VDC group; older clients know only VDCs.
-func owner(ownerRef, orgVDC JSONRefBody) string {
+// Owner is the id of the VDC or VDC group; older clients know only VDCs.
+func Owner(ownerRef, orgVDC JSONRefBody) string {
 	if ownerRef.ID != "" {
 		return ownerRef.ID
 	}
@@ -161,8 +161,8 @@ var edgeFields = []string{
 	"serviceNetworkDefinition", "edgeClusterConfig",
 }
 
-// rest picks fields that are set.
-func rest(raw []byte, fields []string) map[string]any {
+// Rest picks fields that are set.
+func Rest(raw []byte, fields []string) map[string]any {
 	all := map[string]any{}
 	out := map[string]any{}
 	_ = json.Unmarshal(raw, &all) // parsed before
@@ -180,11 +180,11 @@ func readEdge(r *api.Request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGa
 	if err := r.Document(&body); err != nil {
 		return nil, nil, err
 	}
-	_, vdc, group, err := edgeOwner(r.Session, r.Cloud.Store, owner(body.OwnerRef, body.OrgVdc))
+	_, vdc, group, err := EdgeOwner(r.Session, r.Cloud.Store, Owner(body.OwnerRef, body.OrgVdc))
 	if err != nil {
 		return nil, nil, err
 	}
-	g := &store.EdgeGateway{Name: body.Name, Description: body.Description, Group: group, Fields: rest(r.Content, edgeFields)}
+	g := &store.EdgeGateway{Name: body.Name, Description: body.Description, Group: group, Fields: Rest(r.Content, edgeFields)}
 	if g.Name == "" || len(body.Uplinks) == 0 {
 		return nil, nil, store.BadRequest("An edge gateway must have a name and an uplink.")
 	}
@@ -205,8 +205,8 @@ func readEdge(r *api.Request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGa
 	return vdc, g, EdgesOf(r.Cloud).keepsUsed(old, g)
 }
 
-// edgeOwner finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
-func edgeOwner(session *store.Session, st *store.Store, id string) (org *store.Org, vdc *store.VDC, group string, err error) {
+// EdgeOwner finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
+func EdgeOwner(session *store.Session, st *store.Store, id string) (org *store.Org, vdc *store.VDC, group string, err error) {
 	if org, vdc = st.VDC(store.Bare(id)); vdc == nil {
 		if org, vdc = st.FirstOf(store.Bare(id)); vdc != nil {
 			group = store.Bare(id)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"net/netip"
@@ -25,8 +25,8 @@ func legacyEdgeRoutes(add api.AddRoute) {
 // EdgeHref is the address of an edge gateway in the XML API.
 func EdgeHref(site wire.Site, id string) string { return site.Base() + "/api/admin/edgeGateway/" + id }
 
-// edgeRef is a reference to an edge gateway.
-func edgeRef(site wire.Site, g *store.EdgeGateway) *xmltree.Node {
+// EdgeRef is a reference to an edge gateway.
+func EdgeRef(site wire.Site, g *store.EdgeGateway) *xmltree.Node {
 	return xmltree.New("EdgeGateway", xmltree.A("href", EdgeHref(site, g.ID)), xmltree.A("id", store.URN("gateway", g.ID)),
 		xmltree.A("name", g.Name), xmltree.A("type", MimeEdge))
 }

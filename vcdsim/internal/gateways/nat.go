@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"net/http"
@@ -71,7 +71,7 @@ func prepareNAT(r *api.Request, body map[string]any, old *store.Object) error {
 	if err := natProfile(r.Session, r.Cloud.Store, body); err != nil {
 		return err
 	}
-	if err := sameVersion(body, old); err != nil {
+	if err := SameVersion(body, old); err != nil {
 		return err
 	}
 	return OwnAddress(r, r.Vars["gateway"], store.Text(body, "externalAddresses"))
@@ -109,7 +109,7 @@ func natAddresses(body map[string]any, kind string) error {
 		}
 	}
 	for _, field := range []string{"externalAddresses", "internalAddresses", "snatDestinationAddresses"} {
-		if a := store.Text(body, field); a != "" && len(parseAddresses(a)) == 0 {
+		if a := store.Text(body, field); a != "" && len(ParseAddresses(a)) == 0 {
 			return store.BadRequest("The IP address %q is invalid.", a)
 		}
 	}
@@ -123,7 +123,7 @@ func natProfile(session *store.Session, st *store.Store, body map[string]any) er
 		body["applicationPortProfile"] = nil
 		return nil
 	}
-	ref, err := DocumentReference(session, st, profilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
+	ref, err := DocumentReference(session, st, ProfilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
 	if err == nil {
 		body["applicationPortProfile"] = ref
 	}
@@ -141,8 +141,8 @@ func natPort(body map[string]any) error {
 	return nil
 }
 
-// sameVersion refuses a change of an object that changed since it was read. Requests without a version are not checked.
-func sameVersion(body map[string]any, old *store.Object) error {
+// SameVersion refuses a change of an object that changed since it was read. Requests without a version are not checked.
+func SameVersion(body map[string]any, old *store.Object) error {
 	v, ok := body["version"].(map[string]any)
 	delete(body, "version")
 	if old == nil || !ok {
@@ -163,3 +163,6 @@ func DocumentReference(session *store.Session, st *store.Store, path, operation,
 	}
 	return map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}, nil
 }
+
+// ProfilePath is where application port profiles are.
+const ProfilePath = "1.0.0/applicationPortProfiles"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package firewalls
 
 import (
 	"slices"
@@ -8,14 +8,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-const profilePath = "1.0.0/applicationPortProfiles"
-
 func profileCollection() *documents.Collection {
 	return &documents.Collection{
-		Path:     profilePath,
+		Path:     gateways.ProfilePath,
 		Kind:     "applicationPortProfile",
 		Right:    "APPLICATION_PORT_PROFILE",
 		Title:    "Application Port Profile",
@@ -40,7 +39,7 @@ func profileScope(r *api.Request, body map[string]any) (documents.Scope, error) 
 	context := store.Text(body, "contextEntityId")
 	switch store.Text(body, "scope") {
 	case "TENANT":
-		org, vdc, group, err := edgeOwner(r.Session, r.Cloud.Store, context)
+		org, vdc, group, err := gateways.EdgeOwner(r.Session, r.Cloud.Store, context)
 		if err != nil {
 			return documents.Scope{}, err
 		}
@@ -93,7 +92,7 @@ func usableForNAT(body map[string]any) bool {
 
 // freeProfile refuses to delete what a rule uses.
 func freeProfile(r *api.Request, d *store.Object) error {
-	for _, nat := range r.Cloud.Store.Documents[NATPath] {
+	for _, nat := range r.Cloud.Store.Documents[gateways.NATPath] {
 		if store.RefID(nat.Body, "applicationPortProfile") == d.ID() {
 			return documents.InUse("application port profile", store.Text(d.Body, "name"), "NAT rule "+store.Text(nat.Body, "name"))
 		}
@@ -199,7 +198,7 @@ func SeedProfiles(s *cloud.Cloud) {
 		if p.port == "any" {
 			ports = []any{}
 		}
-		s.Store.Documents.Add(profilePath, "", map[string]any{
+		s.Store.Documents.Add(gateways.ProfilePath, "", map[string]any{
 			"id":          store.URN("applicationPortProfile", s.IDs.Named("applicationPortProfile", p.name)),
 			"name":        p.name,
 			"description": p.name,

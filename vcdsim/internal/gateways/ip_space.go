@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"fmt"
@@ -112,7 +112,7 @@ func spaceJSON(r *api.Request, p *store.IPSpace, summary bool) map[string]any {
 	}
 	ranges := []any{}
 	for _, x := range p.Ranges {
-		used := allocatedInSpace(p, store.FloatingIP, func(v string) bool { return inRanges([]store.Range{x}, parseAddresses(v)[0]) })
+		used := allocatedInSpace(p, store.FloatingIP, func(v string) bool { return InRanges([]store.Range{x}, ParseAddresses(v)[0]) })
 		ranges = append(ranges, map[string]any{
 			"id":                    r.Cloud.IDs.Named("ipSpaceRange", p.ID+x.From.String()),
 			"startIpAddress":        x.From.String(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package firewalls
 
 import (
 	"net/netip"
@@ -11,6 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -64,7 +65,7 @@ func groupScope(r *api.Request, body map[string]any) (documents.Scope, error) {
 			"The edge gateway %q belongs to a data center group, which owns its firewall groups.",
 			g.Name)
 	}
-	return GatewayScope(r.Session, r.Cloud.Store, id)
+	return gateways.GatewayScope(r.Session, r.Cloud.Store, id)
 }
 
 func prepareGroup(r *api.Request, body map[string]any, old *store.Object) error {
@@ -89,7 +90,7 @@ func prepareGroup(r *api.Request, body map[string]any, old *store.Object) error 
 // firewallGroupContent checks the addresses and networks of a group.
 func firewallGroupContent(session *store.Session, st *store.Store, body map[string]any) error {
 	for _, a := range strs(body["ipAddresses"]) {
-		if len(parseAddresses(a)) == 0 {
+		if len(gateways.ParseAddresses(a)) == 0 {
 			return store.BadRequest("The IP address %q is invalid.", a)
 		}
 	}
@@ -238,7 +239,7 @@ func compares(operator, have, want string) bool {
 func SetAddresses(d *store.Object) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range strs(d.Body["ipAddresses"]) {
-		out = append(out, parseAddresses(a)...)
+		out = append(out, gateways.ParseAddresses(a)...)
 	}
 	return out
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ type externalBody struct {
 		Values []struct {
 			Gateway      string     `json:"gateway"`
 			PrefixLength int        `json:"prefixLength"`
-			IPRanges     jsonRanges `json:"ipRanges"`
+			IPRanges     JSONRanges `json:"ipRanges"`
 			Enabled      *bool      `json:"enabled"`
 		} `json:"values"`
 	} `json:"subnets"`
@@ -60,7 +60,7 @@ func readExternal(r *api.Request, old *store.ExternalNetwork) (*store.ExternalNe
 		UsesSpaces:  body.UsingSpaces,
 		DedicatedTo: store.Bare(body.DedicatedOrg.ID),
 	}
-	e.Fields = rest(r.Content, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
+	e.Fields = Rest(r.Content, []string{"natAndFirewallServiceIntention", "networkRouteAdvertisementIntention"})
 	if old != nil {
 		e.ID = old.ID
 		e.Backing = old.Backing
@@ -105,7 +105,7 @@ func readExternalSubnets(e *store.ExternalNetwork, body externalBody) error {
 			Disabled: v.Enabled != nil &&
 				!*v.Enabled,
 		}
-		if s.Pool, err = v.IPRanges.ranges(s.Gateway); err != nil {
+		if s.Pool, err = v.IPRanges.Ranges(s.Gateway); err != nil {
 			return err
 		}
 		e.Subnets = append(e.Subnets, s)
@@ -118,10 +118,10 @@ func readBacking(r *api.Request, e *store.ExternalNetwork, body externalBody) er
 		return store.BadRequest("An external network must have a backing.")
 	}
 	b := body.Backings.Values[0]
-	for _, known := range externalBackings(r.Cloud) {
-		if known.id == b.ID {
+	for _, known := range ExternalBackings(r.Cloud) {
+		if known.ID == b.ID {
 			e.Backing = cmp.Or(b.TypeValue, b.Type)
-			e.BackingName = known.name
+			e.BackingName = known.Name
 			return nil
 		}
 	}
@@ -141,7 +141,7 @@ func externalJSON(r *api.Request, e *store.ExternalNetwork) map[string]any {
 			"dnsSuffix":    nil,
 			"dnsServer1":   "",
 			"dnsServer2":   "",
-			"ipRanges":     rangesJSON(sub.Pool),
+			"ipRanges":     RangesJSON(sub.Pool),
 			"enabled":      !sub.Disabled,
 			"totalIpCount": Count(sub.Pool),
 			"usedIpCount":  Count(common(EdgesOf(s).handedOut(e.ID, nil), sub.Pool)),
@@ -162,8 +162,8 @@ func externalJSON(r *api.Request, e *store.ExternalNetwork) map[string]any {
 		"networkBackings": map[string]any{"values": []any{map[string]any{
 			"backingId":         s.IDs.Named("backing", name),
 			"name":              name,
-			"backingType":       backingKind(externalBacking(e)),
-			"backingTypeValue":  externalBacking(e),
+			"backingType":       backingKind(ExternalBacking(e)),
+			"backingTypeValue":  ExternalBacking(e),
 			"isNsxTVlanSegment": false,
 			"parentTier0Ref":    nil,
 			"networkProvider":   api.Ref("nsxtmanager", s.IDs.Named("nsxtmanager", vdcs.ProviderNetworks), vdcs.ProviderNetworks),
@@ -190,7 +190,7 @@ func backingKind(kind string) string {
 
 // common are the ranges of a that lie in b.
 func common(a, b []store.Range) []store.Range {
-	return slices.DeleteFunc(slices.Clone(a), func(r store.Range) bool { return !overlap([]store.Range{r}, b) })
+	return slices.DeleteFunc(slices.Clone(a), func(r store.Range) bool { return !Overlap([]store.Range{r}, b) })
 }
 
 func (eg EdgeGateways) dedicatedTo(external string) *store.EdgeGateway {

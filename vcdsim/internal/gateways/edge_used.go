@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package network
+package gateways
 
 import (
 	"net/netip"
@@ -51,7 +51,7 @@ func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []UsedAddress {
 // externalAddresses are the external addresses in a text.
 func (eg EdgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []UsedAddress {
 	var out []UsedAddress
-	for _, a := range parseAddresses(text) {
+	for _, a := range ParseAddresses(text) {
 		if network, ok := eg.externalNetworkOf(g, a); ok {
 			out = append(out, UsedAddress{a, category, network})
 		}
@@ -69,15 +69,15 @@ func (eg EdgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (st
 		}
 		if eg.usesSpaces(u) &&
 			slices.ContainsFunc(spacesOf(eg.cloud).of(u.Network),
-				func(p *store.IPSpace) bool { return inRanges(p.Ranges, a) || spaceHasPrefix(p, a) }) {
+				func(p *store.IPSpace) bool { return InRanges(p.Ranges, a) || spaceHasPrefix(p, a) }) {
 			return u.Network, true
 		}
 	}
 	return "", false
 }
 
-// parseAddresses reads an address, the ends of a range, or the first address of a prefix; nothing if it is none.
-func parseAddresses(text string) []netip.Addr {
+// ParseAddresses reads an address, the ends of a range, or the first address of a prefix; nothing if it is none.
+func ParseAddresses(text string) []netip.Addr {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return []netip.Addr{a}
 	}
@@ -124,7 +124,7 @@ func OwnAddress(r *api.Request, gateway, text string) error {
 	if err != nil {
 		return err
 	}
-	for _, a := range parseAddresses(text) {
+	for _, a := range ParseAddresses(text) {
 		for _, u := range g.Uplinks {
 			if err := EdgesOf(r.Cloud).allocatedTo(org, u, a); err != nil {
 				return err
@@ -143,7 +143,7 @@ func (eg EdgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr)
 		return nil
 	}
 	for _, p := range spacesOf(eg.cloud).of(u.Network) {
-		if inRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x store.IPAllocation) bool {
+		if InRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x store.IPAllocation) bool {
 			return x.OrgID == org.ID && x.Type == store.FloatingIP && x.Value == a.String()
 		}) {
 			return store.BadRequest("The IP address %s is not allocated to the organization from the IP space %q.", a, p.Name)
@@ -158,7 +158,7 @@ func (eg EdgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
 		return nil
 	}
 	for _, sub := range u.Subnets {
-		if sub.Gateway.Masked().Contains(a) && a != sub.Primary && !inRanges(sub.Addresses, a) {
+		if sub.Gateway.Masked().Contains(a) && a != sub.Primary && !InRanges(sub.Addresses, a) {
 			return store.BadRequest("The IP address %s is not allocated to the edge gateway.", a)
 		}
 	}
