@@ -124,7 +124,7 @@ func openSession(r *api.Request, org *store.Org, u *store.User) *store.Session {
 // SweepSessions is the number of logins between two removals of expired sessions.
 const SweepSessions = 256
 
-// dropExpiredSessions removes expired sessions every sweepSessions logins: most clients never log out.
+// dropExpiredSessions removes expired sessions every SweepSessions logins: most clients never log out.
 func dropExpiredSessions(s *cloud.Cloud) {
 	if s.IDs.Count["session"]%SweepSessions != 0 {
 		return

@@ -27,7 +27,7 @@ func (r Request) Changes() bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }
 
-// maxJournal is how many requests are kept, maxOperations how many operations are counted separately, and maxPath how
+// maxJournal is how many requests are kept, MaxOperations how many operations are counted separately, and MaxPath how
 // much of a path is kept: requests for unknown paths must not exhaust memory.
 const (
 	maxJournal    = 5000
