@@ -155,7 +155,7 @@ func (e *Editor) DeleteTemplate(name string) {
 }
 
 // Assumptions returns the live assumptions.
-func (e *Editor) Assumptions() *cloud.Assumptions { return &e.cloud.Assume }
+func (e *Editor) Assumptions() *Assumptions { return &e.cloud.Assume }
 
 // CopyVApp adds a copy of a vApp with its VMs, as another client might make it: under new names and ids, with no
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.

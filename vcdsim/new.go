@@ -77,12 +77,7 @@ func newCloud(cfg Config) *cloud.Cloud {
 func (s *Simulator) addParts(cfg Config) {
 	s.cloud.Unknown = s.journal.Unknown
 	s.injector = &frontend.Injector{Cloud: s.cloud, Faults: s.faults, Named: namedCollections()}
-	s.guests = &guests.Guests{
-		Cloud:  s.cloud,
-		Guest:  cfg.Guest,
-		Boots:  map[string]context.CancelFunc{},
-		Queues: map[string]chan struct{}{},
-	}
+	s.guests = guests.New(s.cloud, cfg.Guest)
 	s.cloud.Guests = s.guests
 	s.cloud.Tasks = &cloud.Tasks{
 		Cloud:      s.cloud,
@@ -229,7 +224,7 @@ func (s *Simulator) Close() error {
 	s.cloud.Mu.Lock()
 	s.cancel()
 	s.cloud.Mu.Unlock()
-	defer s.guests.Running.Wait()
+	defer s.guests.Wait()
 	err := s.server.Close()
 	for _, f := range s.further {
 		err = errors.Join(err, f.Close())

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/dump"
@@ -30,11 +29,11 @@ import (
 // A Config describes what to simulate. The zero value is an empty VCD with profile Instant.
 type Config struct {
 	Model   store.Model
-	Profile cloud.Profile // the zero value is Instant
+	Profile Profile // the zero value is Instant
 	Seed    int64
-	Clock   clock.Clock  // nil is the wall clock
-	Guest   guests.Guest // nil: a VM just powers on
-	Addr    string       // "" is 127.0.0.1:0
+	Clock   Clock  // nil is the wall clock
+	Guest   Guest  // nil: a VM just powers on
+	Addr    string // "" is 127.0.0.1:0
 	// Listener is listened on instead of Addr, such as one in memory. Start takes it over; the certificate is also for
 	// the names localhost and vcdsim.
 	Listener net.Listener
@@ -52,11 +51,11 @@ type Config struct {
 	// ControlToken is the token of the control API; "" allows it to callers on the same machine only.
 	ControlToken string
 	Log          *slog.Logger
-	Version      cells.Version // "" is the newest
+	Version      Version // "" is the newest
 	// Assumptions, nil for the defaults.
-	Assumptions *cloud.Assumptions
+	Assumptions *Assumptions
 	// Observe, if set, is called with every exchange, before its answer is sent, from many goroutines.
-	Observe func(frontend.Exchange)
+	Observe func(Exchange)
 	// TokenLifetime is how long an access token is valid; 0 is an hour.
 	TokenLifetime time.Duration
 }
@@ -103,16 +102,16 @@ func (s *Simulator) Counters() map[string]int { return s.journal.Counters() }
 func (s *Simulator) ResetCounters() { s.journal.Reset() }
 
 // Requests returns the last requests, oldest first.
-func (s *Simulator) Requests() []journal.Request { return s.journal.List() }
+func (s *Simulator) Requests() []Request { return s.journal.List() }
 
 // Unhandled returns the routes that were asked for and do not exist here. A test should end with none.
 func (s *Simulator) Unhandled() []string { return s.journal.UnknownRoutes() }
 
 // Faults returns the fault rules.
-func (s *Simulator) Faults() *faults.Faults { return s.faults }
+func (s *Simulator) Faults() *Faults { return s.faults }
 
 // Clock returns the simulator's clock.
-func (s *Simulator) Clock() clock.Clock { return s.cloud.Clock }
+func (s *Simulator) Clock() Clock { return s.cloud.Clock }
 
 // ReportMembers stores which members of pools answer, by the URN of the pool, address and port, as probes of a real
 // load balancer find out. Members that nothing was reported of are up if they are enabled.
@@ -123,7 +122,7 @@ func (s *Simulator) ReportMembers(up map[string]map[netip.AddrPort]bool) {
 }
 
 // Cells returns the cells, the first being number 1.
-func (s *Simulator) Cells() []*cells.Cell { return append([]*cells.Cell(nil), s.cells...) }
+func (s *Simulator) Cells() []*Cell { return append([]*cells.Cell(nil), s.cells...) }
 
 // RenewCertificate gives the site's address a new certificate, signed by the same authority or by a new one, which CA
 // then returns, and drops the connections it has.
@@ -137,7 +136,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 }
 
 // SetGate sets the gate of the simulator; nil removes it. Requests that are held stay held.
-func (s *Simulator) SetGate(g frontend.Gate) { s.frontend.SetGate(g) }
+func (s *Simulator) SetGate(g Gate) { s.frontend.SetGate(g) }
 
 // Dump writes everything that is simulated as JSON: the model, all entities, documents, metadata, access settings, API
 // clients, sessions with their tokens, passwords, running tasks and leases, and the next ids. Nothing is redacted: keep

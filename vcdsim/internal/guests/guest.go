@@ -99,38 +99,51 @@ type GuestReport struct {
 
 // Guests calls the Guest in the background, in order for each VM.
 type Guests struct {
-	Cloud   *cloud.Cloud
-	Guest   Guest // nil: a VM just powers on
-	Running sync.WaitGroup
-	Boots   map[string]context.CancelFunc
-	Queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
+	cloud   *cloud.Cloud
+	guest   Guest // nil: a VM just powers on
+	running sync.WaitGroup
+	boots   map[string]context.CancelFunc
+	queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
 }
+
+// New returns the guests of a cloud; guest is nil if a VM just powers on.
+func New(c *cloud.Cloud, guest Guest) *Guests {
+	return &Guests{
+		cloud:  c,
+		guest:  guest,
+		boots:  map[string]context.CancelFunc{},
+		queues: map[string]chan struct{}{},
+	}
+}
+
+// Wait returns when every guest has ended.
+func (g *Guests) Wait() { g.running.Wait() }
 
 // Boot schedules the boot of a VM's guest, after the time the profile gives.
 func (g *Guests) Boot(vm *store.VM) {
-	d := g.Cloud.Profile.Jittered(cloud.DurationGuestBoot, 0, g.Cloud.IDs.Rand)
-	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.Cloud.Clock.Now().Add(d)}
+	d := g.cloud.Profile.Jittered(cloud.DurationGuestBoot, 0, g.cloud.IDs.Rand)
+	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.cloud.Clock.Now().Add(d)}
 	vm.BootOptions.EnterBIOS = false
 	id := vm.ID
 	generation := vm.Boot.Generation
 	if d <= 0 {
-		g.Cloud.Pending = append(g.Cloud.Pending, func() { g.BootNow(id, generation) })
+		g.cloud.Pending = append(g.cloud.Pending, func() { g.BootNow(id, generation) })
 		return
 	}
-	g.Cloud.Alarms.After(d, store.Alarm{Bell: cloud.BellBoot, ID: id, Generation: generation})
+	g.cloud.Alarms.After(d, store.Alarm{Bell: cloud.BellBoot, ID: id, Generation: generation})
 }
 
 // BootNow boots the guest, unless the VM was powered off in the meantime.
 func (g *Guests) BootNow(id string, generation int) {
-	vm := g.Cloud.Store.VMs[id]
+	vm := g.cloud.Store.VMs[id]
 	if vm == nil || vm.Status != store.PoweredOn || vm.Boot.Generation != generation {
 		return
 	}
 	vm.Boot.Due = time.Time{}
 	for i := range vm.NICs {
-		machines.IPAMOf(g.Cloud).LeaseDHCP(vm, &vm.NICs[i])
+		machines.IPAMOf(g.cloud).LeaseDHCP(vm, &vm.NICs[i])
 	}
-	if g.Guest == nil {
+	if g.guest == nil {
 		vm.Boot.Up = true
 		for i := range vm.NICs {
 			if nic := &vm.NICs[i]; nic.Mode == store.ModeDHCP {
@@ -139,30 +152,30 @@ func (g *Guests) BootNow(id string, generation int) {
 		}
 		return
 	}
-	ctx, cancel := context.WithCancel(g.Cloud.Ctx) //nolint:gosec // notify calls cancel when the VM goes off
-	g.Boots[id] = cancel
+	ctx, cancel := context.WithCancel(g.cloud.Ctx) //nolint:gosec // notify calls cancel when the VM goes off
+	g.boots[id] = cancel
 	view := g.view(vm)
 	view.Host = guestHost{g, id, generation}
 	g.call(id, func() {
-		report, err := g.Guest.PowerOn(ctx, view)
-		g.Cloud.Mu.Lock()
-		defer g.Cloud.Mu.Unlock()
+		report, err := g.guest.PowerOn(ctx, view)
+		g.cloud.Mu.Lock()
+		defer g.cloud.Mu.Unlock()
 		g.booted(id, generation, report, err)
-		g.Cloud.Settle()
+		g.cloud.Settle()
 	})
 }
 
 // call runs f in the background, after earlier calls of the same guest.
 func (g *Guests) call(id string, f func()) {
-	if g.Cloud.Ctx.Err() != nil {
+	if g.cloud.Ctx.Err() != nil {
 		return
 	}
-	before := g.Queues[id]
+	before := g.queues[id]
 	done := make(chan struct{})
-	g.Queues[id] = done
-	g.Running.Add(1)
+	g.queues[id] = done
+	g.running.Add(1)
 	go func() {
-		defer g.Running.Done()
+		defer g.running.Done()
 		defer close(done)
 		if before != nil {
 			<-before
@@ -176,10 +189,10 @@ const imageHostname = "localhost"
 
 func (g *Guests) view(vm *store.VM) GuestVM {
 	c := vm.Clone()
-	vapp := g.Cloud.Store.VApps[vm.VAppID]
+	vapp := g.cloud.Store.VApps[vm.VAppID]
 	out := GuestVM{
 		ID:                c.ID,
-		UUID:              g.Cloud.IDs.Named("bios", c.ID),
+		UUID:              g.cloud.IDs.Named("bios", c.ID),
 		Hostname:          imageHostname,
 		Customized:        c.Customization.Enabled,
 		Name:              c.Name,
@@ -217,16 +230,16 @@ func (g *Guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 	if n == nil {
 		return card
 	}
-	sub := machines.IPAMOf(g.Cloud).SubnetOf(n)
+	sub := machines.IPAMOf(g.cloud).SubnetOf(n)
 	card.Segment = n.Segment()
 	card.Prefix = sub.Gateway.Masked()
 	card.Gateway = sub.Gateway.Addr()
-	if second, ok := machines.IPAMOf(g.Cloud).SecondSubnetOf(n); ok {
+	if second, ok := machines.IPAMOf(g.cloud).SecondSubnetOf(n); ok {
 		if address, err := netip.ParseAddr(nic.Secondary); err == nil {
 			card.Secondary = netip.PrefixFrom(address, second.Gateway.Bits())
 		}
 	}
-	if _, _, parent := g.Cloud.Store.Network(n.ParentID); parent != nil {
+	if _, _, parent := g.cloud.Store.Network(n.ParentID); parent != nil {
 		card.DNS = append(card.DNS, parent.DNS...)
 		card.Routed = parent.Type == store.Routed
 	}
@@ -235,13 +248,13 @@ func (g *Guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 
 // booted stores what the guest reported.
 func (g *Guests) booted(id string, generation int, report GuestReport, err error) {
-	vm := g.Cloud.Store.VMs[id]
+	vm := g.cloud.Store.VMs[id]
 	if vm == nil || vm.Boot.Generation != generation || vm.Status != store.PoweredOn {
 		return
 	}
 	if err != nil {
 		vm.Boot.Failure = err.Error()
-		g.Cloud.Log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
+		g.cloud.Log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
 		return
 	}
 	vm.Boot.Up = true
@@ -271,12 +284,12 @@ func (h guestHost) Report(r GuestReport) { h.change(func(vm *store.VM) { h.guest
 
 // PoweredOff implements GuestHost. The VM stays deployed, as after poweroff in a VM of VCD.
 func (h guestHost) PoweredOff() {
-	h.change(func(vm *store.VM) { machines.VMsOf(h.guests.Cloud).SetPower(vm, store.PoweredOff, false) })
+	h.change(func(vm *store.VM) { machines.VMsOf(h.guests.cloud).SetPower(vm, store.PoweredOff, false) })
 }
 
 // change runs f on the VM if it is still in the same boot.
 func (h guestHost) change(f func(*store.VM)) {
-	s := h.guests.Cloud
+	s := h.guests.cloud
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	vm := s.Store.VMs[h.vmID]
@@ -293,8 +306,8 @@ func (g *Guests) writeExtraConfig(vm *store.VM, keys map[string]string) {
 		return
 	}
 	machines.MergeExtraConfig(vm, keys)
-	if g.Cloud.Assume.GuestWriteBusy && g.Cloud.Tasks.CheckIdle(vm.ID) == nil {
-		g.Cloud.Tasks.Start(nil, store.Work{Op: cloud.OpGuestWrite, VM: vm.ID}, vm.Entity(), []string{vm.ID})
+	if g.cloud.Assume.GuestWriteBusy && g.cloud.Tasks.CheckIdle(vm.ID) == nil {
+		g.cloud.Tasks.Start(nil, store.Work{Op: cloud.OpGuestWrite, VM: vm.ID}, vm.Entity(), []string{vm.ID})
 	}
 }
 
@@ -324,41 +337,41 @@ func (g *Guests) Resume(vm *store.VM) { g.suspended(vm, PowerGuest.Resume) }
 // Forget ends the guest of a VM that is deleted.
 func (g *Guests) Forget(vmID string) {
 	g.notify(vmID, Guest.Delete)
-	delete(g.Queues, vmID)
+	delete(g.queues, vmID)
 }
 
 // suspended passes on that a VM was suspended or resumed.
 func (g *Guests) suspended(vm *store.VM, method func(PowerGuest, context.Context, string)) {
-	if p, ok := g.Guest.(PowerGuest); ok {
+	if p, ok := g.guest.(PowerGuest); ok {
 		id := vm.ID
-		g.call(id, func() { method(p, g.Cloud.Ctx, id) })
+		g.call(id, func() { method(p, g.cloud.Ctx, id) })
 	}
 }
 
 // notify calls the guest in the background, after ending its boot.
 func (g *Guests) notify(id string, method func(Guest, context.Context, string)) {
-	if cancel := g.Boots[id]; cancel != nil {
+	if cancel := g.boots[id]; cancel != nil {
 		cancel()
-		delete(g.Boots, id)
+		delete(g.boots, id)
 	}
-	if g.Guest == nil {
+	if g.guest == nil {
 		return
 	}
-	g.call(id, func() { method(g.Guest, g.Cloud.Ctx, id) })
+	g.call(id, func() { method(g.guest, g.cloud.Ctx, id) })
 }
 
 // Restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
 // and were off boot.
 func (g *Guests) Restore(old *store.Store) {
 	for _, vm := range store.Sorted(old.VMs) {
-		if g.Cloud.Store.VMs[vm.ID] == nil {
+		if g.cloud.Store.VMs[vm.ID] == nil {
 			g.Forget(vm.ID)
 		}
 	}
-	if g.Guest == nil {
+	if g.guest == nil {
 		return
 	}
-	for _, vm := range store.Sorted(g.Cloud.Store.VMs) {
+	for _, vm := range store.Sorted(g.cloud.Store.VMs) {
 		g.restoreOne(vm, old.VMs[vm.ID])
 	}
 }
