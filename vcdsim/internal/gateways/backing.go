@@ -26,7 +26,12 @@ var nsxRouters = []struct{ name, kind string }{
 	{"segment-2", store.BackingSegment},
 }
 
-type Backing struct{ ID, Name, Kind string }
+// A Backing is a tier-0 router or segment of NSX.
+type Backing struct {
+	ID   string
+	Name string
+	Kind string
+}
 
 // ExternalBackings are the routers and segments, used or not.
 func ExternalBackings(s *cloud.Cloud) []Backing {
