@@ -45,6 +45,14 @@ addons               k8s.io/client-go/kubernetes                 pure
 vcdsim               $module/internal/vcd                        sim
 vcdsim/guest         $module/internal/vcd                        sim
 cmd/vcdsim           $module/internal/vcd                        sim
+vcdsim/internal/store $module/vcdsim/internal/cloud              simleaves
+vcdsim/internal/wire $module/vcdsim/internal/store               -
+vcdsim/internal/api  $module/vcdsim/internal/compute             simbase
+vcdsim/internal/documents $module/vcdsim/internal/network        simbase
+vcdsim/internal/access $module/vcdsim/internal/documents         -
+vcdsim/internal/machines $module/vcdsim/internal/api             simcloud
+vcdsim/internal/machines $module/vcdsim/internal/cloud           -
+vcdsim/internal/compute $module/vcdsim/internal/machines         -
 vcdsim               github.com/vmware/go-vcloud-director/v2/govcd govcd
 controllers          github.com/vmware/go-vcloud-director/v2/govcd govcd
 .                    github.com/vmware/go-vcloud-director/v2/govcd govcd

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -99,7 +100,7 @@ func TestNoRouteFallsOverABodyThatSaysNothing(t *testing.T) {
 
 	var routes [][2]string
 	for _, group := range routeGroups() {
-		group(func(method, pattern string, _ handler, _ time.Duration) {
+		group(func(method, pattern string, _ api.Handler, _ time.Duration) {
 			if method != http.MethodGet && method != http.MethodDelete {
 				routes = append(routes, [2]string{method, pattern})
 			}

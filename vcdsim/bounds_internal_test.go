@@ -11,6 +11,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -21,33 +24,33 @@ func TestWhatIsAskedForInVainIsNotKeptForEver(t *testing.T) {
 	sim, err := New(Config{Model: Minimal()})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim}
-	for i := range maxOperations + 50 {
+	for i := range journal.MaxOperations + 50 {
 		v.call(http.MethodGet, fmt.Sprintf("/api/nothing/%d", i), "")
 	}
 	v.call(http.MethodGet, "/api/"+strings.Repeat("x", 1<<20), "")
-	g.Expect(len(sim.Counters())).To(BeNumerically("<=", maxOperations+1))
-	g.Expect(sim.Counters()).To(HaveKeyWithValue(otherOperations, BeNumerically(">", 40)))
+	g.Expect(len(sim.Counters())).To(BeNumerically("<=", journal.MaxOperations+1))
+	g.Expect(sim.Counters()).To(HaveKeyWithValue(journal.OtherOperations, BeNumerically(">", 40)))
 	requests := sim.Requests()
-	g.Expect(len(requests[len(requests)-1].Path)).To(BeNumerically("<", 2*maxPath))
+	g.Expect(len(requests[len(requests)-1].Path)).To(BeNumerically("<", 2*journal.MaxPath))
 
 	v.token = v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider",
 		"").Header().Get("X-VMWARE-VCLOUD-ACCESS-TOKEN")
-	g.Expect(sim.Counters()).To(HaveKeyWithValue(otherOperations, BeNumerically(">", 40)))
+	g.Expect(sim.Counters()).To(HaveKeyWithValue(journal.OtherOperations, BeNumerically(">", 40)))
 	v.call(http.MethodGet, "/api/nothing/at/all", "")
-	g.Expect(len(sim.Unhandled())).To(BeNumerically("<=", maxOperations+1))
+	g.Expect(len(sim.Unhandled())).To(BeNumerically("<=", journal.MaxOperations+1))
 }
 
 func TestExpiredSessionsAreDropped(t *testing.T) {
 	g := NewWithT(t)
-	clock := NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
+	clock := clock.NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
 	sim, err := New(Config{Model: Minimal(), Clock: clock})
 	g.Expect(err).NotTo(HaveOccurred())
 	v := &visitor{sim: sim}
-	for range 4 * sweepSessions {
+	for range 4 * access.SweepSessions {
 		g.Expect(v.call(http.MethodPost, "/cloudapi/1.0.0/sessions/provider", "").Code).To(Equal(http.StatusOK))
 		clock.Advance(time.Minute)
 	}
-	g.Expect(len(sim.State().Sessions)).To(BeNumerically("<", 2*sweepSessions))
+	g.Expect(len(sim.State().Sessions)).To(BeNumerically("<", 2*access.SweepSessions))
 }
 
 func TestATaskThatEndedDoesNotKeepWhatItWrote(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/gomega/gbytes"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/frontend"
 )
 
 func TestBugsAreSaidAloud(t *testing.T) {
@@ -20,7 +21,7 @@ func TestBugsAreSaidAloud(t *testing.T) {
 	sim, err := vcdsim.New(vcdsim.Config{
 		Model:   vcdsim.K8sTenant(),
 		Log:     slog.New(slog.NewTextHandler(log, nil)),
-		Observe: func(vcdsim.Exchange) { panic("no such row") },
+		Observe: func(frontend.Exchange) { panic("no such row") },
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/versions", nil)

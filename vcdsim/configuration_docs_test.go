@@ -14,6 +14,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 )
 
 const configurationPage = `# vcdsim configuration
@@ -57,7 +61,7 @@ Behaviour that could not be verified on a real VCD has one switch each: ` + "`Co
 
 // assumptionComments are what the code says of each field of Assumptions.
 func assumptionComments(g *WithT) map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), "assumptions.go", nil, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("internal", "cloud", "assumptions.go"), nil, parser.ParseComments)
 	g.Expect(err).NotTo(HaveOccurred())
 	out := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -76,24 +80,24 @@ func TestConfigurationPageIsWhatTheCodeSays(t *testing.T) {
 	for _, p := range presets() {
 		fmt.Fprintf(&presetRows, "| `%s` | %s |\n", p.Name, p.Description)
 	}
-	for _, v := range versions() {
+	for _, v := range cells.Versions() {
 		fmt.Fprintf(&releases, "| `%s` | %s |\n", v, v.Release())
 	}
-	for _, n := range append(needs, networkNeeds...) {
-		method := n.method
+	for _, n := range append(access.Needs, access.NetworkNeeds...) {
+		method := n.Method
 		if method == "" {
 			method = "any but GET"
 		}
-		fmt.Fprintf(&needed, "| %s `%s…%s` | `%s` |\n", method, n.under, n.end, strings.Join(n.rights, "`, `"))
+		fmt.Fprintf(&needed, "| %s `%s…%s` | `%s` |\n", method, n.Under, n.End, strings.Join(n.Rights, "`, `"))
 	}
 	comments := assumptionComments(g)
-	defaults := reflect.ValueOf(DefaultAssumptions())
+	defaults := reflect.ValueOf(cloud.DefaultAssumptions())
 	for i := range defaults.NumField() {
 		name := defaults.Type().Field(i).Name
 		g.Expect(comments).To(HaveKey(name))
 		fmt.Fprintf(&assumed, "| `%s` | `%v` | %s |\n", name, defaults.Field(i).Interface(), comments[name])
 	}
-	rights := "`" + strings.Join(RightsOfCloudProvider(), "`, `") + "`"
+	rights := "`" + strings.Join(access.RightsOfCloudProvider(), "`, `") + "`"
 	page := fmt.Sprintf(configurationPage, presetRows.String(), releases.String(), needed.String(), rights,
 		assumed.String())
 	file := filepath.Join("..", "docs", "reference", "vcdsim-configuration.md")

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/vcdsim-control-api.md")
@@ -37,17 +40,17 @@ are written as ` + "`1m30s`" + `. At least one field must say what happens.
 func TestControlPageIsWhatTheTableSays(t *testing.T) {
 	g := NewWithT(t)
 	var calls, fields strings.Builder
-	for _, c := range controlAPI() {
+	for _, c := range (&control.Control{}).Routes() {
 		body := ""
 		if c.Body != "" {
 			body = "`" + c.Body + "`"
 		}
-		fmt.Fprintf(&calls, "| `%s %s%s` | %s | %s |\n", c.Method, controlPath, c.Path, c.Does, body)
+		fmt.Fprintf(&calls, "| `%s %s%s` | %s | %s |\n", c.Method, control.Path, c.Path, c.Does, body)
 	}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[faultJSON]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[faults.FaultJSON]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			fmt.Fprintf(&fields, "| `%s` | %s |\n", name, strings.ReplaceAll(f.Type.String(), "vcdsim.", ""))
+			fmt.Fprintf(&fields, "| `%s` | %s |\n", name, strings.TrimPrefix(f.Type.String(), "faults."))
 		}
 	}
 	page := fmt.Sprintf(controlPage, calls.String(), fields.String())

@@ -9,11 +9,12 @@
 // with any client of VCD, so that a client's mistake cannot hide in it. What could not be verified on a real VCD is a
 // field of Assumptions.
 //
-// The frontend (server.go) serves a request: fault rules, session, API version, then the handler under the simulator's
-// lock. Each noun has a file that begins with its routes; a handler is a function of the request, such as getVM, and of
-// what the request is about, which a finder such as ownVM or idleVM looks up and checks first. What several clients can
-// see at once is in the store. A handler changes it directly or starts a task, whose operation (operations.go) changes
-// it when the task ends: tasks, alarms, guests, leases, vapps, vms, ipam, edges, spaces and alb of Simulator do that, a
-// type per noun. Objects of the JSON API that have no behaviour of their own are a collection of documents, or a
-// setting.
+// The frontend (internal/frontend) serves a request: fault rules, session, API version, then the handler under the
+// lock. What is simulated is a cloud (internal/cloud): the store, and tasks, alarms and guests that change it. Nouns
+// have packages of their own, such as internal/compute for vApps and VMs. Each lists its routes, operations,
+// collections and settings as values; routes.go, operations.go and collections.go put these together. A handler is a
+// function of the request (internal/api) and of what the request is about, which a finder such as compute.OwnVM looks
+// up and checks first. It changes the store directly or starts a task, whose operation changes it when the task ends.
+// Objects of the JSON API that have no behaviour of their own are a collection of documents, or a setting
+// (internal/documents).
 package vcdsim

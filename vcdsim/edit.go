@@ -5,6 +5,9 @@ package vcdsim
 import (
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -13,24 +16,24 @@ type Editor struct {
 	// Model is the live model: change passwords, policies, pools; delete templates, networks, VDCs.
 	Model *store.Model
 
-	sim *Simulator
+	cloud *cloud.Cloud
 }
 
 // Edit runs f while nothing else happens. f must not call methods of the Simulator.
 func (s *Simulator) Edit(f func(*Editor)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f(&Editor{Model: &s.store.Model, sim: s})
-	s.ids.Fill(&s.store.Model)
-	s.settle()
+	s.cloud.Mu.Lock()
+	defer s.cloud.Mu.Unlock()
+	f(&Editor{Model: &s.cloud.Store.Model, cloud: s.cloud})
+	s.cloud.IDs.Fill(&s.cloud.Store.Model)
+	s.cloud.Settle()
 }
 
 // VM returns the live VM with an id (bare or URN) or a name, nil if there is none.
 func (e *Editor) VM(idOrName string) *store.VM {
-	if vm := e.sim.store.VMs[store.Bare(idOrName)]; vm != nil {
+	if vm := e.cloud.Store.VMs[store.Bare(idOrName)]; vm != nil {
 		return vm
 	}
-	for _, vm := range store.Sorted(e.sim.store.VMs) {
+	for _, vm := range store.Sorted(e.cloud.Store.VMs) {
 		if vm.Name == idOrName {
 			return vm
 		}
@@ -40,10 +43,10 @@ func (e *Editor) VM(idOrName string) *store.VM {
 
 // VApp returns the live vApp with an id or a name, nil if there is none.
 func (e *Editor) VApp(idOrName string) *store.VApp {
-	if v := e.sim.store.VApps[store.Bare(idOrName)]; v != nil {
+	if v := e.cloud.Store.VApps[store.Bare(idOrName)]; v != nil {
 		return v
 	}
-	for _, v := range store.Sorted(e.sim.store.VApps) {
+	for _, v := range store.Sorted(e.cloud.Store.VApps) {
 		if v.Name == idOrName {
 			return v
 		}
@@ -53,9 +56,9 @@ func (e *Editor) VApp(idOrName string) *store.VApp {
 
 // VDC returns the live VDC with a name, and in it its networks; nil if there is none.
 func (e *Editor) VDC(name string) *store.VDC {
-	for o := range e.sim.store.Model.Orgs {
-		for v := range e.sim.store.Model.Orgs[o].VDCs {
-			if vdc := &e.sim.store.Model.Orgs[o].VDCs[v]; vdc.Name == name {
+	for o := range e.cloud.Store.Model.Orgs {
+		for v := range e.cloud.Store.Model.Orgs[o].VDCs {
+			if vdc := &e.cloud.Store.Model.Orgs[o].VDCs[v]; vdc.Name == name {
 				return vdc
 			}
 		}
@@ -65,57 +68,57 @@ func (e *Editor) VDC(name string) *store.VDC {
 
 // PowerOff stops a VM at once, as a failing host would.
 func (e *Editor) PowerOff(vm *store.VM) {
-	e.sim.vms.setPower(vm, store.PoweredOff, false)
+	machines.VMsOf(e.cloud).SetPower(vm, store.PoweredOff, false)
 	vm.Deployed = false
-	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
+	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
 }
 
 // PowerOn starts a VM at once.
 func (e *Editor) PowerOn(vm *store.VM) {
-	e.sim.vms.setPower(vm, store.PoweredOn, false)
-	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
+	machines.VMsOf(e.cloud).SetPower(vm, store.PoweredOn, false)
+	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
 }
 
 // DeleteVM removes a VM without a trace.
 func (e *Editor) DeleteVM(vm *store.VM) {
-	e.sim.vms.remove(vm)
-	e.sim.leases.deployedChanged(e.sim.store.VApps[vm.VAppID])
+	machines.VMsOf(e.cloud).Remove(vm)
+	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
 }
 
 // MoveVM puts a VM into another vApp.
 func (e *Editor) MoveVM(vm *store.VM, to *store.VApp) {
-	from := e.sim.store.VApps[vm.VAppID]
-	e.sim.store.RemoveVM(vm)
+	from := e.cloud.Store.VApps[vm.VAppID]
+	e.cloud.Store.RemoveVM(vm)
 	vm.VAppID = to.ID
-	e.sim.store.AddVM(vm)
-	e.sim.leases.deployedChanged(from)
-	e.sim.leases.deployedChanged(to)
+	e.cloud.Store.AddVM(vm)
+	machines.LeasesOf(e.cloud).DeployedChanged(from)
+	machines.LeasesOf(e.cloud).DeployedChanged(to)
 }
 
 // DeleteVApp removes a vApp and its VMs without a trace.
-func (e *Editor) DeleteVApp(v *store.VApp) { e.sim.vapps.remove(v) }
+func (e *Editor) DeleteVApp(v *store.VApp) { machines.VAppsOf(e.cloud).Remove(v) }
 
 // SetOwner gives a vApp to another user of its organization.
 func (e *Editor) SetOwner(v *store.VApp, user string) {
-	e.user(e.sim.store.Org(v.OrgID).Name, user, func(u *store.User) { v.OwnerID = u.ID })
+	e.user(e.cloud.Store.Org(v.OrgID).Name, user, func(u *store.User) { v.OwnerID = u.ID })
 }
 
 // Share shares a vApp with a user of its organization: ReadOnly, Change or FullControl; "" ends it.
 func (e *Editor) Share(v *store.VApp, user, level string) {
-	e.user(e.sim.store.Org(v.OrgID).Name, user, func(u *store.User) {
-		a := e.sim.store.Access[v.ID]
+	e.user(e.cloud.Store.Org(v.OrgID).Name, user, func(u *store.User) {
+		a := e.cloud.Store.Access[v.ID]
 		a.ID = v.ID
 		a.Grants = slices.DeleteFunc(slices.Clone(a.Grants), func(g store.Grant) bool { return g.ID == u.ID })
 		if level != "" {
 			a.Grants = append(a.Grants,
-				store.Grant{Kind: "user", ID: u.ID, Name: u.Name, MediaType: adminUserType, Level: level})
+				store.Grant{Kind: "user", ID: u.ID, Name: u.Name, MediaType: api.AdminUserType, Level: level})
 		}
-		e.sim.store.Access[v.ID] = a
+		e.cloud.Store.Access[v.ID] = a
 	})
 }
 
 // ExpireSessions ends every session: the next request of each client is answered 401.
-func (e *Editor) ExpireSessions() { clear(e.sim.store.Sessions) }
+func (e *Editor) ExpireSessions() { clear(e.cloud.Store.Sessions) }
 
 // SetPassword changes the password of a user.
 func (e *Editor) SetPassword(org, user, password string) {
@@ -133,7 +136,7 @@ func (e *Editor) SetAPITokens(org, user string, tokens ...string) {
 }
 
 func (e *Editor) user(org, user string, f func(*store.User)) {
-	o := e.sim.store.OrgByName(org)
+	o := e.cloud.Store.OrgByName(org)
 	if o == nil {
 		return
 	}
@@ -146,28 +149,28 @@ func (e *Editor) user(org, user string, f func(*store.User)) {
 
 // DeleteTemplate removes a template from every catalog.
 func (e *Editor) DeleteTemplate(name string) {
-	for _, sh := range e.sim.store.Catalogs() {
+	for _, sh := range e.cloud.Store.Catalogs() {
 		sh.Catalog.Templates = slices.DeleteFunc(sh.Catalog.Templates, func(t store.Template) bool { return t.Name == name })
 	}
 }
 
 // Assumptions returns the live assumptions.
-func (e *Editor) Assumptions() *Assumptions { return &e.sim.assume }
+func (e *Editor) Assumptions() *Assumptions { return &e.cloud.Assume }
 
 // CopyVApp adds a copy of a vApp with its VMs, as another client might make it: under new names and ids, with no
 // description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
 func (e *Editor) CopyVApp(v *store.VApp, name string) *store.VApp {
 	c := v.Clone()
-	c.ID = e.sim.ids.Next("vapp")
+	c.ID = e.cloud.IDs.Next("vapp")
 	c.Name = name
 	c.Description = ""
 	for i := range c.Networks {
-		c.Networks[i].ID = e.sim.ids.Next("network")
+		c.Networks[i].ID = e.cloud.IDs.Next("network")
 	}
-	e.sim.store.VApps[c.ID] = &c
-	for _, vm := range e.sim.store.VMsOf(v.ID) {
+	e.cloud.Store.VApps[c.ID] = &c
+	for _, vm := range e.cloud.Store.VMsOf(v.ID) {
 		d := vm.Clone()
-		d.ID = e.sim.ids.Next("vm")
+		d.ID = e.cloud.IDs.Next("vm")
 		d.Name = name + "-" + vm.Name
 		d.Description = ""
 		d.VAppID = c.ID
@@ -175,7 +178,7 @@ func (e *Editor) CopyVApp(v *store.VApp, name string) *store.VApp {
 			d.NICs[i].Mode = store.ModeNone
 			d.NICs[i].Address = ""
 		}
-		e.sim.store.AddVM(&d)
+		e.cloud.Store.AddVM(&d)
 	}
 	return &c
 }

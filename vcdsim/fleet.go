@@ -7,13 +7,18 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
 // launch makes the fleets of the model.
-func launch(s *Simulator) {
-	for o := range s.store.Model.Orgs {
-		org := &s.store.Model.Orgs[o]
+func launch(s *cloud.Cloud) {
+	for o := range s.Store.Model.Orgs {
+		org := &s.Store.Model.Orgs[o]
 		for v := range org.VDCs {
 			launchFleet(s, org, &org.VDCs[v])
 		}
@@ -21,7 +26,7 @@ func launch(s *Simulator) {
 }
 
 // launchFleet makes the fleet of a VDC.
-func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
+func launchFleet(s *cloud.Cloud, org *store.Org, vdc *store.VDC) {
 	f := vdc.Fleet
 	tpl, source := firstTemplate(org)
 	if f.VApps == 0 || source == nil {
@@ -30,13 +35,13 @@ func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
 	addresses := poolOf(vdc)
 	for i := range f.VApps {
 		v := &store.VApp{
-			ID:       s.ids.Next("vapp"),
+			ID:       s.IDs.Next("vapp"),
 			Name:     fmt.Sprintf("%s-vapp-%03d", vdc.Name, i),
 			OrgID:    org.ID,
 			VDCID:    vdc.ID,
 			Status:   store.Resolved,
 			Deployed: !f.PoweredOff,
-			Created:  s.clock.Now(),
+			Created:  s.Clock.Now(),
 			Metadata: map[string]store.Metadata{},
 			Lease:    store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
 		}
@@ -45,17 +50,17 @@ func launchFleet(s *Simulator, org *store.Org, vdc *store.VDC) {
 		}
 		if len(vdc.Networks) > 0 {
 			n := &vdc.Networks[0]
-			v.Networks = []store.VAppNetwork{{ID: s.ids.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
+			v.Networks = []store.VAppNetwork{{ID: s.IDs.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"}}
 		}
-		s.store.VApps[v.ID] = v
+		s.Store.VApps[v.ID] = v
 		for j := range f.VMsPerVApp {
 			vm := fleetVM(s, vdc, v, tpl, source, j)
 			if len(vm.NICs) > 0 {
 				vm.NICs[0].Address = addresses()
 			}
-			s.store.AddVM(vm)
+			s.Store.AddVM(vm)
 		}
-		s.leases.deployedChanged(v)
+		machines.LeasesOf(s).DeployedChanged(v)
 	}
 }
 
@@ -91,43 +96,43 @@ func poolOf(vdc *store.VDC) func() string {
 	}
 }
 
-func fleetVM(s *Simulator, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, number int) *store.VM {
+func fleetVM(s *cloud.Cloud, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, number int) *store.VM {
 	name := fmt.Sprintf("%s-%03d", v.Name, number)
 	vm := &store.VM{
-		ID:                s.ids.Next("vm"),
+		ID:                s.IDs.Next("vm"),
 		Name:              name,
 		VAppID:            v.ID,
 		Status:            store.PoweredOn,
 		Deployed:          true,
-		Created:           s.clock.Now(),
+		Created:           s.Clock.Now(),
 		OS:                t.OS,
-		HardwareVersion:   defaultHardware,
+		HardwareVersion:   vdcs.DefaultHardware,
 		CPUs:              t.CPUs,
 		CoresPerSocket:    1,
 		MemoryMiB:         t.MemoryMiB,
 		ExtraConfig:       map[string]string{},
 		Metadata:          map[string]store.Metadata{},
 		Properties:        map[string]store.Property{},
-		Customization:     store.Customization{ComputerName: computerName(name)},
+		Customization:     store.Customization{ComputerName: ovf.ComputerName(name)},
 		StorageProfileID:  vdc.DefaultProfile(),
-		SizingPolicyID:    s.store.DefaultSizing(vdc),
+		SizingPolicyID:    s.Store.DefaultSizing(vdc),
 		TemplateID:        tpl.ID,
 		TemplateName:      tpl.Name,
 		KubernetesVersion: tpl.KubernetesVersion,
-		Boot:              store.Boot{Generation: 1, Up: true, Hostname: computerName(name)},
+		Boot:              store.Boot{Generation: 1, Up: true, Hostname: ovf.ComputerName(name)},
 	}
 	if vdc.Fleet.PoweredOff {
 		vm.Status = store.PoweredOff
 		vm.Deployed = false
 		vm.Boot = store.Boot{}
 	}
-	vm.Disks = templateDisks(t, vm.StorageProfileID)
+	vm.Disks = machines.TemplateDisks(t, vm.StorageProfileID)
 	if len(v.Networks) > 0 {
 		vm.NICs = []store.NIC{{
 			Network:   v.Networks[0].Name,
-			MAC:       s.ids.MAC(),
+			MAC:       s.IDs.MAC(),
 			Mode:      store.ModePool,
-			Adapter:   defaultAdapter,
+			Adapter:   compute.DefaultAdapter,
 			Connected: true,
 		}}
 	}

@@ -9,41 +9,42 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/frontend"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 )
 
 func TestAGateIsAskedBeforeAndAfterTheWork(t *testing.T) {
 	c := start(t, manual)
 	type question struct {
-		moment    vcdsim.Moment
+		moment    frontend.Moment
 		operation string
 		status    int
 		vApps     int
 	}
 	var asked []question
-	closed := map[vcdsim.Moment]bool{}
-	c.sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
+	closed := map[frontend.Moment]bool{}
+	c.sim.SetGate(func(_ context.Context, m frontend.Moment, r journal.Request) bool {
 		asked = append(asked, question{m, r.Operation, r.Status, len(c.sim.State().VApps)})
 		return !closed[m]
 	})
 	path := c.vdc() + "/action/composeVApp"
 	asked = nil
 
-	closed[vcdsim.Arrived] = true
+	closed[frontend.Arrived] = true
 	_, err := c.http.Do(c.request(http.MethodPost, path, c.compose("held", ""))) //nolint:bodyclose // there is none
 	c.Expect(err).To(HaveOccurred())
-	c.Expect(asked).To(Equal([]question{{vcdsim.Arrived, "POST /api/vdc/action/composeVApp", 0, 0}}))
+	c.Expect(asked).To(Equal([]question{{frontend.Arrived, "POST /api/vdc/action/composeVApp", 0, 0}}))
 	last := c.sim.Requests()[len(c.sim.Requests())-1]
 	c.Expect(last.Status).To(BeZero(), "what was not answered is in the log all the same")
 
-	closed[vcdsim.Arrived] = false
-	closed[vcdsim.Worked] = true
+	closed[frontend.Arrived] = false
+	closed[frontend.Worked] = true
 	asked = nil
 	_, err = c.http.Do(c.request(http.MethodPost, path, c.compose("held", ""))) //nolint:bodyclose // there is none
 	c.Expect(err).To(HaveOccurred())
 	c.Expect(asked).To(Equal([]question{
-		{vcdsim.Arrived, "POST /api/vdc/action/composeVApp", 0, 0},
-		{vcdsim.Worked, "POST /api/vdc/action/composeVApp", 201, 1},
+		{frontend.Arrived, "POST /api/vdc/action/composeVApp", 0, 0},
+		{frontend.Worked, "POST /api/vdc/action/composeVApp", 201, 1},
 	}))
 
 	c.sim.SetGate(nil)

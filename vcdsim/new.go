@@ -13,7 +13,19 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cells"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/frontend"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/guests"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
@@ -22,82 +34,105 @@ const defaultLifetime = time.Hour
 
 // New prepares a simulator; Start makes it listen.
 func New(cfg Config) (*Simulator, error) {
-	versions, err := cfg.Version.list()
-	if err != nil {
-		return nil, err
-	}
-	model := cfg.Model.Clone()
 	s := &Simulator{
-		clock:    cfg.Clock,
-		profile:  cfg.Profile,
-		log:      cfg.Log,
-		addr:     cfg.Addr,
-		lifetime: cfg.TokenLifetime,
-		faults:   newFaults(cfg.Seed),
-		journal:  newJournal(),
-		store:    store.NewStore(model),
-		ids:      ids.New(cfg.Seed),
-		assume:   DefaultAssumptions(),
+		cloud:   newCloud(cfg),
+		addr:    cmp.Or(cfg.Addr, "127.0.0.1:0"),
+		faults:  faults.New(cfg.Seed),
+		journal: journal.New(),
 	}
 	s.addParts(cfg)
-	s.ids.Fill(&s.store.Model)
-	for i := range s.store.Model.Orgs {
-		seedDocuments(s, &s.store.Model.Orgs[i])
-	}
-	seedProfiles(s)
-	seedBalancers(s)
-	s.setDefaults(cfg)
-	launch(s)
-	if err := s.addCells(cfg, versions); err != nil {
+	seed(s.cloud)
+	if err := s.addCells(cfg); err != nil {
 		return nil, err
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.frontend.addRoutes()
+	s.cloud.Ctx, s.cancel = context.WithCancel(context.Background())
+	s.addServing(cfg)
 	return s, nil
+}
+
+// newCloud makes what is simulated, without the parts that change it.
+func newCloud(cfg Config) *cloud.Cloud {
+	c := &cloud.Cloud{
+		Clock:    cfg.Clock,
+		Profile:  cfg.Profile,
+		Log:      cfg.Log,
+		Lifetime: cmp.Or(cfg.TokenLifetime, defaultLifetime),
+		Store:    store.NewStore(cfg.Model.Clone()),
+		IDs:      ids.New(cfg.Seed),
+		Assume:   cloud.DefaultAssumptions(),
+	}
+	if c.Clock == nil {
+		c.Clock = clock.NewClock(1)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Assumptions != nil {
+		c.Assume = *cfg.Assumptions
+	}
+	return c
 }
 
 // addParts makes the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
-	s.frontend = &frontend{sim: s, observer: cfg.Observe}
-	s.injector = &injector{s}
-	s.control = &control{s, cfg.ControlToken}
-	s.tasks = &tasks{s, operations()}
-	s.alarms = &alarms{s, bells()}
-	s.leases = &leases{s}
-	s.guests = &guests{
-		sim:    s,
-		guest:  cfg.Guest,
-		boots:  map[string]context.CancelFunc{},
-		queues: map[string]chan struct{}{},
+	s.cloud.Unknown = s.journal.Unknown
+	s.injector = &frontend.Injector{Cloud: s.cloud, Faults: s.faults, Named: namedCollections()}
+	s.guests = guests.New(s.cloud, cfg.Guest)
+	s.cloud.Guests = s.guests
+	s.cloud.Tasks = &cloud.Tasks{
+		Cloud:      s.cloud,
+		Operations: operations(),
+		Faults:     s.faults,
+		Names:      s.injector.IDAndName,
 	}
-	s.vapps = &vapps{s}
-	s.vms = &vms{s}
-	s.ipam = &ipam{s}
-	s.edges = &edgeGateways{s}
-	s.spaces = &ipSpaces{s}
-	s.alb = &loadBalancing{sim: s}
+	s.cloud.Alarms = &cloud.Alarms{
+		Cloud: s.cloud,
+		Bells: map[string]func(store.Alarm){
+			cloud.BellTask:  func(a store.Alarm) { s.cloud.Tasks.Finish(a.ID) },
+			cloud.BellBoot:  func(a store.Alarm) { s.guests.BootNow(a.ID, a.Generation) },
+			cloud.BellLease: func(a store.Alarm) { machines.LeasesOf(s.cloud).End(a.ID, a.End) },
+		},
+	}
 }
 
-func (s *Simulator) setDefaults(cfg Config) {
-	if s.clock == nil {
-		s.clock = NewClock(1)
+// addServing makes what answers requests, once the cells are there.
+func (s *Simulator) addServing(cfg Config) {
+	s.control = &control.Control{
+		Cloud:       s.cloud,
+		Guests:      s.guests,
+		Faults:      s.faults,
+		Journal:     s.journal,
+		Cells:       s.cells,
+		Site:        s.server,
+		CA:          s.CA,
+		Collections: collections(),
+		Token:       cfg.ControlToken,
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	s.frontend = &frontend.Frontend{
+		Cloud:    s.cloud,
+		Journal:  s.journal,
+		Injector: s.injector,
+		Control:  s.control,
+		Public:   s.public,
+		Cells:    s.cells,
+		Observer: cfg.Observe,
 	}
-	if s.addr == "" {
-		s.addr = "127.0.0.1:0"
+	s.addRoutes()
+}
+
+// seed fills in what the model leaves out, and makes what exists from the start beside it.
+func seed(c *cloud.Cloud) {
+	c.IDs.Fill(&c.Store.Model)
+	for i := range c.Store.Model.Orgs {
+		entities.SeedDocuments(c, &c.Store.Model.Orgs[i])
 	}
-	if s.lifetime == 0 {
-		s.lifetime = defaultLifetime
-	}
-	if cfg.Assumptions != nil {
-		s.assume = *cfg.Assumptions
-	}
+	firewalls.SeedProfiles(c)
+	loadbalancing.SeedBalancers(c)
+	launch(c)
 }
 
 // addCells makes the cells, and the addresses to listen on.
-func (s *Simulator) addCells(cfg Config, versions []string) error {
+func (s *Simulator) addCells(cfg Config) error {
 	signer, err := cfg.signer()
 	if err != nil {
 		return err
@@ -113,9 +148,12 @@ func (s *Simulator) addCells(cfg Config, versions []string) error {
 		return err
 	}
 	for n := range max(cfg.Cells, 1) {
-		c := newCell(s, n+1, cmp.Or(cfg.Version, Version106), versions)
+		c, err := cells.New(s.cloud, n+1, s.server, cmp.Or(cfg.Version, cells.Version106))
+		if err != nil {
+			return err
+		}
 		if cfg.Cells > 1 {
-			if c.server, err = tlsserver.New(signer, nil); err != nil {
+			if c.Server, err = tlsserver.New(signer, nil); err != nil {
 				return err
 			}
 		}
@@ -159,22 +197,22 @@ func (s *Simulator) siteHosts(publicURL string) ([]string, error) {
 
 // Start listens and serves until Close.
 func (s *Simulator) Start() error {
-	if err := s.server.Open(s.ctx, s.addr, s, s.log); err != nil {
+	if err := s.server.Open(s.cloud.Ctx, s.addr, s, s.cloud.Log); err != nil {
 		return err
 	}
 	for _, f := range s.further {
-		if err := f.Open(s.ctx, "", s, s.log); err != nil {
+		if err := f.Open(s.cloud.Ctx, "", s, s.cloud.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
 	for _, c := range s.cells {
-		if c.server == nil {
+		if c.Server == nil {
 			continue
 		}
 		own := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.frontend.serve(w, r, c, false) //nolint:contextcheck // the request has it
+			s.frontend.Serve(w, r, c, false) //nolint:contextcheck // the request has it
 		})
-		if err := c.server.Open(s.ctx, "127.0.0.1:0", own, s.log); err != nil {
+		if err := c.Server.Open(s.cloud.Ctx, "127.0.0.1:0", own, s.cloud.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
 	}
@@ -183,16 +221,16 @@ func (s *Simulator) Start() error {
 
 // Close stops the server and every guest.
 func (s *Simulator) Close() error {
-	s.mu.Lock()
+	s.cloud.Mu.Lock()
 	s.cancel()
-	s.mu.Unlock()
-	defer s.guests.running.Wait()
+	s.cloud.Mu.Unlock()
+	defer s.guests.Wait()
 	err := s.server.Close()
 	for _, f := range s.further {
 		err = errors.Join(err, f.Close())
 	}
 	for _, c := range s.cells {
-		err = errors.Join(err, c.server.Close())
+		err = errors.Join(err, c.Server.Close())
 	}
 	return err
 }

@@ -2,53 +2,33 @@
 
 package vcdsim
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/catalogs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/orgs"
+)
 
 // operations describes every operation by its key.
-func operations() map[string]operation {
-	out := map[string]operation{
-		opCompose: newOperation("vdcComposeVapp", "Composing Virtual Application", durationCompose,
-			commitCompose).undoneBy(undoCompose),
-		// Cloning takes the same time in a compose.
-		opComposeVMs: newOperation("vdcComposeVapp", "Composing Virtual Application", durationRecompose,
-			commitCompose).cloning(undoCompose),
-		opRecompose: newOperation("vdcRecomposeVapp", "Recomposing Virtual Application", durationRecompose,
-			commitCompose).cloning(undoRecompose),
-		opInstantiate: newOperation("vdcInstantiateVapp", "Creating Virtual Application", durationRecompose,
-			commitCompose).cloning(undoCompose),
-		opUpdateVApp: newOperation("vdcUpdateVapp", "Updating Virtual Application", durationCompose, commitCompose),
-		opNetworks: newOperation("vdcUpdateVappNetworkSection", "Updating network section of Virtual Application",
-			durationNetworks, commitCompose),
-		opLease: newOperation("vappUpdateLease", "Updating lease of Virtual Application", durationLease,
-			commitLease).busyAs("VDC_UPDATE_VAPP"),
-		opProducts: newOperation("vappUpdateProductSections", "Updating product sections of Virtual Application",
-			durationLease, commitProducts).busyAs("VDC_UPDATE_VAPP"),
-		opDeleteVApp: newOperation("vdcDeleteVapp", "Deleting Virtual Application", durationDelete, commitDeleteVApp),
-		opDeploy:     newOperation("vappDeploy", "Starting", durationPowerOn, commitPower),
-		opUndeploy:   newOperation("vappUndeployPowerOff", "Stopping", durationUndeploy, commitPower),
-		opPowerOff:   newOperation("vappPowerOff", "Powering off", durationPowerOff, commitPower),
-		opShutdown:   newOperation("vappShutdownGuest", "Shutting down", durationShutdown, commitPower),
-		opSuspend:    newOperation("vappSuspend", "Suspending", durationPowerOff, commitPower),
-		opReset:      newOperation("vappReset", "Resetting", durationPowerOff, commitRestart),
-		opReboot:     newOperation("vappRebootGuest", "Rebooting", durationPowerOff, commitRestart),
-		opUpdateVM:   newOperation("vappUpdateVm", "Updating Virtual Machine", durationReconfig, commitChange),
-		opDeleteVM:   newOperation("vappDeleteVm", "Deleting Virtual Machine", durationDelete, commitDeleteVM),
-		opGuestWrite: newOperation("vappUpdateVm", "Updating Virtual Machine", durationGuestWrite, nothing),
-		opAttach: newOperation("vappAttachDisk", "Attaching disk to Virtual Machine", durationAttach,
-			commitAttach),
-		opDetach: newOperation("vappDetachDisk", "Detaching disk from Virtual Machine", durationAttach,
-			commitDetach),
-		opCreateDisk:   newOperation("vdcCreateDisk", "Creating Disk", durationDisk, commitDisk),
-		opUpdateDisk:   newOperation("vdcUpdateDisk", "Updating Disk", durationDisk, commitDisk),
-		opDeleteDisk:   newOperation("vdcDeleteDisk", "Deleting Disk", durationDisk, commitDeleteDisk),
-		opMetadata:     newOperation("metadataUpdate", "Updating metadata of", durationMetadata, commitMetadata),
-		opCreateEntity: newOperation("createDefinedEntity", "Creating defined entity", 0, nothing),
-		opInvoke: newOperation("invokeDefinedEntityBehavior", "Invoking behavior on", durationMetadata,
-			commitInvoke),
-		opDone: newOperation("jobEnqueue", "Updating", 0, nothing),
+func operations() map[string]cloud.Operation {
+	out := map[string]cloud.Operation{cloud.OpDone: cloud.NewOperation("jobEnqueue", "Updating", 0, cloud.Nothing)}
+	for _, of := range []map[string]cloud.Operation{
+		machines.Operations(),
+		catalogs.Operations(),
+		orgs.Operations(),
+		entities.Operations(),
+		network.Operations(),
+		gateways.Operations(),
+		documents.Operations(collections()),
+		documents.SettingOperations(settings()),
+	} {
+		maps.Copy(out, of)
 	}
-	maps.Copy(out, documentOperations())
-	maps.Copy(out, networkOperations())
-	maps.Copy(out, catalogOperations())
 	return out
 }

@@ -5,6 +5,7 @@ package vcdsim
 import (
 	"net/netip"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -137,17 +138,17 @@ func K8sTenant() store.Model {
 					},
 				},
 				Roles: []store.Role{
-					{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: rightsOfClusterAuthor()},
+					{Name: RoleClusterAuthor, Description: "Makes Kubernetes clusters", Rights: access.RightsOfClusterAuthor()},
 					{
 						Name:        RoleCloudProvider,
 						Description: "Serves a Kubernetes cluster from inside",
-						Rights:      RightsOfCloudProvider(),
+						Rights:      access.RightsOfCloudProvider(),
 					},
 				},
 				Bundles: []store.RightsBundle{{
 					Name:        "Kubernetes Clusters",
 					Description: "What a provider publishes for Kubernetes clusters beside the default rights",
-					Rights:      KubernetesBundle(),
+					Rights:      access.KubernetesBundle(),
 				}},
 				VDCs:     []store.VDC{k8sVDC()},
 				Catalogs: []store.Catalog{k8sCatalog()},

@@ -2,33 +2,50 @@
 
 package vcdsim
 
-import "time"
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/catalogs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/control"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/orgs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/query"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
+)
 
-func (fe *frontend) addRoutes() {
-	add := func(method, pattern string, h handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
-	}
-	open := func(method, pattern string, h handler, latency time.Duration) {
-		fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
-	}
-	openRoutes(open)
-	uploadRoutes(open)
+// addRoutes adds the routes of all nouns, and those of the control API.
+func (s *Simulator) addRoutes() {
+	access.OpenRoutes(s.frontend.AddOpen)
+	catalogs.UploadRoutes(s.frontend.AddOpen)
 	for _, group := range routeGroups() {
-		group(add)
+		group(s.frontend.Add)
 	}
-	fe.sim.control.addRoutes()
+	for _, c := range s.control.Routes() {
+		s.frontend.AddControl(c.Method, control.Path+c.Path, c.Handle)
+	}
 }
 
 // routeGroups add the routes that need a session.
-func routeGroups() []func(addRoute) {
-	return []func(addRoute){
-		sessionRoutes, taskRoutes, orgRoutes, adminRoutes, vdcRoutes, mediaRoutes, templateRoutes, affinityRoutes,
-		snapshotRoutes, linkedCloneRoutes, standaloneRoutes, vmSettingRoutes, vdcCapacityRoutes, networkRoutes,
-		legacyEdgeRoutes,
-		policyRoutes,
-		catalogRoutes, sectionRoutes, queryRoutes, vappRoutes, vmRoutes, diskRoutes, metadataRoutes, documentRoutes,
-		entityRoutes,
-		adminOrgRoutes, providerRoutes, policyAdminRoutes, accessRoutes, securityTagRoutes, tokenRoutes,
-		networkingRoutes,
+func routeGroups() []func(api.AddRoute) {
+	return []func(api.AddRoute){
+		access.Routes,
+		orgs.Routes,
+		vdcs.Routes,
+		catalogs.Routes,
+		compute.Routes,
+		network.Routes,
+		gateways.Routes,
+		firewalls.Routes,
+		loadbalancing.Routes,
+		entities.Routes,
+		query.Routes,
+		func(add api.AddRoute) { documents.Routes(add, collections()) },
+		func(add api.AddRoute) { documents.SettingRoutes(add, settings()) },
 	}
 }

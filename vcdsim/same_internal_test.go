@@ -11,18 +11,21 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/faults"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
 // answers are what a simulator says to the same requests, word for word: bodies and headers, but for how long they
 // took.
 func answers(g *WithT, seed int64) []string {
-	clock := NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
+	clock := clock.NewManualClock(time.Date(2026, time.March, 1, 0, 0, 0, 0, time.UTC))
 	m := K8sTenant()
 	m.Orgs[1].VDCs[0].Fleet = store.Fleet{VApps: 2, VMsPerVApp: 3, Owner: "capvcd"}
-	sim, err := New(Config{Model: m, Seed: seed, Clock: clock, Profile: Recorded})
+	sim, err := New(Config{Model: m, Seed: seed, Clock: clock, Profile: cloud.Recorded})
 	g.Expect(err).NotTo(HaveOccurred())
-	sim.Faults().Add(Fault{Probability: 0.2, Operation: "GET /api/task", Status: 503})
+	sim.Faults().Add(faults.Fault{Probability: 0.2, Operation: "GET /api/task", Status: 503})
 	v := &visitor{sim: sim}
 	var out []string
 	call := func(method, path, body string) http.Header {

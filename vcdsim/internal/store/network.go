@@ -134,3 +134,11 @@ func (o *Org) GroupOf(vdc string) *VDCGroup {
 
 // Entity returns the reference that tasks and answers use.
 func (g *VDCGroup) Entity() Entity { return Entity{"vdcGroup", g.ID, g.Name} }
+
+// GatewayName returns the name of an edge gateway, "" if there is none with the id.
+func (s *Store) GatewayName(id string) string {
+	if _, _, g := s.Gateway(id); g != nil {
+		return g.Name
+	}
+	return ""
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcdsim
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/entities"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/firewalls"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+)
+
+// collections are all of them.
+func collections() []*documents.Collection {
+	return slices.Concat(access.RoleCollections(), documents.LibraryCollections(), entities.TypeCollections(), namedCollections())
+}
+
+// namedCollections are those whose documents fault rules can name.
+func namedCollections() []*documents.Collection {
+	return slices.Concat(network.Collections(), gateways.Collections(), firewalls.Collections(), loadbalancing.Collections())
+}
+
+// settings are all of them.
+func settings() []*documents.Setting {
+	return slices.Concat(network.Settings(), gateways.Settings(), firewalls.Settings(), loadbalancing.Settings())
+}

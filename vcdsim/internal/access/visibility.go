@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// A Level is what a caller may do with a vApp and its VMs.
+type Level int
+
+// Levels, each of which includes those before it.
+const (
+	LevelNone Level = iota
+	LevelRead
+	LevelChange
+	LevelFull
+)
+
+// levels are the access levels by VCD's names.
+var levels = map[string]Level{"ReadOnly": LevelRead, "Change": LevelChange, "FullControl": LevelFull}
+
+// String returns VCD's name of the level.
+func (l Level) String() string {
+	for name, x := range levels {
+		if x == l {
+			return name
+		}
+	}
+	return ""
+}
+
+// A VAppViewer answers what the caller of one request may do with vApps.
+type VAppViewer struct {
+	r           *api.Request
+	all         bool // vApps are not checked, or the caller administrates the organization
+	administers bool // the caller sees all vApps of the organization
+}
+
+// ViewerOf looks the caller's rights up once, for requests that show many vApps.
+func ViewerOf(r *api.Request) VAppViewer {
+	w := VAppViewer{r: r, all: !r.Cloud.Assume.VAppsArePrivate || r.Session.Provider() || HasRight(r, rightAdminControl)}
+	w.administers = w.all || HasRight(r, rightAdminView)
+	return w
+}
+
+// level is what the caller may do with a vApp: everything if it is his own or he administrates the organization, else
+// what it is shared for. Who has the view of administrators sees all.
+func (w VAppViewer) level(v *store.VApp) Level {
+	switch {
+	case v == nil || !w.r.Session.Sees(v.OrgID):
+		return LevelNone
+	case w.all || v.OwnerID == w.r.Session.UserID:
+		return LevelFull
+	case w.administers:
+		return max(LevelRead, accessLevel(w.r.Cloud.Store.Access[v.ID], w.r.Session))
+	}
+	return accessLevel(w.r.Cloud.Store.Access[v.ID], w.r.Session)
+}
+
+// SeesDisk reports whether an independent disk is shown to the caller.
+func (w VAppViewer) SeesDisk(d *store.Disk) bool {
+	return w.r.Session.Sees(d.OrgID) && (w.HasDisk(d) || HasRight(w.r, rightAdminView))
+}
+
+// HasDisk reports whether the caller may change an independent disk that is shown.
+func (w VAppViewer) HasDisk(d *store.Disk) bool {
+	return !w.r.Cloud.Assume.DisksArePrivate || d.OwnerID == w.r.Session.UserID || w.r.Session.Provider() ||
+		HasRight(w.r, rightAdminControl)
+}
+
+// Sees reports whether a vApp is shown to the caller.
+func (w VAppViewer) Sees(v *store.VApp) bool { return w.level(v) >= LevelRead }
+
+// accessLevel is the highest of those that a user has by himself, by the organization and with everyone.
+func accessLevel(a store.Access, s *store.Session) Level {
+	out := levels[a.Everyone]
+	for _, g := range a.Grants {
+		if g.Kind == "user" && g.ID == s.UserID || g.Kind == "org" && g.ID == s.OrgID {
+			out = max(out, levels[g.Level])
+		}
+	}
+	return out
+}
+
+// neededLevel is what a request needs of the vApp it is about.
+func neededLevel(r *api.Request) Level {
+	_, path, _ := strings.Cut(r.Operation, " ")
+	switch {
+	case r.Method == http.MethodGet || strings.HasSuffix(path, "/captureVApp"):
+		return LevelRead
+	case r.Method == http.MethodDelete && path == "/api/vApp/vapp",
+		strings.HasSuffix(path, "/controlAccess"), strings.HasSuffix(path, "/owner"):
+		return LevelFull
+	}
+	return LevelChange
+}
+
+// CheckVApp refuses a request to an entity in a vApp that the caller may not see, or not use like that. VCD answers
+// both as it does for what does not exist.
+func CheckVApp(r *api.Request, v *store.VApp, operation, id string) error {
+	has := ViewerOf(r).level(v)
+	needs := neededLevel(r)
+	switch {
+	case has >= needs:
+		return nil
+	case has == LevelNone:
+		return store.Forbidden(operation, id)
+	}
+	return store.Refuse(http.StatusForbidden, store.CodeForbidden,
+		"Either you need some or all of the following rights [%s] to perform operations [%s] for %s or the target "+
+			"entity is invalid.", needs, r.Operation, id)
+}
+
+// SeesTask reports whether the caller may know of a task: it is his own, or he sees what it works on. Tasks of what is
+// deleted are shown to its owner.
+func (w VAppViewer) SeesTask(t *store.Task) bool {
+	if !w.r.Session.Sees(t.OrgID) {
+		return false
+	}
+	if w.administers || t.UserID == w.r.Session.UserID || t.OfUser == w.r.Session.UserID {
+		return true
+	}
+	return t.OfUser == "" || w.Sees(w.r.Cloud.Store.VAppOf(t.Owner))
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// Values are the parameters of a query string. The standard parser drops a pair that holds a `;`, and filters are full
+// of them.
+type Values map[string]string
+
+// ParseQuery reads a query string; the last value of a parameter counts.
+func ParseQuery(raw string) Values {
+	out := Values{}
+	for _, pair := range strings.Split(raw, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		if key == "" {
+			continue
+		}
+		if u, err := url.QueryUnescape(key); err == nil {
+			key = u
+		}
+		if u, err := url.QueryUnescape(value); err == nil {
+			value = u
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// Get returns a parameter, "" if it is not given.
+func (v Values) Get(key string) string { return v[key] }
+
+// maxNumber is the highest number a parameter can mean: pages times their size stay numbers.
+const maxNumber = 1 << 30
+
+// Number returns a positive parameter, or the fallback.
+func (v Values) Number(key string, fallback int) int {
+	if n, err := strconv.Atoi(v[key]); err == nil && n > 0 {
+		return min(n, maxNumber)
+	}
+	return fallback
+}
+
+// maxBody is how large a request may be; the files of a transfer may be of any size.
+const maxBody = 16 << 20
+
+// Read takes the body in. Of one that is too large only the beginning is kept; all bytes of a file are counted.
+func (r *Request) Read() error {
+	kept := int64(maxBody)
+	rest := io.LimitReader(r.Body, 1)
+	if r.transfers() {
+		kept = MaxContent
+		rest = r.Body
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, kept))
+	if err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	more, err := io.Copy(io.Discard, rest)
+	if err != nil {
+		return fmt.Errorf("reading the body: %w", err)
+	}
+	r.Content = body
+	r.Size = int64(len(body)) + more
+	return nil
+}
+
+// Whole refuses a body that is too large to be kept, except for files.
+func (r *Request) Whole() error {
+	if r.transfers() || r.Size == int64(len(r.Content)) {
+		return nil
+	}
+	return store.Refuse(http.StatusRequestEntityTooLarge, store.CodeBadRequest, "A request has at most %d bytes.", maxBody)
+}
+
+// transfers reports whether the body is a file.
+func (r *Request) transfers() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }
+
+// Tree parses the body as XML.
+func (r *Request) Tree() (*xmltree.Node, error) {
+	n, err := xmltree.Parse(r.Content)
+	if err != nil {
+		return nil, store.BadRequest("Bad request - Unexpected JAXB Exception - %s", err)
+	}
+	return n, nil
+}
+
+// Document parses the body as JSON. It refuses null, which would make a map nil.
+func (r *Request) Document(into any) error {
+	if string(bytes.TrimSpace(r.Content)) == "null" {
+		return store.BadRequest("The request body must not be null.")
+	}
+	if err := json.Unmarshal(r.Content, into); err != nil {
+		return store.BadRequest("The request body is not valid JSON: %s", err)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// How many items a page has: when a request does not say, and at most.
+const (
+	DefaultPage = 25
+	MaxPage     = 128
+	shortPage   = 32
+)
+
+// shortPages are the lists whose pages are shorter than others.
+var shortPages = []string{"GET /cloudapi/1.0.0/orgVdcNetworks", "GET /cloudapi/1.0.0/serviceAccounts"}
+
+// pageSize is how many items a page of cloudapi may have. More than VCD gives is refused, not cut.
+func (r *Request) pageSize() (int, error) {
+	most := MaxPage
+	if slices.Contains(shortPages, r.Operation) {
+		most = shortPage
+	}
+	asked := r.Query.Get("pageSize")
+	if n, err := strconv.Atoi(asked); asked != "" && (err != nil || n < 0 || n > most) {
+		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", asked, most)
+	}
+	return r.Query.Number("pageSize", DefaultPage), nil
+}
+
+// Page answers a cloudapi list: filtered, sorted and cut as the request asks. Each item is a map as it is answered.
+func (r *Request) Page(items []any) (*Response, error) { return r.PageIgnoring(items, nil) }
+
+// PageOf answers with a page of documents.
+func (r *Request) PageOf(documents []*store.Object) (*Response, error) {
+	items := make([]any, len(documents))
+	for i, d := range documents {
+		items[i] = d.Body
+	}
+	return r.Page(items)
+}
+
+// PageIgnoring answers a list whose handler has already decided what some attributes of the filter ask.
+func (r *Request) PageIgnoring(items []any, decided []string) (*Response, error) {
+	items, err := r.filtered(items, decided)
+	if err != nil {
+		return nil, err
+	}
+	size, err := r.pageSize()
+	if err != nil {
+		return nil, err
+	}
+	page := r.Query.Number("page", 1)
+	pages := (len(items) + size - 1) / size
+	from := min((page-1)*size, len(items))
+	values := items[from:min(from+size, len(items))]
+	if values == nil {
+		values = []any{}
+	}
+	res := JSON(map[string]any{
+		"resultTotal":  len(items),
+		"pageCount":    pages,
+		"page":         page,
+		"pageSize":     size,
+		"associations": nil,
+		"values":       values,
+	})
+	if page < pages {
+		res.Header = map[string]string{"Link": fmt.Sprintf(`<%s>;rel="nextPage";type="application/json";model="Page"`,
+			r.nextPage(page+1))}
+	}
+	return res, nil
+}
+
+// filtered are the items that the filter leaves, as they are to be sorted.
+func (r *Request) filtered(items []any, decided []string) ([]any, error) {
+	filter, err := fiql.Parse(r.Query.Get("filter"))
+	if err != nil {
+		return nil, store.BadRequest("The filter %q is invalid: %s", r.Query.Get("filter"), err)
+	}
+	items = slices.DeleteFunc(items, func(item any) bool {
+		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || holds(t, item) })
+	})
+	r.sort(items)
+	return items, nil
+}
+
+func (r *Request) nextPage(page int) string {
+	q := url.Values{}
+	for k, v := range r.Query {
+		q.Set(k, v)
+	}
+	q.Set("page", strconv.Itoa(page))
+	return r.Site.Base() + r.URL.Path + "?" + q.Encode()
+}
+
+// holds compares a term with the field of a document at a dotted path. _context is decided by the handler.
+func holds(t fiql.Term, item any) bool {
+	if t.Attr == "_context" {
+		return true
+	}
+	value, found := At(item, strings.Split(t.Attr, "."))
+	if !found {
+		return t.Op == "!="
+	}
+	return fiql.Compare(t, value)
+}
+
+// At is the value at a path, written as filters have it.
+func At(item any, path []string) (string, bool) {
+	value, found := valueAt(item, path)
+	if f, ok := value.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64), found // without an exponent, however large
+	}
+	if !found {
+		return "", false
+	}
+	return fmt.Sprint(value), true
+}
+
+func valueAt(item any, path []string) (any, bool) {
+	for _, p := range path {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if item, ok = m[p]; !ok {
+			return nil, false
+		}
+	}
+	return item, true
+}
+
+// order compares what two documents have at a path: numbers by size, all else as text.
+func order(a, b any, path []string) int {
+	x, _ := valueAt(a, path)
+	y, _ := valueAt(b, path)
+	m, first := numeric(x)
+	n, second := numeric(y)
+	if first && second {
+		return cmp.Compare(m, n)
+	}
+	s, _ := At(a, path)
+	t, _ := At(b, path)
+	return strings.Compare(s, t)
+}
+
+// numeric is a value as a number, if it is one: what came in is floating, what the simulator wrote is not.
+func numeric(value any) (float64, bool) {
+	switch n := value.(type) {
+	case int:
+		return float64(n), true
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+func (r *Request) sort(items []any) {
+	key := r.Query.Get("sortAsc")
+	sign := 1
+	if key == "" {
+		key = r.Query.Get("sortDesc")
+		sign = -1
+	}
+	if key == "" {
+		return
+	}
+	path := strings.Split(key, ".")
+	slices.SortStableFunc(items, func(a, b any) int { return sign * order(a, b, path) })
+}
+
+// CursorPage answers a list that does not say how long it is; terms of the filter on some attributes are decided
+// already.
+func (r *Request) CursorPage(items []any, decided ...string) (*Response, error) {
+	items, err := r.filtered(items, decided)
+	if err != nil {
+		return nil, err
+	}
+	from, _ := strconv.Atoi(r.Query.Get("cursor"))
+	size, err := r.pageSize()
+	if err != nil {
+		return nil, err
+	}
+	from = min(max(from, 0), len(items))
+	res := JSON(map[string]any{"values": append([]any{}, items[from:min(from+size, len(items))]...)})
+	if from+size < len(items) {
+		next := fmt.Sprintf("%s%s?cursor=%d&pageSize=%d", r.Site.Base(), r.URL.EscapedPath(), from+size, size)
+		for _, k := range []string{"filter", "sortAsc", "sortDesc"} {
+			if v := r.Query.Get(k); v != "" {
+				next += "&" + k + "=" + url.QueryEscape(v)
+			}
+		}
+		res.Header = map[string]string{"Link": `<` + next + `>;rel="nextPage";type="application/json";model="Page"`}
+	}
+	return res, nil
+}
+
+// FilterValue is what a filter asks an attribute to be, empty if it does not; of several, the last.
+func (r *Request) FilterValue(attribute string) string {
+	filter, err := fiql.Parse(r.Query.Get("filter"))
+	if err != nil {
+		return ""
+	}
+	value := ""
+	for _, t := range filter.Terms() {
+		if t.Attr == attribute {
+			value = t.Value
+		}
+	}
+	return value
+}

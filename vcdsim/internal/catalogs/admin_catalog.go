@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogs
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
+
+// OwnCatalog finds the catalog in the path that the caller may change.
+func OwnCatalog(r *api.Request) (store.OrgCatalog, error) {
+	sh, ok := r.Cloud.Store.Catalog(store.Bare(r.Vars["id"]))
+	if !ok || !access.Reads(r, sh) || r.Method != http.MethodGet && !r.Session.Sees(sh.Org.ID) {
+		return store.OrgCatalog{}, store.Forbidden("CATALOG_VIEW", r.Vars["id"])
+	}
+	return sh, nil
+}
+
+// GetAdminCatalog answers with a catalog as administrators see it.
+func GetAdminCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
+	return api.XML(adminCatalogNode(r.Site, r.Cloud.Store, sh)), nil
+}
+
+func adminCatalogNode(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
+	c := sh.Catalog
+	path := "/api/admin/catalog/" + c.ID
+	n := xmltree.New("AdminCatalog", wire.Namespaces(), xmltree.A("name", c.Name), xmltree.A("id", store.URN("catalog", c.ID)),
+		xmltree.A("href", site.Base()+path), xmltree.A("type", adminCatalogType))
+	n.Add([]*xmltree.Node{
+		site.Link("up", "/api/admin/org/"+sh.Org.ID, "application/vnd.vmware.admin.organization+xml"),
+		site.Link("alternate", "/api/catalog/"+c.ID, wire.Mime("catalog")),
+		site.Link("edit", path, adminCatalogType),
+		site.Link("remove", path, ""),
+		site.Link("down", path+"/metadata", wire.Mime("metadata")),
+	})
+	catalogContent(site, n, sh)
+	n.Add(catalogProfiles(site, st, sh))
+	return n
+}
+
+// catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
+func catalogProfiles(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
+	if len(sh.Catalog.StorageProfiles) == 0 {
+		return nil
+	}
+	n := xmltree.New("CatalogStorageProfiles")
+	for _, id := range sh.Catalog.StorageProfiles {
+		n.Add(site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)}))
+	}
+	return n
+}
+
+// CreateCatalog makes a catalog at once: VCD answers with a task that is done.
+func CreateCatalog(r *api.Request) (*api.Response, error) {
+	org := r.Cloud.Store.Org(store.Bare(r.Vars["id"]))
+	if org == nil || !r.Session.Sees(org.ID) {
+		return nil, store.Forbidden("CATALOG_CREATE", r.Vars["id"])
+	}
+	tree, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	c := store.Catalog{
+		ID:          r.Cloud.IDs.Next("catalog"),
+		Name:        tree.Attr("name"),
+		Description: tree.Str("Description"),
+		Created:     r.Cloud.Clock.Now(),
+	}
+	if err := checkCatalogName(org, c.Name); err != nil {
+		return nil, err
+	}
+	if c.StorageProfiles, err = readCatalogProfiles(r.Cloud.Store, org, tree); err != nil {
+		return nil, err
+	}
+	org.Catalogs = append(org.Catalogs, c)
+	sh, _ := r.Cloud.Store.Catalog(c.ID)
+	return api.XML(adminCatalogNode(r.Site, r.Cloud.Store, sh)).CreatedAt(r.Site.Base() + "/api/admin/catalog/" + c.ID), nil
+}
+
+func readCatalogProfiles(st *store.Store, org *store.Org, tree *xmltree.Node) ([]string, error) {
+	var out []string
+	for _, p := range tree.At("CatalogStorageProfiles").All("VdcStorageProfile") {
+		id := store.Bare(p.Attr("href"))
+		owner, _, profile := st.Profile(id)
+		if profile == nil || owner.ID != org.ID {
+			return nil, store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+func checkCatalogName(org *store.Org, name string) error {
+	if err := api.CheckName("catalog", name); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(org.Catalogs, func(c store.Catalog) bool { return c.Name == name }) {
+		return store.DuplicateName(name)
+	}
+	return nil
+}
+
+// PutCatalog changes a catalog; a request that is refused changes nothing.
+func PutCatalog(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
+	name := tree.Attr("name")
+	profiles := sh.Catalog.StorageProfiles
+	if name != sh.Catalog.Name {
+		if err := checkCatalogName(sh.Org, name); err != nil {
+			return nil, err
+		}
+	}
+	if tree.At("CatalogStorageProfiles") != nil {
+		var err error
+		if profiles, err = readCatalogProfiles(r.Cloud.Store, sh.Org, tree); err != nil {
+			return nil, err
+		}
+	}
+	sh.Catalog.Name = name
+	sh.Catalog.Description = tree.Str("Description")
+	sh.Catalog.StorageProfiles = profiles
+	return api.XML(adminCatalogNode(r.Site, r.Cloud.Store, sh)), nil
+}
+
+// DeleteCatalog removes a catalog; one that is not empty only with recursive.
+func DeleteCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
+	if len(sh.Catalog.Templates)+len(sh.Catalog.Media) > 0 && r.Query.Get("recursive") != "true" {
+		return nil, store.BadRequest("The catalog %q is not empty.", sh.Catalog.Name)
+	}
+	id := sh.Catalog.ID
+	name := sh.Catalog.Name
+	sh.Org.Catalogs = slices.DeleteFunc(slices.Clone(sh.Org.Catalogs), func(c store.Catalog) bool { return c.ID == id })
+	return r.Done(store.Entity{Kind: "catalog", ID: id, Name: name}), nil
+}

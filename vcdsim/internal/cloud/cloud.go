@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/clock"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// A Cloud is what is simulated, with what every noun needs to answer for it and to change it.
+type Cloud struct {
+	Clock    clock.Clock
+	Profile  Profile
+	Log      *slog.Logger
+	Lifetime time.Duration          // of access tokens
+	Unknown  func(operation string) // notes an operation that was asked for and is not simulated
+
+	Ctx context.Context //nolint:containedctx // the simulator's lifetime, for its guests
+
+	Mu      sync.Mutex // guards the fields below
+	Store   *store.Store
+	IDs     *ids.Source
+	Assume  Assumptions
+	Pending []func() // run when the request at hand is answered
+	// Probed are the members of load balancers' pools that probes found to answer or not, by URN of the pool.
+	Probed map[string]map[netip.AddrPort]bool
+
+	Tasks  *Tasks
+	Alarms *Alarms
+	Guests GuestPower
+}
+
+// GuestPower starts and ends the guests of VMs.
+type GuestPower interface {
+	Boot(vm *store.VM)
+	// Halt ends the guest of a VM that is no longer on; gently is through VMware Tools.
+	Halt(vm *store.VM, gently bool)
+	Suspend(vm *store.VM)
+	Resume(vm *store.VM)
+	// Forget ends the guest of a VM that is deleted.
+	Forget(vmID string)
+}
+
+// Settle runs what was deferred until the answer was made.
+func (s *Cloud) Settle() {
+	for len(s.Pending) > 0 {
+		next := s.Pending[0]
+		s.Pending = s.Pending[1:]
+		next()
+	}
+}
+
+// State returns a copy of everything in the store.
+func (s *Cloud) State() store.State {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.Store.Snapshot()
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compute
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// NewVApp reads the common part of compose and instantiate and makes the vApp, which is UNRESOLVED until the task ends.
+func NewVApp(r *api.Request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*store.VApp, error) {
+	name := tree.Attr("name")
+	if err := api.CheckName("vApp", name); err != nil {
+		return nil, err
+	}
+	for _, v := range r.Cloud.Store.VApps {
+		if v.VDCID == vdc.ID && v.Name == name {
+			return nil, store.DuplicateName(name)
+		}
+	}
+	v := &store.VApp{
+		ID:          r.Cloud.IDs.Next("vapp"),
+		Name:        name,
+		Description: tree.Str("Description"),
+		OrgID:       org.ID,
+		VDCID:       vdc.ID,
+		OwnerID:     r.Session.UserID,
+		Status:      store.Unresolved,
+		Created:     r.Cloud.Clock.Now(),
+		Metadata:    map[string]store.Metadata{},
+		Lease:       store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+	}
+	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
+		v.Lease = readLease(section, v.Lease, org)
+	}
+	networks, err := readNetworks(r.Cloud.Store, r.Cloud.IDs, vdc, tree.At("InstantiationParams", "NetworkConfigSection"), nil)
+	if err != nil {
+		return nil, err
+	}
+	v.Networks = networks
+	return v, nil
+}
+
+func readLease(section *xmltree.Node, lease store.Lease, org *store.Org) store.Lease {
+	if n, ok := section.Int("DeploymentLeaseInSeconds"); ok {
+		lease.Runtime = machines.Capped(machines.Seconds(n), org.RuntimeLease)
+	}
+	if n, ok := section.Int("StorageLeaseInSeconds"); ok {
+		lease.Storage = machines.Capped(machines.Seconds(n), org.StorageLease)
+	}
+	return lease
+}
+
+// newVMs reads the sourced items. The caller adds the VMs to the store once the whole request is valid.
+func newVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) ([]*store.VM, error) {
+	var out []*store.VM
+	for _, item := range append(tree.All("SourcedItem"), tree.All("CreateItem")...) {
+		vms, err := vmsOfItem(r, vdc, v, item)
+		if err != nil {
+			return nil, err
+		}
+		for _, vm := range vms {
+			same := func(o *store.VM) bool { return o.Name == vm.Name }
+			if slices.ContainsFunc(out, same) || slices.ContainsFunc(r.Cloud.Store.VMsOf(v.ID), same) {
+				return nil, store.DuplicateName(vm.Name)
+			}
+			out = append(out, vm)
+		}
+	}
+	if err := checkVAppSize(r.Cloud.Store, &r.Cloud.Assume, v, len(out)); err != nil {
+		return nil, err
+	}
+	return out, CheckVMQuota(r, vdc, len(out))
+}
+
+// checkVAppSize refuses more VMs than a vApp takes.
+func checkVAppSize(st *store.Store, assume *cloud.Assumptions, v *store.VApp, more int) error {
+	if most := assume.MaxVMsPerVApp; more > 0 && most > 0 && len(st.VMsOf(v.ID))+more > most {
+		return store.BadRequest("The vApp %q cannot hold more than %d virtual machines.", v.Name, most)
+	}
+	return nil
+}
+
+// vmsOfItem makes the VMs of one item, which has a source or describes the VM itself.
+func vmsOfItem(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
+	if item.Name == "SourcedItem" {
+		return sourcedVMs(r, vdc, v, item)
+	}
+	vm, err := newRawVM(r, vdc, v, item)
+	return []*store.VM{vm}, err
+}
+
+// CheckVMQuota refuses more VMs than the quota of a VDC.
+func CheckVMQuota(r *api.Request, vdc *store.VDC, more int) error {
+	if err := vdcs.MayUseVDC(vdc); err != nil && more > 0 {
+		return err
+	}
+	if have, _ := machines.VMsOf(r.Cloud).CountIn(vdc.ID); more > 0 && vdc.VMQuota > 0 && have+more > vdc.VMQuota {
+		return store.Refuse(400, "QUOTA_EXCEEDED",
+			"The operation could not be performed, because there are no more VMs allowed by the VM quota of VDC %q.",
+			vdc.Name)
+	}
+	return nil
+}
+
+// sourcedVMs makes the VMs of one item: its source is a VM of a template, or a whole template.
+func sourcedVMs(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
+	source := item.At("Source")
+	id := fiql.ID(source.Attr("href"))
+	sh, tpl, one := r.Cloud.Store.TemplateVM(id)
+	sources := []*store.TemplateVM{one}
+	if one == nil {
+		if sh, tpl = r.Cloud.Store.Template(id); tpl == nil {
+			return nil, store.Forbidden("VAPP_TEMPLATE_INSTANTIATE", store.Bare(source.Attr("href")))
+		}
+		sources = nil
+		for i := range tpl.VMs {
+			sources = append(sources, &tpl.VMs[i])
+		}
+	}
+	if !access.Reads(r, sh) {
+		return nil, store.Forbidden("VAPP_TEMPLATE_INSTANTIATE", id)
+	}
+	if tpl.Status != int(store.PoweredOff) {
+		return nil, store.BadRequest("The vApp template %q is not in a state to be instantiated.", tpl.Name)
+	}
+	if len(sources) == 0 {
+		return nil, store.BadRequest("The vApp template %q does not contain any VMs.", tpl.Name)
+	}
+	var out []*store.VM
+	for _, t := range sources {
+		vm, err := newVM(r, vdc, v, tpl, t, item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, vm)
+	}
+	return out, nil
+}
+
+// DefaultAdapter is the type of a NIC that names none.
+const DefaultAdapter = "VMXNET3"
+
+func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, item *xmltree.Node) (*store.VM, error) {
+	name := item.Str("VmGeneralParams", "Name")
+	if name == "" {
+		name = item.At("Source").Attr("name")
+	}
+	if name == "" {
+		name = t.Name
+	}
+	if err := api.CheckName("VM", name); err != nil {
+		return nil, err
+	}
+	vm := &store.VM{
+		ID:                r.Cloud.IDs.Next("vm"),
+		Name:              name,
+		Description:       item.Str("VmGeneralParams", "Description"),
+		VAppID:            v.ID,
+		Status:            store.Unresolved,
+		Created:           r.Cloud.Clock.Now(),
+		OS:                t.OS,
+		HardwareVersion:   api.OrElse(t.HardwareVersion, vdcs.DefaultHardware),
+		CPUs:              t.CPUs,
+		CoresPerSocket:    1,
+		MemoryMiB:         t.MemoryMiB,
+		Metadata:          map[string]store.Metadata{},
+		ExtraConfig:       t.InitialExtraConfig(),
+		Properties:        t.InitialProperties(),
+		Customization:     store.Customization{ComputerName: ovf.ComputerName(t.Name)},
+		TemplateID:        tpl.ID,
+		TemplateName:      tpl.Name,
+		KubernetesVersion: tpl.KubernetesVersion,
+		LinkedClone:       !vdc.FullClones,
+	}
+	if err := choosePolicies(r.Cloud.Store, vdc, vm, item); err != nil {
+		return nil, err
+	}
+	vm.Disks = machines.TemplateDisks(t, vm.StorageProfileID)
+	params := item.At("InstantiationParams")
+	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
+		return nil, err
+	}
+	return vm, chooseNetworks(r, v, vm, t, item)
+}
+
+// choosePolicies sets storage profile, sizing and placement policy, the defaults of the VDC where none is asked for.
+func choosePolicies(st *store.Store, vdc *store.VDC, vm *store.VM, item *xmltree.Node) error {
+	vm.StorageProfileID = vdc.DefaultProfile()
+	vm.SizingPolicyID = st.DefaultSizing(vdc)
+	if ref := item.At("StorageProfile"); ref != nil {
+		id, err := readProfile(st, vdc, ref)
+		if err != nil {
+			return err
+		}
+		vm.StorageProfileID = id
+	}
+	return readPolicies(st, vdc, vm, item.At("ComputePolicy"))
+}
+
+// readProfile reads a reference to a storage profile of a VDC.
+func readProfile(st *store.Store, vdc *store.VDC, ref *xmltree.Node) (string, error) {
+	id := store.Bare(ref.Attr("href"))
+	_, in, p := st.Profile(id)
+	if p == nil || in.ID != vdc.ID {
+		return "", store.Forbidden("VDC_STORAGE_PROFILE_VIEW", id)
+	}
+	if p.Disabled {
+		return "", store.BadRequest("The storage profile %q is disabled.", p.Name)
+	}
+	return id, nil
+}
+
+// readPolicies reads a ComputePolicy element; what it does not name stays.
+func readPolicies(st *store.Store, vdc *store.VDC, vm *store.VM, n *xmltree.Node) error {
+	for element, placement := range map[string]bool{"VmSizingPolicy": false, "VmPlacementPolicy": true} {
+		ref := n.At(element)
+		if ref == nil || ref.Attr("href") == "" && ref.Attr("id") == "" {
+			continue
+		}
+		id := store.Bare(ref.Attr("href"))
+		if id == "" {
+			id = store.Bare(ref.Attr("id"))
+		}
+		p := st.Policy(id)
+		if p == nil || p.Placement != placement || !slices.Contains(vdc.Policies, p.Name) {
+			return store.BadRequest("The VDC compute policy %s is not a %s policy of VDC %q.", id,
+				map[bool]string{true: "placement", false: "sizing"}[placement], vdc.Name)
+		}
+		if placement {
+			vm.PlacementPolicyID = id
+			vm.Size(p) // As vGPU policies may.
+			continue
+		}
+		vm.SizingPolicyID = id
+		vm.Size(p)
+	}
+	return nil
+}
+
+var validComputerName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+
+func readCustomization(section *xmltree.Node, c *store.Customization) error {
+	if section == nil {
+		return nil
+	}
+	c.Enabled = section.Bool("Enabled")
+	c.Script = section.Str("CustomizationScript")
+	if name := section.Str("ComputerName"); name != "" {
+		if !validComputerName.MatchString(name) || strings.Trim(name, "0123456789") == "" {
+			return store.BadRequest("The computer name %q is invalid.", name)
+		}
+		c.ComputerName = name
+	}
+	return nil
+}
+
+// chooseNetworks reads the NICs; without a section the template's, connected as NetworkAssignment says.
+func chooseNetworks(r *api.Request, v *store.VApp, vm *store.VM, t *store.TemplateVM, item *xmltree.Node) error {
+	if section := item.At("InstantiationParams", "NetworkConnectionSection"); section != nil {
+		return readNICs(r, v, vm, section)
+	}
+	network := "none"
+	for _, a := range item.All("NetworkAssignment") {
+		network = a.Attr("containerNetwork")
+	}
+	for i := range t.NICs {
+		nic := store.NIC{Index: i, Network: network, Mode: store.ModeDHCP, Adapter: DefaultAdapter, Connected: network != "none"}
+		if network == "none" {
+			nic.Mode = store.ModeNone
+		}
+		if err := machines.IPAMOf(r.Cloud).CheckNIC(v, vm, nic); err != nil {
+			return err
+		}
+		vm.NICs = append(vm.NICs, nic)
+	}
+	return nil
+}
+
+// readNICs reads a NetworkConnectionSection. A NIC that keeps its MAC keeps its address too.
+func readNICs(r *api.Request, v *store.VApp, vm *store.VM, section *xmltree.Node) error {
+	have := map[string]store.NIC{}
+	for _, nic := range vm.NICs {
+		have[nic.MAC] = nic
+	}
+	primary, _ := section.Int("PrimaryNetworkConnectionIndex")
+	var out []store.NIC
+	seen := map[int]bool{}
+	for _, c := range section.All("NetworkConnection") {
+		nic := readNIC(c)
+		if seen[nic.Index] {
+			return store.BadRequest("Invalid network parameter: duplicate network connection index %d.", nic.Index)
+		}
+		seen[nic.Index] = true
+		old, known := have[nic.MAC]
+		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != store.ModeManual {
+			nic.Address = old.Address
+			nic.Lease = old.Lease
+			nic.Secondary = cmp.Or(nic.Secondary, old.Secondary)
+		}
+		if err := machines.IPAMOf(r.Cloud).CheckNIC(v, vm, nic); err != nil {
+			return err
+		}
+		out = append(out, nic)
+	}
+	slices.SortFunc(out, func(a, b store.NIC) int { return a.Index - b.Index })
+	vm.NICs = out
+	vm.PrimaryNIC = int(primary)
+	return nil
+}
+
+func readNIC(c *xmltree.Node) store.NIC {
+	index, _ := c.Int("NetworkConnectionIndex")
+	nic := store.NIC{
+		Index:     int(index),
+		Network:   c.Attr("network"),
+		MAC:       c.Str("MACAddress"),
+		Mode:      c.Str("IpAddressAllocationMode"),
+		Adapter:   strings.ToUpper(c.Str("NetworkAdapterType")),
+		Connected: c.Bool("IsConnected"),
+	}
+	if nic.Adapter == "" {
+		nic.Adapter = DefaultAdapter
+	}
+	if nic.Mode == store.ModeManual {
+		nic.Address = c.Str("IpAddress")
+	}
+	if nic.SecondaryMode = c.Str("SecondaryIpAddressAllocationMode"); nic.SecondaryMode == store.ModeManual {
+		nic.Secondary = c.Str("SecondaryIpAddress")
+	}
+	return nic
+}

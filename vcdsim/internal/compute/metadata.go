@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compute
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// metadataPaths are the entities with metadata that the caller may change; metadataViews show it only.
+var (
+	metadataPaths = []string{
+		"/api/vApp/vapp-{vapp}", "/api/vApp/vm-{vm}", "/api/disk/{disk}",
+		"/api/vAppTemplate/vappTemplate-{vapptemplate}",
+		"/api/catalogItem/{catalogitem}", "/api/admin/org/{org}", "/api/admin/vdc/{vdc}",
+		"/api/admin/catalog/{catalog}",
+		"/api/admin/network/{network}", "/api/admin/vdcStorageProfile/{vdcstorageProfile}", "/api/media/{media}",
+	}
+	metadataViews = []string{
+		"/api/org/{org}", "/api/vdc/{vdc}", "/api/catalog/{catalog}", "/api/network/{network}",
+		"/api/vdcStorageProfile/{vdcstorageProfile}", "/api/vAppTemplate/vm-{templatevm}",
+		"/api/admin/providervdc/{providervdc}",
+	}
+)
+
+func metadataRoutes(add api.AddRoute) {
+	for _, base := range slices.Concat(metadataPaths, metadataViews) {
+		add("GET", base+"/metadata", api.With(taggedEntity, getMetadata), cloud.LatencyLegacy)
+		add("GET", base+"/metadata/{key}", api.With(taggedEntity, getMetadataValue), cloud.LatencyLegacy)
+		add("GET", base+"/metadata/{domain}/{key}", api.With(taggedEntity, getMetadataValue), cloud.LatencyLegacy)
+	}
+	for _, base := range metadataPaths {
+		add("POST", base+"/metadata", mergeMetadata, cloud.LatencyLegacy)
+		for _, key := range []string{"/metadata/{key}", "/metadata/{domain}/{key}"} {
+			add("PUT", base+key, putMetadataValue, cloud.LatencyLegacy)
+			add("DELETE", base+key, deleteMetadataValue, cloud.LatencyLegacy)
+		}
+	}
+}
+
+// A tagged is an entity with metadata.
+type tagged struct {
+	entity   store.Entity
+	metadata map[string]store.Metadata
+}
+
+// taggedEntity finds the entity in the path.
+func taggedEntity(r *api.Request) (tagged, error) {
+	for kind, id := range r.Vars {
+		if kind == "key" || kind == "domain" {
+			continue
+		}
+		e, err := taggable(r, kind, store.Bare(id))
+		if err != nil {
+			return tagged{}, err
+		}
+		return tagged{e, machines.MetadataOf(r.Cloud, e)}, nil
+	}
+	return tagged{}, store.Forbidden("METADATA_VIEW", r.URL.Path)
+}
+
+// taggable finds an entity by the kind it has in a path.
+func taggable(r *api.Request, kind, id string) (store.Entity, error) {
+	var e store.Entity
+	var err error
+	switch kind {
+	case "vapp":
+		e, err = entityOf(VAppByID(r, id))
+	case "vm":
+		e, err = entityOf(vmByID(r, id))
+	case "disk":
+		e, err = entityOf(diskByID(r, id))
+	case "providervdc":
+		if r.Session.Provider() && id == vdcs.ProviderID(r.Cloud) {
+			e = store.Entity{Kind: kind, ID: id, Name: vdcs.ProviderVDC}
+		}
+	default:
+		e = modelledFor(r.Session, r.Cloud.Store, kind, id)
+	}
+	if err != nil || e.ID == "" {
+		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
+	}
+	return e, nil
+}
+
+// modelledFor finds an entity of the model that the session sees.
+func modelledFor(session *store.Session, st *store.Store, kind, id string) store.Entity {
+	org, name := modelled(st, kind, id)
+	if org == nil || !session.Sees(org.ID) {
+		return store.Entity{}
+	}
+	return store.Entity{Kind: kind, ID: id, Name: name}
+}
+
+// entityOf names what a look-up found.
+func entityOf(found interface{ Entity() store.Entity }, err error) (store.Entity, error) {
+	if err != nil {
+		return store.Entity{}, err
+	}
+	return found.Entity(), nil
+}
+
+// modelled finds an entity of the model: whose it is, nil if there is none, and its name.
+func modelled(s *store.Store, kind, id string) (*store.Org, string) {
+	switch kind {
+	case "org":
+		if org := s.Org(id); org != nil {
+			return org, org.Name
+		}
+	case "vdc":
+		if org, v := s.VDC(id); v != nil {
+			return org, v.Name
+		}
+	case "network":
+		if org, _, n := s.Network(id); n != nil {
+			return org, n.Name
+		}
+	case "vdcstorageProfile":
+		if org, _, p := s.Profile(id); p != nil {
+			return org, p.Name
+		}
+	default:
+		return itemOwner(s, kind, id)
+	}
+	return nil, ""
+}
+
+// itemOwner finds a catalog or a template like modelled.
+func itemOwner(s *store.Store, kind, id string) (*store.Org, string) {
+	if kind == "catalog" {
+		if sh, ok := s.Catalog(id); ok {
+			return sh.Org, sh.Catalog.Name
+		}
+		return nil, ""
+	}
+	if sh, _, vm := s.TemplateVM(id); vm != nil {
+		return sh.Org, vm.Name
+	}
+	if sh, m := s.Media(id); m != nil {
+		return sh.Org, m.Name
+	}
+	if sh, t := s.Template(id); t != nil {
+		return sh.Org, t.Name
+	}
+	return nil, ""
+}
+
+// systemDomain holds what providers write; its keys are kept with the name of the domain before them.
+const systemDomain = "SYSTEM"
+
+// metadataKey is how the key in the path is kept.
+func metadataKey(r *api.Request) string {
+	return domainKey(r.Vars["domain"], r.Vars["key"])
+}
+
+func domainKey(domain, key string) string {
+	if domain == systemDomain {
+		return systemDomain + "/" + key
+	}
+	return key
+}
+
+// domainNode is the Domain element of metadata with restricted visibility.
+func domainNode(key string, m store.Metadata) *xmltree.Node {
+	domain := "GENERAL"
+	if strings.HasPrefix(key, systemDomain+"/") {
+		domain = systemDomain
+	}
+	if domain != systemDomain && m.Visibility == "" {
+		return nil
+	}
+	return xmltree.New("Domain", xmltree.A("visibility", cmp.Or(m.Visibility, "READWRITE")), domain)
+}
+
+const xsiType = "xsi:type"
+
+func typedValue(m store.Metadata) *xmltree.Node {
+	return xmltree.New("TypedValue", xmltree.A("xmlns:xsi", ovf.XSI), xmltree.A(xsiType, m.Type),
+		xmltree.T("Value", m.Value))
+}
+
+// MetadataNode writes metadata as an element of any name.
+func MetadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.Attr) *xmltree.Node {
+	n := xmltree.New(element, attrs)
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		n.Add(xmltree.New("MetadataEntry", xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"),
+			domainNode(k, m[k]), xmltree.T("Key", strings.TrimPrefix(k, systemDomain+"/")), typedValue(m[k])))
+	}
+	return n
+}
+
+func getMetadata(r *api.Request, e tagged) (*api.Response, error) {
+	attrs := append(wire.Namespaces(), xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
+		xmltree.A("type", wire.Mime("metadata")))
+	return api.XML(MetadataNode(e.metadata, "Metadata", attrs...)), nil
+}
+
+func getMetadataValue(r *api.Request, e tagged) (*api.Response, error) {
+	m, ok := e.metadata[metadataKey(r)]
+	if !ok {
+		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden, "The metadata entry %q does not exist.", r.Vars["key"])
+	}
+	return api.XML(xmltree.New("MetadataValue", wire.Namespaces(),
+		xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata/"+r.Vars["key"]),
+		xmltree.A("type", "application/vnd.vmware.vcloud.metadata.value+xml"), domainNode(metadataKey(r), m),
+		typedValue(m))), nil
+}
+
+func readTyped(n *xmltree.Node) (store.Metadata, bool) {
+	v := n.At("TypedValue")
+	if v == nil {
+		return store.Metadata{}, false
+	}
+	t := v.Attr("type")
+	if _, local, ok := strings.Cut(t, ":"); ok {
+		t = local
+	}
+	if t == "" {
+		t = "MetadataStringValue"
+	}
+	m := store.Metadata{Type: t, Value: v.Str("Value")}
+	if d := n.At("Domain"); d != nil && d.Attr("visibility") != "READWRITE" {
+		m.Visibility = d.Attr("visibility")
+	}
+	return m, validMetadata(m)
+}
+
+// validMetadata reports whether the value is one of its type.
+func validMetadata(m store.Metadata) bool {
+	var err error
+	switch m.Type {
+	case "MetadataStringValue":
+	case "MetadataNumberValue":
+		_, err = strconv.ParseFloat(m.Value, 64)
+	case "MetadataBooleanValue":
+		_, err = strconv.ParseBool(m.Value)
+	case "MetadataDateTimeValue":
+		_, err = time.Parse(time.RFC3339Nano, m.Value)
+	default:
+		return false
+	}
+	return err == nil
+}
+
+func mergeMetadata(r *api.Request) (*api.Response, error) {
+	tree, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]store.Metadata{}
+	for _, entry := range tree.All("MetadataEntry") {
+		m, ok := readTyped(entry)
+		if !ok || entry.Str("Key") == "" {
+			return nil, store.BadRequest("A metadata entry needs a key and a value of its type.")
+		}
+		set[domainKey(entry.Str("Domain"), entry.Str("Key"))] = m
+	}
+	return writeMetadata(r, store.Work{Op: cloud.OpMetadata, Metadata: set})
+}
+
+func putMetadataValue(r *api.Request) (*api.Response, error) {
+	tree, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	m, ok := readTyped(tree)
+	if !ok {
+		return nil, store.BadRequest("The metadata value is not of its type.")
+	}
+	return writeMetadata(r, store.Work{Op: cloud.OpMetadata, Metadata: map[string]store.Metadata{metadataKey(r): m}})
+}
+
+func deleteMetadataValue(r *api.Request) (*api.Response, error) {
+	return writeMetadata(r, store.Work{Op: cloud.OpMetadata, Forget: []string{metadataKey(r)}})
+}
+
+func writeMetadata(r *api.Request, w store.Work) (*api.Response, error) {
+	e, err := taggedEntity(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Cloud.Tasks.CheckIdle(e.entity.ID); err != nil {
+		return nil, err
+	}
+	for key, m := range w.Metadata {
+		if strings.HasPrefix(key, systemDomain+"/") && (m.Visibility == "" || !r.Session.Provider()) {
+			return nil, store.BadRequest(
+				"Metadata of the domain %s must be hidden or read-only, and only providers write it.", systemDomain)
+		}
+	}
+	return r.Start(w, e.entity, []string{e.entity.ID}), nil
+}

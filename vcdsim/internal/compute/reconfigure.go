@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compute
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// A changeReader applies a request body to a copy of the VM and notes in c which parts it changed.
+type changeReader func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error
+
+// changeVM starts a reconfiguration that edits a copy of the VM.
+func changeVM(r *api.Request, edit changeReader) (*api.Response, error) {
+	vm, tree, err := api.Parsed(IdleVM)(r)
+	if err != nil {
+		return nil, err
+	}
+	c := &store.VMChange{VM: vm.Clone()}
+	if err := edit(r, &c.VM, tree, c); err != nil {
+		return nil, err
+	}
+	if err := permitChange(c, r, vm); err != nil {
+		return nil, err
+	}
+	return StartVM(r, vm, store.Work{Op: cloud.OpUpdateVM, Change: c})
+}
+
+// permitChange refuses parts of a change that take a right of their own, beside that to edit VMs.
+func permitChange(c *store.VMChange, r *api.Request, before *store.VM) error {
+	if r.Session.Provider() {
+		return nil
+	}
+	for _, part := range partsOfChange(c, before) {
+		if !part.changed {
+			continue
+		}
+		if err := access.PermittedBy(r, &access.Need{Rights: []string{part.right}, Operation: "VAPP_UPDATE_VM"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A changedPart is a part of a VM that takes a right of its own to change.
+type changedPart struct {
+	changed bool
+	right   string
+}
+
+func partsOfChange(c *store.VMChange, before *store.VM) []changedPart {
+	return []changedPart{
+		{c.Compute && c.VM.CPUs != before.CPUs, "vApp: Edit VM CPU"},
+		{c.Compute && c.VM.MemoryMiB != before.MemoryMiB, "vApp: Edit VM Memory"},
+		{
+			c.Compute && (c.VM.SizingPolicyID != before.SizingPolicyID ||
+				c.VM.PlacementPolicyID != before.PlacementPolicyID),
+			"vApp: Edit VM Compute Policy",
+		},
+		{c.NICs && !slices.Equal(c.VM.NICs, before.NICs), "vApp: Edit VM Network"},
+		{c.Disks && !slices.Equal(c.VM.Disks, before.Disks), "vApp: Edit VM Hard Disk"},
+	}
+}
+
+func reconfigureVM(r *api.Request) (*api.Response, error) {
+	return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+		for _, read := range []changeReader{
+			readVMName, readHardware, readSpec, readCompute, readBoot,
+		} {
+			if err := read(r, vm, tree, c); err != nil {
+				return err
+			}
+		}
+		if section := tree.At("NetworkConnectionSection"); section != nil {
+			if err := changeNICs(r, vm, section, c); err != nil {
+				return err
+			}
+		}
+		if section := tree.At("GuestCustomizationSection"); section != nil {
+			c.Custom = true
+			return readCustomization(section, &vm.Customization)
+		}
+		return nil
+	})
+}
+
+func readVMName(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+	c.Name = true
+	if d := tree.At("Description"); d != nil {
+		vm.Description = tree.Str("Description")
+	}
+	name := tree.Attr("name")
+	if name == "" || name == vm.Name {
+		return nil
+	}
+	for _, o := range r.Cloud.Store.VMsOf(vm.VAppID) {
+		if o.Name == name {
+			return store.DuplicateName(name)
+		}
+	}
+	vm.Name = name
+	return api.CheckName("VM", name)
+}
+
+// readHardware reads a VirtualHardwareSection: its extra configuration, and CPU and memory items.
+func readHardware(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+	section := tree.At("VirtualHardwareSection")
+	if section == nil {
+		return nil
+	}
+	return readHardwareSection(r, vm, section, c)
+}
+
+func readHardwareSection(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
+	extra := section.All("ExtraConfig")
+	if len(extra) > 0 && !access.MayUseExtraConfig(r) {
+		return access.PermittedBy(r, &access.Need{Rights: []string{access.RightExtraConfig}, Operation: "VAPP_UPDATE_VM"})
+	}
+	if err := readExtraConfig(c, extra); err != nil {
+		return err
+	}
+	for _, i := range section.All("Item") {
+		quantity, ok := i.Int("VirtualQuantity")
+		if !ok {
+			continue
+		}
+		switch i.Str("ResourceType") {
+		case "3":
+			c.Compute = true
+			vm.CPUs = quantity
+			if cores, ok := i.Int("CoresPerSocket"); ok {
+				vm.CoresPerSocket = cores
+			}
+		case "4":
+			c.Compute = true
+			vm.MemoryMiB = quantity
+		}
+	}
+	return nil
+}
+
+func readExtraConfig(c *store.VMChange, elements []*xmltree.Node) error {
+	for _, e := range elements {
+		if c.ExtraConfig == nil {
+			c.ExtraConfig = map[string]string{}
+		}
+		key := e.Attr("key")
+		if key == "" {
+			return store.BadRequest("Bad request - an ExtraConfig element has no key.")
+		}
+		c.ExtraConfig[key] = e.Attr("value")
+	}
+	return nil
+}
+
+func readSpec(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+	spec := tree.At("VmSpecSection")
+	if spec == nil || spec.Attr("Modified") == "false" {
+		return nil
+	}
+	if n, ok := spec.Int("NumCpus"); ok {
+		c.Compute = true
+		vm.CPUs = n
+	}
+	if n, ok := spec.Int("NumCoresPerSocket"); ok {
+		vm.CoresPerSocket = n
+	}
+	if n, ok := spec.Int("MemoryResourceMb", "Configured"); ok {
+		c.Compute = true
+		vm.MemoryMiB = n
+	}
+	if err := readMachine(vm, spec, c); err != nil {
+		return err
+	}
+	if section := spec.At("DiskSection"); section != nil {
+		return readDisks(r, vm, section, c)
+	}
+	return nil
+}
+
+// readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
+func readDisks(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
+	var out []store.VMDisk
+	taken := slices.Clone(vm.Disks)
+	for _, s := range section.All("DiskSettings") {
+		d, err := readDiskSettings(r, vm, s, taken)
+		if err != nil {
+			return err
+		}
+		taken = append(taken, d)
+		out = append(out, d)
+	}
+	for _, d := range vm.Disks {
+		if d.DiskID != "" && !slices.ContainsFunc(out, func(o store.VMDisk) bool { return o.ID == d.ID }) {
+			out = append(out, d) // an independent disk leaves by detach only
+		}
+	}
+	c.Disks = true
+	vm.Disks = out
+	return nil
+}
+
+// newDisk puts a disk on the unit in the request or, if that is taken, behind all others.
+func newDisk(vm *store.VM, s *xmltree.Node, taken []store.VMDisk) store.VMDisk {
+	bus, _ := s.Int("BusNumber")
+	unit, placed := s.Int("UnitNumber")
+	d := store.VMDisk{Bus: int(bus), Unit: int(unit), StorageProfileID: vm.StorageProfileID, Adapter: s.Str("AdapterType")}
+	if !placed || slices.ContainsFunc(taken, func(o store.VMDisk) bool { return o.Bus == d.Bus && o.Unit == d.Unit }) {
+		d.Unit = machines.NextUnit(taken, d.Bus)
+	}
+	d.ID = machines.DiskID(d.Bus*machines.UnitsOfBus + d.Unit)
+	return d
+}
+
+// readDiskSettings reads one disk.
+func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []store.VMDisk) (store.VMDisk, error) {
+	size, ok := s.Int("SizeMb")
+	if !ok {
+		return store.VMDisk{}, store.BadRequest("Bad request - a disk has no SizeMb.")
+	}
+	if bus, _ := s.Int("BusNumber"); bus < 0 || bus > 3 {
+		return store.VMDisk{}, store.BadRequest("The bus number %d is invalid.", bus)
+	}
+	d := newDisk(vm, s, taken)
+	if id := s.Str("DiskId"); id != "" {
+		i := slices.IndexFunc(vm.Disks, func(h store.VMDisk) bool { return h.ID == id })
+		if i < 0 {
+			return store.VMDisk{}, store.BadRequest("The disk %q does not exist in VM %q.", id, vm.Name)
+		}
+		d = vm.Disks[i]
+		if err := mayResizeDisk(vm, d, size, &r.Cloud.Assume); err != nil {
+			return store.VMDisk{}, err
+		}
+	}
+	if size < d.SizeMiB {
+		return store.VMDisk{}, store.BadRequest("The size of disk %q of VM %q cannot be reduced from %d MB to %d MB.", d.ID,
+			vm.Name, d.SizeMiB, size)
+	}
+	d.SizeMiB = size
+	err := readDiskProfile(&d, r.Cloud.Store, vm, s.At("StorageProfile"))
+	return d, err
+}
+
+// readDiskProfile reads the storage profile of a disk, if it is another.
+func readDiskProfile(d *store.VMDisk, st *store.Store, vm *store.VM, ref *xmltree.Node) error {
+	if ref == nil || ref.Attr("href") == "" || store.Bare(ref.Attr("href")) == d.StorageProfileID {
+		return nil
+	}
+	vdc, err := vdcs.VDCByID(st, st.VApps[vm.VAppID].VDCID)
+	if err != nil {
+		return err
+	}
+	d.StorageProfileID, err = readProfile(st, vdc, ref)
+	return err
+}
+
+// moveDisks moves the disks that are on the VM's storage profile to another profile.
+func moveDisks(vm *store.VM, profile string, c *store.VMChange) {
+	for i := range vm.Disks {
+		if vm.Disks[i].StorageProfileID == vm.StorageProfileID && vm.Disks[i].DiskID == "" {
+			vm.Disks[i].StorageProfileID = profile
+			c.Disks = true
+		}
+	}
+}
+
+func readCompute(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+	vdc, err := vdcs.VDCByID(r.Cloud.Store, r.Cloud.Store.VApps[vm.VAppID].VDCID)
+	if err != nil {
+		return err
+	}
+	if ref := tree.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
+		id, err := readProfile(r.Cloud.Store, vdc, ref)
+		if err != nil {
+			return err
+		}
+		moveDisks(vm, id, c)
+		c.Compute = true
+		vm.StorageProfileID = id
+	}
+	policy := tree.At("ComputePolicy")
+	if policy == nil {
+		return nil
+	}
+	c.Compute = true
+	sized := *vm
+	if err := readPolicies(r.Cloud.Store, vdc, &sized, policy); err != nil {
+		return err
+	}
+	if sized.SizingPolicyID != vm.SizingPolicyID {
+		vm.CPUs = sized.CPUs
+		vm.CoresPerSocket = sized.CoresPerSocket
+		vm.MemoryMiB = sized.MemoryMiB
+	}
+	vm.SizingPolicyID = sized.SizingPolicyID
+	vm.PlacementPolicyID = sized.PlacementPolicyID
+	return nil
+}
+
+func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
+	c.NICs = true
+	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
+	live := r.Cloud.Store.VMs[vm.ID]
+	edited := *live
+	if err := readNICsFor(r, live, &edited, section); err != nil {
+		return err
+	}
+	vm.NICs = edited.NICs
+	vm.PrimaryNIC = edited.PrimaryNIC
+	return nil
+}
+
+// readNICsFor reads NICs into edited, checking them as those of live.
+func readNICsFor(r *api.Request, live, edited *store.VM, section *xmltree.Node) error {
+	saved := live.NICs
+	primary := live.PrimaryNIC
+	err := readNICs(r, r.Cloud.Store.VApps[live.VAppID], live, section)
+	edited.NICs = live.NICs
+	edited.PrimaryNIC = live.PrimaryNIC
+	live.NICs = saved
+	live.PrimaryNIC = primary
+	return err
+}
+
+func putNICs(r *api.Request) (*api.Response, error) { return changeVM(r, changeNICs) }
+
+func putHardware(r *api.Request) (*api.Response, error) { return changeVM(r, readHardwareSection) }
+
+// putItem changes CPU or memory by their item alone.
+func putItem(r *api.Request) (*api.Response, error) {
+	return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+		tree.Name = "Item"
+		return readHardwareSection(r, vm, xmltree.New("VirtualHardwareSection", tree), c)
+	})
+}
+
+func putCustomization(r *api.Request) (*api.Response, error) {
+	return changeVM(r, func(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+		c.Custom = true
+		return readCustomization(tree, &vm.Customization)
+	})
+}

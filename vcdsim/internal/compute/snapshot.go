@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compute
+
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+func snapshotRoutes(add api.AddRoute) {
+	for action, op := range map[string]string{
+		"createSnapshot":          cloud.OpCreateSnapshot,
+		"revertToCurrentSnapshot": cloud.OpRevertSnapshot,
+		"removeAllSnapshots":      cloud.OpRemoveSnapshot,
+	} {
+		add("POST", "/api/vApp/vm-{vm}/action/"+action,
+			func(r *api.Request) (*api.Response, error) { return snapshotVM(r, op) }, cloud.LatencyWrite)
+		add("POST", "/api/vApp/vapp-{vapp}/action/"+action,
+			func(r *api.Request) (*api.Response, error) { return snapshotVApp(r, op) }, cloud.LatencyWrite)
+	}
+	add("GET", "/api/vApp/vm-{vm}/snapshotSection", api.With(OwnVM, getSnapshot), cloud.LatencyLegacy)
+}
+
+func getSnapshot(r *api.Request, vm *store.VM) (*api.Response, error) {
+	return api.XML(ovf.SnapshotSection(r.Site, vm, true)), nil
+}
+
+// snapshotWork refuses what cannot be done and reads whether memory is asked for.
+func snapshotWork(r *api.Request, op string, vms []*store.VM) (store.Work, error) {
+	w := store.Work{Op: op}
+	for _, vm := range vms {
+		if err := machines.ChangeSnapshot(vm, op); err != nil {
+			return store.Work{}, err
+		}
+		w.VMs = append(w.VMs, vm.ID)
+	}
+	if op == cloud.OpCreateSnapshot && len(r.Content) > 0 {
+		tree, err := r.Tree()
+		if err != nil {
+			return store.Work{}, err
+		}
+		w.PowerOn = tree.Attr("memory") == "true"
+	}
+	return w, nil
+}
+
+func snapshotVM(r *api.Request, op string) (*api.Response, error) {
+	vm, err := IdleVM(r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := snapshotWork(r, op, []*store.VM{vm})
+	if err != nil {
+		return nil, err
+	}
+	return StartVM(r, vm, w)
+}
+
+func snapshotVApp(r *api.Request, op string) (*api.Response, error) {
+	v, err := idleVApp(r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := snapshotWork(r, op, r.Cloud.Store.VMsOf(v.ID))
+	if err != nil {
+		return nil, err
+	}
+	w.VApp = v.ID
+	return r.Start(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
+}

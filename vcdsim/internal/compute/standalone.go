@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compute
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+func standaloneRoutes(add api.AddRoute) {
+	add("POST", "/api/vdc/{id}/action/createVm",
+		func(r *api.Request) (*api.Response, error) { return createStandaloneVM(r, "CreateVm") }, cloud.LatencyWrite)
+	add("POST", "/api/vdc/{id}/action/instantiateVmFromTemplate", func(r *api.Request) (*api.Response, error) {
+		return createStandaloneVM(r, "SourcedVmTemplateItem")
+	}, cloud.LatencyWrite)
+}
+
+// createStandaloneVM makes a VM in a vApp of its own, which goes with it. The element decides whether the VM is new or
+// from a template.
+func createStandaloneVM(r *api.Request, element string) (*api.Response, error) {
+	org, vdc, err := vdcs.OwnVDC(r)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	item := tree.At(element)
+	if item == nil {
+		return nil, store.BadRequest("Bad request - %s is missing.", element)
+	}
+	v := &store.VApp{
+		ID:         r.Cloud.IDs.Next("vapp"),
+		OrgID:      org.ID,
+		VDCID:      vdc.ID,
+		OwnerID:    r.Session.UserID,
+		Status:     store.Unresolved,
+		AutoNature: true,
+		Created:    r.Cloud.Clock.Now(),
+		Metadata:   map[string]store.Metadata{},
+		Lease:      store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+	}
+	vms, err := standaloneVMs(r, vdc, v, tree, item)
+	if err != nil {
+		return nil, err
+	}
+	v.Name = vms[0].Name + "-" + v.ID
+	if d := tree.Str("Description"); d != "" {
+		vms[0].Description = d
+	}
+	r.Cloud.Store.VApps[v.ID] = v
+	w := store.Work{Op: cloud.OpComposeVMs, VApp: v.ID, VMs: AddVMs(r.Cloud.Store, vms), PowerOn: tree.Attr("powerOn") == "true"}
+	return r.Start(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
+}
+
+// standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.
+func standaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item *xmltree.Node) ([]*store.VM, error) {
+	params := item.At("VmTemplateInstantiationParams")
+	if params != nil {
+		params.Name = "InstantiationParams"
+	}
+	section := item.At("NetworkConnectionSection")
+	if section == nil {
+		section = params.At("NetworkConnectionSection")
+	}
+	bridgeNetworks(r.Cloud.IDs, vdc, v, section)
+	if item.Name == "CreateVm" {
+		vm, err := newRawVM(r, vdc, v, item)
+		if err != nil {
+			return nil, err
+		}
+		return []*store.VM{vm}, CheckVMQuota(r, vdc, 1)
+	}
+	if policy := tree.At("ComputePolicy"); policy != nil {
+		item.Add(policy)
+	}
+	nameItem(item, tree.Attr("name"))
+	vms, err := sourcedVMs(r, vdc, v, item)
+	if err != nil {
+		return nil, err
+	}
+	if len(vms) != 1 {
+		return nil, store.BadRequest("The source of a standalone VM has to be one VM.")
+	}
+	return vms, CheckVMQuota(r, vdc, 1)
+}
+
+// nameItem gives the VM of an item a name, unless it has one: VMware's SDK leaves it out.
+func nameItem(item *xmltree.Node, name string) {
+	if name == "" || item.Str("VmGeneralParams", "Name") != "" {
+		return
+	}
+	general := item.At("VmGeneralParams")
+	if general == nil {
+		general = xmltree.New("VmGeneralParams")
+		item.Add(general)
+	}
+	general.Add(xmltree.T("Name", name))
+}
+
+// bridgeNetworks connects a vApp to the networks of the VDC that a section names.
+func bridgeNetworks(source *ids.Source, vdc *store.VDC, v *store.VApp, section *xmltree.Node) {
+	for _, c := range section.All("NetworkConnection") {
+		i := slices.IndexFunc(vdc.Networks, func(n store.Network) bool { return n.Name == c.Attr("network") })
+		if i >= 0 && v.Network(vdc.Networks[i].Name) == nil {
+			n := vdc.Networks[i]
+			v.Networks = append(v.Networks,
+				store.VAppNetwork{ID: source.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
+		}
+	}
+}

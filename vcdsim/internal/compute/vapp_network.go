@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compute
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
+func removableNetworks(st *store.Store, assume *cloud.Assumptions, v, after *store.VApp) error {
+	for _, n := range v.Networks {
+		if after.Network(n.Name) != nil {
+			continue
+		}
+		if vm := st.UserOf(v, n.Name); vm != nil && assume.UsedNetworkStays {
+			return store.BadRequest("The network %q cannot be removed: it is in use by VM %q.", n.Name, vm.Name)
+		}
+		if st.Running(v) && assume.RunningBlocksNetworkRemoval {
+			return store.Refuse(http.StatusConflict, "CONFLICT",
+				"The requested operation could not be executed on vApp %q. Stop the vApp and try again.", v.Name)
+		}
+	}
+	return nil
+}
+
+// readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
+func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *xmltree.Node,
+	have []store.VAppNetwork,
+) ([]store.VAppNetwork, error) {
+	var out []store.VAppNetwork
+	for _, c := range section.All("NetworkConfig") {
+		name := c.Attr("networkName")
+		if name == "" || name == "none" {
+			continue
+		}
+		n := store.VAppNetwork{
+			ID:          vappNetworkID(source, c, have),
+			Name:        name,
+			Description: c.Str("Description"),
+			FenceMode:   c.Str("Configuration", "FenceMode"),
+			Retain:      c.At("Configuration").Bool("RetainNetInfoAcrossDeployments"),
+			GuestVLANs:  c.At("Configuration").Bool("GuestVlanAllowed"),
+		}
+		if slices.ContainsFunc(out, func(o store.VAppNetwork) bool { return o.Name == name }) {
+			return nil, store.DuplicateName(name)
+		}
+		if err := readConfiguration(st, vdc, c.At("Configuration"), &n); err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// vappNetworkID is the id of the known network that a configuration means, or a new one.
+func vappNetworkID(source *ids.Source, c *xmltree.Node, have []store.VAppNetwork) string {
+	for _, link := range c.All("Link") {
+		id := store.Bare(link.Attr("href"))
+		if slices.ContainsFunc(have, func(h store.VAppNetwork) bool { return h.ID == id }) {
+			return id
+		}
+	}
+	if i := slices.IndexFunc(have, func(h store.VAppNetwork) bool { return h.Name == c.Attr("networkName") }); i >= 0 {
+		return have[i].ID
+	}
+	return source.Next("vappNetwork")
+}
+
+func readConfiguration(st *store.Store, vdc *store.VDC, c *xmltree.Node, n *store.VAppNetwork) error {
+	if n.FenceMode == "" {
+		return store.BadRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
+	}
+	if dhcp := c.At("Features", "DhcpService"); dhcp != nil {
+		d := &store.VAppDHCP{Enabled: dhcp.Bool("IsEnabled")}
+		d.DefaultLease, _ = dhcp.Int("DefaultLeaseTime")
+		d.MaxLease, _ = dhcp.Int("MaxLeaseTime")
+		d.Range, _ = readRange(dhcp.At("IpRange"))
+		n.DHCP = d
+	}
+	if parent := c.At("ParentNetwork"); parent != nil {
+		id := store.Bare(parent.Attr("href"))
+		org, in, net := st.Network(id)
+		if net == nil || in.ID != vdc.ID && !org.Shares(net, vdc) {
+			return store.Forbidden("ORG_NETWORK_VIEW", id)
+		}
+		n.ParentID = id
+		if n.FenceMode == "bridged" || c.At("IpScopes", "IpScope") == nil {
+			return nil
+		}
+		return readScope(c, n)
+	}
+	if n.FenceMode == "bridged" {
+		return store.BadRequest("The VCD entity network %q does not exist.", n.Name)
+	}
+	return readScope(c, n)
+}
+
+// readScope reads the subnet of a network that only the vApp has.
+func readScope(c *xmltree.Node, n *store.VAppNetwork) error {
+	scope := c.At("IpScopes", "IpScope")
+	if scope == nil {
+		scope = c.At("IpScope")
+	}
+	gateway, err := netip.ParseAddr(scope.Str("Gateway"))
+	if err != nil {
+		return store.BadRequest("The gateway %q of network %q is invalid.", scope.Str("Gateway"), n.Name)
+	}
+	bits, err := prefixLength(scope, n.Name)
+	if err != nil {
+		return err
+	}
+	n.Gateway = netip.PrefixFrom(gateway, bits)
+	n.DNSSuffix = scope.Str("DnsSuffix")
+	for _, name := range []string{"Dns1", "Dns2"} {
+		if a, err := netip.ParseAddr(scope.Str(name)); err == nil {
+			n.DNS = append(n.DNS, a)
+		}
+	}
+	for _, p := range scope.At("IpRanges").All("IpRange") {
+		pool, ok := readRange(p)
+		if !ok {
+			return store.BadRequest("A range of network %q is invalid.", n.Name)
+		}
+		n.Pool = append(n.Pool, pool)
+	}
+	return nil
+}
+
+// prefixLength reads how long a subnet's prefix is: a number, or a mask.
+func prefixLength(scope *xmltree.Node, network string) (int, error) {
+	if length, ok := scope.Int("SubnetPrefixLength"); ok {
+		return int(length), nil
+	}
+	mask, err := netip.ParseAddr(scope.Str("Netmask"))
+	if err != nil {
+		return 0, store.BadRequest("The netmask %q of network %q is invalid.", scope.Str("Netmask"), network)
+	}
+	bits := 0
+	for _, b := range mask.AsSlice() {
+		for ; b != 0; b <<= 1 {
+			bits++
+		}
+	}
+	return bits, nil
+}
+
+func readRange(n *xmltree.Node) (store.Range, bool) {
+	from, err1 := netip.ParseAddr(n.Str("StartAddress"))
+	to, err2 := netip.ParseAddr(n.Str("EndAddress"))
+	return store.Range{From: from, To: to}, err1 == nil && err2 == nil
+}
+
+// DeleteVAppNetwork removes the network of a vApp.
+func DeleteVAppNetwork(r *api.Request) (*api.Response, error) {
+	id := store.Bare(r.Vars["id"])
+	for _, v := range r.Cloud.Store.VApps {
+		i := slices.IndexFunc(v.Networks, func(n store.VAppNetwork) bool { return n.ID == id })
+		if i < 0 || !access.ViewerOf(r).Sees(v) {
+			continue
+		}
+		if err := access.CheckVApp(r, v, "VAPP_VIEW", v.ID); err != nil {
+			return nil, err
+		}
+		if err := r.Cloud.Tasks.CheckIdle(v.ID); err != nil {
+			return nil, err
+		}
+		after := *v
+		after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
+		if err := removableNetworks(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
+			return nil, err
+		}
+		w := store.Work{Op: cloud.OpNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}
+		return r.Start(w, v.Entity(), []string{v.ID}), nil
+	}
+	return nil, store.Forbidden("VAPP_NETWORK_DELETE", id)
+}

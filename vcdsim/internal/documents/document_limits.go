@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package documents
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// known refuses, or leaves out, fields that came with a newer API version than the client speaks.
+func (c *Collection) known(r *api.Request, body map[string]any) error {
+	for field, version := range c.Since {
+		if r.Version >= version || unset(body[field]) {
+			continue
+		}
+		if r.Cloud.Assume.NewerFieldsRefused {
+			return store.BadRequest("The field %s is not known in API version %s.", field, r.Version)
+		}
+		delete(body, field)
+	}
+	return nil
+}
+
+// unset reports whether a JSON value is empty: clients send zero values of fields they do not use.
+func unset(v any) bool {
+	return slices.Contains([]any{nil, "", false, 0.0}, scalar(v))
+}
+
+// scalar makes a value comparable: an object or list counts as set.
+func scalar(v any) any {
+	switch v.(type) {
+	case nil, string, bool, float64:
+		return v
+	}
+	return true
+}
+
+// WithinSizes refuses names and descriptions that are too long.
+func WithinSizes(a cloud.Assumptions, body map[string]any) error {
+	for _, x := range []struct {
+		field string
+		limit int
+	}{{"name", a.MaxNetworkName}, {"description", a.MaxNetworkDescription}} {
+		if n := len([]rune(store.Text(body, x.field))); x.limit > 0 && n > x.limit {
+			return store.BadRequest("The length of the field %s is %d and must not exceed %d.", x.field, n, x.limit)
+		}
+	}
+	return nil
+}
+
+// A Bound is what a number of a document may be.
+type Bound struct {
+	Field    string
+	From, To float64
+}
+
+// WithinBounds refuses numbers that are out of their bounds, and what is no whole number.
+func WithinBounds(body map[string]any, bounds ...Bound) error {
+	for _, b := range bounds {
+		switch v := body[b.Field].(type) {
+		case nil, int:
+		case float64:
+			if v < b.From || v > b.To || v != float64(int(v)) {
+				return store.BadRequest("The value %v of the field %s must be between %v and %v.", v, b.Field, b.From, b.To)
+			}
+		default:
+			return store.BadRequest("The value of the field %s is not a number.", b.Field)
+		}
+	}
+	return nil
+}
+
+// AtMost refuses lists that are too long.
+func AtMost(body map[string]any, field string, limit int) error {
+	if list, _ := body[field].([]any); len(list) > limit {
+		return store.BadRequest("The size of the field %s is %d and must not exceed %d.", field, len(list), limit)
+	}
+	return nil
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package documents
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// A Collection is a list of documents at a path.
+type Collection struct {
+	Path     string
+	Kind     string // of the URN
+	Right    string // operation named in refusals
+	Provider bool   // only the provider writes; all callers see it
+	Unique   []string
+	Required []string
+	Hidden   []string // written, never shown
+	Fixed    []string // cannot be changed by PUT
+	Defaults map[string]any
+	NewID    func(body map[string]any) string
+	Check    func(r *api.Request, body map[string]any) error
+	Free     func(r *api.Request, d *store.Object) error // refuses a deletion
+
+	// What follows makes a collection one whose changes are tasks.
+
+	Title  string // what its tasks call a document; empty: changes happen at once
+	Within string // variable of the path that names the parent
+	Bare   bool   // ids are UUIDs, not URNs
+	Cursor bool   // lists have cursors
+	// Unfiltered: lists with cursors cannot be filtered.
+	Unfiltered bool
+	Hides      bool // there is no list of whole documents
+	// Anonymous: the owner of its tasks is the gateway, so that they do not reveal the id of a new document.
+	Anonymous bool
+	// Reveals: the details of the task that makes a document are its id, which clients have no other way to learn.
+	Reveals bool
+	// Since are the API versions that fields came with, of those that are newer than the oldest version there is.
+	Since map[string]string
+	// Scope returns what a new document belongs to. Lists show what the caller may see, not only what its organization
+	// has.
+	Scope func(r *api.Request, body map[string]any) (Scope, error)
+	// Prepare completes a body before it is stored.
+	Prepare func(r *api.Request, body map[string]any, old *store.Object) error
+	// Show adds what is computed to a document that is answered.
+	Show func(r *api.Request, d *store.Object, out map[string]any)
+	// done follows a task's success.
+	done func(s *cloud.Cloud, d *store.Object)
+}
+
+// Routes adds the routes of collections.
+func Routes(add api.AddRoute, collections []*Collection) {
+	for _, c := range collections {
+		path := "/cloudapi/" + c.Path
+		if list := c.lists(); list != nil {
+			add("GET", path, list, cloud.LatencyCloudAPI)
+		}
+		add("POST", path, c.create, cloud.LatencyWrite)
+		add("GET", path+"/{id}", c.get, cloud.LatencyCloudAPI)
+		add("PUT", path+"/{id}", c.put, cloud.LatencyWrite)
+		add("DELETE", path+"/{id}", c.remove, cloud.LatencyWrite)
+	}
+}
+
+// lists is the handler of the list, nil if there is none.
+func (c *Collection) lists() api.Handler {
+	switch {
+	case c.Hides:
+		return nil
+	case c.Cursor:
+		return listByCursor(c)
+	}
+	return c.list
+}
+
+// visible are the documents the request may see.
+func (c *Collection) visible(r *api.Request) []*store.Object {
+	if c.Scope != nil {
+		return c.Scoped(r)
+	}
+	var out []*store.Object
+	for _, d := range r.Cloud.Store.Documents[c.Path] {
+		if c.Provider || d.OrgID == r.Tenant() {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Find finds a document by its id among those that the caller sees.
+func (c *Collection) Find(r *api.Request, id string) (*store.Object, error) {
+	if c.Scope != nil {
+		return c.FindScoped(r, id)
+	}
+	// Providers find by id what any tenant has.
+	for _, d := range append(c.visible(r), r.Cloud.Store.Documents[c.Path]...) {
+		if strings.EqualFold(d.ID(), id) && (c.Provider || r.Session.Sees(d.OrgID)) {
+			return d, nil
+		}
+	}
+	return nil, store.Forbidden(c.Right+"_VIEW", id)
+}
+
+// Writable refuses callers that may only read.
+func (c *Collection) Writable(r *api.Request) error {
+	if c.Provider && !r.Session.Provider() {
+		return store.Forbidden(c.Right+"_MANAGE", r.URL.Path)
+	}
+	return nil
+}
+
+// Shown is the document as answers show it.
+func (c *Collection) Shown(r *api.Request, d *store.Object) map[string]any {
+	out := maps.Clone(d.Body)
+	for _, field := range c.Hidden {
+		delete(out, field)
+	}
+	if c.Show != nil {
+		c.Show(r, d, out)
+	}
+	for field, version := range c.Since {
+		r.Newer(version, out, field)
+	}
+	return out
+}
+
+func (c *Collection) list(r *api.Request) (*api.Response, error) {
+	var out []any
+	for _, d := range c.visible(r) {
+		out = append(out, c.Shown(r, d))
+	}
+	return r.Page(out)
+}
+
+func (c *Collection) get(r *api.Request) (*api.Response, error) {
+	d, err := c.Find(r, r.Vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	return api.JSON(c.Shown(r, d)), nil
+}
+
+func (c *Collection) create(r *api.Request) (*api.Response, error) {
+	if err := c.Writable(r); err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.Document(&body); err != nil {
+		return nil, err
+	}
+	if err := c.known(r, body); err != nil {
+		return nil, err
+	}
+	if c.Title != "" {
+		return c.createByTask(r, body)
+	}
+	if err := c.accept(r, body, nil); err != nil {
+		return nil, err
+	}
+	Complete(body, c.Defaults)
+	if c.NewID != nil {
+		body["id"] = c.NewID(body)
+	} else {
+		body["id"] = store.URN(c.Kind, r.Cloud.IDs.Next(c.Kind))
+	}
+	d := r.Cloud.Store.Documents.Add(c.Path, r.Tenant(), body)
+	return api.JSON(c.Shown(r, d)).CreatedAt(r.Site.Base() + "/cloudapi/" + c.Path + "/" + d.ID()), nil
+}
+
+// accept checks a body that comes in; old is what it replaces.
+func (c *Collection) accept(r *api.Request, body map[string]any, old *store.Object) error {
+	for _, field := range c.Required {
+		if store.Text(body, field) == "" {
+			return store.BadRequest("The field %s must not be empty.", field)
+		}
+	}
+	if err := c.notTwice(r, body, old); err != nil {
+		return err
+	}
+	if c.Check != nil {
+		return c.Check(r, body)
+	}
+	return nil
+}
+
+// notTwice refuses a duplicate of a document with the same parent.
+func (c *Collection) notTwice(r *api.Request, body map[string]any, old *store.Object) error {
+	if len(c.Unique) == 0 {
+		return nil
+	}
+	parent := ""
+	if c.Scope != nil {
+		p, err := c.scopeOf(r, body, old)
+		if err != nil {
+			return err
+		}
+		parent = p.Parent
+	}
+	for _, d := range c.visible(r) {
+		if d != old && d.Parent == parent && c.key(d.Body) == c.key(body) {
+			return store.DuplicateName(store.Text(body, c.Unique[0]))
+		}
+	}
+	return nil
+}
+
+// key is what no two documents may share.
+func (c *Collection) key(body map[string]any) string {
+	var parts []string
+	for _, field := range c.Unique {
+		parts = append(parts, store.Text(body, field))
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// carry copies what a PUT does not change, and what its client cannot know, from the document it replaces.
+func (c *Collection) carry(r *api.Request, d *store.Object, body map[string]any) {
+	for field, version := range c.Since {
+		if r.Version < version && d.Body[field] != nil {
+			body[field] = d.Body[field]
+		}
+	}
+	for _, field := range slices.Concat(c.Fixed, []string{"id"}) {
+		if d.Body[field] != nil {
+			body[field] = d.Body[field]
+		}
+	}
+	for _, field := range c.Hidden {
+		if body[field] == nil && d.Body[field] != nil {
+			body[field] = d.Body[field]
+		}
+	}
+}
+
+func (c *Collection) put(r *api.Request) (*api.Response, error) {
+	if err := c.Writable(r); err != nil {
+		return nil, err
+	}
+	d, err := c.Find(r, r.Vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	body := map[string]any{}
+	if err := r.Document(&body); err != nil {
+		return nil, err
+	}
+	if err := c.known(r, body); err != nil {
+		return nil, err
+	}
+	c.carry(r, d, body)
+	if c.Title != "" {
+		return c.putByTask(r, d, body)
+	}
+	if err := c.accept(r, body, d); err != nil {
+		return nil, err
+	}
+	d.Body = body
+	d.Version++
+	return api.JSON(c.Shown(r, d)), nil
+}
+
+func (c *Collection) remove(r *api.Request) (*api.Response, error) {
+	if err := c.Writable(r); err != nil {
+		return nil, err
+	}
+	d, err := c.Find(r, r.Vars["id"])
+	if err != nil {
+		return nil, err
+	}
+	if c.Free != nil {
+		if err := c.Free(r, d); err != nil {
+			return nil, err
+		}
+	}
+	if c.Title != "" {
+		return c.removeByTask(r, d)
+	}
+	r.Cloud.Store.Documents.Remove(c.Path, d)
+	return api.NoContent(), nil
+}

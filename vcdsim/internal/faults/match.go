@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// A Subject is what rules are matched with.
+type Subject struct {
+	Task      bool
+	Operation string
+	User, Org string
+	Entities  []string // ids and names
+	Cell      int
+}
+
+func (f *Fault) ofTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
+
+// ofRequests reports whether the rule has an effect that only requests can have.
+func (f *Fault) ofRequests() bool {
+	acts := slices.Contains([]bool{f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
+	return acts || f.SlowBody > 0 || f.Busy != "" || f.Body != "" || len(f.Header) > 0
+}
+
+// Matches reports whether a rule is for a request or task.
+func (f *Fault) Matches(of Subject) bool {
+	return f.ofTasks() == of.Task && f.covers(of.Operation) &&
+		(f.Cell == 0 || f.Cell == of.Cell) &&
+		(f.User == "" || f.User == of.User || f.User == of.User+"@"+of.Org) &&
+		(f.Entity == "" || slices.Contains(of.Entities, f.Entity) || slices.Contains(of.Entities, store.Bare(f.Entity)))
+}
+
+func (f *Fault) covers(operation string) bool {
+	if f.Operation == "" || f.Operation == operation {
+		return true
+	}
+	ok, err := path.Match(flat(f.Operation), flat(operation))
+	return err == nil && ok
+}
+
+// flat takes the slashes out of a glob or an operation: a star matches them, too.
+func flat(glob string) string { return strings.ReplaceAll(glob, "/", "\x00") }
+
+// Validate returns what is wrong with a rule: it cannot match, or has no effect.
+func (f *Fault) Validate() error {
+	_, badGlob := path.Match(f.Operation, "")
+	var errs []error
+	for _, rule := range []struct {
+		broken bool
+		format string
+		value  any
+	}{
+		{badGlob != nil, "operation %q: syntax error in pattern", f.Operation},
+		{f.Probability < 0 || f.Probability > 1, "probability %v is not between 0 and 1", f.Probability},
+		{
+			min(f.Skip, f.Count, f.Cell) < 0,
+			"%d is negative: skip, count and cell cannot be",
+			min(f.Skip, f.Count, f.Cell),
+		},
+		{min(f.Delay, f.SlowBody) < 0, "%s is negative: delay and slowBody cannot be", min(f.Delay, f.SlowBody)},
+		{f.Status != 0 && (f.Status < 200 || f.Status > 599), "status %d is not one of HTTP", f.Status},
+		{
+			!slices.Contains([]BusyText{"", BusyTenant, BusyProvider}, f.Busy),
+			"busy %q is not tenant or provider",
+			f.Busy,
+		},
+		{
+			!slices.Contains([]BodyKind{"", BodyXML, BodyJSON, BodyHTML, BodyEmpty, BodyNothing}, f.Body),
+			"body %q is not xml, json, html, empty or nothing",
+			f.Body,
+		},
+		{
+			f.ofTasks() && f.ofRequests(),
+			"%s is of tasks: what happens to requests needs a rule of its own",
+			"failTask, abortTask or stickTask",
+		},
+		{
+			f.ofTasks() && !f.StickTask && f.Delay > 0,
+			"delay %s is for stickTask, not for the other rules of tasks",
+			f.Delay,
+		},
+		{!f.acts(), "it has no effect, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
+	} {
+		if rule.broken {
+			errs = append(errs, fmt.Errorf(rule.format, rule.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f *Fault) acts() bool {
+	acts := slices.Contains([]bool{
+		f.ofTasks(),
+		f.Hang,
+		f.DropBefore,
+		f.DropAfter,
+		f.Truncate,
+		f.EndSession,
+		f.RevokeToken,
+	}, true)
+	return acts || f.Delay > 0 || f.SlowBody > 0 || f.Status != 0 || f.Busy != ""
+}

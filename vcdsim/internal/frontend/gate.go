@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontend
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
+)
+
+// A Moment is when a Gate is called for a request.
+type Moment int
+
+// The moments of a request.
+const (
+	Arrived Moment = iota // before the handler
+	Worked                // after the handler, before the answer; Request.Status is set
+)
+
+// A Gate is called for every request except those of the control API, at both moments, without the simulator's lock and
+// from the request's own goroutine: the request waits until it returns. If it returns false, the connection is closed
+// without an answer. ctx ends when the client goes away.
+type Gate func(ctx context.Context, m Moment, r journal.Request) bool
+
+// SetGate sets the gate; nil removes it.
+func (fe *Frontend) SetGate(g Gate) { fe.gate.Store(&g) }
+
+// enter calls the gate for a request at a moment, and closes the connection if the gate says so.
+func (fe *Frontend) enter(m Moment, r *api.Request, status int) {
+	g := fe.gate.Load()
+	if g == nil || *g == nil || (*g)(r.Context(), m, fe.entry(r, status)) {
+		return
+	}
+	if m == Arrived {
+		fe.Journal.Add(fe.entry(r, 0))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// entry is the entry of a request in the request log.
+func (fe *Frontend) entry(r *api.Request, status int) journal.Request {
+	e := journal.Request{Time: fe.Cloud.Clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.Operation, Status: status}
+	if r.Cell != nil {
+		e.Cell = r.Cell.Number
+	}
+	if r.Session != nil {
+		e.User = r.Session.User
+	}
+	return e
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateways
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// Objects of NSX that the provider can use.
+const (
+	EdgeCluster = "edge-cluster-1"
+	QosProfile  = "qos-100m"
+)
+
+// nsxRouters are the tier-0 routers and segments that can back an external network, with their kinds; segments also
+// back imported networks.
+var nsxRouters = []struct{ name, kind string }{
+	{"tier0", store.BackingTier0},
+	{"tier0-b", store.BackingTier0},
+	{"tier0-vrf", store.BackingVRF},
+	{"segment-1", store.BackingSegment},
+	{"segment-2", store.BackingSegment},
+}
+
+// A Backing is a tier-0 router or segment of NSX.
+type Backing struct {
+	ID   string
+	Name string
+	Kind string
+}
+
+// ExternalBackings are the routers and segments, used or not.
+func ExternalBackings(s *cloud.Cloud) []Backing {
+	var out []Backing
+	for _, r := range nsxRouters {
+		out = append(out, Backing{s.IDs.Named("backing", r.name), r.name, r.kind})
+	}
+	return out
+}
+
+// FreeBacking reports whether no external or imported network uses a router or segment; a tier-0 router may be
+// shared by any number of networks that use IP blocks.
+func FreeBacking(s *cloud.Cloud, b Backing) bool {
+	for _, e := range s.Store.Model.ExternalNetworks {
+		if cmp.Or(e.BackingName, strings.ToLower(e.Name)) == b.Name {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gateways
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// NATPath is where the NAT rules of a gateway are.
+const NATPath = "1.0.0/edgeGateways/{gateway}/nat/rules"
+
+// natTypes are the kinds of NAT rules; the older field knows no REFLEXIVE.
+var natTypes = []string{"DNAT", "SNAT", "NO_DNAT", "NO_SNAT", "REFLEXIVE"}
+
+func natCollection() *documents.Collection {
+	return &documents.Collection{
+		Path:       NATPath,
+		Kind:       "natRule",
+		Right:      "GATEWAY_NAT",
+		Title:      "NAT Rule",
+		Within:     "gateway",
+		Bare:       true,
+		Cursor:     true,
+		Anonymous:  true,
+		Unfiltered: true,
+		Required:   []string{"name"},
+		Since:      map[string]string{"firewallMatch": "35.2", "priority": "35.2", "type": "36.0", "appliedTo": "36.2"},
+		Defaults: map[string]any{
+			"enabled":                  true,
+			"firewallMatch":            "MATCH_INTERNAL_ADDRESS",
+			"priority":                 0,
+			"description":              "",
+			"logging":                  false,
+			"internalPort":             nil,
+			"applicationPortProfile":   nil,
+			"dnatExternalPort":         nil,
+			"snatDestinationAddresses": nil,
+			"appliedTo":                nil,
+			"internalAddresses":        "",
+			"externalAddresses":        "",
+		},
+		Scope: func(r *api.Request, _ map[string]any) (documents.Scope, error) {
+			return GatewayScope(r.Session, r.Cloud.Store, r.Vars["gateway"])
+		},
+		Prepare: prepareNAT,
+		Show: func(_ *api.Request, d *store.Object, out map[string]any) {
+			out["version"] = map[string]any{"version": d.Version - 1}
+			out["systemRule"] = false
+		},
+	}
+}
+
+// prepareNAT settles the type, which has an old and a new name, and checks addresses, profile and version.
+func prepareNAT(r *api.Request, body map[string]any, old *store.Object) error {
+	kind, err := settleNATType(body, old)
+	if err != nil {
+		return err
+	}
+	if err := documents.WithinBounds(body, documents.Bound{Field: "priority", From: 0, To: 2147481599}); err != nil {
+		return err
+	}
+	if err := natAddresses(body, kind); err != nil {
+		return err
+	}
+	if err := natProfile(r.Session, r.Cloud.Store, body); err != nil {
+		return err
+	}
+	if err := SameVersion(body, old); err != nil {
+		return err
+	}
+	return OwnAddress(r, r.Vars["gateway"], store.Text(body, "externalAddresses"))
+}
+
+func settleNATType(body map[string]any, old *store.Object) (string, error) {
+	kind := store.Text(body, "type")
+	if t := store.Text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != store.Text(old.Body, "ruleType")) {
+		kind = t
+	}
+	if !slices.Contains(natTypes, kind) {
+		return "", store.BadRequest("The NAT rule type %q is invalid.", kind)
+	}
+	body["type"] = kind
+	body["ruleType"] = kind
+	if kind == "REFLEXIVE" {
+		body["ruleType"] = nil
+	}
+	return kind, nil
+}
+
+// natNeeds are the fields that rules of each type must have.
+var natNeeds = map[string][]string{
+	"DNAT":      {"externalAddresses", "internalAddresses"},
+	"SNAT":      {"externalAddresses"},
+	"NO_DNAT":   {"externalAddresses"},
+	"NO_SNAT":   {"internalAddresses"},
+	"REFLEXIVE": {"externalAddresses", "internalAddresses"},
+}
+
+func natAddresses(body map[string]any, kind string) error {
+	for _, field := range natNeeds[kind] {
+		if store.Text(body, field) == "" {
+			return store.BadRequest("The field %s must not be empty for a NAT rule of type %s.", field, kind)
+		}
+	}
+	for _, field := range []string{"externalAddresses", "internalAddresses", "snatDestinationAddresses"} {
+		if a := store.Text(body, field); a != "" && len(ParseAddresses(a)) == 0 {
+			return store.BadRequest("The IP address %q is invalid.", a)
+		}
+	}
+	return natPort(body)
+}
+
+// natProfile completes the reference to the application port profile.
+func natProfile(session *store.Session, st *store.Store, body map[string]any) error {
+	id := store.RefID(body, "applicationPortProfile")
+	if id == "" {
+		body["applicationPortProfile"] = nil
+		return nil
+	}
+	ref, err := DocumentReference(session, st, ProfilePath, "APPLICATION_PORT_PROFILE_VIEW", id)
+	if err == nil {
+		body["applicationPortProfile"] = ref
+	}
+	return err
+}
+
+func natPort(body map[string]any) error {
+	port := store.Text(body, "dnatExternalPort")
+	if port == "" {
+		return nil
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return store.BadRequest("The port %q is invalid.", port)
+	}
+	return nil
+}
+
+// SameVersion refuses a change of an object that changed since it was read. Requests without a version are not checked.
+func SameVersion(body map[string]any, old *store.Object) error {
+	v, ok := body["version"].(map[string]any)
+	delete(body, "version")
+	if old == nil || !ok {
+		return nil
+	}
+	if n, ok := v["version"].(float64); ok && int(n) != old.Version-1 {
+		return store.Refuse(http.StatusBadRequest, "OBJECT_VERSION_MISMATCH",
+			"The version %d of the object is not the current version %d.", int(n), old.Version-1)
+	}
+	return nil
+}
+
+// DocumentReference finds a document the caller sees and returns the reference to it.
+func DocumentReference(session *store.Session, st *store.Store, path, operation, id string) (map[string]any, error) {
+	d := st.Documents.Find(path, id)
+	if d == nil || d.OrgID != "" && !session.Sees(d.OrgID) {
+		return nil, store.Forbidden(operation, id)
+	}
+	return map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}, nil
+}
+
+// ProfilePath is where application port profiles are.
+const ProfilePath = "1.0.0/applicationPortProfiles"

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guests
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// A Guest is what runs inside the VMs. It is called without the simulator's lock, from goroutines of its own.
+type Guest interface {
+	// PowerOn boots the VM's system. An error means that it does not come up; its text is kept in State and in the
+	// control API. ctx ends when the VM is powered off.
+	PowerOn(ctx context.Context, vm GuestVM) (GuestReport, error)
+	// PowerOff is called when the VM is off.
+	PowerOff(ctx context.Context, vmID string)
+	// Delete is called when the VM and its disks were deleted.
+	Delete(ctx context.Context, vmID string)
+}
+
+// A PowerGuest is a Guest with more of a machine than on and off. A Guest that is none is powered off instead of shut
+// down, and does not notice that its VM is suspended.
+type PowerGuest interface {
+	// Shutdown is called instead of PowerOff when VMware Tools shut the guest down or reboot it.
+	Shutdown(ctx context.Context, vmID string)
+	// Suspend is called when the VM is suspended; PowerOff may follow.
+	Suspend(ctx context.Context, vmID string)
+	// Resume is called when a suspended VM is on again.
+	Resume(ctx context.Context, vmID string)
+}
+
+// A GuestHost is what a guest reports to while its VM is on, from any goroutine, also before PowerOn returns. Its
+// methods do nothing once the VM was powered off or reset.
+type GuestHost interface {
+	// Report stores what changed: addresses, hostname, extra configuration.
+	Report(GuestReport)
+	// PoweredOff is called when the guest ended by itself, such as by the command poweroff.
+	PoweredOff()
+}
+
+// A GuestVM is a VM as its guest sees it.
+type GuestVM struct {
+	Host              GuestHost
+	ID                string // bare UUID
+	UUID              string // of its firmware
+	Hostname          string // from guest customization; without it that of the image, which is localhost
+	Customized        bool   // by guest customization, its network, too
+	Name              string
+	VAppName          string
+	OS                string
+	CPUs              int64
+	MemoryMiB         int64
+	ExtraConfig       map[string]string
+	Properties        map[string]string // OVF environment
+	NICs              []GuestNIC
+	Disks             []GuestDisk // independent ones that are attached
+	TemplateName      string
+	KubernetesVersion string
+}
+
+// A GuestNIC is a network card with what is on its wire.
+type GuestNIC struct {
+	Index   int
+	MAC     string
+	Network string
+	Segment string     // bare id of the organization VDC network, or of the vApp network that is connected to none
+	Routed  bool       // by an edge gateway
+	Mode    string     // POOL, DHCP, MANUAL or NONE
+	Primary bool       // VCD's primary NIC
+	Address netip.Addr // assigned by VCD, or what its DHCP server offers; invalid if none
+	Prefix  netip.Prefix
+	Gateway netip.Addr
+	DNS     []netip.Addr
+	// Secondary is the address in the second subnet, with the length of its prefix; invalid if none.
+	Secondary netip.Prefix
+}
+
+// A GuestDisk is an independent disk that is attached to the VM.
+type GuestDisk struct {
+	ID        string // bare UUID
+	SizeMiB   int64
+	Bus, Unit int
+}
+
+// A GuestReport is what VMware Tools report of a guest.
+type GuestReport struct {
+	Addresses   map[string]string // MAC to the address the guest uses
+	ExtraConfig map[string]string // keys the guest writes; an empty value removes the key
+	Hostname    string
+}
+
+// Guests calls the Guest in the background, in order for each VM.
+type Guests struct {
+	cloud   *cloud.Cloud
+	guest   Guest // nil: a VM just powers on
+	running sync.WaitGroup
+	boots   map[string]context.CancelFunc
+	queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
+}
+
+// New returns the guests of a cloud; guest is nil if a VM just powers on.
+func New(c *cloud.Cloud, guest Guest) *Guests {
+	return &Guests{
+		cloud:  c,
+		guest:  guest,
+		boots:  map[string]context.CancelFunc{},
+		queues: map[string]chan struct{}{},
+	}
+}
+
+// Wait returns when every guest has ended.
+func (g *Guests) Wait() { g.running.Wait() }
+
+// Boot schedules the boot of a VM's guest, after the time the profile gives.
+func (g *Guests) Boot(vm *store.VM) {
+	d := g.cloud.Profile.Jittered(cloud.DurationGuestBoot, 0, g.cloud.IDs.Rand)
+	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.cloud.Clock.Now().Add(d)}
+	vm.BootOptions.EnterBIOS = false
+	id := vm.ID
+	generation := vm.Boot.Generation
+	if d <= 0 {
+		g.cloud.Pending = append(g.cloud.Pending, func() { g.BootNow(id, generation) })
+		return
+	}
+	g.cloud.Alarms.After(d, store.Alarm{Bell: cloud.BellBoot, ID: id, Generation: generation})
+}
+
+// BootNow boots the guest, unless the VM was powered off in the meantime.
+func (g *Guests) BootNow(id string, generation int) {
+	vm := g.cloud.Store.VMs[id]
+	if vm == nil || vm.Status != store.PoweredOn || vm.Boot.Generation != generation {
+		return
+	}
+	vm.Boot.Due = time.Time{}
+	for i := range vm.NICs {
+		machines.IPAMOf(g.cloud).LeaseDHCP(vm, &vm.NICs[i])
+	}
+	if g.guest == nil {
+		vm.Boot.Up = true
+		for i := range vm.NICs {
+			if nic := &vm.NICs[i]; nic.Mode == store.ModeDHCP {
+				nic.Address = nic.Lease
+			}
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(g.cloud.Ctx) //nolint:gosec // notify calls cancel when the VM goes off
+	g.boots[id] = cancel
+	view := g.view(vm)
+	view.Host = guestHost{g, id, generation}
+	g.call(id, func() {
+		report, err := g.guest.PowerOn(ctx, view)
+		g.cloud.Mu.Lock()
+		defer g.cloud.Mu.Unlock()
+		g.booted(id, generation, report, err)
+		g.cloud.Settle()
+	})
+}
+
+// call runs f in the background, after earlier calls of the same guest.
+func (g *Guests) call(id string, f func()) {
+	if g.cloud.Ctx.Err() != nil {
+		return
+	}
+	before := g.queues[id]
+	done := make(chan struct{})
+	g.queues[id] = done
+	g.running.Add(1)
+	go func() {
+		defer g.running.Done()
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		f()
+	}()
+}
+
+// imageHostname is the name that guests have from their image.
+const imageHostname = "localhost"
+
+func (g *Guests) view(vm *store.VM) GuestVM {
+	c := vm.Clone()
+	vapp := g.cloud.Store.VApps[vm.VAppID]
+	out := GuestVM{
+		ID:                c.ID,
+		UUID:              g.cloud.IDs.Named("bios", c.ID),
+		Hostname:          imageHostname,
+		Customized:        c.Customization.Enabled,
+		Name:              c.Name,
+		VAppName:          vapp.Name,
+		OS:                c.OS,
+		CPUs:              c.CPUs,
+		MemoryMiB:         c.MemoryMiB,
+		ExtraConfig:       c.ExtraConfig,
+		Properties:        ovf.PropertyValues(c.Properties),
+		TemplateName:      c.TemplateName,
+		KubernetesVersion: c.KubernetesVersion,
+	}
+	if out.Customized {
+		out.Hostname = c.Customization.ComputerName
+	}
+	for _, nic := range c.NICs {
+		out.NICs = append(out.NICs, g.card(vapp, nic, nic.Index == c.PrimaryNIC))
+	}
+	for _, d := range c.Disks {
+		if d.DiskID != "" {
+			out.Disks = append(out.Disks, GuestDisk{ID: d.DiskID, SizeMiB: d.SizeMiB, Bus: d.Bus, Unit: d.Unit})
+		}
+	}
+	return out
+}
+
+func (g *Guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
+	card := GuestNIC{Index: nic.Index, MAC: nic.MAC, Network: nic.Network, Mode: nic.Mode, Primary: primary}
+	address := nic.Address
+	if nic.Mode == store.ModeDHCP {
+		address = nic.Lease
+	}
+	card.Address, _ = netip.ParseAddr(address) // invalid when there is none
+	n := vapp.Network(nic.Network)
+	if n == nil {
+		return card
+	}
+	sub := machines.IPAMOf(g.cloud).SubnetOf(n)
+	card.Segment = n.Segment()
+	card.Prefix = sub.Gateway.Masked()
+	card.Gateway = sub.Gateway.Addr()
+	if second, ok := machines.IPAMOf(g.cloud).SecondSubnetOf(n); ok {
+		if address, err := netip.ParseAddr(nic.Secondary); err == nil {
+			card.Secondary = netip.PrefixFrom(address, second.Gateway.Bits())
+		}
+	}
+	if _, _, parent := g.cloud.Store.Network(n.ParentID); parent != nil {
+		card.DNS = append(card.DNS, parent.DNS...)
+		card.Routed = parent.Type == store.Routed
+	}
+	return card
+}
+
+// booted stores what the guest reported.
+func (g *Guests) booted(id string, generation int, report GuestReport, err error) {
+	vm := g.cloud.Store.VMs[id]
+	if vm == nil || vm.Boot.Generation != generation || vm.Status != store.PoweredOn {
+		return
+	}
+	if err != nil {
+		vm.Boot.Failure = err.Error()
+		g.cloud.Log.Warn("A guest did not come up", "vm", vm.Name, "reason", err)
+		return
+	}
+	vm.Boot.Up = true
+	g.report(vm, report)
+}
+
+// report stores what a guest reported.
+func (g *Guests) report(vm *store.VM, report GuestReport) {
+	vm.Boot.Hostname = cmp.Or(report.Hostname, vm.Boot.Hostname)
+	for i := range vm.NICs {
+		if nic := &vm.NICs[i]; nic.Mode == store.ModeDHCP {
+			nic.Address = cmp.Or(report.Addresses[nic.MAC], nic.Address)
+		}
+	}
+	g.writeExtraConfig(vm, report.ExtraConfig)
+}
+
+// guestHost is the host of one boot.
+type guestHost struct {
+	guests     *Guests
+	vmID       string
+	generation int
+}
+
+// Report implements GuestHost.
+func (h guestHost) Report(r GuestReport) { h.change(func(vm *store.VM) { h.guests.report(vm, r) }) }
+
+// PoweredOff implements GuestHost. The VM stays deployed, as after poweroff in a VM of VCD.
+func (h guestHost) PoweredOff() {
+	h.change(func(vm *store.VM) { machines.VMsOf(h.guests.cloud).SetPower(vm, store.PoweredOff, false) })
+}
+
+// change runs f on the VM if it is still in the same boot.
+func (h guestHost) change(f func(*store.VM)) {
+	s := h.guests.cloud
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	vm := s.Store.VMs[h.vmID]
+	if vm == nil || vm.Boot.Generation != h.generation || vm.Status != store.PoweredOn {
+		return
+	}
+	f(vm)
+	s.Settle()
+}
+
+// writeExtraConfig stores what the guest wrote to its extra configuration; VCD notices a change and is busy with it.
+func (g *Guests) writeExtraConfig(vm *store.VM, keys map[string]string) {
+	if len(keys) == 0 {
+		return
+	}
+	machines.MergeExtraConfig(vm, keys)
+	if g.cloud.Assume.GuestWriteBusy && g.cloud.Tasks.CheckIdle(vm.ID) == nil {
+		g.cloud.Tasks.Start(nil, store.Work{Op: cloud.OpGuestWrite, VM: vm.ID}, vm.Entity(), []string{vm.ID})
+	}
+}
+
+// Halt ends the guest of a VM that is no longer on; gently is through VMware Tools.
+func (g *Guests) Halt(vm *store.VM, gently bool) {
+	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1}
+	for i := range vm.NICs {
+		if vm.NICs[i].Mode == store.ModeDHCP {
+			vm.NICs[i].Address = ""
+		}
+	}
+	g.notify(vm.ID, func(guest Guest, ctx context.Context, id string) {
+		if p, ok := guest.(PowerGuest); ok && gently {
+			p.Shutdown(ctx, id)
+			return
+		}
+		guest.PowerOff(ctx, id)
+	})
+}
+
+// Suspend tells the guest that its VM was suspended.
+func (g *Guests) Suspend(vm *store.VM) { g.suspended(vm, PowerGuest.Suspend) }
+
+// Resume tells the guest that its suspended VM is on again.
+func (g *Guests) Resume(vm *store.VM) { g.suspended(vm, PowerGuest.Resume) }
+
+// Forget ends the guest of a VM that is deleted.
+func (g *Guests) Forget(vmID string) {
+	g.notify(vmID, Guest.Delete)
+	delete(g.queues, vmID)
+}
+
+// suspended passes on that a VM was suspended or resumed.
+func (g *Guests) suspended(vm *store.VM, method func(PowerGuest, context.Context, string)) {
+	if p, ok := g.guest.(PowerGuest); ok {
+		id := vm.ID
+		g.call(id, func() { method(p, g.cloud.Ctx, id) })
+	}
+}
+
+// notify calls the guest in the background, after ending its boot.
+func (g *Guests) notify(id string, method func(Guest, context.Context, string)) {
+	if cancel := g.boots[id]; cancel != nil {
+		cancel()
+		delete(g.boots, id)
+	}
+	if g.guest == nil {
+		return
+	}
+	g.call(id, func() { method(g.guest, g.cloud.Ctx, id) })
+}
+
+// Restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
+// and were off boot.
+func (g *Guests) Restore(old *store.Store) {
+	for _, vm := range store.Sorted(old.VMs) {
+		if g.cloud.Store.VMs[vm.ID] == nil {
+			g.Forget(vm.ID)
+		}
+	}
+	if g.guest == nil {
+		return
+	}
+	for _, vm := range store.Sorted(g.cloud.Store.VMs) {
+		g.restoreOne(vm, old.VMs[vm.ID])
+	}
+}
+
+// restoreOne makes one guest match its VM; was is the VM before, nil if there was none.
+func (g *Guests) restoreOne(vm, was *store.VM) {
+	if was != nil {
+		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {
+			return
+		}
+		if was.Status == store.PoweredOn {
+			g.notify(vm.ID, Guest.PowerOff)
+		}
+	}
+	if vm.Status != store.PoweredOn || !vm.Boot.Due.IsZero() {
+		return // off, or an alarm boots it
+	}
+	if was != nil {
+		vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)
+	}
+	g.Boot(vm)
+}

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal counts requests and keeps the last ones.
+package journal

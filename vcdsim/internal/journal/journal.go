@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Request is an entry of the request log.
+type Request struct {
+	Time      time.Time `json:"time"`
+	Method    string    `json:"method"`
+	Path      string    `json:"path"`
+	Operation string    `json:"operation"`
+	Status    int       `json:"status"` // 0 when the connection was dropped
+	User      string    `json:"user,omitempty"`
+	Cell      int       `json:"cell,omitempty"` // that answered
+}
+
+// Changes reports whether the request asks for something in VCD to be changed. Logging in and out does not.
+func (r Request) Changes() bool {
+	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
+}
+
+// maxJournal is how many requests are kept, MaxOperations how many operations are counted separately, and MaxPath how
+// much of a path is kept: requests for unknown paths must not exhaust memory.
+const (
+	maxJournal    = 5000
+	MaxOperations = 5000
+	MaxPath       = 8 << 10
+	maxUnknown    = 256 // of the path of an operation that is not simulated
+)
+
+// OtherOperations is what operations are counted as when there are too many kinds of them.
+const OtherOperations = "others"
+
+// A Journal counts requests and keeps the last ones.
+type Journal struct {
+	mu    sync.Mutex
+	count map[string]int
+	ring  []Request
+	next  int
+	total int
+	lost  map[string]bool // unknown routes
+	kinds map[string]bool // of operations, since the start
+	// statuses counts by operation and status, since the start.
+	statuses map[Outcome]int
+}
+
+// An Outcome is what requests are counted by for metrics.
+type Outcome struct {
+	Operation string
+	Status    int
+}
+
+// New returns an empty journal.
+func New() *Journal {
+	return &Journal{
+		count:    map[string]int{},
+		lost:     map[string]bool{},
+		kinds:    map[string]bool{},
+		statuses: map[Outcome]int{},
+	}
+}
+
+// Add counts and keeps a request.
+func (j *Journal) Add(entry Request) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	entry.Path = cut(entry.Path, MaxPath)
+	entry.Operation = j.counted(entry.Operation)
+	j.count[entry.Operation]++
+	j.statuses[Outcome{entry.Operation, entry.Status}]++
+	j.total++
+	if len(j.ring) < maxJournal {
+		j.ring = append(j.ring, entry)
+		return
+	}
+	j.ring[j.next] = entry
+	j.next = (j.next + 1) % maxJournal
+}
+
+// counted is the name an operation is counted under.
+func (j *Journal) counted(operation string) string {
+	operation = cut(operation, maxUnknown)
+	if _, known := j.kinds[operation]; known {
+		return operation
+	}
+	if len(j.kinds) >= MaxOperations {
+		return OtherOperations
+	}
+	j.kinds[operation] = true
+	return operation
+}
+
+// cut shortens a text that is too long.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
+}
+
+// Counters are the numbers of requests by operation.
+func (j *Journal) Counters() map[string]int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.Clone(j.count)
+}
+
+// Reset sets all counters to zero.
+func (j *Journal) Reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clear(j.count)
+}
+
+// List returns the last requests, oldest first.
+func (j *Journal) List() []Request {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ordered()
+}
+
+func (j *Journal) ordered() []Request {
+	return append(slices.Clone(j.ring[j.next:]), j.ring[:j.next]...)
+}
+
+// Since returns the requests after number n, at most so many of the last, and the number of the last.
+func (j *Journal) Since(n, most int) ([]Request, int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := j.ordered()
+	fresh := min(max(j.total-n, 0), most, len(all))
+	return append([]Request{}, all[len(all)-fresh:]...), j.total
+}
+
+// ByStatus are the numbers of requests by operation and status, since the start.
+func (j *Journal) ByStatus() map[Outcome]int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.Clone(j.statuses)
+}
+
+// Unknown notes an operation that was asked for and is not simulated.
+func (j *Journal) Unknown(op string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lost[j.counted(op)] = true
+}
+
+// UnknownRoutes are the operations that were asked for and are not simulated.
+func (j *Journal) UnknownRoutes() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Sorted(maps.Keys(j.lost))
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machines
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// commitChange applies the named parts of a change.
+func commitChange(s *cloud.Cloud, t *store.Task) error {
+	vm := s.Store.VMs[t.Work.VM]
+	c := t.Work.Change
+	if vm == nil {
+		return cloud.Gone("vm", t.Work.VM)
+	}
+	// The addresses come first: without them nothing has changed.
+	if err := VMsOf(s).connect(vm, c); err != nil {
+		return err
+	}
+	applyChange(vm, c)
+	if c.ExtraConfig != nil {
+		MergeExtraConfig(vm, c.ExtraConfig)
+	}
+	return nil
+}
+
+// applyChange takes over the named parts of a change, but for NICs and extra configuration.
+func applyChange(vm *store.VM, c *store.VMChange) {
+	if c.Name {
+		vm.Name = c.VM.Name
+		vm.Description = c.VM.Description
+	}
+	if c.Compute {
+		vm.CPUs = c.VM.CPUs
+		vm.CoresPerSocket = c.VM.CoresPerSocket
+		vm.MemoryMiB = c.VM.MemoryMiB
+		vm.SizingPolicyID = c.VM.SizingPolicyID
+		vm.PlacementPolicyID = c.VM.PlacementPolicyID
+		vm.StorageProfileID = c.VM.StorageProfileID
+	}
+	if c.Disks {
+		vm.Disks = c.VM.Disks
+	}
+	if c.Custom {
+		vm.Customization = c.VM.Customization
+	}
+	if c.Settings {
+		changeMachine(vm, &c.VM)
+	}
+	if c.Properties {
+		vm.Properties = c.VM.Properties
+	}
+}
+
+// changeMachine applies firmware, boot options, hardware version and hot-add settings.
+func changeMachine(vm *store.VM, to *store.VM) {
+	vm.Firmware = to.Firmware
+	vm.BootOptions = to.BootOptions
+	vm.HardwareVersion = to.HardwareVersion
+	vm.CPUHotAdd = to.CPUHotAdd
+	vm.MemoryHotAdd = to.MemoryHotAdd
+	vm.NestedHypervisor = to.NestedHypervisor
+}
+
+// MergeExtraConfig sets keys; an empty value removes one.
+func MergeExtraConfig(vm *store.VM, keys map[string]string) {
+	if vm.ExtraConfig == nil {
+		vm.ExtraConfig = map[string]string{}
+	}
+	for k, v := range keys {
+		if v == "" {
+			delete(vm.ExtraConfig, k)
+			continue
+		}
+		vm.ExtraConfig[k] = v
+	}
+}
+
+// connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it
+// cannot.
+func (m VMs) connect(vm *store.VM, c *store.VMChange) error {
+	if !c.NICs {
+		return nil
+	}
+	nics := vm.NICs
+	primary := vm.PrimaryNIC
+	vm.NICs = slices.Clone(c.VM.NICs)
+	vm.PrimaryNIC = c.VM.PrimaryNIC
+	err := IPAMOf(m.cloud).assign(vm)
+	if err != nil {
+		vm.NICs = nics
+		vm.PrimaryNIC = primary
+	}
+	return err
+}

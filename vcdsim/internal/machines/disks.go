@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machines
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// Independent disks are SCSI disks on a paravirtual controller unless the request says otherwise.
+const (
+	BusSCSI     = "6"
+	BusSubtype  = "VirtualSCSI"
+	SharingNone = "None"
+	SharingDisk = "DiskSharing"
+)
+
+// BusNames are the display names of bus types.
+var BusNames = map[string]string{"5": "IDE", BusSCSI: "SCSI", "20": "SATA"}
+
+// UnitsOfBus is how many units a bus has.
+const UnitsOfBus = 16
+
+// DefaultDiskAdapter is the number of paravirtual SCSI.
+const DefaultDiskAdapter = "5"
+
+// DiskID numbers the disks of a VM as VCD does, from 2000 on, bus by bus.
+func DiskID(i int) string { return strconv.Itoa(2000 + i) }
+
+// NextUnit is the first unit of a bus behind all disks that are on it.
+func NextUnit(disks []store.VMDisk, bus int) int {
+	unit := 0
+	for _, d := range disks {
+		if d.Bus == bus {
+			unit = max(unit, d.Unit+1)
+		}
+	}
+	return unit
+}
+
+// TemplateDisks are the disks of a VM made from a template, on a storage profile.
+func TemplateDisks(vm *store.TemplateVM, profile string) []store.VMDisk {
+	var out []store.VMDisk
+	for i, size := range vm.DisksMiB {
+		out = append(out, store.VMDisk{ID: DiskID(i), SizeMiB: size, Unit: i, StorageProfileID: profile})
+	}
+	return out
+}
+
+// SharedDisk reports whether several VMs may have the disk at a time.
+func SharedDisk(d *store.Disk) bool { return d.SharingType != SharingNone }
+
+// commitDisk ends the creation or change of a disk.
+func commitDisk(s *cloud.Cloud, t *store.Task) error {
+	d := s.Store.Disks[t.Work.Disk]
+	if d == nil {
+		return cloud.Gone("disk", t.Work.Disk)
+	}
+	if spec := t.Work.DiskSpec; spec != nil {
+		d.Name = spec.Name
+		d.Description = spec.Description
+		d.SizeMiB = spec.SizeMiB
+		d.StorageProfileID = spec.StorageProfileID
+	}
+	d.Status = store.Resolved
+	return nil
+}
+
+func commitDeleteDisk(s *cloud.Cloud, t *store.Task) error {
+	delete(s.Store.Disks, t.Work.Disk)
+	return nil
+}
+
+func commitAttach(s *cloud.Cloud, t *store.Task) error {
+	vm := s.Store.VMs[t.Work.VM]
+	d := s.Store.Disks[t.Work.Disk]
+	if vm == nil || d == nil {
+		return cloud.Gone("disk", t.Work.Disk)
+	}
+	unit := NextUnit(vm.Disks, 0)
+	d.AttachedTo = append(d.AttachedTo, vm.ID)
+	vm.Disks = append(vm.Disks,
+		store.VMDisk{ID: DiskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
+	return nil
+}
+
+func commitDetach(s *cloud.Cloud, t *store.Task) error {
+	vm := s.Store.VMs[t.Work.VM]
+	d := s.Store.Disks[t.Work.Disk]
+	if vm == nil || d == nil {
+		return cloud.Gone("disk", t.Work.Disk)
+	}
+	d.Release(vm.ID)
+	vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(x store.VMDisk) bool { return x.DiskID == d.ID })
+	return nil
+}
+
+func commitConsolidate(s *cloud.Cloud, t *store.Task) error {
+	vm := s.Store.VMs[t.Work.VM]
+	if vm == nil {
+		return cloud.Gone("vm", t.Work.VM)
+	}
+	vm.LinkedClone = false
+	return nil
+}
+
+// Name returns the name of a VM, "" if there is none with the id.
+func (m VMs) Name(id string) string {
+	if vm := m.cloud.Store.VMs[id]; vm != nil {
+		return vm.Name
+	}
+	return id
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machines
+
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+)
+
+// VMs changes VMs for tasks that end.
+type VMs struct{ cloud *cloud.Cloud }
+
+// VMsOf returns the VMs of a cloud.
+func VMsOf(c *cloud.Cloud) VMs { return VMs{cloud: c} }
+
+// materialise completes a VM that a compose created: its addresses, then its power state.
+func (m VMs) materialise(id string, powerOn bool) error {
+	vm := m.cloud.Store.VMs[id]
+	if vm == nil {
+		return cloud.Gone("vm", id)
+	}
+	if err := IPAMOf(m.cloud).assign(vm); err != nil {
+		for i := range vm.NICs {
+			vm.NICs[i].Address = ""
+		}
+		return err
+	}
+	vm.Status = store.PoweredOff
+	if powerOn {
+		m.SetPower(vm, store.PoweredOn, false)
+	}
+	return nil
+}
+
+// Remove removes a VM; an independent disk that is still attached is set free, never deleted.
+func (m VMs) Remove(vm *store.VM) {
+	for _, d := range vm.Disks {
+		if x := m.cloud.Store.Disks[d.DiskID]; x != nil {
+			x.Release(vm.ID)
+		}
+	}
+	m.cloud.Store.RemoveVM(vm)
+	m.cloud.Store.LeaveRules(vm.ID)
+	m.cloud.Guests.Forget(vm.ID)
+}
+
+func commitDeleteVM(s *cloud.Cloud, t *store.Task) error {
+	vm := s.Store.VMs[t.Work.VM]
+	if vm == nil {
+		return cloud.Gone("vm", t.Work.VM)
+	}
+	VMsOf(s).Remove(vm)
+	if v := s.Store.VApps[vm.VAppID]; !VAppsOf(s).removeEmptied(v) {
+		LeasesOf(s).DeployedChanged(v)
+	}
+	return nil
+}
+
+// commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
+func commitPower(s *cloud.Cloud, t *store.Task) error {
+	for _, id := range t.Work.VMs {
+		vm := s.Store.VMs[id]
+		if vm == nil {
+			continue
+		}
+		if t.Work.Power == store.PoweredOn && vm.Status != store.PoweredOn {
+			if err := VMsOf(s).hostFor(vm); err != nil {
+				return err
+			}
+		}
+		VMsOf(s).powerTo(vm, t.Work)
+	}
+	v := s.Store.VApps[t.Work.VApp]
+	if v != nil && t.Owner.Kind == "vapp" && (t.Work.Op == cloud.OpDeploy || t.Work.Op == cloud.OpUndeploy) {
+		v.Deployed = t.Work.Op == cloud.OpDeploy
+	}
+	LeasesOf(s).DeployedChanged(v)
+	return nil
+}
+
+func (m VMs) powerTo(vm *store.VM, w store.Work) {
+	if w.Power != 0 {
+		m.SetPower(vm, w.Power, w.Gently)
+	}
+	switch w.Op {
+	case cloud.OpUndeploy:
+		vm.Deployed = false
+	case cloud.OpDeploy:
+		vm.Deployed = vm.Status != store.Unresolved && vm.Status != store.FailedCreation
+	}
+}
+
+// SetPower changes the power state and starts or ends the guest; gently ends it through VMware Tools.
+func (m VMs) SetPower(vm *store.VM, to store.Status, gently bool) {
+	if vm.Status == to || vm.Status == store.Unresolved || vm.Status == store.FailedCreation {
+		return
+	}
+	was := vm.Status
+	vm.Status = to
+	switch {
+	case to == store.PoweredOn && was == store.Suspended:
+		vm.Deployed = true
+		m.cloud.Guests.Resume(vm)
+	case to == store.PoweredOn:
+		vm.Deployed = true
+		m.cloud.Guests.Boot(vm)
+	case to == store.PoweredOff:
+		m.cloud.Guests.Halt(vm, gently)
+	case to == store.Suspended:
+		m.cloud.Guests.Suspend(vm)
+	}
+}
+
+func commitRestart(s *cloud.Cloud, t *store.Task) error {
+	for _, id := range t.Work.VMs {
+		if vm := s.Store.VMs[id]; vm != nil && vm.Status == store.PoweredOn {
+			s.Guests.Halt(vm, t.Work.Gently)
+			s.Guests.Boot(vm)
+		}
+	}
+	return nil
+}
+
+// CheckIdle refuses when a VM, or, as is assumed, its vApp is busy.
+func (m VMs) CheckIdle(vm *store.VM) error {
+	if m.cloud.Assume.VMWaitsForVApp || m.cloud.Assume.VMWriteLocksVApp {
+		return m.cloud.Tasks.CheckIdle(vm.ID, vm.VAppID)
+	}
+	return m.cloud.Tasks.CheckIdle(vm.ID)
+}
+
+// Locks are the entities a write to a VM holds.
+func (m VMs) Locks(vm *store.VM) []string {
+	if m.cloud.Assume.VMWriteLocksVApp {
+		return []string{vm.ID, vm.VAppID}
+	}
+	return []string{vm.ID}
+}
+
+// CountIn counts the VMs of a VDC, and those that run.
+func (m VMs) CountIn(vdcID string) (all, running int) {
+	for _, vm := range m.cloud.Store.VMs {
+		if v := m.cloud.Store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {
+			continue
+		}
+		all++
+		if vm.Status == store.PoweredOn {
+			running++
+		}
+	}
+	return all, running
+}

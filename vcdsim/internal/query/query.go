@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package query
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// Routes are the routes of the query service.
+func Routes(add api.AddRoute) {
+	add("GET", "/api/query", runQuery, cloud.LatencyQuery)
+}
+
+// A record is a row of the query service: attributes in the order they are written, and metadata to filter by.
+type record struct {
+	attrs    []xmltree.Attr
+	metadata map[string]store.Metadata
+	links    []*xmltree.Node
+	row      row // of numerous records: attributes and links are made on demand
+}
+
+// A row makes a record on demand.
+type row interface {
+	// peek returns an attribute that is cheap to know; references as bare ids.
+	peek(name string) (value string, cheap bool)
+	fill(rec *record)
+}
+
+// complete makes the attributes and links of a record that has none yet.
+func (rec *record) complete() {
+	if rec.row != nil {
+		rec.row.fill(rec)
+		rec.row = nil
+	}
+}
+
+func (rec *record) get(name string) (string, bool) {
+	if rec.row != nil {
+		if value, cheap := rec.row.peek(name); cheap {
+			return value, true
+		}
+		rec.complete()
+	}
+	for _, a := range rec.attrs {
+		if a.Name == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// A queryType is one type of the query service. Attributes are what a filter may name; a row leaves some out when they
+// are empty.
+type queryType struct {
+	element    string
+	admin      string // element for system administrators, if another
+	attributes string
+	rows       func(r *api.Request) []*record
+}
+
+// queryTypes by name; the admin names show the same rows to those who may ask.
+var queryTypes = map[string]queryType{
+	"vm": {
+		"VMRecord",
+		"AdminVMRecord",
+		"name containerName container ownerName owner vdc vdcName isVAppTemplate " +
+			"isDeleted guestOs numberOfCpus memoryMB " +
+			"status networkName network ipAddress isBusy isDeployed isPublished catalogName hardwareVersion " +
+			"vmToolsStatus isInMaintenanceMode isAutoNature " +
+			"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified " +
+			"isComputePolicyCompliant vmSizingPolicyId " +
+			"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref",
+		vmRecords,
+	},
+	"vApp": {
+		"VAppRecord",
+		"AdminVAppRecord",
+		"name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
+			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB " +
+			"isVdcEnabled autoUndeployDate autoDeleteDate description",
+		vappRecords,
+	},
+	"orgVdc": {
+		"OrgVdcRecord",
+		"AdminVdcRecord",
+		"name description isEnabled cpuAllocationMhz cpuLimitMhz cpuUsedMhz memoryAllocationMB memoryLimitMB " +
+			"memoryUsedMB storageLimitMB storageUsedMB providerVdcName orgName org isSystemVdc isBusy status " +
+			"numberOfStorageProfiles numberOfVMs " +
+			"numberOfRunningVMs isFastProvisioned",
+		vdcRecords,
+	},
+	"orgVdcNetwork": {
+		"OrgVdcNetworkRecord",
+		"",
+		"name defaultGateway netmask dns1 dns2 dnsSuffix linkType connectedTo vdc isBusy isShared vdcName " +
+			"isIpScopeInherited usedIpCount",
+		networkRecords,
+	},
+	"orgVdcStorageProfile": {
+		"OrgVdcStorageProfileRecord",
+		"AdminOrgVdcStorageProfileRecord",
+		"name isEnabled isDefaultStorageProfile storageUsedMB " +
+			"storageLimitMB iopsAllocated iopsLimit numberOfConditions vdc vdcName isVdcBusy",
+		profileRecords,
+	},
+	"catalog": {
+		"CatalogRecord",
+		"AdminCatalogRecord",
+		"name description isPublished isShared creationDate orgName org ownerName numberOfVAppTemplates " +
+			"numberOfMedia publishSubscriptionType version status isLocal",
+		catalogRecords,
+	},
+	"catalogItem": {
+		"CatalogItemRecord",
+		"AdminCatalogItemRecord",
+		"entity entityName entityType catalog catalogName ownerName isPublished vdc vdcName " +
+			"isVdcEnabled creationDate isExpired status name",
+		itemRecords,
+	},
+	"vAppTemplate": {
+		"VAppTemplateRecord",
+		"AdminVAppTemplateRecord",
+		"ownerName catalogName catalog catalogItem isPublished name description vdc vdcName org " +
+			"creationDate isBusy isGoldMaster isEnabled status isDeployed isExpired storageProfileName version " +
+			"numberOfVMs isInCatalog",
+		templateRecords,
+	},
+	"task": {
+		"TaskRecord",
+		"AdminTaskRecord",
+		"org orgName name operationFull message startDate endDate status progress ownerName object objectType " +
+			"objectName serviceNamespace",
+		taskRecords,
+	},
+	"disk": {
+		"DiskRecord",
+		"AdminDiskRecord",
+		"name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
+			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted",
+		diskRecords,
+	},
+	"organization": {
+		"OrgRecord",
+		"",
+		"name isReadOnly isEnabled displayName numberOfCatalogs numberOfVdcs numberOfVApps",
+		orgRecords,
+	},
+	"providerVdc": {
+		"VMWProviderVdcRecord",
+		"",
+		"name status isBusy isDeleted isEnabled numberOfVdcs numberOfDatastores numberOfStorageProfiles",
+		providerRecords,
+	},
+	"providerVdcStorageProfile": {
+		"ProviderVdcStorageProfileRecord",
+		"",
+		"name providerVdc isEnabled storageTotalMB storageUsedMB vc storageProfileMoref",
+		providerProfileRecords,
+	},
+	"edgeGateway": {
+		"EdgeGatewayRecord",
+		"",
+		"name vdc orgVdcName numberOfExtNetworks numberOfOrgNetworks isBusy gatewayStatus haStatus",
+		gatewayRecords,
+	},
+	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", poolRecords},
+	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", managerRecords},
+	"vAppNetwork": {
+		"VAppNetworkRecord",
+		"AdminVAppNetworkRecord",
+		"name vApp vAppName isBusy isLinked linkNetworkName gateway netmask",
+		vappNetworkRecords,
+	},
+	"media": {
+		"MediaRecord",
+		"AdminMediaRecord",
+		"ownerName catalogName catalog catalogItem isPublished name vdc vdcName org creationDate isBusy storageB " +
+			"owner status storageProfileName isInCatalog isIso isVdcEnabled",
+		mediaRecords,
+	},
+}
+
+// adminTypes are other names for the same rows.
+var adminTypes = map[string]string{
+	"adminVM":                   "vm",
+	"adminVApp":                 "vApp",
+	"adminOrgVdc":               "orgVdc",
+	"adminOrgVdcStorageProfile": "orgVdcStorageProfile",
+	"adminCatalog":              "catalog",
+	"adminCatalogItem":          "catalogItem",
+	"adminVAppTemplate":         "vAppTemplate",
+	"adminTask":                 "task",
+	"adminDisk":                 "disk",
+	"adminVAppNetwork":          "vAppNetwork",
+	"adminMedia":                "media",
+	"org":                       "organization",
+}
+
+func runQuery(r *api.Request) (*api.Response, error) {
+	name := r.Query.Get("type")
+	if name == "" {
+		return queryList(r.Site, r.Session), nil
+	}
+	qt, element, err := queryTypeOf(r, name)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := queryFormat(r.Query, name); err != nil {
+		return nil, err
+	}
+	rows, err := matchingRecords(r, qt)
+	if err != nil {
+		return nil, err
+	}
+	sortRecords(r.Query, rows)
+	return recordsPage(r, name, element, rows)
+}
+
+// queryTypeOf finds a type by its name, and the element of its rows.
+func queryTypeOf(r *api.Request, name string) (queryType, string, error) {
+	qt, ok := queryTypes[name]
+	element := qt.element
+	if base, admin := adminTypes[name]; admin {
+		if qt, ok = queryTypes[base]; !r.Session.Provider() {
+			return queryType{}, "", store.Forbidden("QUERY_ADMIN", name)
+		}
+		if element = qt.admin; element == "" {
+			element = qt.element
+		}
+	}
+	if !ok {
+		r.Cloud.Unknown(r.Operation)
+		return queryType{}, "", store.BadRequest("The query type %q is not supported.", name)
+	}
+	return qt, element, nil
+}
+
+// matchingRecords evaluates the filter over the rows.
+func matchingRecords(r *api.Request, qt queryType) ([]*record, error) {
+	filter, err := fiql.Parse(r.Query.Get("filter"))
+	if err != nil {
+		return nil, store.BadRequest("Invalid filter expression: %s", err)
+	}
+	if err := qt.known(filter); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(qt.rows(r), func(rec *record) bool {
+		return !filter.Match(func(t fiql.Term) bool { return rec.holds(reference(r, t)) })
+	}), nil
+}
+
+// reference returns a term with which an address of another host than the public one equals nothing.
+func reference(r *api.Request, t fiql.Term) fiql.Term {
+	if r.Cloud.Assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.Site.Base()+"/") {
+		t.Value += "#"
+	}
+	return t
+}
+
+// known refuses a filter on an attribute the type does not have, as VCD does.
+func (qt queryType) known(filter *fiql.Expr) error {
+	attributes := append(strings.Fields(qt.attributes), "id", "href")
+	for _, t := range filter.Terms() {
+		if !strings.HasPrefix(t.Attr, "metadata") && !slices.Contains(attributes, t.Attr) {
+			return store.BadRequest("Invalid query filter: %q is not a searchable attribute of the query type.", t.Attr)
+		}
+	}
+	return nil
+}
+
+// holds evaluates one comparison; metadata:key==STRING:value compares metadata.
+func (rec *record) holds(t fiql.Term) bool {
+	if _, key, ok := strings.Cut(t.Attr, ":"); ok && strings.HasPrefix(t.Attr, "metadata") {
+		have, found := rec.metadata[key]
+		_, value, typed := strings.Cut(t.Value, ":")
+		if !typed {
+			value = t.Value
+		}
+		return found && fiql.Compare(fiql.Term{Op: t.Op, Value: value}, have.Value)
+	}
+	name := t.Attr
+	if _, ok := rec.get(name); !ok && name == "id" {
+		name = "href"
+	}
+	have, found := rec.get(name)
+	if !found && t.Op != "==" && t.Op != "!=" {
+		return false // without a date no comparison holds
+	}
+	return fiql.Compare(t, have)
+}
+
+func sortRecords(query api.Values, rows []*record) {
+	key := query.Get("sortAsc")
+	sign := 1
+	if key == "" {
+		key = query.Get("sortDesc")
+		sign = -1
+	}
+	if key == "" {
+		key = "id"
+		sign = 1
+	}
+	byKey := func(a, b *record) int {
+		x, ok := a.get(key)
+		y, _ := b.get(key)
+		if !ok && key == "id" {
+			x, _ = a.get("href")
+			y, _ = b.get("href")
+		}
+		if m, ok := whole(x); ok {
+			if n, ok := whole(y); ok {
+				return sign * (m - n)
+			}
+		}
+		return sign * strings.Compare(x, y)
+	}
+	if slices.IsSortedFunc(rows, byKey) {
+		return // as those of a type with many rows are made
+	}
+	slices.SortStableFunc(rows, byKey)
+}
+
+// whole reads a number that has nothing but digits, which most values are not.
+func whole(s string) (int, bool) {
+	if s == "" || s[0] < '0' || s[0] > '9' || s[len(s)-1] < '0' || s[len(s)-1] > '9' || len(s) > 18 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
+}
+
+// queryPage is how many rows a page has, and which page was asked for.
+func queryPage(assume *cloud.Assumptions, query api.Values) (size, page int, err error) {
+	size = query.Number("pageSize", api.DefaultPage)
+	page = query.Number("page", 1)
+	if size > api.MaxPage && !assume.QueryPageSizeIsCut {
+		return 0, 0, store.BadRequest("The page size %d is more than %d.", size, api.MaxPage)
+	}
+	return min(size, api.MaxPage), page, nil
+}
+
+// recordsPage cuts the page that was asked for and writes it.
+func recordsPage(r *api.Request, name, element string, rows []*record) (*api.Response, error) {
+	size, page, err := queryPage(&r.Cloud.Assume, r.Query)
+	if err != nil {
+		return nil, err
+	}
+	if page > 1 && (page-1)*size >= len(rows) && !r.Cloud.Assume.EmptyPageBeyondEnd {
+		return nil, store.BadRequest("The page %d does not exist.", page)
+	}
+	format, err := queryFormat(r.Query, name)
+	if err != nil {
+		return nil, err
+	}
+	from := min((page-1)*size, len(rows))
+	to := min(from+size, len(rows))
+	n := xmltree.New(container(name, format), wire.Namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
+		xmltree.A("page", page),
+		xmltree.A("name", name), xmltree.A("type", formatType(format)),
+		xmltree.A("href", r.Site.Base()+pageURI(r.Query, page, format)))
+	n.Add(queryAlternates(r.Site, r.Query, name, format, page))
+	other := func(rel string, page int) {
+		n.Add(r.Site.Link(rel, pageURI(r.Query, page, format), formatType(format)))
+	}
+	if page > 1 {
+		other("firstPage", 1)
+		other("previousPage", page-1)
+	}
+	if to < len(rows) {
+		other("nextPage", page+1)
+		other("lastPage", (len(rows)+size-1)/size)
+	}
+	for _, rec := range rows[from:to] {
+		n.Add(rec.in(r.Site, r.Query, name, element, format))
+	}
+	return &api.Response{Status: http.StatusOK, XML: n}, nil
+}
+
+// pageURI is the address of a page of the query at hand.
+func pageURI(query api.Values, page int, format string) string {
+	size := min(query.Number("pageSize", api.DefaultPage), api.MaxPage)
+	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d&format=%s", query.Get("type"), page, size, format)
+	for _, k := range []string{"filter", "filterEncoded", "sortAsc", "sortDesc", "fields", "links"} {
+		if v := query.Get(k); v != "" {
+			uri += "&" + k + "=" + url.QueryEscape(v)
+		}
+	}
+	return uri
+}
+
+// node writes the row: all attributes, or href and those in fields, which may name metadata too.
+func (rec *record) node(element string, fields []string, links bool) *xmltree.Node {
+	rec.complete()
+	n := xmltree.New(element)
+	withMetadata := false
+	for _, f := range fields {
+		withMetadata = withMetadata || strings.HasPrefix(f, "metadata")
+	}
+	for _, a := range rec.attrs {
+		if len(fields) == 0 || a.Name == "href" || slices.Contains(fields, a.Name) {
+			n.Add(a)
+		}
+	}
+	if links {
+		n.Add(rec.links)
+	}
+	if withMetadata && len(rec.metadata) > 0 {
+		n.Add(compute.MetadataNode(rec.metadata, "Metadata"))
+	}
+	return n
+}
