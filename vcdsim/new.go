@@ -89,7 +89,7 @@ func (s *Simulator) addParts(cfg Config) {
 		Cloud: s.cloud,
 		Bells: map[string]func(store.Alarm){
 			cloud.BellTask:  func(a store.Alarm) { s.cloud.Tasks.Finish(a.ID) },
-			cloud.BellBoot:  func(a store.Alarm) { s.guests.BootNow(a.ID, a.Generation) },
+			cloud.BellBoot:  s.guests.Ring,
 			cloud.BellLease: func(a store.Alarm) { machines.LeasesOf(s.cloud).End(a.ID, a.End) },
 		},
 	}

@@ -36,8 +36,8 @@ type Login struct {
 var ErrUnknown = errors.New("it was not checked")
 
 // othersOf returns the identities of a manifest beside that of the cluster, and reports a cloud controller manager without
-// one. own is the identity of the cluster; nil: the manifest does not have it.
-func othersOf(m *manifest, own *infrav1.VCDIdentity) (others []Other, problems []string) {
+// one.
+func othersOf(m *manifest) (others []Other, problems []string) {
 	c := m.cluster
 	if managesCCM(c) {
 		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {

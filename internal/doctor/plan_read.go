@@ -71,7 +71,7 @@ func planOf(m *manifest) (Plan, error) {
 		plan.Secret = m.secrets[identity.Spec.SecretRef.Name]
 	}
 	machines, unmade := machinesOf(m.makers, m.templates)
-	others, unshared := othersOf(m, plan.Identity)
+	others, unshared := othersOf(m)
 	selected, err := selectZones(m.cluster, m.zones, m.domains)
 	if err != nil {
 		return Plan{}, err

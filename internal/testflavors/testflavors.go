@@ -38,6 +38,7 @@ var clusterctls = map[string]string{
 	"WORKER_MACHINE_COUNT":        "2",
 }
 
+//nolint:gosec // credentials of the simulator
 var needed = map[string]string{
 	"VCD_SITE":                     "https://vcd.example.com",
 	"VCD_ORGANIZATION":             "acme",

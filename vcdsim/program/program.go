@@ -110,7 +110,7 @@ func serve(ctx context.Context, o options, cfg vcdsim.Config, beside Running, st
 	if err != nil {
 		return err
 	}
-	if err := restore(sim, o.state); err != nil { //nolint:contextcheck // Guests have no context before the start.
+	if err := restore(sim, o.state); err != nil {
 		return err
 	}
 	if err := sim.Start(); err != nil {

@@ -127,14 +127,17 @@ func (g *Guests) Boot(vm *store.VM) {
 	id := vm.ID
 	generation := vm.Boot.Generation
 	if d <= 0 {
-		g.cloud.Pending = append(g.cloud.Pending, func() { g.BootNow(id, generation) })
+		g.cloud.Pending = append(g.cloud.Pending, func() { g.bootNow(id, generation) })
 		return
 	}
 	g.cloud.Alarms.After(d, store.Alarm{Bell: cloud.BellBoot, ID: id, Generation: generation})
 }
 
-// BootNow boots the guest, unless the VM was powered off in the meantime.
-func (g *Guests) BootNow(id string, generation int) {
+// Ring boots the guest whose alarm rings.
+func (g *Guests) Ring(a store.Alarm) { g.bootNow(a.ID, a.Generation) }
+
+// bootNow boots the guest, unless the VM was powered off in the meantime.
+func (g *Guests) bootNow(id string, generation int) {
 	vm := g.cloud.Store.VMs[id]
 	if vm == nil || vm.Status != store.PoweredOn || vm.Boot.Generation != generation {
 		return
