@@ -64,10 +64,11 @@ func TestRenderWithNeededVariablesAlone(t *testing.T) {
 				Catalog:  "kubernetes",
 				Template: "ubuntu-2404-kube-v1.36.3",
 			}))
-			for _, name := range []string{"demo-credentials", "demo-ccm-credentials"} {
-				secret := find[*corev1.Secret](objects, name)
-				g.Expect(slices.Collect(maps.Values(secret.Data))).To(HaveEach(BeEmpty()))
-			}
+			managers := find[*corev1.Secret](objects, "demo-credentials")
+			g.Expect(slices.Collect(maps.Values(managers.Data))).To(HaveEach(BeEmpty()))
+			ccms := find[*corev1.Secret](objects, "demo-ccm-credentials")
+			g.Expect(ccms.Data).To(HaveKeyWithValue(infrav1.SecretUsername, []byte("ccm")))
+			g.Expect(ccms.Data[infrav1.SecretAPIToken]).To(BeEmpty())
 			control := find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec
 			g.Expect(control.Users[0].SSHAuthorizedKeys).To(BeEmpty())
 		})

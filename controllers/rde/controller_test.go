@@ -64,12 +64,16 @@ func TestAnEntityShowsItsClusterAndIsDeletedLast(t *testing.T) {
 	w.Expect(err).To(MatchError(vcd.ErrForbidden))
 }
 
-// released lets the controller of clusters delete everything else of a cluster.
+// released lets the controller of clusters delete everything else of a cluster. A vApp of CAPVCD that is not there is
+// searched for twice, a minute apart.
 func (w *entityEnv) released() {
+	passes := 0
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileCluster()
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(w.VCDCluster().Finalizers).To(Equal([]string{infrav1.RDEFinalizer}))
+		passes++
+		w.Later(time.Duration(passes) * time.Minute)
+		g.Expect(w.VCDCluster().Finalizers).To(Equal([]string{infrav1.RDEFinalizer}), "%v", w.VCDCluster().Status.Conditions)
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	requests := len(w.Sim.Requests())
 	_, err := w.ReconcileCluster()
