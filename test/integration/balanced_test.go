@@ -86,7 +86,7 @@ func newBalancedCluster(t *testing.T, c replica) *balancedCluster {
 	t.Helper()
 	l := newLife(t, c, 1, withFurtherGateway)
 	l.balancer = map[string]any{
-		"gateways":             []any{map[string]any{"name": further, "edgeGateway": further}},
+		"edgeGateways":         []any{map[string]any{"name": further, "edgeGateway": further}},
 		"driftIntervalSeconds": int64(3600),
 	}
 	l.born()

@@ -155,6 +155,7 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.create(s.inClusterPool("spare", "192.168.100.205-192.168.100.206"))
 	c := s.cluster("pooled", func(c *infrav1.VCDCluster) {
 		c.Spec.ControlPlaneEndpoint.Host = ""
+		c.Spec.ControlPlaneLoadBalancer.KubeVIP.AddressSource = infrav1.VIPSourceIPAM
 		c.Spec.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips")}
 	})
 

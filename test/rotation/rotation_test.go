@@ -121,7 +121,7 @@ func (h *environment) reports(m *manager, cluster, reason string) {
 // neverShared asks for credentials that must not leave the management cluster.
 func (h *environment) neverShared(m *manager) {
 	for i, tt := range []struct{ cluster, identity, reason string }{
-		{"c", managers, infrav1.IdentityNotSharedReason},
+		{"c", managers, infrav1.IdentityNotShareableReason},
 		{"d", "in-disguise", infrav1.TokenTakenReason},
 		{"e", "ccm-a", infrav1.TokenTakenReason},
 		{"f", "provider", infrav1.IdentityNotShareableReason},
