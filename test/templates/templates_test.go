@@ -136,7 +136,7 @@ func TestTemplates(t *testing.T) {
 	t.Run("admission is asked", func(t *testing.T) {
 		g := NewWithT(t)
 		wrong := maps.Clone(needed)
-		wrong["CONTROL_PLANE_ENDPOINT_IP"] = "not-an-address"
+		wrong["CONTROL_PLANE_ENDPOINT_IP"] = "not_an_address"
 		publish(t, w, wrong)
 		manifests, err := generate(ctx, w, "")
 		g.Expect(err).NotTo(HaveOccurred())

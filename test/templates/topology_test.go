@@ -101,7 +101,6 @@ func (p *topology) rendered() rendering {
 	deployments := &clusterv1.MachineDeploymentList{}
 	p.Expect(p.client.List(p.ctx, deployments, client.InNamespace(c.Namespace))).To(Succeed())
 	p.Expect(deployments.Items).To(HaveLen(1))
-	infra.Spec.ControlPlaneEndpoint.Host = ""
 	infra.Spec.InfraID = ""
 	return rendering{
 		ControlPlane: text(p, control.Spec.KubeadmConfigSpec) + text(p, control.Spec.MachineTemplate.Spec.InfrastructureRef),
