@@ -164,6 +164,7 @@ func TestAVirtualIPFromAPool(t *testing.T) {
 	s.g.Expect(c.Spec.ControlPlaneEndpoint.Host).To(Equal("192.168.100.201"))
 	next := s.cluster("next", func(c *infrav1.VCDCluster) {
 		c.Spec.ControlPlaneEndpoint.Host = ""
+		c.Spec.ControlPlaneLoadBalancer.KubeVIP.AddressSource = infrav1.VIPSourceIPAM
 		c.Spec.ControlPlaneLoadBalancer.KubeVIP.PoolRefs = []infrav1.IPPoolReference{poolRef("vips"), poolRef("spare")}
 		c.Spec.ControlPlaneLoadBalancer.KubeVIP.Mode = infrav1.KubeVIPDaemonSet
 	})
