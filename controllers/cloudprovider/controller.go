@@ -25,6 +25,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
@@ -83,7 +84,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&corev1.Secret{},
 			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
 				handler.OnlyControllerOwner()),
-			builder.OnlyMetadata, builder.WithPredicates(predicate.Or(session.Deletions(), predicate.And(changed, isNodeProxy())))).
+			builder.OnlyMetadata, builder.WithPredicates(predicate.Or(session.Deletions(), predicate.And(changed, nodesecret.OfProxy())))).
 		Watches(&infrav1.VCDCluster{}, r.inspections.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }

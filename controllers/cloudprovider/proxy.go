@@ -5,11 +5,8 @@ package cloudprovider
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -73,11 +70,4 @@ func (s *scope) proxy() ([]unstructured.Unstructured, error) {
 		),
 	}.Direct())
 	return []unstructured.Unstructured{secret}, err
-}
-
-// isNodeProxy selects the Secrets with the proxy settings of nodes.
-func isNodeProxy() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(object client.Object) bool {
-		return strings.HasSuffix(object.GetName(), nodeproxy.SecretSuffix)
-	})
 }

@@ -6,7 +6,6 @@ package podproxy
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,16 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -72,17 +70,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&corev1.Secret{},
 			handler.EnqueueRequestForOwner(scheme, mgr.GetRESTMapper(), &infrav1.VCDCluster{},
 				handler.OnlyControllerOwner()),
-			builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), isNodeProxy())).
+			builder.OnlyMetadata, builder.WithPredicates(predicates.ResourceIsChanged(scheme, log), nodesecret.OfProxy())).
 		Owns(&addonsv1.ClusterResourceSet{}, builder.WithPredicates(session.Deletions())).
 		Watches(&infrav1.VCDCluster{}, r.known.DropDeleted()).
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
-}
-
-// isNodeProxy selects the Secrets with the proxy settings of nodes.
-func isNodeProxy() predicate.Predicate {
-	return predicate.NewPredicateFuncs(func(object client.Object) bool {
-		return strings.HasSuffix(object.GetName(), nodeproxy.SecretSuffix)
-	})
 }
 
 // scope holds the inputs of one reconcile, and the facts that its steps find.
