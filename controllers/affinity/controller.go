@@ -126,10 +126,10 @@ type scope struct {
 	machines []infrav1.VCDMachine // of the cluster
 	asked    bool                 // whether any of them asks for a rule
 
-	members []member       // set by findMembers
-	plans   []vdcPlan      // set by plan
-	problem phases.Outcome // of a VDC, which does not affect others; set by plan
-	held    phases.Outcome // of a step that failed and is retried later; set by hold and apply
+	members []member      // set by findMembers
+	plans   []vdcPlan     // set by plan
+	problem phases.Result // of a VDC, which does not affect others; set by plan
+	held    phases.Result // of a step that failed and is retried later; set by hold and apply
 }
 
 // Reconcile makes the anti-affinity rules of c in VCD what its spec asks for.

@@ -36,12 +36,12 @@ type vdcPlan struct {
 }
 
 // keep takes the next step to the rules that the spec asks for.
-func keep(ctx context.Context, s *scope) (phases.Outcome, error) {
+func keep(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.hold, s.gather, s.apply, s.report)
 }
 
 // findMembers finds the machines of all groups that have VMs.
-func (s *scope) findMembers(context.Context) (phases.Outcome, error) {
+func (s *scope) findMembers(context.Context) (phases.Result, error) {
 	clusterName := session.ClusterName(s.vcdCluster, s.cluster)
 	for i := range s.machines {
 		m := &s.machines[i]
@@ -80,7 +80,7 @@ func (s *scope) vdcs() []string {
 }
 
 // plan compares members and rules in each VDC. What keeps it from one does not affect the others.
-func (s *scope) plan(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) plan(ctx context.Context) (phases.Result, error) {
 	var settled []string
 	for _, id := range s.vdcs() {
 		p, out, err := s.planIn(ctx, id)
@@ -99,7 +99,7 @@ func (s *scope) plan(ctx context.Context) (phases.Outcome, error) {
 }
 
 // planIn compares members and rules in one VDC.
-func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Outcome, error) {
+func (s *scope) planIn(ctx context.Context, id string) (vdcPlan, phases.Result, error) {
 	vdc := vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
 	access := affinity.Access{Client: s.reconciler.Client, Identities: s.reconciler.Identities, Sessions: s.reconciler.Sessions}
 	opened, out, err := access.Open(ctx, s.vcdCluster, id)
@@ -164,7 +164,7 @@ func (m member) isShown(ctx context.Context, opened *session.Session, vdc vcd.VD
 
 // report reports VDCs whose rules cannot be seen, steps that failed, VMs that a rule of another owner has, and VMs that
 // cannot be seen.
-func (s *scope) report(context.Context) (phases.Outcome, error) {
+func (s *scope) report(context.Context) (phases.Result, error) {
 	if out := cmp.Or(s.problem, s.held); out != phases.Done {
 		return out, nil
 	}

@@ -26,7 +26,7 @@ const lastRetry = 10 * time.Minute
 // another step.
 type failure struct {
 	step  string
-	out   phases.Outcome
+	out   phases.Result
 	times int // in a row
 	until time.Time
 }
@@ -37,7 +37,7 @@ func (s *scope) key(vdc vcd.Ref, step affinity.Step) string {
 }
 
 // settle waits for the tasks of earlier passes.
-func (s *scope) settle(context.Context) (phases.Outcome, error) {
+func (s *scope) settle(context.Context) (phases.Result, error) {
 	for key, task := range s.state.running {
 		t, ok := task.session.Task(key)
 		if ok && t.State == vcd.TaskRunning {
@@ -55,14 +55,14 @@ func (s *scope) settle(context.Context) (phases.Outcome, error) {
 }
 
 // fail delays the next attempt of a step, longer each time.
-func (s *scope) fail(key string, step affinity.Step, out phases.Outcome, least time.Duration) {
+func (s *scope) fail(key string, step affinity.Step, out phases.Result, least time.Duration) {
 	times := s.state.failed[key].times
 	delay := max(least, min(session.FirstRetry<<min(times, 10), lastRetry))
 	s.state.failed[key] = failure{fmt.Sprint(step), out, times + 1, s.reconciler.now().Add(delay)}
 }
 
 // hold takes the steps out of the plans that failed a short time ago. It forgets what is not planned any more.
-func (s *scope) hold(context.Context) (phases.Outcome, error) {
+func (s *scope) hold(context.Context) (phases.Result, error) {
 	known := s.state.failed
 	s.state.failed = map[string]failure{}
 	for i := range s.plans {
@@ -92,7 +92,7 @@ func (s *scope) isHeld(f failure) bool {
 }
 
 // gather waits a moment after a difference was first seen: several machines come and go together.
-func (s *scope) gather(context.Context) (phases.Outcome, error) {
+func (s *scope) gather(context.Context) (phases.Result, error) {
 	if !slices.ContainsFunc(s.plans, func(p vdcPlan) bool { return len(p.Steps) > 0 }) {
 		s.state.changedSince = time.Time{}
 		return phases.Done, nil
@@ -112,7 +112,7 @@ func (s *scope) gather(context.Context) (phases.Outcome, error) {
 }
 
 // apply starts all steps: each is about another rule, so that the failure of one does not affect others.
-func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) apply(ctx context.Context) (phases.Result, error) {
 	for _, p := range s.plans {
 		for _, step := range p.Steps {
 			if out, err := s.start(ctx, p, step); err != nil || out != phases.Done {
@@ -128,7 +128,7 @@ func (s *scope) apply(ctx context.Context) (phases.Outcome, error) {
 }
 
 // start starts one step. Where rules may be is stored before the first is created.
-func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Outcome, error) {
+func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Result, error) {
 	vdc := p.vdc
 	if step.Kind == affinity.Create && notes.AddURN(s.vcdCluster, infrav1.AffinityRulesAnnotation, vdc.ID) {
 		if err := s.patcher.Save(ctx); err != nil {
@@ -141,7 +141,7 @@ func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phase
 	task, err := affinity.Send(ctx, p.session, vdc, step)
 	if err != nil {
 		out, err := affinity.Refused(ctx, p.session, vdc, step, err)
-		if err != nil || !out.Problem || out.Unknown {
+		if err != nil || !out.IsProblem() || out.IsUnknown() {
 			return out, err
 		}
 		s.fail(key, step, out, out.After)

@@ -116,7 +116,7 @@ func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
 }
 
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
-func install(ctx context.Context, s *scope) (phases.Outcome, error) {
+func install(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx,
 		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.allowBalancers, s.choose, s.ready,
 		s.findNodeProxy, s.takeOver, s.write, s.inspect)
@@ -186,7 +186,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 }
 
 // prerequisites waits for what the configuration is made of.
-func (s *scope) prerequisites(context.Context) (phases.Outcome, error) {
+func (s *scope) prerequisites(context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || c.Status.OVDC == nil || c.Status.OVDCNetwork == nil {
 		return phases.Wait(0, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+infrav1.NetworkReadyCondition), nil
@@ -198,8 +198,8 @@ func (s *scope) prerequisites(context.Context) (phases.Outcome, error) {
 }
 
 // credentials finds what the cloud controller manager logs in with.
-func (s *scope) credentials(ctx context.Context) (phases.Outcome, error) {
-	var out phases.Outcome
+func (s *scope) credentials(ctx context.Context) (phases.Result, error) {
+	var out phases.Result
 	var err error
 	if s.shared, out, err = s.reconciler.Identities.Share(ctx, s.vcdCluster); err != nil || out != phases.Done {
 		return out, err
@@ -208,12 +208,12 @@ func (s *scope) credentials(ctx context.Context) (phases.Outcome, error) {
 }
 
 // choose labels the Cluster for its ClusterResourceSets, of which there are none yet the first time.
-func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) choose(ctx context.Context) (phases.Result, error) {
 	return phases.Done, s.set.Select(ctx, true)
 }
 
 // ready waits for the control plane.
-func (s *scope) ready(context.Context) (phases.Outcome, error) {
+func (s *scope) ready(context.Context) (phases.Result, error) {
 	return s.set.Ready(), nil
 }
 

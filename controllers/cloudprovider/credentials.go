@@ -13,7 +13,7 @@ import (
 
 // proveCredentials logs in with what the cloud controller manager gets, once for each version of it: what does not work
 // replaces nothing that may, and what logs in as a user of the organization is no system administrator.
-func (s *scope) proveCredentials(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) proveCredentials(ctx context.Context) (phases.Result, error) {
 	proved := s.set.Annotation(infrav1.CloudProviderCredentialsAnnotation)
 	if s.shared.ServiceAccount || proved == s.shared.Config.Version {
 		return phases.Done, nil

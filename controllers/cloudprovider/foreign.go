@@ -46,7 +46,7 @@ var autoscalerFlags = []string{
 
 // foreign reports whether another cloud controller manager, or a configuration that ours cannot replace, is in the
 // workload cluster, and what to remove.
-func (w *guest) foreign(ctx context.Context) (phases.Outcome, error) {
+func (w *guest) foreign(ctx context.Context) (phases.Result, error) {
 	config, err := w.config(ctx)
 	if err != nil {
 		return phases.Done, err
@@ -58,7 +58,7 @@ func (w *guest) foreign(ctx context.Context) (phases.Outcome, error) {
 }
 
 // foreignBeside reports whether another cloud controller manager is in the workload cluster, or what is given.
-func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Outcome, error) {
+func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Result, error) {
 	for _, list := range []client.ObjectList{
 		&appsv1.DeploymentList{},
 		&appsv1.DaemonSetList{},

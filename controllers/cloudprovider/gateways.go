@@ -20,7 +20,7 @@ const gatewayRemedy = "correct spec.loadBalancer.edgeGateways of the VCDCluster,
 // findGateways finds the further edge gateways that the VCDCluster names. They are written down before the cloud
 // controller manager is told of them: what it makes there is to be found when the cluster is deleted, whatever they are
 // named by then.
-func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if len(c.Spec.LoadBalancer.EdgeGateways) == 0 {
 		return phases.Done, nil
@@ -51,7 +51,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Outcome, error) {
 
 // allowBalancers records that the cloud controller manager may create load balancers, before it is installed: the
 // deletion of the cluster waits for their removal from then on, whatever the spec becomes.
-func (s *scope) allowBalancers(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) allowBalancers(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.LoadBalancer.Mode == infrav1.LoadBalancerDisabled ||
 		c.Annotations[infrav1.LoadBalancersAllowedAnnotation] != "" {
@@ -63,7 +63,7 @@ func (s *scope) allowBalancers(ctx context.Context) (phases.Outcome, error) {
 
 // findGateway returns the URN of an edge gateway, or says why it has none.
 func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infrav1.LoadBalancerGateway) (string,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	if g.Network == "" {
 		found, err := opened.FindGateway(ctx, g.EdgeGateway)
@@ -81,7 +81,7 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 	return network.EdgeGateway.ID, out, err
 }
 
-func gatewayProblem(err error) (phases.Outcome, error) {
+func gatewayProblem(err error) (phases.Result, error) {
 	switch {
 	case err == nil:
 		return phases.Done, nil

@@ -12,12 +12,12 @@ import (
 )
 
 // inspect inspects the workload cluster, if an inspection is due.
-func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) inspect(ctx context.Context) (phases.Result, error) {
 	return s.set.Inspect(ctx, s.reconciler.inspections.Of(s.vcdCluster.UID), s.reconciler.SyncPeriod, s.converge)
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
-func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Result, error) {
 	if out, err := (&guest{w}).foreign(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
@@ -39,7 +39,7 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, e
 }
 
 // repair has everything applied again, unless Cluster API may not have had the time to do it yet.
-func (s *scope) repair(ctx context.Context, wrong []string) (phases.Outcome, error) {
+func (s *scope) repair(ctx context.Context, wrong []string) (phases.Result, error) {
 	if s.set.Fresh(s.reconciler.SyncPeriod) {
 		return s.set.Applying(wrong), nil
 	}

@@ -23,7 +23,7 @@ func byProxy(c *infrav1.VCDCluster) bool {
 
 // findNodeProxy reads the URL of the proxy, and the networks of the nodes, from the proxy settings that the nodes have.
 // Networks of an earlier proxy will do: a proxy that works again is worth more than exceptions that are complete.
-func (s *scope) findNodeProxy(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) findNodeProxy(ctx context.Context) (phases.Result, error) {
 	if !byProxy(s.vcdCluster) {
 		return phases.Done, nil
 	}

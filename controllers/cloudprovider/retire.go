@@ -16,7 +16,7 @@ import (
 )
 
 // retire undoes what mode Managed did: External leaves what is in the workload cluster to the user, None removes it.
-func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
+func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	if !s.set.Selected() {
 		return phases.Done, nil
 	}
@@ -42,12 +42,12 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // removeAll removes everything that we put into the workload cluster.
-func (s *scope) removeAll(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) removeAll(ctx context.Context) (phases.Result, error) {
 	token, err := addons.ServiceAccount(nil) // by its name
 	if err != nil {
 		return phases.Done, err
 	}
-	return s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+	return s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Result, error) {
 		removed, err := s.set.RemoveAll(ctx, w, token)
 		if err == nil && len(removed) > 0 {
 			uninstalled(s.reconciler.Recorder, s.vcdCluster, removed)

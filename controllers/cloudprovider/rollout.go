@@ -21,7 +21,7 @@ import (
 
 // available reports whether pods of the cloud controller manager, whose Deployment is among objects, are available and
 // up to date.
-func available(objects []*unstructured.Unstructured) (phases.Outcome, error) {
+func available(objects []*unstructured.Unstructured) (phases.Result, error) {
 	d, err := deploymentIn(objects)
 	if err != nil {
 		return phases.Done, err

@@ -20,7 +20,7 @@ import (
 )
 
 // write writes the Secret if it changed, and the ClusterResourceSets that apply it.
-func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	objects, err := s.render(s.set.Annotation(infrav1.CloudProviderAppliedAnnotation))
 	if err != nil {
 		return phases.Done, fmt.Errorf("rendering the cloud controller manager: %w", err)
@@ -48,7 +48,7 @@ func (s *scope) notes() map[string]string {
 }
 
 // seed has the first token of a service account applied once. From then on it is the cloud controller manager's.
-func (s *scope) seed(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) seed(ctx context.Context) (phases.Result, error) {
 	if !s.shared.ServiceAccount {
 		return phases.Done, nil
 	}
@@ -66,7 +66,7 @@ func (s *scope) seed(ctx context.Context) (phases.Outcome, error) {
 }
 
 // seedConflict reports a Secret of another owner that has the name of the seed.
-func (s *scope) seedConflict(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) seedConflict(ctx context.Context) (phases.Result, error) {
 	key := s.set.Key(seedSuffix)
 	secret := &corev1.Secret{}
 	err := s.set.Live.Get(ctx, key, secret)

@@ -99,16 +99,16 @@ func (i inherited) names() []string {
 // takeOver makes sure, before anything is installed, that there is no other cloud controller manager in the workload
 // cluster, and that ours will serve Services as the one before did. It removes a configuration that ours cannot
 // replace.
-func (s *scope) takeOver(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) takeOver(ctx context.Context) (phases.Result, error) {
 	if s.set.Secret != nil {
 		return phases.Done, nil
 	}
-	return s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+	return s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Result, error) {
 		return s.takeOverFrom(ctx, &guest{w})
 	})
 }
 
-func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Outcome, error) {
+func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Result, error) {
 	config, err := w.config(ctx)
 	if err != nil {
 		return phases.Done, err
@@ -130,7 +130,7 @@ func (s *scope) takeOverFrom(ctx context.Context, w *guest) (phases.Outcome, err
 }
 
 // inherit compares the configuration that was found with ours, and takes over what the VCDCluster leaves open.
-func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap) (phases.Outcome, error) {
+func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap) (phases.Result, error) {
 	found, err := w.parse(ctx, config)
 	if lost := (*addon.Error)(nil); errors.As(err, &lost) {
 		return phases.Done, err

@@ -27,8 +27,8 @@ type whereabouts struct {
 
 // findZones returns a step that finds out where nodes of a cluster are and may be created. A zone that was never
 // validated has no nodes.
-func findZones(s *scope) func(context.Context) (phases.Outcome, error) {
-	return func(ctx context.Context) (phases.Outcome, error) {
+func findZones(s *scope) func(context.Context) (phases.Result, error) {
+	return func(ctx context.Context) (phases.Result, error) {
 		return phases.Done, s.where.find(ctx, s.reconciler.Client, s.vcdCluster, s.cluster.Name)
 	}
 }

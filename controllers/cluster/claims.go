@@ -27,7 +27,7 @@ import (
 
 // claimHosts returns the virtual IPs of a cluster from pools. One that was stored stays, whatever happens to its claim:
 // its IPAddress is held.
-func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Outcome,
+func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
 	error,
 ) {
 	kube := virtualip.KubeVIP(c)
@@ -87,7 +87,7 @@ func freeAddresses(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluste
 // hosts are the addresses of an endpoint, or its name.
 type hosts struct {
 	names   []string
-	warning phases.Outcome // of a virtual IP that no pool keeps
+	warning phases.Result // of a virtual IP that no pool keeps
 }
 
 // keep keeps a virtual IP that is known, with a warning if no pool does.
@@ -133,7 +133,7 @@ type vipClaim struct {
 
 // claim returns the address from the first of the pools that gives one. An address that was given stays. Pools that
 // gave none keep their claims until another one has.
-func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Outcome, error) {
+func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Result, error) {
 	order := make([]int, len(v.pools.refs))
 	for i := range order {
 		order[i] = i
@@ -142,7 +142,7 @@ func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Outcome, error)
 	if given >= 0 {
 		order = []int{given}
 	}
-	var problem phases.Outcome
+	var problem phases.Result
 	for _, i := range order {
 		claim := v.pools.at(i)
 		claim.InUse = v.established
@@ -165,7 +165,7 @@ func (v vipClaim) claim(ctx context.Context) (netip.Addr, phases.Outcome, error)
 
 // keep makes the claim of a virtual IP that is known the cluster's again after a restore, and holds its address. It
 // returns a warning if no pool has a claim of it any more.
-func (v vipClaim) keep(ctx context.Context, vip string) (phases.Outcome, error) {
+func (v vipClaim) keep(ctx context.Context, vip string) (phases.Result, error) {
 	var all []ipam.Claim
 	found := false
 	for i := range v.pools.refs {
@@ -206,8 +206,8 @@ const poolPatience = session.RemedyPoll
 
 // passOver reports whether the next pool is asked, too: this one has no address, does not exist, or its provider has
 // not answered for a while.
-func (v vipClaim) passOver(ctx context.Context, name string, out phases.Outcome) bool {
-	if out.Problem {
+func (v vipClaim) passOver(ctx context.Context, name string, out phases.Result) bool {
+	if out.IsProblem() {
 		return true
 	}
 	claim := &ipamv1.IPAddressClaim{}

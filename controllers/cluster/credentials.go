@@ -55,7 +55,7 @@ func (s *scope) handOverCredentials(ctx context.Context) (isOver bool, err error
 }
 
 // run puts the credentials where the identity has them.
-func (h handover) run(ctx context.Context) (phases.Outcome, error) {
+func (h handover) run(ctx context.Context) (phases.Result, error) {
 	c := h.vcdCluster
 	held := c.Spec.CAPVCDCredentials
 	exists, err := h.identityExists(ctx)
@@ -94,7 +94,7 @@ func (h handover) identityExists(ctx context.Context) (bool, error) {
 }
 
 // writeSecret writes the credentials to the Secret of the identity, unless that is the Secret that the VCDCluster named.
-func (h handover) writeSecret(ctx context.Context, held *infrav1.CAPVCDCredentials) (phases.Outcome, error) {
+func (h handover) writeSecret(ctx context.Context, held *infrav1.CAPVCDCredentials) (phases.Result, error) {
 	data := inline(held)
 	name := h.vcdCluster.Spec.IdentityRef.Name
 	if ref := held.SecretRef; ref != nil && ref.Name != "" && ref.Name != name {
@@ -147,7 +147,7 @@ func inline(held *infrav1.CAPVCDCredentials) map[string][]byte {
 }
 
 // addFrom adds the credentials in a Secret of the namespace to data.
-func (h handover) addFrom(ctx context.Context, name string, data map[string][]byte) (phases.Outcome, error) {
+func (h handover) addFrom(ctx context.Context, name string, data map[string][]byte) (phases.Result, error) {
 	secret := &corev1.Secret{}
 	err := h.live.Get(ctx, h.key(name), secret)
 	if apierrors.IsNotFound(err) {

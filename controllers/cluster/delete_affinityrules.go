@@ -15,7 +15,7 @@ import (
 
 // deleteAffinityRules makes sure that the anti-affinity rules of the cluster are gone. Most went with its machines.
 // A person who leaves the vApp leaves them, too, if VCD does not let them go.
-func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteAffinityRules(ctx context.Context, s *scope) (phases.Result, error) {
 	access := affinity.Access{
 		Client:     s.reconciler.Client,
 		Identities: s.reconciler.Identities,
@@ -24,9 +24,9 @@ func deleteAffinityRules(ctx context.Context, s *scope) (phases.Outcome, error) 
 	out, err := affinity.RemoveAll(ctx, access, s.vcdCluster, s.wake)
 	switch {
 	case errors.Is(err, vcd.ErrLater) || ctx.Err() != nil: // Ends by itself.
-	case vapp.IsKept(s.vcdCluster) && (err != nil || out.Problem):
+	case vapp.IsKept(s.vcdCluster) && (err != nil || out.IsProblem()):
 		return phases.Done, nil //nolint:nilerr // a person who leaves the vApp leaves the rules, too
-	case out.Problem:
+	case out.IsProblem():
 		out.Message += ". To leave rules in VCD, annotate the VCDCluster with " + infrav1.KeepVAppAnnotation + "=true"
 	}
 	return out, err

@@ -16,7 +16,7 @@ import (
 
 // deleteDisks deletes the cluster's independent disks, one after the other. Attached ones are in use elsewhere, for the
 // cluster has no VM any more: they stay.
-func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteDisks(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || !s.vAppsGone {
 		// Where VMs may be left, their disks may be needed, also those that are detached at the moment.
@@ -49,7 +49,7 @@ func deleteDisks(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // settleDisk waits for the task that deletes a disk.
-func settleDisk(in *session.Session, key string) phases.Outcome {
+func settleDisk(in *session.Session, key string) phases.Result {
 	t, ok := in.Task(key)
 	switch {
 	case !ok:
@@ -65,7 +65,7 @@ func settleDisk(in *session.Session, key string) phases.Outcome {
 }
 
 // deleteDisk starts to delete a disk and returns the task, or why there is none.
-func deleteDisk(ctx context.Context, disk ownDisk) (vcd.Task, phases.Outcome, error) {
+func deleteDisk(ctx context.Context, disk ownDisk) (vcd.Task, phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Deleting independent disk", "disk", disk.ID, "name", disk.Name)
 	task, err := disk.session.DeleteNamedDisk(ctx, disk.ID)
 	switch {

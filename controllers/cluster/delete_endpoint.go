@@ -15,7 +15,7 @@ import (
 )
 
 // deleteEndpoint removes the endpoint from its edge gateway, when no machine is left that could need it.
-func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	switch id, _ := edgeendpoint.Of(c); {
 	case id == "" && hasNoBalancers(c):
@@ -47,7 +47,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // findEndpointGateways logs in and returns the gateways that the endpoint may be on: the recorded one, else the one that
 // the spec names, else those that the network is and was on.
-func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Outcome,
+func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Result,
 	error,
 ) {
 	on, out, err := findGateways(ctx, with, c)
@@ -56,7 +56,7 @@ func findEndpointGateways(ctx context.Context, with *login, c *infrav1.VCDCluste
 	}
 	id, out, err := endpointGateway(ctx, on.Session, c)
 	switch {
-	case out.Problem && !ownership.Established(c):
+	case out.IsProblem() && !ownership.Established(c):
 		return balancers.Gateways{}, phases.Done, nil // Nothing was created on a gateway that was never found.
 	case err != nil || out != phases.Done:
 		return balancers.Gateways{}, out, err

@@ -13,7 +13,7 @@ import (
 // deleteBalancers removes what the cloud controller manager of the cluster created on edge gateways. It stopped with
 // the last machine, or a little later if it did not run on one, so the gateways are checked once more after something
 // was removed.
-func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteBalancers(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	purge := s.reconciler.purges.Of(c.UID)
 	request := balancers.Request{
@@ -44,7 +44,7 @@ func deleteBalancers(ctx context.Context, s *scope) (phases.Outcome, error) {
 // leaveBalancers ends the removal of load balancers, as a person wishes. An event lists what is left, as far as VCD
 // shows it now; the deletion does not wait for that.
 func leaveBalancers(ctx context.Context, with *login, purge *balancers.Purge, request balancers.Request) (
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	if purge.IsOver() {
 		return phases.Done, nil

@@ -24,7 +24,7 @@ import (
 
 // deleteVApp makes sure that the vApps of the cluster are gone, as far as they are the cluster's and no person keeps
 // them. A zone that cannot be asked does not hold the others up.
-func deleteVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.InfraID == "" || vapp.PerMachine(c) {
 		// Nothing is created before the id is stored, and machines take vApps of their own with them.
@@ -67,16 +67,16 @@ type vAppDeletion struct {
 	now        time.Time
 	records    vAppRecords // of the VDC
 
-	at      place          // set by run
-	running phases.Outcome // a deletion that has not ended; set by settle
-	foreign []string       // names of vApps that are another owner's; set by removeNamed
-	left    []string       // URNs of vApps that stay; set by removeNamed and removeRecorded
-	gone    bool           // all are proved gone; set by proveGone
-	unused  bool           // VCD was never asked to create one; set by unlessNeverAsked and proveGone
+	at      place         // set by run
+	running phases.Result // a deletion that has not ended; set by settle
+	foreign []string      // names of vApps that are another owner's; set by removeNamed
+	left    []string      // URNs of vApps that stay; set by removeNamed and removeRecorded
+	gone    bool          // all are proved gone; set by proveGone
+	unused  bool          // VCD was never asked to create one; set by unlessNeverAsked and proveGone
 }
 
 // run takes the next step of deleting the vApps in a home.
-func (d *vAppDeletion) run(ctx context.Context, in places, home vapp.Home) (phases.Outcome, error) {
+func (d *vAppDeletion) run(ctx context.Context, in places, home vapp.Home) (phases.Result, error) {
 	at, out, err := in.open(ctx, home)
 	d.at = at
 	if err != nil || out != phases.Done {
@@ -93,7 +93,7 @@ func (d *vAppDeletion) run(ctx context.Context, in places, home vapp.Home) (phas
 
 // unlessNeverAsked passes on why VCD cannot be asked about the vApp, unless VCD was never asked to create it: a cluster
 // with a wrong site, password or VDC can be deleted all the same.
-func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Outcome, err error) (phases.Outcome, error) {
+func (d *vAppDeletion) unlessNeverAsked(ctx context.Context, out phases.Result, err error) (phases.Result, error) {
 	if err != nil {
 		return out, err
 	}
@@ -119,7 +119,7 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 }
 
 // settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
-func (d *vAppDeletion) settle(ctx context.Context) (phases.Outcome, error) {
+func (d *vAppDeletion) settle(ctx context.Context) (phases.Result, error) {
 	for _, id := range d.records.ids() {
 		t, ok := d.at.session.Task(d.taskKey(id))
 		switch {
@@ -165,7 +165,7 @@ func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
 
 // removeNamed takes the next step of deleting the vApps that have the names by which they were created: the cluster
 // goes on in another one when one is full.
-func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) {
+func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 	for i := range d.records.count() {
 		name := vapp.Numbered(d.at.First, i+1)
 		vApp, err := d.at.session.FindVApp(ctx, d.at.vdc, name)
@@ -189,7 +189,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Outcome, error) 
 
 // removeRecorded takes the next step of deleting vApps that have another name now: machines recorded their URNs. Of
 // those that VCD does not show it decides whether they are gone.
-func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Outcome, error) {
+func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error) {
 	lost := d.lost()
 	for _, id := range d.records.ids() {
 		if slices.Contains(d.left, id) || slices.Contains(d.records.gone(), id) {
@@ -226,7 +226,7 @@ func (d *vAppDeletion) lost() absence.VApp {
 
 // proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
 // are proved gone: that no vApp is recorded is no proof.
-func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Outcome, error) {
+func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Result, error) {
 	if d.running != phases.Done {
 		return d.running, nil
 	}
@@ -246,7 +246,7 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 }
 
 // removeOrKeep takes the next step of deleting a vApp of ours. One that is kept goes only if it is empty.
-func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	c := d.vcdCluster
 	if !vapp.IsKept(c) {
 		return d.removeVApp(ctx, vApp)
@@ -264,7 +264,7 @@ func (d *vAppDeletion) removeOrKeep(ctx context.Context, vApp vcd.VApp) (phases.
 }
 
 // removeVApp takes the next step of deleting a vApp of ours.
-func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	switch {
 	case vapp.Hangs(d.vcdCluster, d.now, vApp.Tasks...):
 		return vapp.StillHeld(vApp.Name), nil
@@ -298,7 +298,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Ou
 
 // record stores the URN of a vApp, which proves later that it is the one that was deleted. Machines that were released
 // a moment ago may have recorded others.
-func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, error) {
+func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, error) {
 	c := d.vcdCluster
 	if slices.Contains(d.records.ids(), id) {
 		return phases.Done, nil
@@ -322,7 +322,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Outcome, e
 // with an id, those that are not shown, those with independent disks, which outlive clusters, and those that run or are
 // suspended. Leftovers of failed creations do neither; a VM that runs without a VCDMachine here was adopted by another
 // management cluster.
-func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID string) ([]string, phases.Outcome,
+func foreignVMs(ctx context.Context, in *session.Session, vApp vcd.VApp, infraID string) ([]string, phases.Result,
 	error,
 ) {
 	var foreign []string

@@ -19,9 +19,9 @@ import (
 // unlessDuplicated runs a phase of the deletion when no machine is left. It skips the phase while another cluster has
 // the same id, unless isOwn reports that what the phase removes is not the other's.
 func unlessDuplicated(
-	run func(context.Context, *scope) (phases.Outcome, error), isOwn func(c, other *infrav1.VCDCluster) bool,
-) func(context.Context, *scope) (phases.Outcome, error) {
-	return func(ctx context.Context, s *scope) (phases.Outcome, error) {
+	run func(context.Context, *scope) (phases.Result, error), isOwn func(c, other *infrav1.VCDCluster) bool,
+) func(context.Context, *scope) (phases.Result, error) {
+	return func(ctx context.Context, s *scope) (phases.Result, error) {
 		c := s.vcdCluster
 		reader := s.reconciler.Client
 		if out, err := waitForMachines(ctx, reader, c.Namespace, s.clusterName()); err != nil || out != phases.Done {
@@ -48,7 +48,7 @@ func ownVApp(c, other *infrav1.VCDCluster) bool {
 }
 
 // waitForMachines waits until no VCDMachine of the Cluster with a name remains.
-func waitForMachines(ctx context.Context, reader client.Reader, namespace, cluster string) (phases.Outcome, error) {
+func waitForMachines(ctx context.Context, reader client.Reader, namespace, cluster string) (phases.Result, error) {
 	if cluster == "" {
 		return phases.Done, nil
 	}

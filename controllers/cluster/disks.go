@@ -24,7 +24,7 @@ type ownDisk struct {
 
 // ownDisks lists the disks with the id of a cluster in all VDCs that it has VMs in. It returns those of the others if
 // one cannot be asked.
-func ownDisks(ctx context.Context, in places, infraID string) ([]ownDisk, phases.Outcome, error) {
+func ownDisks(ctx context.Context, in places, infraID string) ([]ownDisk, phases.Result, error) {
 	var found []ownDisk
 	var all first
 	listed := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 )
 
 // reconcileEndpoint makes sure that the control-plane endpoint is known and prepared.
-func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	switch s.vcdCluster.Spec.ControlPlaneLoadBalancer.Type {
 	case infrav1.EndpointKubeVIP, "":
 		return reconcileKubeVIP(ctx, s)
@@ -28,7 +28,7 @@ func reconcileEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // awaitExternal waits for an endpoint that is provided externally.
-func awaitExternal(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) phases.Outcome {
+func awaitExternal(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) phases.Result {
 	if given := &c.Spec.ControlPlaneEndpoint; given.Host != "" {
 		given.Port = cmp.Or(given.Port, kubevip.DefaultPort)
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // reconcileEdgeGateway makes sure that the endpoint stands on an edge gateway, with the control planes as members.
-func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	gateway, out, err := endpointGateway(ctx, s.session, c)
 	if err != nil || out != phases.Done {

@@ -32,7 +32,7 @@ import (
 
 // reconcileKubeVIP finds the virtual IPs that kube-vip announces from the control planes, checks them, and writes what
 // nodes need to announce them.
-func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	found, out, err := checkedHosts(ctx, s)
 	if err != nil || out != phases.Done {
@@ -72,7 +72,7 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // checkedHosts returns hosts that can be the endpoint.
-func checkedHosts(ctx context.Context, s *scope) (hosts, phases.Outcome, error) {
+func checkedHosts(ctx context.Context, s *scope) (hosts, phases.Result, error) {
 	c := s.vcdCluster
 	r := s.reconciler
 	if out, err := virtualip.Apart(ctx, r.Client, c, s.cluster.Name, s.home.network.Ref); err != nil ||
@@ -104,7 +104,7 @@ func checkedHosts(ctx context.Context, s *scope) (hosts, phases.Outcome, error) 
 }
 
 // findHosts returns the addresses of the endpoint, or its name, the host of the endpoint first.
-func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Outcome,
+func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
 	error,
 ) {
 	kube := virtualip.KubeVIP(c)
@@ -123,7 +123,7 @@ func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, n
 
 // kubeVIPConfig returns what differs between clusters.
 func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluster, hosts []string) (kubevip.Config,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	kube := virtualip.KubeVIP(c)
 	bgp, out, err := bgpOf(ctx, live, c.Namespace, kube.BGP)
@@ -140,7 +140,7 @@ func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluste
 
 // bgpOf returns how the addresses are announced to routers; nil: by ARP.
 func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPBGP) (*kubevip.BGP,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	if spec == nil {
 		return nil, phases.Done, nil
@@ -162,7 +162,7 @@ func bgpOf(ctx context.Context, live client.Reader, namespace string, spec *infr
 
 // peerOf returns a router, with its password from the Secret. An empty value is none.
 func peerOf(ctx context.Context, live client.Reader, namespace string, spec *infrav1.KubeVIPPeer) (kubevip.Peer,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	address, _ := netip.ParseAddr(spec.Address) // What is none is refused with the manifest.
 	peer := kubevip.Peer{
@@ -228,7 +228,7 @@ func warnOfSpoofGuard(ctx context.Context, in *session.Session, r events.EventRe
 
 // writeDaemonSet has Cluster API apply kube-vip's DaemonSet, which a Secret holds for the set.
 func writeDaemonSet(ctx context.Context, config kubevip.Config, secret nodesecret.Secret, set resourceset.Set) (
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	objects, err := kubevip.Objects(config)
 	if err != nil {

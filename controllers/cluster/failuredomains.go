@@ -13,7 +13,7 @@ import (
 )
 
 // reconcileFailureDomains reports whether there are zones that machines can go into.
-func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileFailureDomains(ctx context.Context, s *scope) (phases.Result, error) {
 	found := &s.failureDomains
 	if err := findFailureDomains(ctx, s.reconciler.Client, s.vcdCluster, found); err != nil {
 		return phases.Done, err

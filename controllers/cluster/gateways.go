@@ -51,7 +51,7 @@ func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 
 // endpointGateway returns the URN of the gateway of a cluster's endpoint: the recorded one, else the one that the spec
 // names; nothing if it is that of the network.
-func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDCluster) (string, phases.Outcome, error) {
+func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDCluster) (string, phases.Result, error) {
 	if recorded, _ := edgeendpoint.Of(c); recorded != "" {
 		return recorded, phases.Done, nil
 	}
@@ -78,7 +78,7 @@ func hasNoBalancers(c *infrav1.VCDCluster) bool {
 // findGateways logs in and returns the gateways that load balancers of the cluster may be on: those that its network is
 // and was on, and the further ones of spec.loadBalancer. A network that is not found proves nothing: it is gone, or is
 // not shown.
-func findGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Outcome, error) {
+func findGateways(ctx context.Context, with *login, c *infrav1.VCDCluster) (balancers.Gateways, phases.Result, error) {
 	in, out, err := with.open(ctx)
 	if err != nil || out != phases.Done {
 		return balancers.Gateways{}, out, err
@@ -129,7 +129,7 @@ func lostGateway(network string, others []vcd.Ref) balancers.Gateways {
 // findNetwork returns the network of a cluster, a zero one if it is not found, and the VDC of the cluster, if that was
 // ever found.
 func findNetwork(ctx context.Context, in *session.Session, c *infrav1.VCDCluster) (network vcd.Network, vdc vcd.VDC,
-	out phases.Outcome, err error,
+	out phases.Result, err error,
 ) {
 	name := placement.NetworkName(c)
 	vdc, out, err = session.VDCOf(ctx, in, c)

@@ -12,7 +12,7 @@ import (
 )
 
 // reconcileIdentityReady logs in, unless the cluster was never ready and would work under the id of another.
-func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if out, err := ownership.Refuse(ctx, s.reconciler.Client, c); err != nil || out != phases.Done {
 		return out, err

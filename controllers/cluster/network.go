@@ -19,7 +19,7 @@ import (
 const homeAge = time.Hour
 
 // reconcileNetwork finds the VDC and the network.
-func reconcileNetwork(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	r := s.reconciler
 	if err := findFailureDomains(ctx, r.Client, c, &s.failureDomains); err != nil {
@@ -80,7 +80,7 @@ func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
 // findHome finds the VDC and network of a cluster. One that is in zones has that of the first; when that is lost, the
 // checks of its endpoint go on with another.
 func findHome(ctx context.Context, in *session.Session, all []candidate) (vdc vcd.VDC, network vcd.Network,
-	first phases.Outcome, err error,
+	first phases.Result, err error,
 ) {
 	if len(all) == 0 {
 		return vdc, network, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
@@ -88,7 +88,7 @@ func findHome(ctx context.Context, in *session.Session, all []candidate) (vdc vc
 				"spec.placementConstraint.networks of the VCDDeploymentZones"), nil
 	}
 	for _, at := range all {
-		var out phases.Outcome
+		var out phases.Result
 		if vdc, network, out, err = at.find(ctx, in); err != nil || out == phases.Done {
 			return vdc, network, phases.Done, err
 		}
@@ -100,7 +100,7 @@ func findHome(ctx context.Context, in *session.Session, all []candidate) (vdc vc
 }
 
 // find finds both. What VCD does not show may be there, and hidden from the user.
-func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd.Network, phases.Outcome, error) {
+func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd.Network, phases.Result, error) {
 	vdc, err := in.FindVDC(ctx, at.vdc)
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,

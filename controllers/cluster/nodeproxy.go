@@ -32,7 +32,7 @@ func hasNodeProxy(c *infrav1.VCDCluster) bool {
 
 // reconcileNodeProxy writes the Secret with the proxy settings of nodes before any machine is created. What nodes reach
 // without the proxy needs network and endpoint.
-func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	usable := s.failureDomains.usable
 	notes.Set(c, infrav1.NodeProxyAnnotation, "true")
@@ -65,7 +65,7 @@ func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // proxyURLs returns the URLs of the proxies of a cluster, with the credentials in the Secret if there is one.
 func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
-	httpProxy, httpsProxy string, out phases.Outcome, err error,
+	httpProxy, httpsProxy string, out phases.Result, err error,
 ) {
 	spec := c.Spec.Proxy
 	if spec.CredentialsSecretRef.Name == "" {
@@ -88,7 +88,7 @@ func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
 }
 
 // networksOfZones returns the subnets of the networks that nodes have in usable zones.
-func networksOfZones(ctx context.Context, with *login, usable []placement.Zone) ([]netip.Prefix, phases.Outcome, error) {
+func networksOfZones(ctx context.Context, with *login, usable []placement.Zone) ([]netip.Prefix, phases.Result, error) {
 	var subnets []netip.Prefix
 	for _, zone := range usable {
 		if zone.Status.OVDC == nil || len(zone.Status.Networks) == 0 {

@@ -15,7 +15,7 @@ import (
 // A row is a phase, and the VCDClusters that have it.
 type row struct {
 	condition string
-	run       func(context.Context, *scope) (phases.Outcome, error)
+	run       func(context.Context, *scope) (phases.Result, error)
 	applies   func(*infrav1.VCDCluster) bool
 }
 

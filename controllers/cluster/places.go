@@ -44,7 +44,7 @@ func (p places) homes() []vapp.Home {
 
 // open logs in where vApps of the cluster are: with the identity of the zone, or with that of the cluster if the zone
 // is gone.
-func (p places) open(ctx context.Context, home vapp.Home) (place, phases.Outcome, error) {
+func (p places) open(ctx context.Context, home vapp.Home) (place, phases.Result, error) {
 	at := place{Home: home}
 	if home.Zone == "" {
 		opened, out, err := p.login.open(ctx)
@@ -68,13 +68,13 @@ func (p places) open(ctx context.Context, home vapp.Home) (place, phases.Outcome
 	return at, out, err
 }
 
-// A first is the first of several outcomes that is not done, after all were tried.
+// A first is the first of several results that is not done, after all were tried.
 type first struct {
-	out phases.Outcome
+	out phases.Result
 	err error
 }
 
-func (f *first) add(out phases.Outcome, err error) {
+func (f *first) add(out phases.Result, err error) {
 	if f.out == phases.Done {
 		f.out = out
 	}

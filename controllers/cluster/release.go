@@ -11,7 +11,7 @@ import (
 )
 
 // releaseCluster frees the claimed address and lets the API server delete the VCDCluster.
-func releaseCluster(ctx context.Context, s *scope) (phases.Outcome, error) {
+func releaseCluster(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	r := s.reconciler
 	all, err := ownership.Duplicates(ctx, r.Client, c)

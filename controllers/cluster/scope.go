@@ -130,12 +130,12 @@ type login struct {
 	sessions   session.Opener
 	vcdCluster *infrav1.VCDCluster
 
-	held   phases.Outcome   // why credentials of CAPVCD cannot be moved to an identity; set by Reconcile
+	held   phases.Result    // why credentials of CAPVCD cannot be moved to an identity; set by Reconcile
 	opened *session.Session // set by open
 }
 
 // open logs in, or says why that is not possible.
-func (l *login) open(ctx context.Context) (*session.Session, phases.Outcome, error) {
+func (l *login) open(ctx context.Context) (*session.Session, phases.Result, error) {
 	if l.opened != nil {
 		return l.opened, phases.Done, nil
 	}
@@ -148,6 +148,6 @@ func (l *login) open(ctx context.Context) (*session.Session, phases.Outcome, err
 }
 
 // openZone logs in with the identity of a zone, or says why that is not possible.
-func (l *login) openZone(ctx context.Context, z *infrav1.VCDDeploymentZone) (*session.Session, phases.Outcome, error) {
+func (l *login) openZone(ctx context.Context, z *infrav1.VCDDeploymentZone) (*session.Session, phases.Result, error) {
 	return l.identities.OpenZone(ctx, l.sessions, z)
 }

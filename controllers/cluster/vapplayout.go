@@ -12,7 +12,7 @@ import (
 
 // reconcileVAppLayout reports drivers in the workload cluster that do not support the layout. An unreachable workload
 // cluster is not a problem of the VCDCluster; its machines wait.
-func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileVAppLayout(ctx context.Context, s *scope) (phases.Result, error) {
 	if found, _ := s.reconciler.Drivers.In(ctx, s.cluster, s.now()); len(found) > 0 {
 		message := vapp.LegacyDriversInZones
 		if vapp.PerMachine(s.vcdCluster) {

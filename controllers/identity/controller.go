@@ -183,7 +183,7 @@ func (s *scope) phases(ctx context.Context) (table []phases.Phase[*scope], err e
 }
 
 // reconcileSecret makes sure that the Secret is complete and stays.
-func reconcileSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileSecret(ctx context.Context, s *scope) (phases.Result, error) {
 	if err := s.releaseOldSecrets(ctx); err != nil {
 		return phases.Done, err
 	}
@@ -210,7 +210,7 @@ func reconcileSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // usedByZones says which VCDDeploymentZone uses the identity, if any.
-func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []client.ListOption) (phases.Outcome, error) {
+func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []client.ListOption) (phases.Result, error) {
 	zones := &infrav1.VCDDeploymentZoneList{}
 	if err := reader.List(ctx, zones, in...); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDDeploymentZones: %w", err)
@@ -226,7 +226,7 @@ func (s *scope) usedByZones(ctx context.Context, reader client.Reader, in []clie
 
 // releaseSecret lets the identity and its Secret go once no VCDCluster and no zone refers to the identity: without it
 // what is in VCD could not be deleted any more.
-func releaseSecret(ctx context.Context, s *scope) (phases.Outcome, error) {
+func releaseSecret(ctx context.Context, s *scope) (phases.Result, error) {
 	clusters := &infrav1.VCDClusterList{}
 	// The cache may hold one namespace only, where a VCDClusterIdentity is for many.
 	reader := s.identities.Live

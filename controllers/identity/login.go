@@ -87,7 +87,7 @@ func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
 
 // reconcileLogin logs in for the clusters and zones that use the identity. Their own reconciles use the same sessions, so that no
 // login is made for this alone.
-func reconcileLogin(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileLogin(ctx context.Context, s *scope) (phases.Result, error) {
 	for i := range s.users {
 		if _, out, err := s.identities.Open(ctx, s.sessions, &s.users[i]); err != nil || out != phases.Done {
 			return out, err

@@ -17,7 +17,7 @@ import (
 
 // openSite finds the zone of the machine and logs in with its identity. A VM that ran is worked with when its zone is
 // gone, too, with the identity of the cluster. Nothing is created anywhere instead of in a zone that cannot be used.
-func openSite(ctx context.Context, r *Reconciler, in *inputs) (*session.Session, *placement.Zone, phases.Outcome, error) {
+func openSite(ctx context.Context, r *Reconciler, in *inputs) (*session.Session, *placement.Zone, phases.Result, error) {
 	zone, out, err := findZone(ctx, r.Client, in)
 	if err != nil || out != phases.Done {
 		return nil, nil, out, err
@@ -31,7 +31,7 @@ func openSite(ctx context.Context, r *Reconciler, in *inputs) (*session.Session,
 }
 
 // findZone returns the zone of the machine, nil if it has none, or if it ran and its zone cannot be used any more.
-func findZone(ctx context.Context, c client.Client, in *inputs) (*placement.Zone, phases.Outcome, error) {
+func findZone(ctx context.Context, c client.Client, in *inputs) (*placement.Zone, phases.Result, error) {
 	name := in.zoneName()
 	if name == "" {
 		return nil, phases.Done, nil
@@ -50,12 +50,12 @@ func findZone(ctx context.Context, c client.Client, in *inputs) (*placement.Zone
 
 // openCluster logs in with the identity of the cluster. Its endpoint is written with it: that of the machine's zone may
 // have rights on VMs only.
-func openCluster(ctx context.Context, r *Reconciler, in *inputs) (*session.Session, phases.Outcome, error) {
+func openCluster(ctx context.Context, r *Reconciler, in *inputs) (*session.Session, phases.Result, error) {
 	return r.Identities.Open(ctx, r.Sessions, in.vcdCluster)
 }
 
 // openForDeletion logs in where the VM is, for a machine that is being deleted.
-func openForDeletion(ctx context.Context, s *scope) (out phases.Outcome, err error) {
+func openForDeletion(ctx context.Context, s *scope) (out phases.Result, err error) {
 	s.session, s.zone, out, err = openSite(ctx, s.reconciler, &s.inputs)
 	if err != nil || out != phases.Done {
 		return out, err
@@ -65,7 +65,7 @@ func openForDeletion(ctx context.Context, s *scope) (out phases.Outcome, err err
 }
 
 // vdcOf returns the VDC that the VM was created in.
-func vdcOf(ctx context.Context, opened *session.Session, in *inputs, zone *placement.Zone) (vcd.VDC, phases.Outcome, error) {
+func vdcOf(ctx context.Context, opened *session.Session, in *inputs, zone *placement.Zone) (vcd.VDC, phases.Result, error) {
 	id := in.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
 	switch {
 	case id == "":

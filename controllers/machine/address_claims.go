@@ -21,7 +21,7 @@ import (
 
 // reconcileAddressesClaimed makes sure, before the VM is made, that those of its addresses which VCD neither assigns
 // nor leases are known, fit their networks, and are free.
-func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.cameUp() {
 		return phases.Done, nil
 	}
@@ -66,8 +66,8 @@ func newClaims(s *scope) claims {
 
 // ensure returns the static addresses of each NIC, and claims those of pools: all at once, so that pools work in
 // parallel.
-func (c claims) ensure(ctx context.Context) (static [][]nics.Static, held []ipam.Address, _ phases.Outcome, _ error) {
-	var pending phases.Outcome
+func (c claims) ensure(ctx context.Context) (static [][]nics.Static, held []ipam.Address, _ phases.Result, _ error) {
+	var pending phases.Result
 	for i, wanted := range c.wanted() {
 		ofNIC := nics.Manual(i, c.inputs.vcdMachine.Spec.Networks[i])
 		for _, claim := range wanted {
@@ -75,7 +75,7 @@ func (c claims) ensure(ctx context.Context) (static [][]nics.Static, held []ipam
 			if err != nil {
 				return nil, nil, phases.Done, err
 			}
-			if out != phases.Done && (pending == phases.Done || out.Problem && !pending.Problem) {
+			if out != phases.Done && (pending == phases.Done || out.IsProblem() && !pending.IsProblem()) {
 				pending = out
 			}
 			held = append(held, address)
@@ -94,7 +94,7 @@ func (c claims) ensure(ctx context.Context) (static [][]nics.Static, held []ipam
 }
 
 // hold keeps the claimed addresses from being released before the VM is gone.
-func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Outcome, error) {
+func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Result, error) {
 	for _, address := range held {
 		switch err := c.claims.Hold(ctx, address); {
 		case apierrors.IsConflict(err):
@@ -108,11 +108,11 @@ func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Outcome, 
 }
 
 // lost returns whether a claim of an address that the guest uses is gone.
-func (c claims) lost(ctx context.Context) (warning phases.Outcome, _ error) {
+func (c claims) lost(ctx context.Context) (warning phases.Result, _ error) {
 	for _, wanted := range c.wanted() {
 		for _, claim := range wanted {
 			out, err := c.claims.Kept(ctx, claim)
-			if err != nil || out.Problem {
+			if err != nil || out.IsProblem() {
 				return out, err
 			}
 			warning = cmp.Or(warning, out)
@@ -160,7 +160,7 @@ func newAddressCheck(s *scope) addressCheck {
 }
 
 // free returns why an address is not free: it is the virtual IP of a cluster, or used in VCD.
-func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Outcome, error) {
+func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Result, error) {
 	for _, nic := range wished {
 		if len(nic.Static) == 0 {
 			continue
@@ -181,7 +181,7 @@ func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Outco
 
 // announced returns which cluster has an address of a NIC as its virtual IP: that of the machine, or another one in the
 // network of the NIC.
-func (a addressCheck) announced(ctx context.Context, nic nics.NIC) (phases.Outcome, error) {
+func (a addressCheck) announced(ctx context.Context, nic nics.NIC) (phases.Result, error) {
 	list := &infrav1.VCDClusterList{}
 	if err := a.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)

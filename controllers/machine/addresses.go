@@ -20,7 +20,7 @@ import (
 
 // reconcileAddresses makes sure that the addresses of the machine are known, and later that they are those its guest
 // uses.
-func reconcileAddresses(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileAddresses(ctx context.Context, s *scope) (phases.Result, error) {
 	a := newAddresses(s)
 	if s.vm.row != nil && s.inputs.provisioned() {
 		return a.watch(ctx)
@@ -52,7 +52,7 @@ func newAddresses(s *scope) addresses {
 }
 
 // await waits until the VM of a machine that is being created has an address.
-func (a addresses) await(ctx context.Context) (phases.Outcome, error) {
+func (a addresses) await(ctx context.Context) (phases.Result, error) {
 	if vm := a.vm.now(); vm == nil || !hasAddress(*vm) {
 		a.vm.forget()
 		a.vm.current = false
@@ -71,7 +71,7 @@ func (a addresses) await(ctx context.Context) (phases.Outcome, error) {
 
 // watch observes the addresses of a machine that runs. Its VM is read when the inventory shows that something
 // changed, and now and then.
-func (a addresses) watch(ctx context.Context) (phases.Outcome, error) {
+func (a addresses) watch(ctx context.Context) (phases.Result, error) {
 	a.schedule.within(untilNextInventory(a.now(), a.vdc.ID, a.inputs.key()))
 	known := a.known()
 	if !known || a.observer.readDue() {
@@ -102,7 +102,7 @@ func (a addresses) known() bool {
 }
 
 // problem returns why the guest cannot be reached under the addresses that it uses.
-func (a addresses) problem() phases.Outcome {
+func (a addresses) problem() phases.Result {
 	made, ok := a.inputs.made()
 	if !ok {
 		return phases.Done

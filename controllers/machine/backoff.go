@@ -17,14 +17,14 @@ const lastRetry = 10 * time.Minute
 type backoff struct{ byStep map[step]delay }
 
 type delay struct {
-	out        phases.Outcome // why the step failed
+	out        phases.Result // why the step failed
 	count      int
 	until      time.Time
 	generation int64
 }
 
 // failed delays a step that failed. A change of the spec ends the delay.
-func (b *backoff) failed(what step, out phases.Outcome, now time.Time, generation int64) phases.Outcome {
+func (b *backoff) failed(what step, out phases.Result, now time.Time, generation int64) phases.Result {
 	count := 0
 	if last := b.byStep[what]; last.generation == generation {
 		count = last.count
@@ -38,7 +38,7 @@ func (b *backoff) failed(what step, out phases.Outcome, now time.Time, generatio
 }
 
 // failing returns why a step failed while it is delayed.
-func (b *backoff) failing(what step, now time.Time, generation int64) phases.Outcome {
+func (b *backoff) failing(what step, now time.Time, generation int64) phases.Result {
 	last, ok := b.byStep[what]
 	if !ok || last.generation != generation || !now.Before(last.until) {
 		return phases.Done

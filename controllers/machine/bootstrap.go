@@ -19,7 +19,7 @@ import (
 )
 
 // reconcileBootstrapReady waits for the bootstrap data and checks that it fits, before anything is created.
-func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileBootstrapReady(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.cameUp() {
 		return phases.Done, nil
 	}
@@ -49,7 +49,7 @@ type bootstrapData struct {
 }
 
 // readBootstrap reads the bootstrap data of a machine from a Secret, and returns why it cannot be used.
-func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachine, name string) (*bootstrapData, phases.Outcome, error) {
+func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachine, name string) (*bootstrapData, phases.Result, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: m.Namespace, Name: name}
 	err := live.Get(ctx, key, secret)
@@ -65,7 +65,7 @@ func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachin
 }
 
 // problem says why bootstrap data cannot be used. It quotes nothing of it.
-func (b bootstrapData) problem(m *infrav1.VCDMachine, secret string) phases.Outcome {
+func (b bootstrapData) problem(m *infrav1.VCDMachine, secret string) phases.Result {
 	if len(b.value) == 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
 			"Secret %s has no bootstrap data in key value", secret)
@@ -89,7 +89,7 @@ func (b bootstrapData) problem(m *infrav1.VCDMachine, secret string) phases.Outc
 
 // networkProblem says why the guest would have no address: Ignition does not read the network configuration that
 // cloud-init takes from guestinfo.metadata.
-func (b bootstrapData) networkProblem(m *infrav1.VCDMachine, secret string) phases.Outcome {
+func (b bootstrapData) networkProblem(m *infrav1.VCDMachine, secret string) phases.Result {
 	if b.format != guestinfo.FormatIgnition || guestinfo.ConfiguresNetwork(b.value) {
 		return phases.Done
 	}

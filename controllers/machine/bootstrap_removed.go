@@ -20,7 +20,7 @@ import (
 
 // reconcileBootstrapDataRemoved makes sure, once the guest has become a Node, that its bootstrap data is gone from the
 // VM. The guest removes it itself; if it did not, or if it is back when the VM is off, we do.
-func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Result, error) {
 	machine := s.inputs.machine
 	switch removed := s.inputs.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation]; {
 	case removed == removedWhileOff, removed != "" && !s.vm.isOff() && !bootedSince(machine, removed):
@@ -55,7 +55,7 @@ type removal struct {
 }
 
 // clear reads the VM, and removes its bootstrap data if it is there.
-func (r removal) clear(ctx context.Context) (phases.Outcome, error) {
+func (r removal) clear(ctx context.Context) (phases.Result, error) {
 	vm, out, err := r.observer.owned(ctx)
 	if err != nil || out != phases.Done {
 		return out, err

@@ -20,7 +20,7 @@ import (
 // claimProblem returns why the machine may not work with the VM that its annotations and spec name: its cluster works
 // under the id of another one, or another VCDMachine is the owner of the VM. The marker of the VM cannot show that:
 // copied objects name it, too.
-func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Outcome, error) {
+func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Result, error) {
 	if out, err := ownership.Refuse(ctx, c, in.vcdCluster); err != nil || out != phases.Done {
 		return out, err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // reconcileAsSpecified compares the VM with what it was created like, and grows its disk.
-func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) {
 	c := newComparison(s)
 	if s.vm.row == nil { // It was created in this pass, or the one before.
 		c.recordNew()
@@ -95,7 +95,7 @@ func (c comparison) readAgain(ctx context.Context) {
 
 // growDisk takes the next step towards a first disk as large as wished. The VM keeps running; its guest has to grow the
 // file system.
-func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outcome, error) {
+func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Result, error) {
 	if out := c.disks.awaitConsolidation(); out != phases.Done {
 		return out, nil
 	}
@@ -123,7 +123,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Outc
 }
 
 // growDiskTo asks for a first disk of a size, unless it has it.
-func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Made) (phases.Outcome, error) {
+func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Made) (phases.Result, error) {
 	switch has := drift.FirstDisk(*c.vm.known()); {
 	case has.SizeMiB == wished:
 		made.DiskMiB = wished
@@ -147,13 +147,13 @@ func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 }
 
 // awaitOtherTask waits for the end of a task on the VM that is not followed.
-func (c comparison) awaitOtherTask() phases.Outcome {
+func (c comparison) awaitOtherTask() phases.Result {
 	c.session.Invalidate(c.vdc) // The next query shows its end.
 	return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", c.vm.row.Name)
 }
 
 // compare reports the differences. That there are any is recorded: a new process then reads the VM at once.
-func (c comparison) compare(made drift.Made) phases.Outcome {
+func (c comparison) compare(made drift.Made) phases.Result {
 	found := made.Differences(drift.Observed{
 		Name:      c.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation],
 		Row:       *c.vm.row,

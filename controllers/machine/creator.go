@@ -23,11 +23,11 @@ import (
 
 // A creation is what a pass knows of the creation of the machine's VM.
 type creation struct {
-	found   []vcd.Ref      // VMs of the machine's name or marker, while none is recorded
-	pending phases.Outcome // why the VM does not exist yet
-	vApp    *vcd.VApp      // as it is now, if VMs are missing in it
-	joined  bool           // another machine may create the VM
-	current batch.Batch    // what this pass creates
+	found   []vcd.Ref     // VMs of the machine's name or marker, while none is recorded
+	pending phases.Result // why the VM does not exist yet
+	vApp    *vcd.VApp     // as it is now, if VMs are missing in it
+	joined  bool          // another machine may create the VM
+	current batch.Batch   // what this pass creates
 }
 
 // release ends the batch.
@@ -170,7 +170,7 @@ func (c creator) whileRoom(suits func(batch.Member) bool) func(batch.Member) boo
 }
 
 // refused ends a request to create members that VCD refused.
-func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Outcome,
+func (c creator) refused(ctx context.Context, what step, members []batch.Member, err error) (phases.Result,
 	error,
 ) {
 	if slices.Contains(c.requests.withdraw(ctx, members, err), c.inputs.key()) {

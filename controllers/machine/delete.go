@@ -19,7 +19,7 @@ import (
 )
 
 // deleteVM makes sure that the VM is gone: shut down, power off, detach independent disks, delete.
-func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {
 	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
@@ -49,7 +49,7 @@ func deleteVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // unlessNeverRequested passes on why VCD cannot be asked about the VM, unless VCD was never asked to make it.
-func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, out phases.Outcome, err error) (phases.Outcome, error) {
+func unlessNeverRequested(ctx context.Context, live client.Reader, in *inputs, out phases.Result, err error) (phases.Result, error) {
 	if err != nil || in.vmID() != "" {
 		return out, err
 	}
@@ -92,7 +92,7 @@ func newDeletion(s *scope) deletion {
 }
 
 // next takes the next step, when VCD has ended the last one.
-func (d deletion) next(ctx context.Context) (phases.Outcome, error) {
+func (d deletion) next(ctx context.Context) (phases.Result, error) {
 	if out, gone := d.settleAll(); out != phases.Done || gone {
 		return out, nil
 	}
@@ -105,7 +105,7 @@ func (d deletion) next(ctx context.Context) (phases.Outcome, error) {
 
 // settleAll waits for what was started earlier, be it by a creation that the deletion overtook. gone says that
 // our own task deleted the VM.
-func (d deletion) settleAll() (out phases.Outcome, gone bool) {
+func (d deletion) settleAll() (out phases.Result, gone bool) {
 	for _, what := range []step{
 		stepCompose, stepConnect, stepAdd, stepCleanUp, stepConsolidate, stepInject, stepPowerOn, stepGrow, stepClear,
 	} {
@@ -131,7 +131,7 @@ func (d deletion) settleAll() (out phases.Outcome, gone bool) {
 }
 
 // takeDown takes the next step of deleting a VM.
-func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	if len(vm.Tasks) > 0 {
 		return d.shutdown.await(ctx, vm)
 	}
@@ -157,7 +157,7 @@ func (d deletion) takeDown(ctx context.Context, vm *vcd.VM) (phases.Outcome, err
 }
 
 // detach takes an independent disk out of a VM before its deletion.
-func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Outcome, error) {
+func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Detaching disk", "vm", vm.ID, "disk", disk.ID)
 	if err := d.records.noteDisk(ctx, disk); err != nil {
 		return phases.Done, err
@@ -171,7 +171,7 @@ func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.
 }
 
 // remove deletes a VM that is off and has no independent disks.
-func (d deletion) remove(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+func (d deletion) remove(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Deleting VM", "vm", vm.ID)
 	if err := d.records.noteOnce(ctx, infrav1.DeleteRequestedAnnotation, d.now().UTC().Format(time.RFC3339)); err != nil {
 		return phases.Done, err

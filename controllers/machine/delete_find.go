@@ -18,7 +18,7 @@ import (
 )
 
 // find returns the VM, or nil if it is proved gone or was never created.
-func (d deletion) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+func (d deletion) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	if id := d.inputs.vmID(); id != "" {
 		return d.findRecorded(ctx, id)
 	}
@@ -38,7 +38,7 @@ func (d deletion) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 }
 
 // findRecorded returns the recorded VM, or nil if it is gone.
-func (d deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Outcome, error) {
+func (d deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.Result, error) {
 	vm, out, err := d.lost(id).find(ctx)
 	switch {
 	case vm != nil:
@@ -50,7 +50,7 @@ func (d deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.
 }
 
 // ownershipProblem returns why a VM without this machine's marker is not touched.
-func (d deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
+func (d deletion) ownershipProblem(vm vcd.VM) phases.Result {
 	if d.inputs.marks(vm.Description) {
 		return phases.Done
 	}
@@ -60,7 +60,7 @@ func (d deletion) ownershipProblem(vm vcd.VM) phases.Outcome {
 }
 
 // findByName returns the VM in vApp that has the machine's name and marker, else one of its marker.
-func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
 	name := d.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]
 	for _, ref := range vApp.VMs {
 		if ref.Name != name {
@@ -82,7 +82,7 @@ func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 
 // findByMark returns the VM in vApp that has the machine's marker under another name, if VCD was ever asked to create
 // it.
-func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
 	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
 		return nil, phases.Done, err
 	}
@@ -95,7 +95,7 @@ func (d deletion) findByMark(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 
 // findUnrecorded decides whether a VM whose vApp is not found was never created: a request to create it whose answer
 // was lost may still be in progress.
-func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	if asked, err := wasRequested(ctx, d.live, d.inputs.vcdMachine); err != nil || !asked {
 		return nil, phases.Done, err
 	}

@@ -108,7 +108,7 @@ func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
 	w := controllertest.New(t, controllertest.Machines("a", "b")...)
 	w.Ready("a", "b")
 	seen := w.VCDCluster() // by both, before either wrote
-	release := func(name, vApp string) phases.Outcome {
+	release := func(name, vApp string) phases.Result {
 		m := w.VCDMachine(name)
 		m.Status.VApp = &infrav1.ResourceReference{ID: vApp}
 		m.Annotations = map[string]string{infrav1.CreationRequestedAnnotation: "now"}

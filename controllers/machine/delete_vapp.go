@@ -19,7 +19,7 @@ import (
 
 // deleteMachineVApp removes the vApp of a machine that had one of its own. A vApp that machines share goes with the
 // cluster.
-func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteMachineVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vcdCluster == nil || !vapp.PerMachine(s.inputs.vcdCluster) || !s.inputs.mayHaveVM() {
 		return phases.Done, nil
 	}
@@ -32,7 +32,7 @@ func deleteMachineVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // deleteOwnVApp takes the next step of deleting the vApp that is the machine's alone. It does not wait for a task of
 // ours if a person leaves the vApp: VCD may never answer for it.
-func deleteOwnVApp(ctx context.Context, s *scope) (phases.Outcome, error) {
+func deleteOwnVApp(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.session == nil {
 		if out, err := openForDeletion(ctx, s); err != nil || out != phases.Done {
 			return out, err
@@ -70,7 +70,7 @@ func newVAppDeletion(s *scope) vAppDeletion {
 }
 
 // next deletes the vApp that is the machine's alone if it is there; ended says that our own task deleted it.
-func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Outcome, error) {
+func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Result, error) {
 	name := d.inputs.vAppName()
 	vApp, err := d.session.FindVApp(ctx, d.vdc, name)
 	if err == nil && d.ownsVApp(vApp) {
@@ -95,7 +95,7 @@ func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Outcome, err
 }
 
 // missingVApp decides whether a vApp that VCD does not show is gone.
-func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Outcome, error) {
+func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Result, error) {
 	lost := absence.VApp{Name: name, VDC: d.vdc}
 	if id := d.inputs.madeIn(); id != "" {
 		lost.IDs = []string{id}
@@ -123,7 +123,7 @@ func (d vAppDeletion) ownsVApp(vApp vcd.VApp) bool {
 
 // remove takes the next step of deleting a vApp that is the machine's alone. It took the proof that the VM is gone
 // with it, which is stored first.
-func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	others := vapp.Names(vApp.VMs)
 	switch {
 	case vapp.Hangs(d.inputs.vcdMachine, d.now(), vApp.Tasks...):

@@ -49,7 +49,7 @@ func (d disks) missing(vm vcd.VM) []vcd.NewDisk {
 }
 
 // await waits for the steps of prepare.
-func (d disks) await() phases.Outcome {
+func (d disks) await() phases.Result {
 	if out := d.awaitConsolidation(); out != phases.Done {
 		return out
 	}
@@ -60,7 +60,7 @@ func (d disks) await() phases.Outcome {
 	return out
 }
 
-func (d disks) awaitConsolidation() phases.Outcome {
+func (d disks) awaitConsolidation() phases.Result {
 	out, ended := d.tasks.settle(stepConsolidate)
 	if ended {
 		d.vm.consolidated = true
@@ -71,7 +71,7 @@ func (d disks) awaitConsolidation() phases.Outcome {
 
 // prepare takes the next step towards the wished size of a linked clone's first disk, before anything else is written
 // to it. The disks of other VMs grow by the request that writes the bootstrap data.
-func (d disks) prepare(ctx context.Context) (phases.Outcome, error) {
+func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 	vm := d.vm.now()
 	wished := session.DiskMiB(d.inputs.vcdMachine)
 	if !d.target.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= wished {
@@ -85,7 +85,7 @@ func (d disks) prepare(ctx context.Context) (phases.Outcome, error) {
 
 // growLater takes the next step towards the wished size of the first disk of a VM that ran. Its VDC was not looked up
 // for it.
-func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (phases.Outcome, error) {
+func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
 	vdc, err := d.session.FindVDC(ctx, d.target.vdc.ID)
 	if err != nil {
 		return session.AskProblem(err)
@@ -101,7 +101,7 @@ func (d disks) growLater(ctx context.Context, vmID string, wishedMiB int64) (pha
 
 // consolidate makes sure that a VM of a VDC with fast provisioning is no linked clone any more. VCD does not show
 // whether it is one, and has nothing to do if it is not.
-func (d disks) consolidate(ctx context.Context, vmID string) (phases.Outcome, error) {
+func (d disks) consolidate(ctx context.Context, vmID string) (phases.Result, error) {
 	if d.vm.consolidated {
 		return phases.Done, nil
 	}
@@ -114,7 +114,7 @@ func (d disks) consolidate(ctx context.Context, vmID string) (phases.Outcome, er
 	})
 }
 
-func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.Outcome, error) {
+func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
 	return d.tasks.write(stepGrow, func() (vcd.Task, error) {
 		ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vmID, "diskMiB", wishedMiB)
 		return d.session.ReconfigureVM(ctx, vmID, vcd.VMChange{DiskMiB: wishedMiB})
@@ -122,7 +122,7 @@ func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.O
 }
 
 // consolidationProblem returns why no disk of a linked clone can grow: the right to consolidate is missing.
-func consolidationProblem(ctx context.Context, opened *session.Session, vdc vcd.VDC) (phases.Outcome, error) {
+func consolidationProblem(ctx context.Context, opened *session.Session, vdc vcd.VDC) (phases.Result, error) {
 	may, err := opened.MayHave(ctx, vcd.RightConsolidate)
 	switch {
 	case err != nil:

@@ -19,7 +19,7 @@ import (
 )
 
 // joinEndpoint makes a control plane a member of its cluster's endpoint.
-func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	e := newEndpointMember(s)
 	address, out, err := e.address(ctx)
 	if err != nil || out != phases.Done {
@@ -45,7 +45,7 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 // gone, or a person leaves load balancers in VCD: then the cluster takes it out. A cluster that was never complete here
 // may be a copy, whose id names the endpoint of the original. One that is deleted, and whose gateway is not recorded,
 // removes its endpoint later.
-func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
+func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	request := endpointRequest(s)
 	c := s.inputs.vcdCluster
 	if request.Owner == nil || !ptr.Deref(c.Status.Initialization.Provisioned, false) ||
@@ -63,7 +63,7 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Outcome, error) {
 	}
 	request.Session = opened
 	out, err = s.reconciler.Endpoints.Leave(ctx, request)
-	if out.Problem {
+	if out.IsProblem() {
 		out.Message += fmt.Sprintf(". To delete the machine while it is a member, annotate the VCDCluster with %s=true",
 			infrav1.KeepLoadBalancersAnnotation)
 	}
@@ -99,7 +99,7 @@ func newEndpointMember(s *scope) endpointMember {
 // of the endpoint's first address. A machine that never ran must have such an address: else it would run, and the
 // endpoint would not lead to it. One that runs keeps the address that is recorded while the inventory shows no other,
 // unless it has one of the family that was not recorded.
-func (e endpointMember) address(ctx context.Context) (string, phases.Outcome, error) {
+func (e endpointMember) address(ctx context.Context) (string, phases.Result, error) {
 	family := edgeendpoint.MemberFamily(e.inputs.vcdCluster)
 	recorded := e.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
 	if e.vm.row != nil && e.inputs.provisioned() {

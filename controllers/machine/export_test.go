@@ -51,7 +51,7 @@ func (s *scope) Batch(ctx context.Context, members ...batch.Member) ([]batch.Mem
 	return newCreator(s).batch(ctx, func(batch.Member) bool { return true })
 }
 
-func (s *scope) ObserveRenamed(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) ObserveRenamed(ctx context.Context) (phases.Result, error) {
 	_, out, err := newObserver(s).observeRenamed(ctx)
 	return out, err
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // findImage finds the template, the policies and the storage profile.
-func (p *placer) findImage(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+func (p *placer) findImage(ctx context.Context, wished placement.Placement) (phases.Result, error) {
 	var err error
 	if p.target.template, err = p.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
 		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
@@ -43,7 +43,7 @@ func (p *placer) findImage(ctx context.Context, wished placement.Placement) (pha
 }
 
 // findPolicies finds the sizing and the placement policy.
-func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (phases.Result, error) {
 	if choice := wished.SizingPolicy; choice.Name != "" {
 		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
@@ -64,7 +64,7 @@ func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (
 }
 
 // computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.
-func (p *placer) computeProblem(ctx context.Context, field string) (phases.Outcome, error) {
+func (p *placer) computeProblem(ctx context.Context, field string) (phases.Result, error) {
 	spec := p.inputs.vcdMachine.Spec
 	sizing := p.target.sizing
 	sized := spec.CPUs > 0 || spec.Memory != nil
@@ -84,7 +84,7 @@ func (p *placer) computeProblem(ctx context.Context, field string) (phases.Outco
 }
 
 // defaultSizingProblem says why CPUs and memory cannot be set beside the default policy of the VDC.
-func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Outcome, error) {
+func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error) {
 	spec := p.inputs.vcdMachine.Spec
 	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Outcome, erro
 }
 
 // hardwareProblem says why the VM cannot have the wished version of virtual hardware.
-func (p *placer) hardwareProblem(ctx context.Context) (phases.Outcome, error) {
+func (p *placer) hardwareProblem(ctx context.Context) (phases.Result, error) {
 	wished := p.inputs.vcdMachine.Spec.HardwareVersion
 	has := p.target.template.Hardware
 	if wished == "" || wished == has {
@@ -132,7 +132,7 @@ func versionNumber(version string) int {
 }
 
 // diskProblem says why the disk cannot have the wished size.
-func (p *placer) diskProblem(ctx context.Context) (phases.Outcome, error) {
+func (p *placer) diskProblem(ctx context.Context) (phases.Result, error) {
 	wished := session.DiskMiB(p.inputs.vcdMachine)
 	has := p.target.template.DiskMiB
 	switch {
@@ -147,7 +147,7 @@ func (p *placer) diskProblem(ctx context.Context) (phases.Outcome, error) {
 }
 
 // findDisks finds the storage profile of each additional disk, and the template, which has disks before them.
-func (p *placer) findDisks(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+func (p *placer) findDisks(ctx context.Context, wished placement.Placement) (phases.Result, error) {
 	specs := p.inputs.vcdMachine.Spec.AdditionalDisks
 	if len(specs) == 0 {
 		return phases.Done, nil

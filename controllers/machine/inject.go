@@ -20,7 +20,7 @@ import (
 )
 
 // reconcileBootstrapInjected writes bootstrap data and network configuration to the VM, once.
-func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileBootstrapInjected(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.cameUp() {
 		return phases.Done, nil
 	}
@@ -75,7 +75,7 @@ func newInjection(s *scope) injection {
 }
 
 // ensure writes what the guest needs to a VM that does not have it.
-func (i injection) ensure(ctx context.Context) (phases.Outcome, error) {
+func (i injection) ensure(ctx context.Context) (phases.Result, error) {
 	if out, err := i.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
@@ -117,7 +117,7 @@ func (i injection) done() {
 
 // equip gives a VM that never ran the hardware that it lacks. What VCD accepted and did not do is not asked again at
 // once.
-func (i injection) equip(ctx context.Context, change hardware) (phases.Outcome, error) {
+func (i injection) equip(ctx context.Context, change hardware) (phases.Result, error) {
 	vm := i.vm.now()
 	if i.vm.askedHardware == change {
 		i.vm.askedHardware = hardware{}
@@ -136,7 +136,7 @@ func (i injection) equip(ctx context.Context, change hardware) (phases.Outcome, 
 	})
 }
 
-func (i injection) write(ctx context.Context) (phases.Outcome, error) {
+func (i injection) write(ctx context.Context) (phases.Result, error) {
 	if i.bootstrap == nil {
 		name := ptr.Deref(i.inputs.machine.Spec.Bootstrap.DataSecretName, "")
 		data, out, err := readBootstrap(ctx, i.live, i.inputs.vcdMachine, name)
@@ -170,7 +170,7 @@ func (i injection) write(ctx context.Context) (phases.Outcome, error) {
 }
 
 // renderProblem says why the guest cannot be configured.
-func renderProblem(err error) phases.Outcome {
+func renderProblem(err error) phases.Result {
 	reason := infrav1.BootstrapDataInvalidReason
 	if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
 		reason = infrav1.BootstrapDataTooLargeReason

@@ -35,12 +35,12 @@ const nextVApp = time.Second
 
 // ownProblem returns why the machine must not get another vApp than others. That of a zone does not depend on whether
 // the workload cluster can be asked.
-func (l layout) ownProblem(ctx context.Context) phases.Outcome {
+func (l layout) ownProblem(ctx context.Context) phases.Result {
 	switch {
 	case vapp.PerMachine(l.inputs.vcdCluster):
 		return l.driverProblem(ctx, vapp.LegacyDrivers)
 	case vapp.Spread(l.inputs.vcdCluster, l.inputs.zoneName()):
-		if out := l.driverProblem(ctx, vapp.LegacyDriversInZones); !out.Unknown {
+		if out := l.driverProblem(ctx, vapp.LegacyDriversInZones); !out.IsUnknown() {
 			return out
 		}
 	}
@@ -48,7 +48,7 @@ func (l layout) ownProblem(ctx context.Context) phases.Outcome {
 }
 
 // problem says why nothing may or can be done with a vApp.
-func (l layout) problem(vApp vcd.VApp) phases.Outcome {
+func (l layout) problem(vApp vcd.VApp) phases.Result {
 	marker, ok := vcd.ParseMarker(vApp.Description)
 	if !ok || marker.Cluster != l.inputs.vcdCluster.Spec.InfraID {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
@@ -63,7 +63,7 @@ func (l layout) problem(vApp vcd.VApp) phases.Outcome {
 
 // next makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before
 // anything is created in it.
-func (l layout) next(ctx context.Context, why string) (phases.Outcome, error) {
+func (l layout) next(ctx context.Context, why string) (phases.Result, error) {
 	if l.now().Sub(l.inputs.creationRequested()) < gone.LateRequest {
 		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
 			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
@@ -81,7 +81,7 @@ func (l layout) next(ctx context.Context, why string) (phases.Outcome, error) {
 
 // driverProblem returns why the machine must not get another vApp than others: drivers that search for nodes in one
 // vApp run in the cluster, or may run. The message takes what runs.
-func (l layout) driverProblem(ctx context.Context, message string) phases.Outcome {
+func (l layout) driverProblem(ctx context.Context, message string) phases.Result {
 	found, known := l.drivers.In(ctx, l.inputs.cluster, l.now())
 	switch {
 	case !known:

@@ -37,7 +37,7 @@ func newLeftovers(s *scope) leftovers {
 
 // cleanUpVM removes a VM of ours whose creation failed half-way. One that is still being created has the same status,
 // but for the task that holds its vApp.
-func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, error) {
+func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, error) {
 	vApp, err := l.session.FindVApp(ctx, l.vdc, l.inputs.vAppName())
 	if err != nil {
 		return session.Unread(err, "Reading vApp "+l.inputs.vAppName())
@@ -62,7 +62,7 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Outcome, er
 }
 
 // cleanUpVApp removes a vApp of ours whose creation failed before it had a VM.
-func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	task, err := l.session.DeleteVApp(ctx, vApp.ID)
 	if err != nil {
 		return l.tasks.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))

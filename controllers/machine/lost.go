@@ -23,7 +23,7 @@ import (
 )
 
 // reportMissing reports what became of a recorded VM that the inventory does not show.
-func reportMissing(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reportMissing(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	id := s.inputs.vmID()
 	known := m.Annotations[infrav1.VMNotFoundSinceAnnotation] != ""
@@ -83,7 +83,7 @@ func newLost(s *scope, id string) *lostVM {
 }
 
 // find returns the VM, or nil and [phases.Done] if it is gone.
-func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	siblings, err := l.siblings(ctx)
 	if err != nil {
 		return nil, phases.Done, err
@@ -113,7 +113,7 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
 }
 
 // read returns the recorded VM, or nil if VCD does not show it.
-func (l *lostVM) read(ctx context.Context) (*vcd.VM, phases.Outcome, error) {
+func (l *lostVM) read(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	vm, err := l.session.VM(ctx, l.id)
 	if absence.Invisible(err) {
 		return nil, phases.Done, nil
@@ -144,7 +144,7 @@ func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 }
 
 // decide decides whether the VM is gone, and writes down what later decisions need to know.
-func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Outcome, error) {
+func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Result, error) {
 	m := l.inputs.vcdMachine
 	now := l.now()
 	me, _ := missingOf(m, m.Namespace+"/"+session.ClusterName(l.inputs.vcdCluster, l.inputs.cluster))
@@ -167,8 +167,8 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Out
 	return l.report(ctx, gone.Decide(now, subject, &around.Site), around)
 }
 
-// report maps a verdict to an outcome.
-func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phases.Outcome, error) {
+// report maps a verdict to a result.
+func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phases.Result, error) {
 	if absence.Note(l.inputs.vcdMachine, v, l.now()) {
 		l.missing.since = l.now()
 	}
@@ -245,7 +245,7 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 
 // stopSite records on the VCDCluster that VMs of several clusters of the site are missing: none counts as gone until a
 // person acknowledges it.
-func (l *lostVM) stopSite(ctx context.Context) (phases.Outcome, error) {
+func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 	c := l.inputs.vcdCluster
 	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
 		goneStopped(l.recorder, c)

@@ -20,7 +20,7 @@ func hasMetadata(m *infrav1.VCDMachine) bool {
 
 // reconcileMetadata makes sure that the VM has the metadata of the spec. What was written is recorded, so that nothing
 // is requested at rest, and that what others wrote stays.
-func reconcileMetadata(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileMetadata(ctx context.Context, s *scope) (phases.Result, error) {
 	t := newTasks(s)
 	out, ended := t.settle(stepMetadata)
 	if out != phases.Done {
@@ -56,7 +56,7 @@ type metadataWriter struct {
 }
 
 // write writes what a record of the VM's metadata lacks, else removes an entry that the spec has no more.
-func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (phases.Outcome, error) {
+func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (phases.Result, error) {
 	m := w.inputs.vcdMachine
 	wished := vmmetadata.Wished(m.Spec.VMMetadata)
 	missing := record.Missing(wished)

@@ -15,7 +15,7 @@ import (
 
 // name gives the machine the name of its VM, the id that marks it and its zone, for life. All are stored before
 // anything is created in VCD, by a patch that a pass which saw an old object cannot make.
-func (p *placer) name(ctx context.Context) (phases.Outcome, error) {
+func (p *placer) name(ctx context.Context) (phases.Result, error) {
 	m := p.inputs.vcdMachine
 	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
 		return phases.Done, nil
@@ -49,7 +49,7 @@ func (p *placer) name(ctx context.Context) (phases.Outcome, error) {
 
 // vmName returns the name of the VM, which is its host name too: one that the machine has already, be it without an
 // instance id, else the one that its template gives, which is always the same.
-func (p *placer) vmName() (string, phases.Outcome) {
+func (p *placer) vmName() (string, phases.Result) {
 	if name := p.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
 		if err := vmname.Check(name); err != nil {
 			return "", phases.Stop(infrav1.VMNameInvalidReason, "Annotation %s: %v: make the machine anew without it",

@@ -62,7 +62,7 @@ func newObserver(s *scope) observer {
 // observe finds the VM with few requests: the recorded one by its id, else those of its name, else one of its marker.
 // It returns those that may be the machine's while none is recorded. While the machine is being created, the VM is as it
 // was read a moment ago: what else changes it shows soon enough.
-func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Outcome, _ error) {
+func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result, _ error) {
 	id := o.inputs.vmID()
 	if id != "" && !o.inputs.provisioned() && o.isFresh() && o.vm.use(id, o.session.Machines) {
 		return nil, phases.Done, nil
@@ -94,7 +94,7 @@ func (o observer) isFresh() bool {
 }
 
 // observeRecorded finds the recorded VM among rows, or elsewhere if the vApp was renamed or the VM moved.
-func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMRecord) (phases.Outcome, error) {
+func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMRecord) (phases.Result, error) {
 	if i := slices.IndexFunc(rows, func(r vcd.VMRecord) bool { return r.ID == id }); i >= 0 {
 		row := rows[i] // The rows are shared.
 		o.vm.row = &row
@@ -113,7 +113,7 @@ func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 
 // observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is
 // in flight.
-func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Outcome, error) {
+func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Result, error) {
 	if o.inputs.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" ||
 		o.tasks.queues.InFlight(o.inputs.queueName(), o.inputs.key()) {
 		return nil, phases.Done, nil
@@ -135,7 +135,7 @@ func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Outcome
 
 // findRenamed returns the VM in a vApp that has the machine's marker under another name: it was renamed before it was
 // recorded. Only VMs that no other machine claims are read. Of several copies, none is known to be the machine's.
-func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Outcome, error) {
+func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
 	refs, err := o.unclaimed(ctx, vApp.VMs)
 	if err != nil {
 		return nil, phases.Done, err
@@ -163,7 +163,7 @@ func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phas
 }
 
 // readMarked returns a VM if it has the machine's marker.
-func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.Outcome, error) {
+func (o observer) readMarked(ctx context.Context, ref vcd.Ref) (*vcd.VM, phases.Result, error) {
 	vm, err := o.session.VM(ctx, ref.ID)
 	switch {
 	case absence.Invisible(err):
@@ -201,7 +201,7 @@ func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, err
 }
 
 // ensureRead reads the VM of a machine that is being created, unless it is known in full.
-func (o observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
+func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	if o.vm.now() != nil {
 		return phases.Done, nil
 	}
@@ -225,7 +225,7 @@ func (o observer) ensureRead(ctx context.Context) (phases.Outcome, error) {
 
 // owned reads the VM before something is written to it, and returns why that must not be: it does not have the
 // machine's marker. A recorded id alone gives no right to a VM.
-func (o observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
+func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 	vm, err := o.session.VM(ctx, o.inputs.vmID())
 	if err != nil {
 		out, err := session.Unread(err, "Reading VM "+o.inputs.vmID())
@@ -243,7 +243,7 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Outcome, error) {
 }
 
 // ensureOwned returns why nothing may be written to the VM. It reads the VM, unless this pass knows its marker.
-func (o observer) ensureOwned(ctx context.Context) (phases.Outcome, error) {
+func (o observer) ensureOwned(ctx context.Context) (phases.Result, error) {
 	if vm := o.vm.now(); vm != nil && o.inputs.marks(vm.Description) {
 		return phases.Done, nil
 	}

@@ -16,7 +16,7 @@ import (
 // A row is a phase, and the VCDMachines that have it.
 type row struct {
 	condition string
-	run       func(context.Context, *scope) (phases.Outcome, error)
+	run       func(context.Context, *scope) (phases.Result, error)
 	applies   func(*inputs) bool
 }
 

@@ -24,7 +24,7 @@ import (
 
 // reconcilePlacement finds what the machine is made of. What is not needed any more is not looked up: a template that
 // was deleted since does not make a running machine less ready.
-func reconcilePlacement(ctx context.Context, s *scope) (out phases.Outcome, err error) {
+func reconcilePlacement(ctx context.Context, s *scope) (out phases.Result, err error) {
 	if out := clusterProblem(s.inputs.vcdCluster); out != phases.Done {
 		return out, nil
 	}
@@ -48,7 +48,7 @@ func reconcilePlacement(ctx context.Context, s *scope) (out phases.Outcome, err 
 }
 
 // clusterProblem says why a machine of a VCDCluster cannot be placed yet.
-func clusterProblem(c *infrav1.VCDCluster) phases.Outcome {
+func clusterProblem(c *infrav1.VCDCluster) phases.Result {
 	switch {
 	case c == nil:
 		return phases.Wait(0, infrav1.WaitingForClusterReason,
@@ -87,12 +87,12 @@ func newPlacer(s *scope) *placer {
 }
 
 // find finds what the machine still needs to come to life.
-func (p *placer) find(ctx context.Context) (target, phases.Outcome, error) {
+func (p *placer) find(ctx context.Context) (target, phases.Result, error) {
 	out, err := p.findAll(ctx)
 	return p.target, out, err
 }
 
-func (p *placer) findAll(ctx context.Context) (phases.Outcome, error) {
+func (p *placer) findAll(ctx context.Context) (phases.Result, error) {
 	wished, out := p.wished()
 	if out != phases.Done {
 		return out, nil
@@ -119,7 +119,7 @@ func (p *placer) findAll(ctx context.Context) (phases.Outcome, error) {
 }
 
 // wished returns the placement that the zone or the cluster of the machine gives it.
-func (p *placer) wished() (placement.Placement, phases.Outcome) {
+func (p *placer) wished() (placement.Placement, phases.Result) {
 	if p.zone != nil && !p.inputs.mayHaveVM() {
 		if out := zones.Admits(p.inputs.vcdCluster, p.zone.VCDDeploymentZone); out != phases.Done {
 			return placement.Placement{}, out
@@ -137,7 +137,7 @@ func (p *placer) wished() (placement.Placement, phases.Outcome) {
 }
 
 // findVDC finds the VDC of the VM. One that is yet to be created goes where the cluster has others of its zone.
-func (p *placer) findVDC(ctx context.Context, wished placement.Placement) (out phases.Outcome, err error) {
+func (p *placer) findVDC(ctx context.Context, wished placement.Placement) (out phases.Result, err error) {
 	p.target.vdc, out, err = zones.VDC(ctx, p.session, wished.VDC)
 	if err == nil && out == phases.Done && p.zone != nil && !p.inputs.mayHaveVM() {
 		out = zones.Replaced(p.inputs.vcdCluster, p.zone.Name, p.target.vdc.ID)
@@ -146,7 +146,7 @@ func (p *placer) findVDC(ctx context.Context, wished placement.Placement) (out p
 }
 
 // findNetworks finds the network of each NIC.
-func (p *placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
+func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 	for _, nic := range p.target.nics {
 		network, err := p.session.FindNetwork(ctx, p.target.vdc, nic.Network.Name)
 		if err != nil {
@@ -159,7 +159,7 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Outcome, error) {
 }
 
 // findParts finds what a VM is made from that does not exist yet.
-func (p *placer) findParts(ctx context.Context, wished placement.Placement) (phases.Outcome, error) {
+func (p *placer) findParts(ctx context.Context, wished placement.Placement) (phases.Result, error) {
 	out, err := p.findImage(ctx, wished)
 	if err == nil && out == phases.Done {
 		out, err = p.findDisks(ctx, wished)
@@ -173,9 +173,9 @@ func (p *placer) findParts(ctx context.Context, wished placement.Placement) (pha
 
 // withRollout adds to a problem of the first control plane what replaces it: the owner of the others replaces it only
 // once it is a Node.
-func (p *placer) withRollout(out phases.Outcome) phases.Outcome {
+func (p *placer) withRollout(out phases.Result) phases.Result {
 	_, controlPlane := p.inputs.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
-	if out.Problem && controlPlane && !ptr.Deref(p.inputs.cluster.Status.Initialization.ControlPlaneInitialized, false) {
+	if out.IsProblem() && controlPlane && !ptr.Deref(p.inputs.cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: name "+
 			"it in the KubeadmControlPlane, and delete Machine %s", p.inputs.machine.Name)
 	}
@@ -196,7 +196,7 @@ func (p *placer) compareVersions() {
 }
 
 // nameservers warns, until the guest is up, that nothing gives it DNS servers.
-func (p *placer) nameservers(ctx context.Context) phases.Outcome {
+func (p *placer) nameservers(ctx context.Context) phases.Result {
 	wished, out := p.wished()
 	if out != phases.Done {
 		return phases.Done

@@ -18,7 +18,7 @@ import (
 )
 
 // reconcilePower makes sure that the VM runs: for the first time always, later if that is wished.
-func reconcilePower(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcilePower(ctx context.Context, s *scope) (phases.Result, error) {
 	p := newPower(s)
 	out, err := p.ensure(ctx)
 	return p.shownOff(out), err
@@ -53,7 +53,7 @@ func newPower(s *scope) power {
 	}
 }
 
-func (p power) ensure(ctx context.Context) (phases.Outcome, error) {
+func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	out, ended := p.tasks.settle(stepPowerOn)
 	if out != phases.Done {
 		return p.withRule(out), nil
@@ -80,13 +80,13 @@ func (p power) ensure(ctx context.Context) (phases.Outcome, error) {
 	return powerProblem(status), nil
 }
 
-// shownOff returns the outcome of a VM that VCD shows powered off and that it refuses to read or to power on: VCD was
+// shownOff returns the result of a VM that VCD shows powered off and that it refuses to read or to power on: VCD was
 // asked, so this is no lack of access that hides the state of the VM.
-func (p power) shownOff(out phases.Outcome) phases.Outcome {
+func (p power) shownOff(out phases.Result) phases.Result {
 	if out.Reason != infrav1.ForbiddenReason || !p.vm.isOff() {
 		return out
 	}
-	out.Access = false
+	out = out.WithAccess()
 	out.Message = "The VM is powered off: " + out.Message
 	return out
 }
@@ -104,8 +104,8 @@ func (p power) apart() affinity.Group {
 }
 
 // withRule adds what may be the cause when VCD does not power on a VM that must have a host of its own.
-func (p power) withRule(out phases.Outcome) phases.Outcome {
-	if group := p.apart(); out.Problem && group.Name != "" {
+func (p power) withRule(out phases.Result) phases.Result {
+	if group := p.apart(); out.IsProblem() && group.Name != "" {
 		out.Message += ". spec.antiAffinity of the VCDMachines is Required for group " + group.Name + ", so each of " +
 			"its VMs needs a host of its own: add hosts, or set Preferred"
 	}
@@ -114,7 +114,7 @@ func (p power) withRule(out phases.Outcome) phases.Outcome {
 
 // onFirst powers on a VM that never ran. It was read when it was written to, and is read again only if that failed. A
 // VM that must have a host of its own is in its rule before: VCD checks rules when it powers on.
-func (p power) onFirst(ctx context.Context) (phases.Outcome, error) {
+func (p power) onFirst(ctx context.Context) (phases.Result, error) {
 	if group := p.apart(); group.Name != "" &&
 		!p.settled.Has(p.inputs.vcdCluster.UID, p.inputs.vmID(), p.tasks.wake) {
 		return phases.Wait(session.TaskPoll, infrav1.WaitingForAffinityRuleReason,
@@ -127,7 +127,7 @@ func (p power) onFirst(ctx context.Context) (phases.Outcome, error) {
 	return p.on(ctx)
 }
 
-func (p power) on(ctx context.Context) (phases.Outcome, error) {
+func (p power) on(ctx context.Context) (phases.Result, error) {
 	return p.tasks.write(stepPowerOn, func() (vcd.Task, error) { return p.powerOn(ctx) })
 }
 
@@ -138,7 +138,7 @@ func (p power) powerOn(ctx context.Context) (vcd.Task, error) {
 
 // onAgain powers on a VM that ran before. How often it did so is stored before the request, so that neither a restart
 // nor a lost answer makes it more.
-func (p power) onAgain(ctx context.Context) (phases.Outcome, error) {
+func (p power) onAgain(ctx context.Context) (phases.Result, error) {
 	now := p.now()
 	past := parseRevivals(p.inputs.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
 	if left := past.wait(now); left > 0 {
@@ -196,7 +196,7 @@ func (p power) status() vcd.Status {
 }
 
 // powerProblem says that the VM of a machine that ran before does not run.
-func powerProblem(status vcd.Status) phases.Outcome {
+func powerProblem(status vcd.Status) phases.Result {
 	switch status {
 	case vcd.StatusPoweredOff:
 		return phases.Fail(session.RemedyPoll, infrav1.VMPoweredOffReason,

@@ -14,7 +14,7 @@ import (
 )
 
 // releaseMachine lets the API server delete the VCDMachine.
-func releaseMachine(ctx context.Context, s *scope) (phases.Outcome, error) {
+func releaseMachine(ctx context.Context, s *scope) (phases.Result, error) {
 	leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs)
 	if err != nil {
 		return phases.Done, err

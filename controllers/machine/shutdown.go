@@ -49,7 +49,7 @@ func newShutdown(s *scope) shutdown {
 }
 
 // settleTask waits for the task of the shutdown while the guest may take its time.
-func (s shutdown) settleTask() phases.Outcome {
+func (s shutdown) settleTask() phases.Result {
 	out, _ := s.tasks.settle(stepShutdown)
 	left, _ := s.left()
 	if out.Reason != infrav1.TaskRunningReason || left <= 0 {
@@ -60,7 +60,7 @@ func (s shutdown) settleTask() phases.Outcome {
 }
 
 // ask asks the guest to shut down, once, and waits for it until the time is up.
-func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	if s.timeout() == 0 {
 		return phases.Done, nil
@@ -91,7 +91,7 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
 
 // await waits for the tasks of a VM before its deletion. A shutdown that takes too long is cancelled: VCD refuses to
 // power off the VM until it ends.
-func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error) {
+func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	left, asked := s.left()
 	for _, t := range vm.Tasks {
 		switch {
@@ -105,7 +105,7 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Outcome, error)
 	return phases.Wait(session.BusyPoll, infrav1.TaskRunningReason, "Waiting for another task on VM %s", vm.Name), nil
 }
 
-func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Outcome, error) {
+func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Result, error) {
 	if s.now().Sub(s.cancellation.last) >= cancelRetry {
 		s.cancellation.last = s.now()
 		s.cancellation.refused = false

@@ -69,7 +69,7 @@ func newTasks(s *scope) tasks {
 }
 
 // write sends a request about the machine's VM and follows its task.
-func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Outcome, error) {
+func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Result, error) {
 	done, out := t.beginWrite(what)
 	if out != phases.Done {
 		return out, nil
@@ -84,7 +84,7 @@ func (t tasks) write(what step, send func() (vcd.Task, error)) (phases.Outcome, 
 
 // beginWrite begins a request about the machine's VM, unless a request or task of ours holds its vApp: VCD would refuse
 // it. Call done once VCD has answered and the task is followed.
-func (t tasks) beginWrite(what step) (done func(), out phases.Outcome) {
+func (t tasks) beginWrite(what step) (done func(), out phases.Result) {
 	done, ok := t.queues.Write(t.inputs.queueName(), t.inputs.key(), t.wake)
 	if !ok {
 		return nil, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for another task on vApp %s",
@@ -93,14 +93,14 @@ func (t tasks) beginWrite(what step) (done func(), out phases.Outcome) {
 	return done, phases.Done
 }
 
-// start follows the task of a step and returns the outcome of having started it.
-func (t tasks) start(what step, task vcd.Task) phases.Outcome {
+// start follows the task of a step and returns the result of having started it.
+func (t tasks) start(what step, task vcd.Task) phases.Result {
 	t.follow(what, task)
 	return running(what)
 }
 
 // started follows what was asked for. What went away meanwhile is searched afresh.
-func (t tasks) started(what step, task vcd.Task, err error) (phases.Outcome, error) {
+func (t tasks) started(what step, task vcd.Task, err error) (phases.Result, error) {
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		t.session.Invalidate(t.vdc)
@@ -138,7 +138,7 @@ func (t tasks) followAll(what step, task vcd.Task, machines []batch.Member) {
 // keyOf names the task of a step in the session.
 func (t tasks) keyOf(what step) string { return t.inputs.key() + "/" + string(what) }
 
-func running(what step) phases.Outcome {
+func running(what step) phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", what)
 }
 
@@ -150,7 +150,7 @@ func (t tasks) isRunning(what step) bool {
 
 // settle returns why a step that was started earlier has to be waited for; done if it has not. ended reports that its
 // task succeeded since the last call.
-func (t tasks) settle(what step) (out phases.Outcome, ended bool) {
+func (t tasks) settle(what step) (out phases.Result, ended bool) {
 	key := t.keyOf(what)
 	task, ok := t.session.Task(key)
 	if !ok {
@@ -175,25 +175,25 @@ func (t tasks) settle(what step) (out phases.Outcome, ended bool) {
 	return phases.Done, true
 }
 
-// refuse maps the failure of a request to an outcome, with a longer delay each time if VCD would only refuse again.
+// refuse maps the failure of a request to a result, with a longer delay each time if VCD would only refuse again.
 // VCD may have accepted the request and only its answer was lost, or what is known is outdated: so it is forgotten.
-func (t tasks) refuse(what step, err error) (phases.Outcome, error) {
+func (t tasks) refuse(what step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrLater) {
 		return phases.Done, err // Nothing was requested.
 	}
 	t.forget(what)
 	out, err := session.Refusal(err, string(what))
-	if err == nil && out.Problem && !out.Unknown {
+	if err == nil && out.IsProblem() && !out.IsUnknown() {
 		out = t.failed(what, out)
 	}
 	return out, err
 }
 
-func (t tasks) failed(what step, out phases.Outcome) phases.Outcome {
+func (t tasks) failed(what step, out phases.Result) phases.Result {
 	return t.backoff.failed(what, out, t.now(), t.inputs.vcdMachine.Generation)
 }
 
-func (t tasks) failing(what step) phases.Outcome {
+func (t tasks) failing(what step) phases.Result {
 	return t.backoff.failing(what, t.now(), t.inputs.vcdMachine.Generation)
 }
 

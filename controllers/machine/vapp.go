@@ -18,7 +18,7 @@ import (
 
 // reconcileVApp makes sure that the vApp exists and is the cluster's. A vApp that is not there is created together with
 // the VMs that wait for it.
-func reconcileVApp(ctx context.Context, s *scope) (out phases.Outcome, err error) {
+func reconcileVApp(ctx context.Context, s *scope) (out phases.Result, err error) {
 	t := newTasks(s)
 	for _, what := range []step{stepCompose, stepConnect, stepCleanUp} {
 		if out, _ := t.settle(what); out != phases.Done {
@@ -43,7 +43,7 @@ func reconcileVApp(ctx context.Context, s *scope) (out phases.Outcome, err error
 }
 
 // prepareVApp begins a batch, reads the vApp, and takes the next step towards one that VMs can be added to.
-func (c creator) prepareVApp(ctx context.Context) (phases.Outcome, error) {
+func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 	name := c.inputs.vAppName()
 	mine := c.member()
 	if left := c.gather(); left > 0 && !mine.Alone {
@@ -70,7 +70,7 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Outcome, error) {
 }
 
 // useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
-func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	switch out := c.layout.problem(vApp); {
 	case out.Reason == infrav1.NameConflictReason && c.inputs.vAppNumber() > 1:
 		return c.layout.next(ctx, vApp.Name+" is another owner's")
@@ -90,7 +90,7 @@ func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Outcome, er
 }
 
 // makeRoom takes the next step towards a vApp of ours that the machine's VM, which is not in it, can be added to.
-func (c creator) makeRoom(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (c creator) makeRoom(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	switch {
 	case failedCreation(vApp.Status) && len(vApp.VMs) == 0:
 		return c.leftovers.cleanUpVApp(ctx, vApp)
@@ -101,7 +101,7 @@ func (c creator) makeRoom(ctx context.Context, vApp vcd.VApp) (phases.Outcome, e
 }
 
 // compose asks for a vApp with the VMs that wait for it.
-func (c creator) compose(ctx context.Context, name string) (phases.Outcome, error) {
+func (c creator) compose(ctx context.Context, name string) (phases.Result, error) {
 	marker := c.inputs.marker()
 	if !vapp.PerMachine(c.inputs.vcdCluster) {
 		marker.Machine = ""
@@ -121,7 +121,7 @@ func (c creator) compose(ctx context.Context, name string) (phases.Outcome, erro
 }
 
 // connect connects the machine's networks to the vApp, if they are not.
-func (c creator) connect(ctx context.Context, vApp vcd.VApp) (phases.Outcome, error) {
+func (c creator) connect(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
 	var missing []vcd.Ref
 	for _, ref := range c.design.networks() {
 		if !slices.Contains(vApp.Networks, ref.Name) {

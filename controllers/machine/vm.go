@@ -19,7 +19,7 @@ import (
 )
 
 // reconcileVM makes sure that the VM exists and is known by its URN.
-func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileVM(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vmID() != "" {
 		keepLease(ctx, s)
 		return reportVM(ctx, s)
@@ -41,7 +41,7 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // addVM asks for the VM, and for those of the other machines that wait for this vApp.
-func (c creator) addVM(ctx context.Context) (phases.Outcome, error) {
+func (c creator) addVM(ctx context.Context) (phases.Result, error) {
 	if c.pass.vApp == nil {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for vApp %s", c.inputs.vAppName()), nil
 	}
@@ -65,7 +65,7 @@ func (c creator) addVM(ctx context.Context) (phases.Outcome, error) {
 
 // recordVM reads the VM of the machine's name and, if it is the machine's, stores its URN: from then on only that VM
 // is the machine's. It is stored before the VM is powered on.
-func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, error) {
+func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, error) {
 	c.pass.release() // This pass creates no VMs.
 	vm, err := c.session.VM(ctx, ref.ID)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Outcome, err
 }
 
 // reportVM reports the recorded VM.
-func reportVM(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reportVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {
 	case m.Annotations[infrav1.VMGoneAnnotation] == "true":

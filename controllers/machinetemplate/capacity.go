@@ -23,7 +23,7 @@ import (
 
 // reconcileCapacity finds out what a machine will have: from the vApp template, the sizing policy and the wished size
 // of the disk.
-func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileCapacity(ctx context.Context, s *scope) (phases.Result, error) {
 	switch {
 	case s.ambiguous:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
@@ -46,7 +46,7 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Outcome, error) {
 
 // findZone returns the first zone of a cluster without a VDC of its own that can be used, else nil. Where machines of
 // the template will be is not known; their size is that of the first.
-func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Outcome, error) {
+func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.OVDC != "" {
 		return nil, phases.Done, nil
@@ -79,7 +79,7 @@ func inNewTemplate(fields ...string) string {
 }
 
 // readCapacity asks VCD for what makes up the capacity. All of it is remembered by the session, as for machines.
-func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.Outcome, error) {
+func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.Result, error) {
 	spec := s.template.Spec.Template.Spec
 	opened, out, err := s.open(ctx, zone)
 	if err != nil || out != phases.Done {
@@ -119,7 +119,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 }
 
 // open logs in with the identity of the zone, or of the cluster if zone is nil.
-func (s *scope) open(ctx context.Context, zone *placement.Zone) (*session.Session, phases.Outcome, error) {
+func (s *scope) open(ctx context.Context, zone *placement.Zone) (*session.Session, phases.Result, error) {
 	if zone != nil {
 		return s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, zone.VCDDeploymentZone)
 	}

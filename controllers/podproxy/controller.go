@@ -164,7 +164,7 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 }
 
 // ready waits for the control plane.
-func (s *scope) ready(context.Context) (phases.Outcome, error) {
+func (s *scope) ready(context.Context) (phases.Result, error) {
 	if s.vcdCluster.Spec.InfraID == "" {
 		return phases.Wait(0, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+infrav1.NodeProxyReadyCondition), nil
 	}

@@ -27,12 +27,12 @@ import (
 var versions = []string{"v1", "v1beta1"}
 
 // install takes the next step to policies in the workload cluster.
-func install(ctx context.Context, s *scope) (phases.Outcome, error) {
+func install(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx, s.ready, s.settings, s.set.Read, s.choose, s.serves, s.write, s.inspect)
 }
 
 // settings reads what is reached without the proxy, as nodes have it.
-func (s *scope) settings(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) settings(ctx context.Context) (phases.Result, error) {
 	secret := &corev1.Secret{}
 	key := s.set.Key(nodeproxy.SecretSuffix)
 	if err := s.reconciler.Live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
@@ -51,19 +51,19 @@ func (s *scope) settings(ctx context.Context) (phases.Outcome, error) {
 }
 
 // choose labels the Cluster for the ClusterResourceSet.
-func (s *scope) choose(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) choose(ctx context.Context) (phases.Result, error) {
 	return phases.Done, s.set.Select(ctx, true)
 }
 
 // serves finds the version of the API with the policies that the workload cluster serves, and asks again from time to
 // time: an upgrade brings another.
-func (s *scope) serves(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) serves(ctx context.Context) (phases.Result, error) {
 	known := s.reconciler.known.Of(s.vcdCluster.UID)
 	if known.version != "" && s.reconciler.now().Before(known.asked.Add(s.reconciler.SyncPeriod)) {
 		s.version = known.version
 		return phases.Done, nil
 	}
-	return s.set.Ask(ctx, func(_ context.Context, w *addon.Guest) (phases.Outcome, error) {
+	return s.set.Ask(ctx, func(_ context.Context, w *addon.Guest) (phases.Result, error) {
 		for _, version := range versions {
 			kind := schema.GroupKind{Group: addons.AdmissionGroup, Kind: addons.MutatingPolicyKind}
 			_, err := w.RESTMapper().RESTMapping(kind, version)
@@ -102,7 +102,7 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 }
 
 // write writes the Secret if it changed, and the ClusterResourceSet that applies it.
-func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	objects, err := s.render(s.set.Annotation(infrav1.CloudProviderAppliedAnnotation))
 	if err != nil {
 		return phases.Done, fmt.Errorf("rendering the policies: %w", err)
@@ -122,12 +122,12 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 }
 
 // inspect inspects the workload cluster, if an inspection is due.
-func (s *scope) inspect(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) inspect(ctx context.Context) (phases.Result, error) {
 	return s.set.Inspect(ctx, &s.reconciler.known.Of(s.vcdCluster.UID).Inspection, s.reconciler.SyncPeriod, s.converge)
 }
 
 // converge compares the workload cluster with what should be there, and repairs what is not.
-func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Result, error) {
 	if _, err := s.set.RemoveDropped(ctx, w); err != nil {
 		return phases.Done, err
 	}
@@ -146,7 +146,7 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Outcome, e
 }
 
 // retire removes the policies from the workload cluster.
-func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
+func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	if !s.set.Selected() {
 		return phases.Done, nil
 	}
@@ -158,7 +158,7 @@ func retire(ctx context.Context, s *scope) (phases.Outcome, error) {
 		return phases.Done, err
 	}
 	if s.set.Secret != nil {
-		out, err := s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Outcome, error) {
+		out, err := s.set.Ask(ctx, func(ctx context.Context, w *addon.Guest) (phases.Result, error) {
 			removed, err := s.set.RemoveAll(ctx, w)
 			if err == nil && len(removed) > 0 {
 				uninstalled(s.reconciler.Recorder, s.vcdCluster, removed)

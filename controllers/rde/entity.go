@@ -48,8 +48,8 @@ var kind = vcd.EntityKind{Vendor: "vmware", NSS: "capvcdCluster"}
 
 // A state is what the process knows of the entity of a cluster between passes.
 type state struct {
-	called     time.Time      // when VCD was last called
-	held       phases.Outcome // of the last call; it stays until then
+	called     time.Time     // when VCD was last called
+	held       phases.Result // of the last call; it stays until then
 	until      time.Time
 	generation int64  // of the cluster then
 	written    string // digest of what the entity shows
@@ -70,7 +70,7 @@ func (*conflictError) Later() time.Duration {
 }
 
 // project takes the next step to an entity that shows the cluster.
-func project(ctx context.Context, s *scope) (phases.Outcome, error) {
+func project(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	switch {
 	case c.Spec.InfraID == "":
@@ -85,9 +85,9 @@ func project(ctx context.Context, s *scope) (phases.Outcome, error) {
 	return s.sparingly(ctx, s.observe, s.open, s.find, s.write)
 }
 
-// sparingly runs steps that call VCD, unless they did just now: then the last outcome stands. Whatever VCD answers,
+// sparingly runs steps that call VCD, unless they did just now: then the last result stands. Whatever VCD answers,
 // only the condition of the entity shows it.
-func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (phases.Outcome, error)) (phases.Outcome,
+func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (phases.Result, error)) (phases.Result,
 	error,
 ) {
 	st := s.state
@@ -120,7 +120,7 @@ func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (p
 }
 
 // open logs in.
-func (s *scope) open(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) open(ctx context.Context) (phases.Result, error) {
 	opened, out, err := s.reconciler.Identities.Open(ctx, s.reconciler.Sessions, s.vcdCluster)
 	s.session = opened
 	return out, err
@@ -130,7 +130,7 @@ func (s *scope) open(ctx context.Context) (phases.Outcome, error) {
 func (s *scope) known() bool { return notes.EntityID(s.vcdCluster) != "" }
 
 // find sets the id of the entity: what was recorded, or what was made for the cluster, which is made if it is missing.
-func (s *scope) find(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) find(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if s.id = notes.EntityID(c); s.id != "" {
 		return phases.Done, nil
@@ -154,7 +154,7 @@ func (s *scope) find(ctx context.Context) (phases.Outcome, error) {
 }
 
 // create makes the entity.
-func (s *scope) create(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) create(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	versions, err := s.session.Entities().Types(ctx, kind)
 	if err != nil && !isHidden(err) {
@@ -197,7 +197,7 @@ func newest(versions []string) string {
 }
 
 // write makes the entity show what was observed, if it does not yet.
-func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) write(ctx context.Context) (phases.Result, error) {
 	st := s.state
 	now := s.now()
 	digest := s.facts.digest(s.id)
@@ -228,7 +228,7 @@ func (s *scope) write(ctx context.Context) (phases.Outcome, error) {
 }
 
 // resolve has VCD hold the entity against its schema.
-func (s *scope) resolve(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) resolve(ctx context.Context) (phases.Result, error) {
 	problem, err := s.session.Entities().Resolve(ctx, s.id)
 	switch {
 	case err != nil:
@@ -240,7 +240,7 @@ func (s *scope) resolve(ctx context.Context) (phases.Outcome, error) {
 }
 
 // problem says why the entity was not written.
-func (s *scope) problem(err error) (phases.Outcome, error) {
+func (s *scope) problem(err error) (phases.Result, error) {
 	switch {
 	case err == nil:
 		return phases.Done, nil
@@ -261,7 +261,7 @@ func (s *scope) problem(err error) (phases.Outcome, error) {
 }
 
 // hidden says that the entity cannot be seen or changed.
-func (s *scope) hidden(err error) phases.Outcome {
+func (s *scope) hidden(err error) phases.Result {
 	remedy := "share it with the user, or remove annotation " + infrav1.RDEIDAnnotation + " to have another made"
 	if s.vcdCluster.Annotations[infrav1.RDEIDAnnotation] != s.id {
 		remedy = "correct spec.rde.id, share the entity with the user, or set spec.rde.mode to None"
@@ -270,13 +270,13 @@ func (s *scope) hidden(err error) phases.Outcome {
 		"is gone: %s", err, remedy)
 }
 
-func (s *scope) invalid(err error) phases.Outcome {
+func (s *scope) invalid(err error) phases.Result {
 	return phases.Fail(offPoll, infrav1.RDEInvalidReason,
 		"VCD refuses the content of entity %s: %v: correct it in VCD", s.id, err)
 }
 
-// unavailable maps what keeps an entity from being found, made or written to an outcome.
-func unavailable(err error, doing string) (phases.Outcome, error) {
+// unavailable maps what keeps an entity from being found, made or written to a result.
+func unavailable(err error, doing string) (phases.Result, error) {
 	if out, err := session.AskProblem(err); err == nil {
 		return out, nil
 	}
@@ -293,7 +293,7 @@ func unavailable(err error, doing string) (phases.Outcome, error) {
 
 // claim makes sure that no other cluster of this management cluster has the entity. Of several, the one that the id was
 // made for keeps it, else the oldest.
-func (s *scope) claim(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) claim(ctx context.Context) (phases.Result, error) {
 	other, err := s.rival(ctx)
 	if err != nil || other == nil {
 		return phases.Done, err

@@ -54,7 +54,7 @@ func (f facts) digest(id string) string {
 
 // observe reads what the entity shows. Nothing of it is cached that was not before: what no reconciler watches is read
 // when something else has changed.
-func (s *scope) observe(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) observe(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	o := objects{vcdCluster: c, cluster: s.cluster, vcdMachines: map[string]*infrav1.VCDMachine{}}
 	in := []client.ListOption{client.InNamespace(c.Namespace), session.OfCluster(session.ClusterName(c, s.cluster))}

@@ -21,7 +21,7 @@ import (
 const unlessLeft = orNone + " to leave the entity"
 
 // remove deletes the entity of a cluster that is gone, if it is the cluster's own, and lets go of the VCDCluster.
-func remove(ctx context.Context, s *scope) (phases.Outcome, error) {
+func remove(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	own, err := s.isOwn(ctx)
 	if err != nil {
@@ -44,8 +44,8 @@ func remove(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // orLeft adds to a problem how to leave the entity.
-func orLeft(out phases.Outcome) phases.Outcome {
-	if out.Problem && !strings.HasSuffix(out.Message, unlessLeft) {
+func orLeft(out phases.Result) phases.Result {
+	if out.IsProblem() && !strings.HasSuffix(out.Message, unlessLeft) {
 		out.Message = strings.TrimSuffix(out.Message, orNone) + unlessLeft
 	}
 	return out
@@ -70,7 +70,7 @@ func (s *scope) isOwn(ctx context.Context) (bool, error) {
 
 // findOwn finds all entities that were made for the cluster: one that was made just before the process ended was not
 // recorded, and one whose request got no answer was made again.
-func (s *scope) findOwn(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) findOwn(ctx context.Context) (phases.Result, error) {
 	id := notes.EntityID(s.vcdCluster)
 	if id != "" {
 		s.own = []string{id}
@@ -91,7 +91,7 @@ func (s *scope) findOwn(ctx context.Context) (phases.Outcome, error) {
 }
 
 // deleteOwn deletes the entities.
-func (s *scope) deleteOwn(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) deleteOwn(ctx context.Context) (phases.Result, error) {
 	for _, id := range s.own {
 		if out, err := s.deleteEntity(ctx, id); err != nil || out != phases.Done {
 			return out, err
@@ -101,7 +101,7 @@ func (s *scope) deleteOwn(ctx context.Context) (phases.Outcome, error) {
 }
 
 // deleteEntity deletes an entity. VCD refuses one that is gone as it does one that the user may not see.
-func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Outcome, error) {
+func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, error) {
 	c := s.vcdCluster
 	entities := s.session.Entities()
 	entity, err := entities.Get(ctx, id)

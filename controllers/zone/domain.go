@@ -112,7 +112,7 @@ func (r *DomainReconciler) zonesOf(ctx context.Context, d *infrav1.VCDFailureDom
 }
 
 // reconcileVDC finds the VDC and the placement policy.
-func reconcileVDC(ctx context.Context, s *domainScope) (phases.Outcome, error) {
+func reconcileVDC(ctx context.Context, s *domainScope) (phases.Result, error) {
 	if len(s.zones) == 0 {
 		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure domain: "+
 			"create one, whose identity it is searched with"), nil
@@ -131,7 +131,7 @@ func reconcileVDC(ctx context.Context, s *domainScope) (phases.Outcome, error) {
 }
 
 // releaseDomain lets a failure domain go when no zone refers to it.
-func releaseDomain(_ context.Context, s *domainScope) (phases.Outcome, error) {
+func releaseDomain(_ context.Context, s *domainScope) (phases.Result, error) {
 	if len(s.zones) == 0 {
 		controllerutil.RemoveFinalizer(s.domain, infrav1.FailureDomainFinalizer)
 		return phases.Done, nil

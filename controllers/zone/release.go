@@ -18,7 +18,7 @@ import (
 
 // releaseZone lets a zone go when no machine is in it, and no cluster has something there that only its identity is
 // for.
-func releaseZone(ctx context.Context, s *scope) (phases.Outcome, error) {
+func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	machines := &infrav1.VCDMachineList{}
 	if err := s.reconciler.Client.List(ctx, machines, client.InNamespace(s.zone.Namespace)); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDMachines: %w", err)

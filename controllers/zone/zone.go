@@ -82,7 +82,7 @@ type scope struct {
 	zone    *infrav1.VCDDeploymentZone
 	session *session.Session // set by reconcileIdentity
 	vdc     vcd.VDC          // set by reconcileFailureDomain
-	last    phases.Outcome   // of the last phase that ran
+	last    phases.Result    // of the last phase that ran
 }
 
 // Reconcile validates z, or lets it go when nothing uses it.
@@ -116,18 +116,18 @@ func (s *scope) reportUsable(pass phases.Pass) {
 	case !s.zone.DeletionTimestamp.IsZero():
 	case pass.Complete:
 		s.zone.Status.Usable = ptr.To(true)
-	case s.last.Problem && !s.last.Unknown:
+	case s.last.IsProblem() && !s.last.IsUnknown():
 		s.zone.Status.Usable = ptr.To(false)
 	}
 }
 
-// noting returns phases that keep their outcome in the scope.
+// noting returns phases that keep their result in the scope.
 func (s *scope) noting(table []phases.Phase[*scope]) []phases.Phase[*scope] {
 	noting := make([]phases.Phase[*scope], 0, len(table))
 	for _, p := range table {
 		noting = append(noting, phases.Phase[*scope]{
 			Condition: p.Condition,
-			Run: func(ctx context.Context, s *scope) (out phases.Outcome, err error) {
+			Run: func(ctx context.Context, s *scope) (out phases.Result, err error) {
 				s.last, err = p.Run(ctx, s)
 				return s.last, err
 			},
@@ -137,8 +137,8 @@ func (s *scope) noting(table []phases.Phase[*scope]) []phases.Phase[*scope] {
 }
 
 // reconcileIdentity logs in.
-func reconcileIdentity(ctx context.Context, s *scope) (phases.Outcome, error) {
-	var out phases.Outcome
+func reconcileIdentity(ctx context.Context, s *scope) (phases.Result, error) {
+	var out phases.Result
 	var err error
 	s.session, out, err = s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, s.zone)
 	if err != nil || out != phases.Done {
@@ -151,7 +151,7 @@ func reconcileIdentity(ctx context.Context, s *scope) (phases.Outcome, error) {
 }
 
 // reconcileFailureDomain finds what the zone is.
-func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Result, error) {
 	domain, out, err := zones.DomainOf(ctx, s.reconciler.Client, s.zone)
 	if err != nil || out != phases.Done {
 		return out, err
@@ -168,7 +168,7 @@ func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Outcome, erro
 
 // findDomain finds the VDC of a failure domain, which must be enabled, and its placement policy.
 func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDomain) (vdc vcd.VDC, policy vcd.Ref,
-	out phases.Outcome, err error,
+	out phases.Result, err error,
 ) {
 	of := " of VCDFailureDomain " + d.Name
 	vdc, out, err = zones.VDC(ctx, s, placement.Choice{Name: d.Spec.OVDC, Field: "spec.ovdc" + of})
@@ -184,11 +184,11 @@ func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDo
 }
 
 // reconcileConstraint finds everything that machines in the zone get by default.
-func reconcileConstraint(ctx context.Context, s *scope) (phases.Outcome, error) {
+func reconcileConstraint(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx, s.findNetworks, s.findStorage, s.findSizing, s.findCatalog)
 }
 
-func (s *scope) findNetworks(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) findNetworks(ctx context.Context) (phases.Result, error) {
 	var found []infrav1.ResourceReference
 	for _, name := range s.zone.Spec.PlacementConstraint.Networks {
 		network, err := s.session.FindNetwork(ctx, s.vdc, name)
@@ -202,7 +202,7 @@ func (s *scope) findNetworks(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-func (s *scope) findStorage(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) findStorage(ctx context.Context) (phases.Result, error) {
 	name := s.zone.Spec.PlacementConstraint.StorageProfile
 	status := &s.zone.Status
 	if status.StorageProfile = nil; name == "" {
@@ -217,7 +217,7 @@ func (s *scope) findStorage(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-func (s *scope) findSizing(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) findSizing(ctx context.Context) (phases.Result, error) {
 	name := s.zone.Spec.PlacementConstraint.SizingPolicy
 	status := &s.zone.Status
 	if status.SizingPolicy = nil; name == "" {
@@ -232,7 +232,7 @@ func (s *scope) findSizing(ctx context.Context) (phases.Outcome, error) {
 	return phases.Done, nil
 }
 
-func (s *scope) findCatalog(ctx context.Context) (phases.Outcome, error) {
+func (s *scope) findCatalog(ctx context.Context) (phases.Result, error) {
 	name := s.zone.Spec.PlacementConstraint.Catalog
 	status := &s.zone.Status
 	if status.Catalog = nil; name == "" {

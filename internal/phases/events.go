@@ -15,7 +15,7 @@ import (
 const maxNote = 1024
 
 // ProblemFound records a problem that a condition reports.
-func ProblemFound(r events.EventRecorder, obj runtime.Object, condition string, out Outcome) {
+func ProblemFound(r events.EventRecorder, obj runtime.Object, condition string, out Result) {
 	r.Eventf(obj, nil, corev1.EventTypeWarning, out.Reason, condition, "%s", Shorten(out.Message))
 }
 

@@ -18,7 +18,7 @@ import (
 func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
 	outcomes := []struct {
 		name string
-		out  Outcome
+		out  Result
 		err  error
 		want string
 	}{
@@ -32,7 +32,7 @@ func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
 			g := NewWithT(t)
 			counter := Passes.WithLabelValues("VCDMachine", "Counted", tt.want)
 			before := testutil.ToFloat64(counter)
-			phases := []Phase[int]{{"Counted", func(context.Context, int) (Outcome, error) { return tt.out, tt.err }}}
+			phases := []Phase[int]{{"Counted", func(context.Context, int) (Result, error) { return tt.out, tt.err }}}
 
 			_, _ = Run(t.Context(), &infrav1.VCDMachine{}, 0, phases, events.NewFakeRecorder(9))
 

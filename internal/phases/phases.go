@@ -2,7 +2,7 @@
 
 // Package phases runs the phases of a reconcile and reports them as conditions, events and metrics.
 //
-// A phase owns one condition. It returns an outcome: done, or why it is not and when to run again. Only this package
+// A phase owns one condition. It returns a result: done, or why it is not and when to run again. Only this package
 // writes conditions.
 package phases
 
@@ -33,11 +33,11 @@ type Object interface {
 // A Phase is one step towards a ready object. It owns one condition.
 type Phase[S any] struct {
 	Condition string
-	Run       func(context.Context, S) (Outcome, error)
+	Run       func(context.Context, S) (Result, error)
 }
 
 // Sequence runs the steps of a phase in order up to the first that is not complete.
-func Sequence(ctx context.Context, steps ...func(context.Context) (Outcome, error)) (Outcome, error) {
+func Sequence(ctx context.Context, steps ...func(context.Context) (Result, error)) (Result, error) {
 	for _, step := range steps {
 		if out, err := step(ctx); err != nil || out != Done {
 			return out, err
@@ -62,7 +62,7 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 ) (Pass, error) {
 	for i, p := range phases {
 		out, err := p.Run(ctx, scope)
-		if err == nil && (out == Done || out.Complete) {
+		if err == nil && out.isComplete() {
 			complete(obj, p.Condition, out, recorder)
 			continue
 		}
@@ -73,27 +73,27 @@ func Run[S any](ctx context.Context, obj Object, scope S, phases []Phase[S],
 			res, err := Failed(obj, p.Condition, err)
 			return Pass{Result: res}, err
 		}
-		return Pass{Result: settle(obj, p.Condition, scope, out, recorder), Problem: out.Problem}, nil
+		return Pass{Result: settle(obj, p.Condition, scope, out, recorder), Problem: out.IsProblem()}, nil
 	}
 	passed(obj, clusterv1.ReadyCondition, passComplete)
 	return Pass{Complete: true}, nil
 }
 
 // complete makes the condition of a complete phase True. A warning that was not reported yet is an event, too.
-func complete(obj Object, condition string, out Outcome, recorder events.EventRecorder) {
-	if out.Complete && !Reported(obj, condition, out) {
+func complete(obj Object, condition string, out Result, recorder events.EventRecorder) {
+	if out.kind == warned && !Reported(obj, condition, out) {
 		ProblemFound(recorder, obj, condition, out)
 	}
-	Set(obj, condition, out.Status(), cmp.Or(out.Reason, infrav1.ReadyReason), out.Message)
+	Set(obj, condition, out.status(), cmp.Or(out.Reason, infrav1.ReadyReason), out.Message)
 }
 
 // settle ends a pass over the object of a scope, in which the phase of a condition is not complete.
-func settle(obj Object, condition string, scope any, out Outcome, recorder events.EventRecorder) ctrl.Result {
-	if e, ok := scope.(established); ok && out.Access && e.Established() {
-		out.Unknown = true
+func settle(obj Object, condition string, scope any, out Result, recorder events.EventRecorder) ctrl.Result {
+	if e, ok := scope.(established); ok && e.Established() {
+		out = out.ofEstablished()
 	}
-	if t, ok := scope.(tolerant); ok && out.unanswered() && t.Tolerate() {
-		passed(obj, condition, out.pass())
+	if t, ok := scope.(tolerant); ok && out.isUnanswered() && t.Tolerate() {
+		passed(obj, condition, out.outcome())
 		setIfMissing(obj, condition, out.Reason, out.Message)
 		return ctrl.Result{RequeueAfter: Jitter(min(out.After, UnansweredRetry), string(obj.GetUID()))}
 	}
@@ -117,16 +117,16 @@ type tolerant interface {
 }
 
 // Settle ends a pass in which the phase of a condition is not complete.
-func Settle(obj Object, condition string, out Outcome, recorder events.EventRecorder) ctrl.Result {
-	if out.Problem && !Reported(obj, condition, out) {
+func Settle(obj Object, condition string, out Result, recorder events.EventRecorder) ctrl.Result {
+	if out.IsProblem() && !Reported(obj, condition, out) {
 		ProblemFound(recorder, obj, condition, out)
 	}
-	passed(obj, condition, out.pass())
-	Set(obj, condition, out.Status(), out.Reason, out.Message)
+	passed(obj, condition, out.outcome())
+	Set(obj, condition, out.status(), out.Reason, out.Message)
 	after := out.After
-	if out.Problem && after == RemedyPoll {
+	if out.IsProblem() && after == RemedyPoll {
 		after = Jitter(remedyPoll(time.Since(obj.GetCreationTimestamp().Time)), string(obj.GetUID()))
-	} else if out.Unknown {
+	} else if out.IsUnknown() {
 		after = Jitter(after, string(obj.GetUID()))
 	}
 	return ctrl.Result{RequeueAfter: after}
@@ -163,10 +163,10 @@ func Failed(obj Object, condition string, err error) (ctrl.Result, error) {
 	return ctrl.Result{}, fmt.Errorf("reconciling %s: %w", condition, err)
 }
 
-// Reported reports whether the condition holds the outcome already.
-func Reported(obj Object, condition string, out Outcome) bool {
+// Reported reports whether the condition holds the result already.
+func Reported(obj Object, condition string, out Result) bool {
 	was := conditions.Get(obj, condition)
-	return was != nil && was.Status == out.Status() && was.Reason == out.Reason && was.Message == out.Message
+	return was != nil && was.Status == out.status() && was.Reason == out.Reason && was.Message == out.Message
 }
 
 // SetReady sums up the conditions of phases: the first that is not true says why the object is not ready.

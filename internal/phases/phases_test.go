@@ -29,7 +29,7 @@ func TestRunPhases(t *testing.T) {
 
 	tests := []struct {
 		name       string
-		network    Outcome
+		network    Result
 		err        error
 		before     []metav1.Condition
 		wantAfter  time.Duration
@@ -120,8 +120,8 @@ func TestRunPhases(t *testing.T) {
 			obj.Status.Conditions = tt.before
 			recorder := events.NewFakeRecorder(10)
 			phases := []Phase[*infrav1.VCDCluster]{
-				{"Network", func(context.Context, *infrav1.VCDCluster) (Outcome, error) { return tt.network, tt.err }},
-				{"VM", func(context.Context, *infrav1.VCDCluster) (Outcome, error) { return Done, nil }},
+				{"Network", func(context.Context, *infrav1.VCDCluster) (Result, error) { return tt.network, tt.err }},
+				{"VM", func(context.Context, *infrav1.VCDCluster) (Result, error) { return Done, nil }},
 			}
 
 			pass, err := Run(t.Context(), obj, obj, phases, recorder)
@@ -146,7 +146,7 @@ func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		age  time.Duration
-		out  Outcome
+		out  Result
 		want time.Duration // give or take a fifth
 	}{
 		{"made just now", 0, Fail(RemedyPoll, "NetworkNotFound", ""), 20 * time.Second},

@@ -24,7 +24,7 @@ func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
 	const own = "Own"
 	failed := errors.New("no")
 	for name, tt := range map[string]struct {
-		out             Outcome
+		out             Result
 		err             error
 		ready, obsolete bool
 		finished        bool
@@ -77,7 +77,7 @@ func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
 				Object:   m,
 				Patcher:  patcher,
 				Recorder: events.NewFakeRecorder(9),
-				Phases:   []Phase[int]{{own, func(context.Context, int) (Outcome, error) { return tt.out, tt.err }}},
+				Phases:   []Phase[int]{{own, func(context.Context, int) (Result, error) { return tt.out, tt.err }}},
 				Ready:    tt.ready,
 				Obsolete: tt.obsolete,
 				Finish:   func(Pass) { finished = true },

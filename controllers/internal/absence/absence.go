@@ -6,7 +6,6 @@ package absence
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,7 +81,7 @@ func (v VApp) Forget(obj client.Object) {
 }
 
 // Gone decides whether the vApp of obj is gone.
-func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, now time.Time) (phases.Outcome, error) {
+func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, now time.Time) (phases.Result, error) {
 	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
 	if err != nil {
 		return session.Unread(err, "Looking for vApp "+v.Name)
@@ -107,8 +106,8 @@ func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, n
 	}
 }
 
-// unproved is the outcome of evidence that proves nothing.
-func (v VApp) unproved(reason gone.Reason) phases.Outcome {
+// unproved is the result of evidence that proves nothing.
+func (v VApp) unproved(reason gone.Reason) phases.Result {
 	var why string
 	switch reason {
 	case gone.ScopeHidden:
@@ -122,12 +121,7 @@ func (v VApp) unproved(reason gone.Reason) phases.Outcome {
 		"vApp %s is not shown, %s: give the user of the identity access to it", v.Name, why)
 }
 
-// Once is the outcome of the first observation that something is missing.
-func Once(v gone.Verdict, reason, what string) phases.Outcome {
-	return phases.Outcome{
-		Reason:  reason,
-		After:   v.After,
-		Unknown: true,
-		Message: fmt.Sprintf("%s is missing: it counts as gone if it is still missing in a minute", what),
-	}
+// Once is the result of the first observation that something is missing.
+func Once(v gone.Verdict, reason, what string) phases.Result {
+	return phases.Verify(v.After, reason, "%s is missing: it counts as gone if it is still missing in a minute", what)
 }

@@ -23,12 +23,12 @@ type Inspection struct {
 	At time.Time
 
 	hash string // of what should be there
-	out  phases.Outcome
+	out  phases.Result
 }
 
-// current reports whether the inspection still counts: it is recent, and the same should be there. The outcome is to
+// current reports whether the inspection still counts: it is recent, and the same should be there. The result is to
 // run again when it does not count any more.
-func (i *Inspection) current(hash string, every time.Duration, now time.Time) (phases.Outcome, bool) {
+func (i *Inspection) current(hash string, every time.Duration, now time.Time) (phases.Result, bool) {
 	if i.out != phases.Done {
 		every = min(every, i.out.After)
 	}
@@ -44,17 +44,17 @@ func (i *Inspection) current(hash string, every time.Duration, now time.Time) (p
 }
 
 // An inspector asks a workload cluster.
-type inspector func(ctx context.Context, w *Guest) (phases.Outcome, error)
+type inspector func(ctx context.Context, w *Guest) (phases.Result, error)
 
 // Inspect inspects the workload cluster, if the last inspection does not count any more.
-func (s *Set) Inspect(ctx context.Context, last *Inspection, every time.Duration, run inspector) (phases.Outcome,
+func (s *Set) Inspect(ctx context.Context, last *Inspection, every time.Duration, run inspector) (phases.Result,
 	error,
 ) {
 	hash := s.Hash()
 	if out, ok := last.current(hash, every, s.Now()); ok {
 		return out, nil
 	}
-	return s.Ask(ctx, func(ctx context.Context, w *Guest) (phases.Outcome, error) {
+	return s.Ask(ctx, func(ctx context.Context, w *Guest) (phases.Result, error) {
 		out, err := run(ctx, w)
 		if err == nil && s.Hash() == hash { // Otherwise something was changed, and its state is not known.
 			*last = Inspection{At: s.Now(), hash: hash, out: out}
@@ -64,7 +64,7 @@ func (s *Set) Inspect(ctx context.Context, last *Inspection, every time.Duration
 }
 
 // Ask runs what asks the workload cluster, within [InspectTimeout]. That it does not answer is no error.
-func (s *Set) Ask(ctx context.Context, run inspector) (phases.Outcome, error) {
+func (s *Set) Ask(ctx context.Context, run inspector) (phases.Result, error) {
 	c, err := s.Workload(ctx, client.ObjectKeyFromObject(s.Cluster))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Cannot reach the workload cluster", "reason", err.Error())

@@ -52,14 +52,14 @@ type Set struct {
 	Workload       workload.Opener
 	VCDCluster     *infrav1.VCDCluster // the owner
 	Suffix         string              // follows the name of the Cluster in the names of Secret and ClusterResourceSet
-	ApplyingReason string              // of the outcome while Cluster API applies
+	ApplyingReason string              // of the result while Cluster API applies
 	Now            func() time.Time
 	Created        func()         // after the Secret was created
 	Secret         *corev1.Secret // nil: not written yet. Set by Read
 }
 
 // Ready waits for the control plane of the workload cluster.
-func (s *Set) Ready() phases.Outcome {
+func (s *Set) Ready() phases.Result {
 	if !ptr.Deref(s.Cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized")
 	}
@@ -75,7 +75,7 @@ func (s *Set) Annotation(annotation string) string {
 }
 
 // Read reads the Secret, if it was written earlier.
-func (s *Set) Read(ctx context.Context) (phases.Outcome, error) {
+func (s *Set) Read(ctx context.Context) (phases.Result, error) {
 	secret := &corev1.Secret{}
 	key := s.Key(s.Suffix)
 	err := s.Live.Get(ctx, key, secret)
@@ -201,7 +201,7 @@ func (s *Set) Hash() string {
 }
 
 // Applying waits for Cluster API to apply what is missing, or everything.
-func (s *Set) Applying(missing []string) phases.Outcome {
+func (s *Set) Applying(missing []string) phases.Result {
 	what := "the manifests"
 	if len(missing) > 0 {
 		what = phases.Few(missing)

@@ -24,7 +24,7 @@ type Access struct {
 
 // Open logs in to work in a VDC: with the identity of a zone in which the cluster has machines there, or else with that
 // of the cluster.
-func (a Access) Open(ctx context.Context, c *infrav1.VCDCluster, vdc string) (*session.Session, phases.Outcome,
+func (a Access) Open(ctx context.Context, c *infrav1.VCDCluster, vdc string) (*session.Session, phases.Result,
 	error,
 ) {
 	for _, home := range vapp.Zones(c, "") {

@@ -32,15 +32,15 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 }
 
 // noRight reports that rules of a VDC may not be seen.
-func noRight(err error, vdc vcd.Ref) phases.Outcome {
+func noRight(err error, vdc vcd.Ref) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
 		"VCD does not show the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
 			"spec.antiAffinity to None", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
-// Refused maps the refusal of a step to an outcome. VCD answers the same for a rule that was deleted since it was
+// Refused maps the refusal of a step to a result. VCD answers the same for a rule that was deleted since it was
 // listed as for one that the user may not change, so the rules are listed again.
-func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, err error) (phases.Outcome, error) {
+func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, err error) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrForbidden) && step.Kind != Create {
 		rules, errListing := s.AffinityRules(ctx, vdc)
 		if errListing != nil {
@@ -63,7 +63,7 @@ func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, er
 }
 
 // RemoveAll takes the next step of deleting all rules of a cluster. wake is called at the end of a task.
-func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()) (phases.Outcome, error) {
+func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()) (phases.Result, error) {
 	waiting := phases.Done
 	for _, id := range notes.URNs(c.Annotations[infrav1.AffinityRulesAnnotation]) {
 		s, out, err := a.Open(ctx, c, id)
@@ -80,7 +80,7 @@ func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()
 				continue
 			}
 			out, err := remove(ctx, s, c, vdc, rule, wake)
-			if err != nil || out.Problem {
+			if err != nil || out.IsProblem() {
 				return out, err
 			}
 			waiting = out
@@ -89,8 +89,8 @@ func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()
 	return waiting, nil
 }
 
-// Unlisted maps the failure to list the rules of a VDC to an outcome.
-func Unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
+// Unlisted maps the failure to list the rules of a VDC to a result.
+func Unlisted(err error, vdc vcd.Ref) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrForbidden) || errors.Is(err, vcd.ErrNotFound) {
 		return noRight(err, vdc), nil
 	}
@@ -100,7 +100,7 @@ func Unlisted(err error, vdc vcd.Ref) (phases.Outcome, error) {
 // remove deletes one rule, or waits for that.
 func remove(ctx context.Context, s *session.Session, c *infrav1.VCDCluster, vdc vcd.VDC, rule vcd.AffinityRule,
 	wake func(),
-) (phases.Outcome, error) {
+) (phases.Result, error) {
 	step := Step{Delete, rule}
 	key := string(c.UID) + "/affinity/" + rule.ID
 	running := phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "%s: waiting for VCD", step.Text())

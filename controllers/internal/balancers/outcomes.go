@@ -17,8 +17,8 @@ import (
 )
 
 // OrLeave adds to a problem how a person ends the waiting.
-func OrLeave(out phases.Outcome) phases.Outcome {
-	if out.Problem {
+func OrLeave(out phases.Result) phases.Result {
+	if out.IsProblem() {
 		out.Message += fmt.Sprintf(". Load balancers of the cluster may be left: to leave them in VCD, annotate the "+
 			"VCDCluster with %s=true", infrav1.KeepLoadBalancersAnnotation)
 	}
@@ -39,7 +39,7 @@ func retryAfter(err error) time.Duration {
 }
 
 // problem says why the removal is not complete, by the error of the last attempt.
-func problem(err error, on Gateways, after time.Duration) phases.Outcome {
+func problem(err error, on Gateways, after time.Duration) phases.Result {
 	switch {
 	case err == nil:
 		return phases.Wait(after, infrav1.LastCheckReason,

@@ -76,7 +76,7 @@ func (p *Purge) begin(r Request) {
 }
 
 // Proceed reports the progress of the removal, and starts an attempt if one is due.
-func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Outcome {
+func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begin(r)

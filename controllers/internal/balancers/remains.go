@@ -30,7 +30,7 @@ func (p *Purge) Leave(r Request, where string) {
 
 // LeaveListed ends the removal, as a person wishes, with an event that lists what is left. It lists once, beside
 // reconciles.
-func (p *Purge) LeaveListed(ctx context.Context, r Request, on Gateways) phases.Outcome {
+func (p *Purge) LeaveListed(ctx context.Context, r Request, on Gateways) phases.Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.begin(r)
@@ -63,7 +63,7 @@ func (p *Purge) LeaveListed(ctx context.Context, r Request, on Gateways) phases.
 	return phases.Done
 }
 
-func listing(on Gateways) phases.Outcome {
+func listing(on Gateways) phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
 		"Listing load balancers of the cluster that are left on %s", on.Name)
 }

@@ -57,7 +57,7 @@ type intent struct {
 
 // A failure is why the last attempt ended early, and until when there is no other.
 type failure struct {
-	out        phases.Outcome
+	out        phases.Result
 	until      time.Time
 	count      int
 	generation int64
@@ -107,7 +107,7 @@ func (e *Endpoints) Forget(cluster types.UID) { e.store.Drop(cluster) }
 
 // Ensure makes the endpoint as the cluster asks for it. With a plan that has an intent, the addresses in it have to be
 // stored first, as must the id of the cluster: until stored is set, nothing is written.
-func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan, phases.Outcome, error) {
+func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan, phases.Result, error) {
 	own := e.store.Of(r.Cluster.UID)
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -126,7 +126,7 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan
 }
 
 // follow does what a plan says.
-func (own *endpoint) follow(ctx context.Context, r Request, plan lb.Plan, stored bool) phases.Outcome {
+func (own *endpoint) follow(ctx context.Context, r Request, plan lb.Plan, stored bool) phases.Result {
 	switch {
 	case len(plan.Refusals) > 0:
 		own.keepMembers(ctx, r)
@@ -158,7 +158,7 @@ func (own *endpoint) intended(r Request, stored bool) (lb.Plan, bool) {
 }
 
 // Leave makes sure that machines which leave are no members any more. It creates nothing.
-func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Outcome, error) {
+func (e *Endpoints) Leave(ctx context.Context, r Request) (phases.Result, error) {
 	if r.Gateway == "" {
 		return unrecorded(), nil
 	}
@@ -196,7 +196,7 @@ func (own *endpoint) note(m *infrav1.VCDMachine) {
 }
 
 // busy returns why the endpoint cannot be planned now: steps run, or the last attempt failed a moment ago.
-func (own *endpoint) busy(r Request) phases.Outcome {
+func (own *endpoint) busy(r Request) phases.Result {
 	if own.running {
 		own.await(r)
 		return working(own.step)
@@ -210,7 +210,7 @@ func (own *endpoint) busy(r Request) phases.Outcome {
 	return out
 }
 
-func working(step string) phases.Outcome {
+func working(step string) phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason, "Setting up the endpoint: %s", step)
 }
 
@@ -223,7 +223,7 @@ func (own *endpoint) await(r Request) {
 }
 
 // plan observes the gateway and plans.
-func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (lb.Plan, phases.Outcome, error) {
+func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (lb.Plan, phases.Result, error) {
 	members, err := own.members(ctx, r)
 	if err != nil {
 		return lb.Plan{}, phases.Done, err
@@ -271,7 +271,7 @@ func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, erro
 }
 
 // start runs steps beside reconciles. Their end wakes the caller, and others that wait for it.
-func (own *endpoint) start(ctx context.Context, r Request, steps []lb.Step) phases.Outcome {
+func (own *endpoint) start(ctx context.Context, r Request, steps []lb.Step) phases.Result {
 	own.running = true
 	own.step = steps[0].String()
 	own.await(r)

@@ -72,7 +72,7 @@ func ofPrimary(s infrav1.VCDMachineStatus) []clusterv1.MachineAddress {
 // machine nor the cluster takes it out again. A machine that runs is kept a member by its cluster: it does not wait.
 func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bool,
 	store func(context.Context) error,
-) (phases.Outcome, error) {
+) (phases.Result, error) {
 	m := r.Machine
 	joins := m.Annotations[infrav1.EndpointMemberAnnotation] != address
 	if joins {
@@ -88,7 +88,7 @@ func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bo
 		return unrecorded(), nil
 	}
 	plan, out, err := e.Ensure(ctx, r, true)
-	if err == nil && (runs && !out.Problem || e.stands(plan, r.Cluster)) {
+	if err == nil && (runs && !out.IsProblem() || e.stands(plan, r.Cluster)) {
 		return phases.Done, nil
 	}
 	return out, err

@@ -32,7 +32,7 @@ var refusals = map[string]struct{ reason, field string }{
 }
 
 // refusal returns the outcome of what a plan refuses.
-func refusal(f lb.Finding) phases.Outcome {
+func refusal(f lb.Finding) phases.Result {
 	known, ok := refusals[f.Reason]
 	if !ok {
 		known.reason = infrav1.LoadBalancerUnavailableReason
@@ -42,13 +42,13 @@ func refusal(f lb.Finding) phases.Outcome {
 }
 
 // unrecorded returns the outcome for a machine while the gateway is not recorded, which its cluster does.
-func unrecorded() phases.Outcome {
+func unrecorded() phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason,
 		"Waiting for the VCDCluster to record the edge gateway of its endpoint")
 }
 
 // unread returns the outcome of an observation that failed.
-func unread(err error, gateway string) (phases.Outcome, error) {
+func unread(err error, gateway string) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
 		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "%v: correct "+
 			"spec.controlPlaneLoadBalancer.edgeGateway.name, or give the user of the identity the rights to view gateways and "+
@@ -78,7 +78,7 @@ func (f failure) after(err error, generation int64, now time.Time) failure {
 }
 
 // refused returns the outcome of a step that failed.
-func refused(err error) phases.Outcome {
+func refused(err error) phases.Result {
 	const doing = "Setting up the endpoint"
 	if errors.Is(err, lb.ErrBusy) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for VCD: %v", doing, err)

@@ -65,7 +65,7 @@ func (a Address) Prefix(bits int) netip.Prefix {
 }
 
 // Ensure makes sure that an address is claimed and assigned, and returns it.
-func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Outcome, error) {
+func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result, error) {
 	found := &ipamv1.IPAddressClaim{}
 	err := c.Client.Get(ctx, c.key(claim.Name), found)
 	switch {
@@ -92,7 +92,7 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Outcom
 }
 
 // assigned returns the address that a claim was given.
-func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (Address, phases.Outcome,
+func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (Address, phases.Result,
 	error,
 ) {
 	name := found.Status.AddressRef.Name
@@ -135,7 +135,7 @@ func parse(object *ipamv1.IPAddress) (address Address, ok bool) {
 }
 
 // create claims an address, if nothing is left of an earlier claim and the pool exists.
-func (c Claims) create(ctx context.Context, claim Claim) (phases.Outcome, error) {
+func (c Claims) create(ctx context.Context, claim Claim) (phases.Result, error) {
 	if claim.InUse {
 		return c.lost(claim, "does not exist"), nil
 	}
@@ -165,7 +165,7 @@ func (c Claims) create(ctx context.Context, claim Claim) (phases.Outcome, error)
 }
 
 // awaitDeletion waits until a claim that is being deleted is gone. Its address is never used again.
-func (c Claims) awaitDeletion(ctx context.Context, claim Claim) (phases.Outcome, error) {
+func (c Claims) awaitDeletion(ctx context.Context, claim Claim) (phases.Result, error) {
 	if claim.InUse {
 		return c.lost(claim, "is being deleted"), nil
 	}
@@ -173,20 +173,20 @@ func (c Claims) awaitDeletion(ctx context.Context, claim Claim) (phases.Outcome,
 	return c.waitForDeletion(claim), err
 }
 
-func (c Claims) waitForDeletion(claim Claim) phases.Outcome {
+func (c Claims) waitForDeletion(claim Claim) phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason,
 		"Waiting for an earlier IPAddressClaim %s to be deleted", claim.Name)
 }
 
 // lost reports that a claim whose address is in use is not there, or not for long.
-func (c Claims) lost(claim Claim, why string) phases.Outcome {
+func (c Claims) lost(claim Claim, why string) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.AddressClaimLostReason, "IPAddressClaim %s, whose address is in "+
 		"use, %s, so that %s %s may give it to others: replace this %s", claim.Name, why, claim.Pool.Kind,
 		claim.Pool.Name, c.kind())
 }
 
 // Kept returns why the claim of an address in use does not keep it any more.
-func (c Claims) Kept(ctx context.Context, claim Claim) (phases.Outcome, error) {
+func (c Claims) Kept(ctx context.Context, claim Claim) (phases.Result, error) {
 	found := &ipamv1.IPAddressClaim{}
 	err := c.Client.Get(ctx, c.key(claim.Name), found)
 	switch {
@@ -203,7 +203,7 @@ func (c Claims) Kept(ctx context.Context, claim Claim) (phases.Outcome, error) {
 }
 
 // unclaimed reports that a claim is not there, or not for long: as a warning while the owner holds its address.
-func (c Claims) unclaimed(ctx context.Context, claim Claim, why string) (phases.Outcome, error) {
+func (c Claims) unclaimed(ctx context.Context, claim Claim, why string) (phases.Result, error) {
 	held, err := c.held(ctx)
 	for _, address := range held {
 		if address.Spec.ClaimRef.Name == claim.Name {
@@ -217,7 +217,7 @@ func (c Claims) unclaimed(ctx context.Context, claim Claim, why string) (phases.
 
 // Unclaimed returns a warning that an address in use has none of its claims any more. It says whether the owner holds
 // an IPAddress of them, which keeps others from getting the address.
-func (c Claims) Unclaimed(ctx context.Context, address string, claims []Claim) (phases.Outcome, error) {
+func (c Claims) Unclaimed(ctx context.Context, address string, claims []Claim) (phases.Result, error) {
 	held, err := c.held(ctx)
 	if err != nil {
 		return phases.Done, err

@@ -52,7 +52,7 @@ func (b *bench) claim() ipam.Claim {
 }
 
 // ensure lets the provider work, then ensures the claim once.
-func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Outcome) {
+func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Result) {
 	b.Expect(b.pool.Serve(b.ctx, b.client)).To(Succeed())
 	address, out, err := b.claims.Ensure(b.ctx, claim)
 	b.Expect(err).NotTo(HaveOccurred())
@@ -60,9 +60,9 @@ func (b *bench) ensure(claim ipam.Claim) (ipam.Address, phases.Outcome) {
 }
 
 // settle ensures the claim until it is done, or a user has to act.
-func (b *bench) settle(claim ipam.Claim) (address ipam.Address, out phases.Outcome) {
+func (b *bench) settle(claim ipam.Claim) (address ipam.Address, out phases.Result) {
 	for range 10 {
-		if address, out = b.ensure(claim); out == phases.Done || out.Problem {
+		if address, out = b.ensure(claim); out == phases.Done || out.IsProblem() {
 			break
 		}
 	}

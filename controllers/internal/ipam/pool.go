@@ -22,7 +22,7 @@ import (
 )
 
 // unassigned returns why a claim has no address yet.
-func (c Claims) unassigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (phases.Outcome, error) {
+func (c Claims) unassigned(ctx context.Context, claim Claim, found *ipamv1.IPAddressClaim) (phases.Result, error) {
 	out, free, err := c.pool(ctx, claim)
 	if err != nil || out != phases.Done {
 		return out, err
@@ -46,7 +46,7 @@ const unknown = -1
 
 // pool returns what is wrong with the pool of a claim, and how many addresses of it are free. The kinds of the
 // in-cluster provider can be read, and those of another provider if the manager is granted it.
-func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Outcome, free int64, err error) {
+func (c Claims) pool(ctx context.Context, claim Claim) (out phases.Result, free int64, err error) {
 	kind := schema.GroupKind{Group: claim.Pool.APIGroup, Kind: claim.Pool.Kind}
 	mapping, err := c.Client.RESTMapper().RESTMapping(kind)
 	switch {

@@ -105,7 +105,7 @@ func NotDHCP(m *infrav1.VCDMachine) (index int, source infrav1.AddressSource) {
 }
 
 // Guest returns the NIC as the guest shall see it, from what VCD shows of it.
-func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
+func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Result) {
 	guest := guestinfo.NIC{
 		MAC:           is.MAC,
 		Mode:          guestinfo.Mode(is.Mode),
@@ -140,7 +140,7 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Outcome) {
 }
 
 // statics returns the addresses that do not come by DHCP: those known before, or those that VCD assigned.
-func (n NIC) statics(is vcd.NIC) ([]Static, phases.Outcome) {
+func (n NIC) statics(is vcd.NIC) ([]Static, phases.Result) {
 	if is.Mode != vcd.ModePool && (is.Mode != vcd.ModeManual || len(n.Static) > 0) {
 		return n.Static, phases.Done
 	}
@@ -161,7 +161,7 @@ func assigned(addr netip.Addr) Static {
 }
 
 // configure adds an address to what the guest is told, with what its pool and the network say of it.
-func (n NIC) configure(guest *guestinfo.NIC, static Static) phases.Outcome {
+func (n NIC) configure(guest *guestinfo.NIC, static Static) phases.Result {
 	subnet, out := n.subnet(static)
 	if out != phases.Done {
 		return out

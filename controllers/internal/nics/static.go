@@ -50,7 +50,7 @@ func HasStatic(m *infrav1.VCDMachine) bool {
 }
 
 // Problem returns why the static addresses of a machine's NICs cannot be used together, or in their networks.
-func Problem(all []NIC) phases.Outcome {
+func Problem(all []NIC) phases.Result {
 	var seen []placed
 	for _, n := range all {
 		for _, static := range n.Static {
@@ -77,7 +77,7 @@ type placed struct {
 	prefix netip.Prefix
 }
 
-func (p placed) collides(other placed) phases.Outcome {
+func (p placed) collides(other placed) phases.Result {
 	switch {
 	case p.nic.Index != other.nic.Index && p.prefix.Overlaps(other.prefix):
 		return invalid(p.static, "is in subnet %s, and so is NIC %d, which the guest could not distinguish",
@@ -90,7 +90,7 @@ func (p placed) collides(other placed) phases.Outcome {
 }
 
 // subnet returns the subnet of the NIC's network that an address is in, or why the address cannot be used in it.
-func (n NIC) subnet(static Static) (vcd.Subnet, phases.Outcome) {
+func (n NIC) subnet(static Static) (vcd.Subnet, phases.Result) {
 	at := slices.IndexFunc(n.Network.Subnets, func(s vcd.Subnet) bool { return s.Prefix.Contains(static.Addr) })
 	if at < 0 {
 		return vcd.Subnet{}, invalid(static, "is in no subnet of network %s", n.Network.Name)
@@ -122,7 +122,7 @@ func (n NIC) leases(s vcd.Subnet, addr netip.Addr) bool {
 		slices.ContainsFunc(s.DHCPPool, func(r vcd.AddressRange) bool { return r.Contains(addr) })
 }
 
-func invalid(static Static, format string, args ...any) phases.Outcome {
+func invalid(static Static, format string, args ...any) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason, "%s, from %s, %s: %s", static.Addr,
 		static.From, fmt.Sprintf(format, args...), static.Remedy)
 }
@@ -142,7 +142,7 @@ func broadcast(prefix netip.Prefix) netip.Addr {
 }
 
 // Taken returns why a static address of the NIC is not free: another than the VM of a name has it in VCD.
-func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Outcome {
+func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 	for _, host := range hosts {
 		for _, static := range n.Static {
 			if host.Address == static.Addr && host.Host != vm {
@@ -156,7 +156,7 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Outcome {
 }
 
 // Announced returns why a static address of the NIC is not free: it is a virtual IP of a cluster.
-func (n NIC) Announced(virtualIPs []netip.Addr, holder string) phases.Outcome {
+func (n NIC) Announced(virtualIPs []netip.Addr, holder string) phases.Result {
 	for _, static := range n.Static {
 		if slices.Contains(virtualIPs, static.Addr) {
 			return phases.Fail(session.RemedyPoll, infrav1.AddressTakenReason,

@@ -50,7 +50,7 @@ func (s Secret) Read(ctx context.Context) (map[string][]byte, error) {
 }
 
 // Write writes data unless the Secret holds it. A Secret that is not the owner's is left alone.
-func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Outcome, error) {
+func (s Secret) Write(ctx context.Context, data map[string][]byte) (phases.Result, error) {
 	key := client.ObjectKey{Namespace: s.Owner.Namespace, Name: s.Cluster + s.Suffix}
 	secret := &corev1.Secret{}
 	err := s.Live.Get(ctx, key, secret)

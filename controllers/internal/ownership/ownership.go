@@ -74,7 +74,7 @@ func yieldsTo(c, other *infrav1.VCDCluster) bool {
 }
 
 // Refuse returns why neither c nor its machines may work under the id of c: it is another cluster's.
-func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases.Outcome, error) {
+func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases.Result, error) {
 	if IsOriginal(c) || RanHere(c) {
 		return phases.Done, nil
 	}

@@ -84,7 +84,7 @@ func (s Set) Owns(obj client.Object) bool {
 
 // Create creates the ClusterResourceSet for the Secret of the same name, unless it exists. Its spec is immutable. One of
 // that name with another owner is a conflict.
-func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) (phases.Outcome,
+func (s Set) Create(ctx context.Context, suffix string, strategy addonsv1.ClusterResourceSetStrategy) (phases.Result,
 	error,
 ) {
 	key := s.Key(suffix)

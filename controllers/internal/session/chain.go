@@ -86,7 +86,7 @@ func tokenIn(secret *corev1.Secret) string {
 
 // tokenProblem says why a Secret cannot be used by holder for an identity of a type: each use of the token of a service
 // account makes the one before worthless, so it has one user.
-func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder string) phases.Outcome {
+func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder string) phases.Result {
 	chain, outdated := ChainOf(secret)
 	key := client.ObjectKeyFromObject(secret)
 	switch {

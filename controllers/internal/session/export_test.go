@@ -16,7 +16,7 @@ const LoginPoll = loginPoll
 var Fingerprint = fingerprint
 
 func (i Identities) Resolve(ctx context.Context, namespace string, spec infrav1.VCDClusterSpec) (vcd.Config,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	c := &infrav1.VCDCluster{Spec: spec}
 	c.Namespace = namespace

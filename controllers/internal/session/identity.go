@@ -75,7 +75,7 @@ func ofCluster(c *infrav1.VCDCluster, ref infrav1.IdentityReference) account {
 }
 
 // resolve returns what an account logs in with, or the problem that keeps it from being used.
-func (i Identities) resolve(ctx context.Context, a account) (login, phases.Outcome, error) {
+func (i Identities) resolve(ctx context.Context, a account) (login, phases.Result, error) {
 	ref := a.ref
 	if ref.Kind == "" {
 		ref.Kind = infrav1.NamespacedIdentity
@@ -105,7 +105,7 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Outco
 }
 
 // covers reports whether the identity is for the site and organization of an account.
-func (g grant) covers(a account) phases.Outcome {
+func (g grant) covers(a account) phases.Result {
 	if site := NormalSite(g.Site); site == "" || site != NormalSite(a.site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
 			"spec.site of %s is %q, spec.site of the %s is %q: credentials go to no other site than their "+
@@ -131,7 +131,7 @@ func NormalSite(site string) string {
 }
 
 // find returns what an identity gives to namespace.
-func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Outcome,
+func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Result,
 	error,
 ) {
 	g := grant{name: string(ref.Kind) + " " + ref.Name}
@@ -167,7 +167,7 @@ func (i Identities) find(ctx context.Context, namespace string, ref infrav1.Iden
 	return g, phases.Done, nil
 }
 
-func identityMissing(err error, ref infrav1.IdentityReference) (phases.Outcome, error) {
+func identityMissing(err error, ref infrav1.IdentityReference) (phases.Result, error) {
 	if apierrors.IsNotFound(err) {
 		return phases.Stop(infrav1.IdentityNotFoundReason,
 			"%s %s does not exist: create it, or correct spec.identityRef", ref.Kind, ref.Name), nil
@@ -199,7 +199,7 @@ func (i Identities) allows(ctx context.Context, allowed *infrav1.AllowedNamespac
 
 // Secret reads the Secret of an identity.
 func (i Identities) Secret(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	secret := &corev1.Secret{}
 	err := i.Live.Get(ctx, key, secret)
@@ -214,7 +214,7 @@ func (i Identities) Secret(ctx context.Context, key types.NamespacedName, identi
 }
 
 // credentialsProblem says why holder cannot use the Secret of an identity.
-func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret, holder string) phases.Outcome {
+func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret, holder string) phases.Result {
 	if out := MissingKeys(identity, secret); out != phases.Done {
 		return out
 	}
@@ -222,7 +222,7 @@ func credentialsProblem(identity infrav1.VCDIdentitySpec, secret *corev1.Secret,
 }
 
 // MissingKeys says what is missing in the Secret of an identity.
-func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases.Outcome {
+func MissingKeys(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) phases.Result {
 	if len(secret.Data[infrav1.SecretAPIToken]) > 0 || len(secret.Data[infrav1.SecretRefreshToken]) > 0 {
 		return phases.Done
 	}
@@ -261,7 +261,7 @@ func (i Identities) ConfigFor(identity infrav1.VCDIdentitySpec, secret *corev1.S
 
 // Open logs in for the cluster, or says why that cannot be done. Every problem is retried after a while: an identity or
 // Secret that was missing for a moment wakes only the objects whose VCDCluster noticed.
-func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Outcome,
+func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDCluster) (*Session, phases.Result,
 	error,
 ) {
 	return i.open(ctx, sessions, ofCluster(c, c.Spec.IdentityRef))
@@ -269,7 +269,7 @@ func (i Identities) Open(ctx context.Context, sessions Opener, c *infrav1.VCDClu
 
 // OpenZone is [Identities.Open] for what is in a zone.
 func (i Identities) OpenZone(ctx context.Context, sessions Opener, z *infrav1.VCDDeploymentZone) (*Session,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	return i.open(ctx, sessions, account{
 		kind:      "VCDDeploymentZone " + z.Name,
@@ -281,7 +281,7 @@ func (i Identities) OpenZone(ctx context.Context, sessions Opener, z *infrav1.VC
 	})
 }
 
-func (i Identities) open(ctx context.Context, sessions Opener, a account) (*Session, phases.Outcome, error) {
+func (i Identities) open(ctx context.Context, sessions Opener, a account) (*Session, phases.Result, error) {
 	l, out, err := i.resolve(ctx, a)
 	if err != nil || out != phases.Done {
 		out.After = cmp.Or(out.After, RemedyPoll)

@@ -21,7 +21,7 @@ func OfCluster(name string) client.MatchingLabels {
 }
 
 // VDCOf returns the VDC of a cluster, by the id found earlier if there is one.
-func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, phases.Outcome, error) {
+func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, phases.Result, error) {
 	if id := placement.RecordedVDC(c); id != "" {
 		return vcd.VDC{Ref: vcd.Ref{ID: id, Name: c.Spec.OVDC}}, phases.Done, nil
 	}

@@ -16,12 +16,12 @@ import (
 
 // LoginProblem says why no session could be opened, and what to do about it. Errors that say nothing about the
 // credentials or the site come back.
-func LoginProblem(err error, site, identity string) (phases.Outcome, error) {
+func LoginProblem(err error, site, identity string) (phases.Result, error) {
 	out, err := loginProblem(err, site, identity)
 	return out.NoAccess(), err
 }
 
-func loginProblem(err error, site, identity string) (phases.Outcome, error) {
+func loginProblem(err error, site, identity string) (phases.Result, error) {
 	if problem, ok := errors.AsType[*storeError](err); ok {
 		return problem.out, problem.err
 	}
@@ -44,9 +44,9 @@ func loginProblem(err error, site, identity string) (phases.Outcome, error) {
 	return AskProblem(err)
 }
 
-// AskProblem turns failures that say nothing about the request itself into outcomes: VCD is busy, asks for patience
+// AskProblem turns failures that say nothing about the request itself into results: VCD is busy, asks for patience
 // or does not answer. Other errors come back.
-func AskProblem(err error) (phases.Outcome, error) {
+func AskProblem(err error) (phases.Result, error) {
 	switch {
 	case errors.Is(err, vcd.ErrBusy):
 		return phases.Wait(delay(err, BusyPoll), infrav1.EntityBusyReason, "Waiting for another task in VCD"), nil
@@ -68,9 +68,9 @@ func AskProblem(err error) (phases.Outcome, error) {
 	return phases.Done, err
 }
 
-// Refusal maps the failure of a request to do something to an outcome. VCD will most likely refuse it again,
+// Refusal maps the failure of a request to do something to a result. VCD will most likely refuse it again,
 // so the caller decides when to retry.
-func Refusal(err error, doing string) (phases.Outcome, error) {
+func Refusal(err error, doing string) (phases.Result, error) {
 	if out, err := AskProblem(err); err == nil {
 		return out, nil
 	}
@@ -90,15 +90,15 @@ func Refusal(err error, doing string) (phases.Outcome, error) {
 	return phases.Done, fmt.Errorf("%s: %w", doing, err)
 }
 
-// Unread maps the failure to read something to an outcome. Whatever VCD refuses it with, nothing is known of what
+// Unread maps the failure to read something to a result. Whatever VCD refuses it with, nothing is known of what
 // was to be read.
-func Unread(err error, doing string) (phases.Outcome, error) {
+func Unread(err error, doing string) (phases.Result, error) {
 	out, err := Refusal(err, doing)
 	return out.NoAccess(), err
 }
 
-// TaskFailure maps a failed task to an outcome.
-func TaskFailure(t vcd.Task, doing string) phases.Outcome {
+// TaskFailure maps a failed task to a result.
+func TaskFailure(t vcd.Task, doing string) phases.Result {
 	if errors.Is(t.Err, vcd.ErrQuota) {
 		return phases.Fail(RemedyPoll, infrav1.QuotaExceededReason, "%s: %v: free or add capacity in VCD", doing, t.Err)
 	}
@@ -110,7 +110,7 @@ func delay(err error, least time.Duration) time.Duration {
 }
 
 // LookupProblem says that something a person named cannot be used.
-func LookupProblem(err error, reason, remedy string) (phases.Outcome, error) {
+func LookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	if _, ok := errors.AsType[*vcd.LookupError](err); ok {
 		return phases.Fail(RemedyPoll, reason, "%v: %s", err, remedy), nil
 	}
@@ -128,7 +128,7 @@ type Remedy func(fields ...string) string
 func Correct(fields ...string) string { return "correct " + strings.Join(fields, " and ") }
 
 // TemplateProblem says why there is no image: no such catalog, no such template in it, or nothing usable in that.
-func TemplateProblem(err error, catalog, template placement.Choice, change Remedy) (phases.Outcome, error) {
+func TemplateProblem(err error, catalog, template placement.Choice, change Remedy) (phases.Result, error) {
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case ok && lookup.Kind == "catalog":

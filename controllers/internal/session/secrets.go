@@ -60,7 +60,7 @@ func (s *Secrets) put(key types.NamespacedName, secret *corev1.Secret) {
 
 // known returns the Secret of an identity, which must not be changed.
 func (i Identities) known(ctx context.Context, key types.NamespacedName, identity string) (*corev1.Secret,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	if i.Secrets == nil {
 		return i.Secret(ctx, key, identity)

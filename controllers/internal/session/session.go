@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package session opens sessions in VCD for the identities that objects refer to, and turns what VCD answers into
-// outcomes. It also holds what reconcilers of several kinds watch and look up.
+// results. It also holds what reconcilers of several kinds watch and look up.
 package session
 
 import (

@@ -31,7 +31,7 @@ type Shared struct {
 
 // Share returns the credentials for the cloud controller manager of c, or says why it gets none. Nothing is read that
 // may not be shared.
-func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Outcome, error) {
+func (i Identities) Share(ctx context.Context, c *infrav1.VCDCluster) (Shared, phases.Result, error) {
 	account := accountOfCCM(c)
 	got := Shared{Name: string(account.ref.Kind) + " " + account.ref.Name}
 	if account.ref.Kind == infrav1.ClusterIdentity {
@@ -76,7 +76,7 @@ func accountOfCCM(c *infrav1.VCDCluster) account {
 }
 
 // shareable says why the credentials of an identity are not for workload clusters, before they are read.
-func shareable(identity grant, a account, rotatesForManager bool) phases.Outcome {
+func shareable(identity grant, a account, rotatesForManager bool) phases.Result {
 	if out := identity.covers(a); out != phases.Done {
 		return out
 	}

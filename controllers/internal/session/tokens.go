@@ -59,9 +59,9 @@ type TokenSecret struct {
 
 var _ vcd.TokenStore = (*TokenSecret)(nil)
 
-// A storeError is why there is no token to log in with: an outcome for who wants to log in, or an error.
+// A storeError is why there is no token to log in with: a result for who wants to log in, or an error.
 type storeError struct {
-	out phases.Outcome
+	out phases.Result
 	err error
 }
 

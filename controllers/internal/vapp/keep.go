@@ -34,19 +34,19 @@ func Hangs(obj client.Object, now time.Time, tasks ...vcd.Task) bool {
 }
 
 // StillHeld returns why a vApp stays that a person keeps, and that a task holds for long.
-func StillHeld(name string) phases.Outcome {
+func StillHeld(name string) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.EntityBusyReason, "a task of VCD holds vApp %s for more than %s",
 		name, hanging)
 }
 
 // OrKeep adds to what keeps the vApp of obj from being deleted how a person leaves the vApp in VCD. If a person does,
 // an event says so, and there is nothing left to do. Progress is not affected.
-func OrKeep(ctx context.Context, r events.EventRecorder, obj client.Object, kind, name string, out phases.Outcome,
+func OrKeep(ctx context.Context, r events.EventRecorder, obj client.Object, kind, name string, out phases.Result,
 	err error,
-) (phases.Outcome, error) {
+) (phases.Result, error) {
 	later := errors.Is(err, vcd.ErrLater) || out.Reason == infrav1.ThrottledReason // ends by itself
 	switch {
-	case later, ctx.Err() != nil, err == nil && !out.Problem && !out.Unknown:
+	case later, ctx.Err() != nil, err == nil && !out.IsProblem() && !out.IsUnknown():
 		return out, err
 	case IsKept(obj):
 		why := out.Message

@@ -28,7 +28,7 @@ type seat struct {
 // Apart reports control planes of a cluster, and of the Cluster with a name, in networks between which ARP moves no
 // address. With BGP they may be in any.
 func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string, network vcd.Ref) (
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	if KubeVIP(c).BGP != nil {
 		return phases.Done, nil

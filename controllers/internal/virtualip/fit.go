@@ -13,7 +13,7 @@ import (
 
 // Fit reports why addresses cannot be the virtual IPs of a cluster in its network: each must fit the network, and two be
 // of both families.
-func Fit(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr) phases.Outcome {
+func Fit(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr) phases.Result {
 	if len(addresses) == 2 && addresses[0].Is4() == addresses[1].Is4() {
 		return phases.Fail(session.RemedyPoll, infrav1.VIPFamilyReason, "%s and %s are of one family: name pools of "+
 			"the other family in spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1])
@@ -28,7 +28,7 @@ func Fit(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr) pha
 
 // fits reports why addr cannot be a virtual IP in the network: it must be in no pool, and be in the network, unless it
 // is announced to routers.
-func fits(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) phases.Outcome {
+func fits(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) phases.Result {
 	kube := KubeVIP(c)
 	for _, subnet := range network.Subnets {
 		if !subnet.Prefix.Contains(addr) {

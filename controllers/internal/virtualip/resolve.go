@@ -22,7 +22,7 @@ const lookupTimeout = 3 * time.Second
 
 // Resolve returns the IPv4 addresses of the name of an endpoint, or why there are none. kube-vip 0.9 does not start
 // while a name does not resolve, and Cluster API reaches the cluster by the name, too. Without a lookup it asks DNS.
-func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, phases.Outcome) {
+func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, phases.Result) {
 	if lookup == nil {
 		lookup = net.DefaultResolver.LookupNetIP
 	}

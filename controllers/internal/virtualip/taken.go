@@ -21,7 +21,7 @@ import (
 // Of two that are new, the older one gets it.
 func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, network vcd.Network,
 	addresses []netip.Addr,
-) (phases.Outcome, error) {
+) (phases.Result, error) {
 	list := &infrav1.VCDClusterList{}
 	if err := reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
@@ -57,7 +57,7 @@ type hostLister interface {
 // there, nothing has.
 func TakenByHost(ctx context.Context, in hostLister, c *infrav1.VCDCluster, network vcd.Network,
 	addresses []netip.Addr,
-) (phases.Outcome, error) {
+) (phases.Result, error) {
 	hosts, err := in.RecentHostsOn(ctx, network.Ref)
 	if err != nil {
 		return phases.Done, err

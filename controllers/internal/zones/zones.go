@@ -21,7 +21,7 @@ import (
 // Find returns the zone of a name that machines of a cluster may be in, or says why there is none. Such a problem is
 // retried after a while, too: zones are not watched by all who use them.
 func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string) (placement.Zone,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	zone := placement.Zone{VCDDeploymentZone: &infrav1.VCDDeploymentZone{}}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, zone.VCDDeploymentZone)
@@ -36,13 +36,13 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 	if out := Mismatch(c, zone.VCDDeploymentZone); out != phases.Done {
 		return zone, out, nil
 	}
-	var out phases.Outcome
+	var out phases.Result
 	zone.Domain, out, err = DomainOf(ctx, reader, zone.VCDDeploymentZone)
 	return zone, out, err
 }
 
 // Mismatch says why a cluster cannot use a zone: it is for another site or organization.
-func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcome {
+func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	switch {
 	case session.NormalSite(z.Spec.Site) != session.NormalSite(c.Spec.Site):
 		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
@@ -58,7 +58,7 @@ func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcom
 
 // Replaced says why no new machine of a cluster may go into a zone in the VDC of a URN: what the cluster has in the
 // zone is in another VDC, which was deleted, or renamed, before this one got its name.
-func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Outcome {
+func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 	home := vapp.HomeIn(c, "", zone)
 	if home.VDC == "" || home.VDC == vdc {
 		return phases.Done
@@ -73,7 +73,7 @@ func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Outcome {
 
 // DomainOf returns the failure domain that a zone refers to, or says why there is none.
 func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymentZone) (*infrav1.VCDFailureDomain,
-	phases.Outcome, error,
+	phases.Result, error,
 ) {
 	domain := &infrav1.VCDFailureDomain{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: z.Namespace, Name: z.Spec.FailureDomain}, domain)
@@ -89,7 +89,7 @@ func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymen
 }
 
 // Admits says why no new machine of a cluster may go into a zone.
-func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcome {
+func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	if !z.DeletionTimestamp.IsZero() {
 		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
 			"VCDDeploymentZone %s is being deleted: give the Machine another failure domain", z.Name)
@@ -107,7 +107,7 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Outcome 
 }
 
 // VDC finds the VDC of a failure domain, which must be enabled.
-func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.VDC, phases.Outcome, error) {
+func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.VDC, phases.Result, error) {
 	vdc, err := s.FindVDC(ctx, choice.Name)
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
