@@ -28,7 +28,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 const (
@@ -114,6 +113,8 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 	return session.RequestsFor(list.Items)
 }
 
+type entry = phases.Entry[scope]
+
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
 	reconciler *Reconciler
@@ -134,70 +135,62 @@ type scope struct {
 
 // Reconcile makes the anti-affinity rules of c in VCD what its spec asks for.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
-	s, err := r.newScope(ctx, c)
-	if s == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	ctx = vcd.As(ctx, session.Caller(c))
-	if s.patcher, err = phases.NewPatcher(r.Client, c); err != nil {
-		return ctrl.Result{}, err
-	}
-	pass, err := phases.Reconciler[*scope]{
-		Object:   c,
-		Patcher:  s.patcher,
+	return phases.Reconciler[*infrav1.VCDCluster, scope]{
+		Client:   r.Client,
 		Recorder: r.Recorder,
-		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: keep}},
-		Obsolete: !s.asked,
-		Finish: func(pass phases.Pass) {
-			if pass.Complete && !s.asked {
-				delete(c.Annotations, infrav1.AffinityRulesAnnotation)
-			}
-		},
-	}.Reconcile(ctx, s)
-	if err != nil || !pass.Complete || !s.asked {
-		return pass.Result, err
-	}
-	return ctrl.Result{RequeueAfter: phases.Jitter(listEvery, string(c.UID))}, nil
+		Open:     r.open,
+		Context:  session.As,
+		Phases:   []phases.Phase[*scope]{{Condition: infrav1.AntiAffinityReadyCondition, Run: reconcileRules}},
+		Finish:   finish,
+	}.Reconcile(ctx, c)
 }
 
-// newScope returns nil if there is nothing to do for c now: what is missing for that triggers the next reconcile. A
+// open skips a cluster for which there is nothing to do now: what is missing for that triggers the next reconcile. A
 // cluster that was never complete here may share its id with another, whose rules these are.
-func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (entry, error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.Settled.Drop(c.UID)
-		return nil, nil // The rules go with the cluster.
+		return entry{}, nil // The rules go with the cluster.
 	}
 	if !established(c) || session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return nil, nil
+		return entry{}, nil
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	if cluster == nil || annotations.IsPaused(cluster, c) {
-		return nil, nil
+		return entry{}, nil
 	}
 	machines, err := r.machines(ctx, c, cluster)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	asked := affinity.Asked(machines)
 	if !asked && c.Annotations[infrav1.AffinityRulesAnnotation] == "" {
-		return nil, nil
+		return entry{}, nil
 	}
 	state := r.states.Of(c.UID)
 	if state.running == nil {
 		state.running = map[string]running{}
 		state.failed = map[string]failure{}
 	}
-	return &scope{
+	return entry{Scope: &scope{
 		reconciler: r,
 		vcdCluster: c,
 		cluster:    cluster,
+		patcher:    patcher,
 		state:      state,
 		machines:   machines,
 		asked:      asked,
-	}, nil
+	}}, nil
+}
+
+// finish has the rules that are asked for compared again later.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
+	if pass.Complete && s.asked {
+		pass.After = phases.Jitter(listEvery, string(s.vcdCluster.UID))
+	}
 }
 
 // established reports whether c was complete in this management cluster.

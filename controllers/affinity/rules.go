@@ -35,7 +35,18 @@ type vdcPlan struct {
 	session *session.Session
 }
 
-// keep takes the next step to the rules that the spec asks for.
+// reconcileRules takes the next step to the rules that the spec asks for. When it asks for none and they are gone,
+// nothing is said of them any more.
+func reconcileRules(ctx context.Context, s *scope) (phases.Result, error) {
+	out, err := keep(ctx, s)
+	if err != nil || out != phases.Done || s.asked {
+		return out, err
+	}
+	delete(s.vcdCluster.Annotations, infrav1.AffinityRulesAnnotation)
+	return phases.Obsolete, nil
+}
+
+// keep takes the next step to the rules of the machines.
 func keep(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx, s.settle, s.findMembers, s.plan, s.hold, s.gather, s.apply, s.report)
 }

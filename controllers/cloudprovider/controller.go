@@ -31,7 +31,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch;patch
@@ -89,6 +88,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 
+type entry = phases.Entry[scope]
+
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
 	reconciler *Reconciler
@@ -106,15 +107,6 @@ type scope struct {
 	httpsProxy   string         // with its credentials; the same
 }
 
-// table returns the phase of a VCDCluster that this reconciler runs.
-func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
-	run := retire
-	if managed(c) {
-		run = install
-	}
-	return []phases.Phase[*scope]{{Condition: infrav1.CloudProviderReadyCondition, Run: run}}
-}
-
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx,
@@ -128,43 +120,38 @@ func managed(c *infrav1.VCDCluster) bool {
 
 // Reconcile installs the cloud controller manager of c in its workload cluster, or removes it.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
-	s, err := r.newScope(ctx, c)
-	if s == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	ctx = vcd.As(ctx, session.Caller(c))
-	if s.patcher, err = phases.NewPatcher(r.Client, c); err != nil {
-		return ctrl.Result{}, err
-	}
-	pass, err := phases.Reconciler[*scope]{
-		Object:   c,
-		Patcher:  s.patcher,
+	return phases.Reconciler[*infrav1.VCDCluster, scope]{
+		Client:   r.Client,
 		Recorder: r.Recorder,
-		Phases:   table(c),
-		Obsolete: !managed(c),
-	}.Reconcile(ctx, s)
-	if err != nil || !pass.Complete || !managed(c) {
-		return pass.Result, err
-	}
-	left := max(r.inspections.Of(c.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
-	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
+		Open:     r.open,
+		Context:  session.As,
+		Phases: []phases.Phase[*scope]{
+			{Condition: infrav1.CloudProviderReadyCondition, Run: install, Applies: isManaged},
+			{Condition: infrav1.CloudProviderReadyCondition, Run: retire, Applies: isUnmanaged},
+		},
+		Finish: finish,
+	}.Reconcile(ctx, c)
 }
 
-// newScope returns nil if there is nothing to do for c, now or ever.
-func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+func isManaged(s *scope) bool { return managed(s.vcdCluster) }
+
+func isUnmanaged(s *scope) bool { return !managed(s.vcdCluster) }
+
+// open skips a cluster for which there is nothing to do, now or ever.
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (entry, error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.inspections.Drop(c.UID)
-		return nil, nil // What was made here is garbage collected with its owner.
+		return entry{}, nil // What was made here is garbage collected with its owner.
 	}
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return nil, nil // Not ours.
+		return entry{}, nil // Not ours.
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
-		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+		return entry{}, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
 	set := &addon.Set{
 		Set: resourceset.Set{
@@ -182,7 +169,23 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		Now:            r.now,
 		Created:        func() { installing(r.Recorder, c, imageOf(c.Spec.CloudProvider.Image, r.Image)) },
 	}
-	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, set: set}, nil
+	return entry{Scope: &scope{
+		reconciler: r,
+		vcdCluster: c,
+		cluster:    cluster,
+		set:        set,
+		patcher:    patcher,
+	}}, nil
+}
+
+// finish has a cloud controller manager of ours inspected again later.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
+	if !pass.Complete || !managed(s.vcdCluster) {
+		return
+	}
+	r := s.reconciler
+	left := max(r.inspections.Of(s.vcdCluster.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
+	pass.After = phases.Jitter(left, string(s.vcdCluster.UID))
 }
 
 // prerequisites waits for what the configuration is made of.

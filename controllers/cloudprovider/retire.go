@@ -18,7 +18,7 @@ import (
 // retire undoes what mode Managed did: External leaves what is in the workload cluster to the user, None removes it.
 func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	if !s.set.Selected() {
-		return phases.Done, nil
+		return phases.Obsolete, nil
 	}
 	if out, err := s.set.Read(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -38,7 +38,7 @@ func retire(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, err
 	}
 	s.reconciler.inspections.Drop(s.vcdCluster.UID)
-	return phases.Done, s.set.Select(ctx, false)
+	return phases.Obsolete, s.set.Select(ctx, false)
 }
 
 // removeAll removes everything that we put into the workload cluster.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -76,13 +76,13 @@ func ownsAnnotation(entry metav1.ManagedFieldsEntry, key string) bool {
 
 // reportStop reports as a condition whether machines of the cluster are held back until a user acknowledges that they
 // are gone.
-func reportStop(c *infrav1.VCDCluster) {
+func reportStop(r events.EventRecorder, c *infrav1.VCDCluster) {
 	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
-		conditions.Delete(c, infrav1.VMLossSuspectedCondition)
+		phases.Drop(c, infrav1.VMLossSuspectedCondition)
 		return
 	}
-	phases.Set(c, infrav1.VMLossSuspectedCondition, metav1.ConditionTrue, infrav1.GoneStoppedReason, fmt.Sprintf(
+	phases.Report(c, infrav1.VMLossSuspectedCondition, phases.Note(infrav1.GoneStoppedReason,
 		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of "+
 			"this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
-		infrav1.GoneAcknowledgedAnnotation))
+		infrav1.GoneAcknowledgedAnnotation), r)
 }

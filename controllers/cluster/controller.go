@@ -34,7 +34,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclusters,verbs=get;list;watch;patch
@@ -96,69 +95,71 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 
 // Reconcile makes c ready for machines.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
-	s, err := newScope(ctx, r, c)
-	if s == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	s.store.patcher, err = phases.Admit(ctx, r.Client, s.cluster, c, infrav1.ClusterFinalizer)
-	if s.store.patcher == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	ctx = vcd.As(ctx, session.Caller(c))
-	acknowledged, err := acceptAcknowledgement(ctx, r.Live, s.store, s.now())
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if acknowledged {
-		goneAcknowledged(r.Recorder, c)
-	}
-	isOver, err := s.handOverCredentials(ctx)
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: session.BusyPoll}, nil
-	case err != nil || isOver:
-		return ctrl.Result{RequeueAfter: identityPoll}, err
-	}
-	reportStop(c)
-	table := phasesOf(c)
-	pass, err := phases.Run(ctx, c, s, table, r.Recorder)
-	if pass.Complete {
-		pass.RequeueAfter = s.requeueAfter
-	}
-	result := reportPreflight(s, pass.Result)
-	isOutdated, storeErr := s.finish(ctx, table, pass.Complete)
-	if isOutdated {
-		result = ctrl.Result{RequeueAfter: session.BusyPoll}
-	}
-	return result, errors.Join(err, storeErr)
+	return phases.Reconciler[*infrav1.VCDCluster, scope]{
+		Client:    r.Client,
+		Recorder:  r.Recorder,
+		Open:      r.open,
+		Finalizer: infrav1.ClusterFinalizer,
+		Context:   session.As,
+		Begin:     begin,
+		Phases:    provisioning(),
+		Deletion:  deletion(),
+		Ready:     true,
+		Finish:    finish,
+	}.Reconcile(ctx, c)
 }
 
-// finish stores what a pass found, and sums it up. If the pass is complete, the cluster gets the id that marks its objects
-// in VCD, the first of which is made later. If the spec has changed since the pass read it, finish stores nothing and
-// reports that the pass is outdated.
-func (s *scope) finish(ctx context.Context, table []phases.Phase[*scope], complete bool) (isOutdated bool, err error) {
+// begin does what the phases rely on: it accepts an acknowledgement, and moves credentials of CAPVCD.
+func begin(ctx context.Context, s *scope) (phases.Result, error) {
+	c := s.vcdCluster
+	recorder := s.reconciler.Recorder
+	acknowledged, err := acceptAcknowledgement(ctx, s.reconciler.Live, s.store, s.now())
+	if err != nil {
+		return phases.Done, err
+	}
+	if acknowledged {
+		goneAcknowledged(recorder, c)
+	}
+	out, err := s.handOverCredentials(ctx)
+	switch {
+	case apierrors.IsConflict(err):
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting while others write to the VCDCluster"), nil
+	case err != nil || out != phases.Done:
+		return out, err
+	}
+	reportStop(recorder, c)
+	return phases.Done, nil
+}
+
+// finish stores what a pass found in the spec, and reports what no phase owns. If the pass is complete, the cluster gets
+// the id that marks its objects in VCD, the first of which is made later. If the spec has changed since the pass read it,
+// the pass is outdated.
+func finish(ctx context.Context, s *scope, pass *phases.Pass) {
 	c := s.vcdCluster
 	exists := c.DeletionTimestamp.IsZero()
-	if complete && exists {
+	if pass.Complete {
+		pass.After = s.requeueAfter
+	}
+	reportPreflight(s, pass)
+	if pass.Complete && exists {
 		identify(c, s.home)
 	}
-	specErr := s.store.saveSpec(ctx)
+	err := s.store.saveSpec(ctx)
 	switch {
-	case apierrors.IsConflict(specErr):
-		return true, nil
-	case specErr != nil:
+	case apierrors.IsConflict(err):
+		pass.Outdated = true
+		pass.After = session.BusyPoll
+		return
+	case err != nil:
 		c.Spec = s.read.Spec
-		complete = false
+		pass.Complete = false
+		pass.Err = errors.Join(pass.Err, err)
 	}
-	s.failureDomains.report(c)
-	var provisionedErr error
-	if complete && exists && !ptr.Deref(c.Status.Initialization.Provisioned, false) {
+	s.failureDomains.report(s.reconciler.Recorder, c)
+	if pass.Complete && exists && !ptr.Deref(c.Status.Initialization.Provisioned, false) {
 		// That the cluster was complete once is stored before Ready is true: readers of Ready rely on it.
 		c.Status.Initialization.Provisioned = ptr.To(true)
 		phases.ProvisionedAfter(c, s.now())
-		provisionedErr = s.store.patcher.Save(ctx)
+		pass.Err = errors.Join(pass.Err, s.store.patcher.Save(ctx))
 	}
-	phases.SetReady(c, table)
-	patchErr := s.store.patcher.Finish(ctx, phases.Owned(table)...)
-	return false, errors.Join(specErr, provisionedErr, patchErr)
 }

@@ -35,23 +35,31 @@ type handover struct {
 	vcdCluster *infrav1.VCDCluster
 }
 
-// handOverCredentials moves credentials of CAPVCD before anything else. It reports whether the pass is over, because there
-// were some and the identity was not there before. If they cannot be moved, no phase can log in.
-func (s *scope) handOverCredentials(ctx context.Context) (isOver bool, err error) {
+// handOverCredentials moves credentials of CAPVCD before anything else. The pass is over if there were some and the
+// identity was not there before. If they cannot be moved, no phase can log in.
+func (s *scope) handOverCredentials(ctx context.Context) (phases.Result, error) {
 	if s.vcdCluster.Spec.CAPVCDCredentials == nil {
-		return false, nil
+		return phases.Done, nil
 	}
 	h := handover{
 		client:     s.reconciler.Client,
 		live:       s.reconciler.Live,
 		vcdCluster: s.vcdCluster,
 	}
-	s.login.held, err = h.run(ctx)
-	if err != nil || s.login.held != phases.Done {
-		return false, err
+	out, err := h.run(ctx)
+	if err != nil {
+		return phases.Done, err
+	}
+	s.login.held = out
+	if out != phases.Done {
+		return phases.Done, nil
 	}
 	s.vcdCluster.Spec.CAPVCDCredentials = nil
-	return true, s.store.saveSpec(ctx)
+	if err := s.store.saveSpec(ctx); err != nil {
+		return phases.Done, err
+	}
+	return phases.Wait(identityPoll, infrav1.WaitingForEarlierPhaseReason, "Waiting for VCDIdentity %s",
+		s.vcdCluster.Spec.IdentityRef.Name), nil
 }
 
 // run puts the credentials where the identity has them.

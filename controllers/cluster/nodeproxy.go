@@ -24,8 +24,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// hasNodeProxy reports whether nodes of c take their proxy settings from a Secret, or did.
-func hasNodeProxy(c *infrav1.VCDCluster) bool {
+// hasNodeProxy reports whether nodes of the cluster take their proxy settings from a Secret, or did.
+func hasNodeProxy(s *scope) bool {
+	c := s.vcdCluster
 	return c.Spec.Proxy.HTTPProxy != "" || c.Spec.Proxy.HTTPSProxy != "" ||
 		c.Annotations[infrav1.NodeProxyAnnotation] != ""
 }

@@ -36,27 +36,40 @@ type scope struct {
 	vAppsGone      bool             // all vApps are proved gone; set by deleteVApp
 }
 
-// newScope returns nil while c has no owner yet, which one that is deleted does not need, and if c is managed
-// externally.
-func newScope(ctx context.Context, r *Reconciler, c *infrav1.VCDCluster) (*scope, error) {
+// open skips a cluster that has no owner yet, which one that is deleted does not need, and one that is managed externally.
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return nil, nil // Not ours.
+		return phases.Entry[scope]{}, nil // Not ours.
 	}
 	if !c.DeletionTimestamp.IsZero() && !phases.Holds(c, infrav1.ClusterFinalizer) {
-		return nil, nil // Released: its runtime defined entity is deleted last.
+		return phases.Entry[scope]{}, nil // Released: its runtime defined entity is deleted last.
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
 	if err != nil {
-		return nil, err
+		return phases.Entry[scope]{}, err
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() {
-		return nil, nil // Not ours yet: the owner reference triggers the next reconcile.
+		return phases.Entry[scope]{}, nil // Not ours yet: the owner reference triggers the next reconcile.
 	}
+	return phases.Entry[scope]{
+		Scope:   newScope(r, c, cluster, patcher),
+		Cluster: cluster,
+	}, nil
+}
+
+func newScope(r *Reconciler, c *infrav1.VCDCluster, cluster *clusterv1.Cluster, patcher *phases.Patcher) *scope {
+	read := c.DeepCopy()
 	s := &scope{
 		reconciler: r,
 		vcdCluster: c,
-		read:       c.DeepCopy(),
+		read:       read,
 		cluster:    cluster,
+		store: &store{
+			client:     r.Client,
+			vcdCluster: c,
+			read:       read,
+			patcher:    patcher,
+		},
 		login: &login{
 			identities: r.Identities,
 			sessions:   r.Sessions,
@@ -65,15 +78,10 @@ func newScope(ctx context.Context, r *Reconciler, c *infrav1.VCDCluster) (*scope
 		wake: r.wakeUps.ForObject(c),
 		now:  r.Now,
 	}
-	s.store = &store{
-		client:     r.Client,
-		vcdCluster: c,
-		read:       s.read,
-	}
 	if s.now == nil {
 		s.now = time.Now
 	}
-	return s, nil
+	return s
 }
 
 // Established reports whether the cluster was complete once. Machines and load balancers of such a cluster work on
@@ -130,7 +138,7 @@ type login struct {
 	sessions   session.Opener
 	vcdCluster *infrav1.VCDCluster
 
-	held   phases.Result    // why credentials of CAPVCD cannot be moved to an identity; set by Reconcile
+	held   phases.Result    // why credentials of CAPVCD cannot be moved to an identity; set by begin
 	opened *session.Session // set by open
 }
 

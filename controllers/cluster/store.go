@@ -19,7 +19,7 @@ type store struct {
 	client     client.Client
 	vcdCluster *infrav1.VCDCluster
 	read       *infrav1.VCDCluster // as the pass found it
-	patcher    *phases.Patcher     // set by Reconcile
+	patcher    *phases.Patcher
 }
 
 // saveSpec stores what a pass wrote into the spec, such as the endpoint. The API server lets nothing replace the id of

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -118,13 +118,13 @@ func (f *failureDomains) problem() string {
 }
 
 // report adds to the condition of published zones which selected ones are not among them.
-func (f *failureDomains) report(c *infrav1.VCDCluster) {
+func (f *failureDomains) report(r events.EventRecorder, c *infrav1.VCDCluster) {
 	switch {
 	case c.Spec.FailureDomainSelector == nil:
 		c.Status.FailureDomains = nil
-		conditions.Delete(c, infrav1.FailureDomainsReadyCondition)
+		phases.Drop(c, infrav1.FailureDomainsReadyCondition)
 	case len(f.excluded) > 0 && conditions.IsTrue(c, infrav1.FailureDomainsReadyCondition):
-		phases.Set(c, infrav1.FailureDomainsReadyCondition, metav1.ConditionTrue, infrav1.FailureDomainsExcludedReason,
-			"No new machines go into other zones: "+strings.Join(f.excluded, "; "))
+		phases.Report(c, infrav1.FailureDomainsReadyCondition, phases.Note(infrav1.FailureDomainsExcludedReason,
+			"No new machines go into other zones: %s", strings.Join(f.excluded, "; ")), r)
 	}
 }

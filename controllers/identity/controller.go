@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -88,10 +87,14 @@ func (r *ClusterReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 
 // Reconcile checks the Secret of i and keeps it while i is used.
 func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctrl.Result, error) {
+	return reconcilerOf(r.Client, r.Recorder, r.open).Reconcile(ctx, i)
+}
+
+func (r *Reconciler) open(_ context.Context, i *infrav1.VCDIdentity, _ *phases.Patcher) (phases.Entry[scope], error) {
 	if !session.Watched(i, r.WatchFilterValue) {
-		return ctrl.Result{}, nil
+		return phases.Entry[scope]{}, nil
 	}
-	return reconcileIdentity(ctx, r.Client, &scope{
+	return phases.Entry[scope]{Scope: &scope{
 		obj:        i,
 		spec:       i.Spec,
 		namespace:  i.Namespace,
@@ -101,16 +104,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, i *infrav1.VCDIdentity) (ctr
 		identities: r.Identities,
 		sessions:   r.Sessions,
 		logout:     r.Logout,
-		recorder:   r.Recorder,
-	})
+	}}, nil
 }
 
 // Reconcile checks the Secret of i and keeps it while i is used.
 func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDClusterIdentity) (ctrl.Result, error) {
+	return reconcilerOf(r.Client, r.Recorder, r.open).Reconcile(ctx, i)
+}
+
+func (r *ClusterReconciler) open(_ context.Context, i *infrav1.VCDClusterIdentity, _ *phases.Patcher) (
+	phases.Entry[scope], error,
+) {
 	if !session.Watched(i, r.WatchFilterValue) {
-		return ctrl.Result{}, nil
+		return phases.Entry[scope]{}, nil
 	}
-	return reconcileIdentity(ctx, r.Client, &scope{
+	return phases.Entry[scope]{Scope: &scope{
 		obj:        i,
 		spec:       i.Spec.VCDIdentitySpec,
 		namespace:  r.Identities.Namespace,
@@ -120,8 +128,7 @@ func (r *ClusterReconciler) Reconcile(ctx context.Context, i *infrav1.VCDCluster
 		identities: r.Identities,
 		sessions:   r.Sessions,
 		logout:     r.Logout,
-		recorder:   r.Recorder,
-	})
+	}}, nil
 }
 
 // scope holds what one reconcile of an identity of either kind reads and finds out.
@@ -135,51 +142,52 @@ type scope struct {
 	identities session.Identities
 	sessions   session.Opener
 	logout     session.Logout
-	recorder   events.EventRecorder
 
-	users []infrav1.VCDCluster        // that use the identity, one of each organization; set by phases
+	users []infrav1.VCDCluster        // that use the identity, one of each organization; set by findUsers
 	zones []infrav1.VCDDeploymentZone // likewise
 }
 
-func reconcileIdentity(ctx context.Context, c client.Client, s *scope) (ctrl.Result, error) {
-	patcher, err := phases.Admit(ctx, c, nil, s.obj, infrav1.IdentityFinalizer)
-	if patcher == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	table, err := s.phases(ctx)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	pass, err := phases.Reconciler[*scope]{
-		Object:   s.obj,
-		Patcher:  patcher,
-		Recorder: s.recorder,
-		Phases:   table,
+// reconcilerOf returns the reconciler of identities of a kind.
+func reconcilerOf[T phases.Object](
+	c client.Client, recorder events.EventRecorder,
+	open func(context.Context, T, *phases.Patcher) (phases.Entry[scope], error),
+) phases.Reconciler[T, scope] {
+	return phases.Reconciler[T, scope]{
+		Client:    c,
+		Recorder:  recorder,
+		Open:      open,
+		Finalizer: infrav1.IdentityFinalizer,
+		Begin:     findUsers,
+		Phases: []phases.Phase[*scope]{
+			{Condition: infrav1.SecretReadyCondition, Run: reconcileSecret},
+			{Condition: infrav1.LoggedInCondition, Run: reconcileLogin, Applies: (*scope).isUsed, Optional: true},
+		},
+		Deletion: []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: releaseSecret}},
 		Ready:    true,
-	}.Reconcile(ctx, s)
-	if pass.Complete && len(s.users)+len(s.zones) > 0 {
-		pass.RequeueAfter = phases.Jitter(loginAge, string(s.obj.GetUID()))
+		Finish:   finish,
 	}
-	return pass.Result, err
 }
 
-// phases returns the table of a pass.
-func (s *scope) phases(ctx context.Context) (table []phases.Phase[*scope], err error) {
+// findUsers finds the clusters and zones that an identity is used by, unless it is being deleted.
+func findUsers(ctx context.Context, s *scope) (_ phases.Result, err error) {
 	if !s.obj.GetDeletionTimestamp().IsZero() {
-		return []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: releaseSecret}}, nil
+		return phases.Done, nil
 	}
-	table = []phases.Phase[*scope]{{Condition: infrav1.SecretReadyCondition, Run: reconcileSecret}}
 	if s.users, err = s.usersByOrg(ctx); err != nil {
-		return nil, err
+		return phases.Done, err
 	}
-	if s.zones, err = s.zonesByOrg(ctx); err != nil {
-		return nil, err
+	s.zones, err = s.zonesByOrg(ctx)
+	return phases.Done, err
+}
+
+// isUsed reports whether a cluster or a zone uses the identity.
+func (s *scope) isUsed() bool { return len(s.users)+len(s.zones) > 0 }
+
+// finish has the logins of an identity that is used checked again later.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
+	if pass.Complete && s.isUsed() {
+		pass.After = phases.Jitter(loginAge, string(s.obj.GetUID()))
 	}
-	if len(s.users)+len(s.zones) == 0 {
-		conditions.Delete(s.obj, infrav1.LoggedInCondition)
-		return table, nil
-	}
-	return append(table, phases.Phase[*scope]{Condition: infrav1.LoggedInCondition, Run: reconcileLogin}), nil
 }
 
 // reconcileSecret makes sure that the Secret is complete and stays.

@@ -18,7 +18,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -38,7 +37,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachines,verbs=get;list;watch;patch
@@ -107,87 +105,58 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 }
 
 // Reconcile makes the VM of m match m.
-func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (_ ctrl.Result, rerr error) {
+func (r *Reconciler) Reconcile(ctx context.Context, m *infrav1.VCDMachine) (ctrl.Result, error) {
+	return phases.Reconciler[*infrav1.VCDMachine, scope]{
+		Client:    r.Client,
+		Recorder:  r.Recorder,
+		Open:      r.open,
+		Finalizer: infrav1.MachineFinalizer,
+		Context:   session.As,
+		Phases:    provisioning(),
+		Deletion:  deletionPhases(),
+		Ended:     ended,
+		Upkeep:    upkeep(),
+		Ready:     true,
+		Finish:    finish,
+		Close:     (*scope).leave,
+	}.Reconcile(ctx, m)
+}
+
+// open skips a machine that is another manager's, or is not to be reconciled yet.
+func (r *Reconciler) open(ctx context.Context, m *infrav1.VCDMachine, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if !session.Watched(m, r.WatchFilterValue) {
-		return ctrl.Result{}, nil // Another manager's.
+		return phases.Entry[scope]{}, nil
 	}
 	in, ok, err := findInputs(ctx, r.Client, m)
 	if !ok || err != nil {
-		return ctrl.Result{}, err
+		return phases.Entry[scope]{}, err
 	}
 	s := r.newScope(in)
-	defer s.leave()
-	s.records.patcher, err = phases.Admit(ctx, r.Client, in.cluster, m, infrav1.MachineFinalizer)
-	if s.records.patcher == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	ctx = vcd.As(ctx, session.Caller(m))
-	table := phasesOf(&s.inputs)
-	extra := upkeepOf(&s.inputs)
-	var pass phases.Pass
-	defer func() {
-		s.creation.release()
-		rerr = errors.Join(rerr, s.markProvisioned(ctx, pass.Complete))
-		phases.SetReady(m, table)
-		rerr = errors.Join(rerr, s.records.patcher.Finish(ctx, phases.Owned(slices.Concat(table, extra))...))
-	}()
-	pass, err = phases.Run(ctx, m, s, table, r.Recorder)
-	if pass.Problem {
+	s.records.patcher = patcher
+	return phases.Entry[scope]{Scope: s, Cluster: in.cluster}, nil
+}
+
+// ended keeps what the phases came to, for the upkeep and the next pass.
+func ended(s *scope, pass phases.Pass) {
+	if pass.Ended.IsProblem() {
 		s.vm.expire() // The remedy may be applied to the VM, in VCD.
 	}
 	s.complete = pass.Complete
 	s.state.unanswered = s.unanswered
 	s.state.freshness.settled = false
-	if err != nil {
-		return pass.Result, err
-	}
-	more, err := s.runExtra(ctx, extra)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	return earliest(pass.Result, more, ctrl.Result{RequeueAfter: s.schedule.after}), nil
 }
 
-// runExtra runs the phases that are no part of Ready if the VM is observed, whatever state it is in.
-func (s *scope) runExtra(ctx context.Context, extra []phases.Phase[*scope]) (ctrl.Result, error) {
-	if !s.complete && (s.vm.row == nil || !s.inputs.cameUp()) {
-		return ctrl.Result{}, nil
+// finish ends a pass. That the machine was complete once is stored before Ready says so: who sees Ready shall find the
+// rest too.
+func finish(ctx context.Context, s *scope, pass *phases.Pass) {
+	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMAsSpecifiedCondition)
+	s.creation.release()
+	pass.Within(s.schedule.after)
+	m := s.inputs.vcdMachine
+	if !pass.Complete || !m.DeletionTimestamp.IsZero() || s.inputs.provisioned() {
+		return
 	}
-	if !hasMetadata(s.inputs.vcdMachine) {
-		conditions.Delete(s.inputs.vcdMachine, infrav1.VMMetadataReadyCondition)
-	}
-	var res ctrl.Result
-	var errs []error
-	as := true
-	for _, p := range extra {
-		pass, err := phases.Run(ctx, s.inputs.vcdMachine, s, []phases.Phase[*scope]{p}, s.reconciler.Recorder)
-		res = earliest(res, pass.Result)
-		errs = append(errs, err)
-		as = as && (pass.Complete || p.Condition != infrav1.VMAsSpecifiedCondition)
-	}
-	err := errors.Join(errs...)
-	s.state.freshness.settled = s.complete && as && err == nil
-	return res, err
-}
-
-// markProvisioned stores that the machine was complete once, before Ready says so: who sees Ready shall find the rest
-// too.
-func (s *scope) markProvisioned(ctx context.Context, complete bool) error {
-	if !complete || !s.inputs.vcdMachine.DeletionTimestamp.IsZero() || s.inputs.provisioned() {
-		return nil
-	}
-	s.inputs.vcdMachine.Status.Initialization.Provisioned = ptr.To(true)
-	phases.ProvisionedAfter(s.inputs.vcdMachine, s.now())
-	return s.records.patcher.Save(ctx)
-}
-
-// earliest returns the result that comes first.
-func earliest(results ...ctrl.Result) ctrl.Result {
-	var first ctrl.Result
-	for _, r := range results {
-		if first.RequeueAfter == 0 || r.RequeueAfter > 0 && r.RequeueAfter < first.RequeueAfter {
-			first = r
-		}
-	}
-	return first
+	m.Status.Initialization.Provisioned = ptr.To(true)
+	phases.ProvisionedAfter(m, s.now())
+	pass.Err = errors.Join(pass.Err, s.records.patcher.Save(ctx))
 }

@@ -18,7 +18,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -42,7 +41,7 @@ func TestMachineComesAndGoes(t *testing.T) {
 		clusterv1.MachineAddress{Type: clusterv1.MachineHostName, Address: "cp-0"},
 		clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "192.168.100.10"},
 	))
-	for _, condition := range phases.Conditions(machine.PhasesOf(m)) {
+	for _, condition := range machine.ConditionsOf(m) {
 		w.Expect(conditions.IsTrue(m, condition)).To(BeTrue(), condition)
 	}
 	w.ExpectSettled("cp-0")

@@ -31,8 +31,16 @@ var (
 	Specs          = specs
 )
 
-// PhasesOf returns the phases of a machine without a cluster.
-func PhasesOf(m *infrav1.VCDMachine) []phases.Phase[*scope] { return phasesOf(&inputs{vcdMachine: m}) }
+// ConditionsOf returns the conditions of the phases of a machine without a cluster.
+func ConditionsOf(m *infrav1.VCDMachine) []string {
+	var found []string
+	for _, p := range provisioning() {
+		if p.Applies == nil || p.Applies(&scope{inputs: inputs{vcdMachine: m}}) {
+			found = append(found, p.Condition)
+		}
+	}
+	return found
+}
 
 // NewScope returns a scope that has observed nothing yet but VMs of the machine's name.
 func (r *Reconciler) NewScope(m *infrav1.VCDMachine, c *infrav1.VCDCluster, found ...vcd.Ref) *scope {

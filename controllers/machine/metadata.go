@@ -21,6 +21,9 @@ func hasMetadata(m *infrav1.VCDMachine) bool {
 // reconcileMetadata makes sure that the VM has the metadata of the spec. What was written is recorded, so that nothing
 // is requested at rest, and that what others wrote stays.
 func reconcileMetadata(ctx context.Context, s *scope) (phases.Result, error) {
+	if !hasMetadata(s.inputs.vcdMachine) {
+		return phases.Obsolete, nil
+	}
 	t := newTasks(s)
 	out, ended := t.settle(stepMetadata)
 	if out != phases.Done {

@@ -23,7 +23,7 @@ import (
 type records struct {
 	client  client.Client
 	inputs  *inputs
-	patcher *phases.Patcher // of the VCDMachine; set when the pass is admitted
+	patcher *phases.Patcher // of the VCDMachine; set by open
 }
 
 // noteOnce stores an annotation on the VCDMachine now, if there is none.

@@ -74,6 +74,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
+type entry = phases.Entry[scope]
+
 // scope holds what one reconcile of a VCDMachineTemplate reads and finds out.
 type scope struct {
 	reconciler *Reconciler
@@ -85,32 +87,37 @@ type scope struct {
 
 // Reconcile finds out what machines of t will have.
 func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplate) (ctrl.Result, error) {
+	return phases.Reconciler[*infrav1.VCDMachineTemplate, scope]{
+		Client:   r.Client,
+		Recorder: r.Recorder,
+		Open:     r.open,
+		Phases:   []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}},
+		Ready:    true,
+		Finish:   finish,
+	}.Reconcile(ctx, t)
+}
+
+// open skips a template whose capacity is current, and one of a paused cluster.
+func (r *Reconciler) open(ctx context.Context, t *infrav1.VCDMachineTemplate, _ *phases.Patcher) (entry, error) {
 	if !t.DeletionTimestamp.IsZero() || annotations.HasPaused(t) {
-		return ctrl.Result{}, nil
+		return entry{}, nil
 	}
 	if left := r.left(t); left > 0 {
-		return ctrl.Result{RequeueAfter: left}, nil
+		return entry{After: left}, nil
 	}
 	s := &scope{reconciler: r, template: t}
 	isPaused, err := s.findCluster(ctx)
 	if isPaused || err != nil {
-		return ctrl.Result{RequeueAfter: clusterRetry}, err
+		return entry{After: clusterRetry}, err
 	}
-	patcher, err := phases.NewPatcher(r.Client, t)
-	if err != nil {
-		return ctrl.Result{}, err
+	return entry{Scope: s}, nil
+}
+
+// finish has a capacity that was found read again when it is not current any more.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
+	if pass.After == 0 {
+		pass.After = max(s.reconciler.left(s.template), clusterRetry)
 	}
-	pass, err := phases.Reconciler[*scope]{
-		Object:   t,
-		Patcher:  patcher,
-		Recorder: r.Recorder,
-		Phases:   []phases.Phase[*scope]{{Condition: infrav1.CapacityKnownCondition, Run: reconcileCapacity}},
-		Ready:    true,
-	}.Reconcile(ctx, s)
-	if err == nil && pass.RequeueAfter == 0 {
-		pass.RequeueAfter = max(r.left(t), clusterRetry)
-	}
-	return pass.Result, err
 }
 
 func (r *Reconciler) now() time.Time {

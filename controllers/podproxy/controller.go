@@ -76,6 +76,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 
+type entry = phases.Entry[scope]
+
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
 	reconciler *Reconciler
@@ -95,54 +97,39 @@ func wanted(c *infrav1.VCDCluster) bool {
 	return (proxy.HTTPProxy != "" || proxy.HTTPSProxy != "") && proxy.Pods != infrav1.PodProxyNone
 }
 
-// table returns the phase of a VCDCluster that this reconciler runs.
-func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
-	run := retire
-	if wanted(c) {
-		run = install
-	}
-	return []phases.Phase[*scope]{{Condition: infrav1.PodProxyReadyCondition, Run: run}}
-}
-
 // Reconcile installs the policies of c in its workload cluster, or removes them.
 func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
-	s, err := r.newScope(ctx, c)
-	if s == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	patcher, err := phases.NewPatcher(r.Client, c)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	pass, err := phases.Reconciler[*scope]{
-		Object:   c,
-		Patcher:  patcher,
+	return phases.Reconciler[*infrav1.VCDCluster, scope]{
+		Client:   r.Client,
 		Recorder: r.Recorder,
-		Phases:   table(c),
-		Obsolete: !wanted(c),
-	}.Reconcile(ctx, s)
-	if err != nil || !pass.Complete || !wanted(c) {
-		return pass.Result, err
-	}
-	left := max(r.known.Of(c.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
-	return ctrl.Result{RequeueAfter: phases.Jitter(left, string(c.UID))}, nil
+		Open:     r.open,
+		Phases: []phases.Phase[*scope]{
+			{Condition: infrav1.PodProxyReadyCondition, Run: install, Applies: isWanted},
+			{Condition: infrav1.PodProxyReadyCondition, Run: retire, Applies: isUnwanted},
+		},
+		Finish: finish,
+	}.Reconcile(ctx, c)
 }
 
-// newScope returns nil if there is nothing to do for c, now or ever.
-func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+func isWanted(s *scope) bool { return wanted(s.vcdCluster) }
+
+func isUnwanted(s *scope) bool { return !wanted(s.vcdCluster) }
+
+// open skips a cluster for which there is nothing to do, now or ever.
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.Patcher) (entry, error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.known.Drop(c.UID)
-		return nil, nil // What was made here is garbage collected with its owner.
+		return entry{}, nil // What was made here is garbage collected with its owner.
 	}
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return nil, nil // Not ours.
+		return entry{}, nil // Not ours.
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
-		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+		return entry{}, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
 	set := &addon.Set{
 		Set: resourceset.Set{
@@ -160,7 +147,21 @@ func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scop
 		Now:            r.now,
 		Created:        func() { installing(r.Recorder, c) },
 	}
-	return &scope{reconciler: r, vcdCluster: c, set: set}, nil
+	return entry{Scope: &scope{
+		reconciler: r,
+		vcdCluster: c,
+		set:        set,
+	}}, nil
+}
+
+// finish has policies that are installed inspected again later.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
+	if !pass.Complete || !wanted(s.vcdCluster) {
+		return
+	}
+	r := s.reconciler
+	left := max(r.known.Of(s.vcdCluster.UID).At.Add(r.SyncPeriod).Sub(r.now()), time.Second)
+	pass.After = phases.Jitter(left, string(s.vcdCluster.UID))
 }
 
 // ready waits for the control plane.

@@ -148,7 +148,7 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Result, er
 // retire removes the policies from the workload cluster.
 func retire(ctx context.Context, s *scope) (phases.Result, error) {
 	if !s.set.Selected() {
-		return phases.Done, nil
+		return phases.Obsolete, nil
 	}
 	if out, err := s.set.Read(ctx); err != nil || out != phases.Done {
 		return out, err
@@ -170,5 +170,5 @@ func retire(ctx context.Context, s *scope) (phases.Result, error) {
 		}
 	}
 	s.reconciler.known.Drop(s.vcdCluster.UID)
-	return phases.Done, errors.Join(s.set.Delete(ctx, &corev1.Secret{}, suffix), s.set.Select(ctx, false))
+	return phases.Obsolete, errors.Join(s.set.Delete(ctx, &corev1.Secret{}, suffix), s.set.Select(ctx, false))
 }

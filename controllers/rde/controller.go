@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/finalizers"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,7 +27,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machinedeployments,verbs=list
@@ -89,6 +87,8 @@ func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctr
 
 func projected(c *infrav1.VCDCluster) bool { return c.Spec.RDE.Mode == infrav1.RDEProject }
 
+type entry = phases.Entry[scope]
+
 // A scope holds the inputs of one reconcile, and what its steps find.
 type scope struct {
 	reconciler *Reconciler
@@ -106,62 +106,68 @@ type scope struct {
 	again   time.Duration    // when to reconcile again although all is done; zero: when something changes
 }
 
-// table returns the phase of a VCDCluster that this reconciler runs.
-func table(c *infrav1.VCDCluster) []phases.Phase[*scope] {
-	if released(c) {
-		return []phases.Phase[*scope]{{Condition: infrav1.RDEDeletedCondition, Run: remove}}
-	}
-	return []phases.Phase[*scope]{{Condition: infrav1.RDEReadyCondition, Run: project}}
+// Reconcile makes the entity of c show c.
+func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
+	return phases.Reconciler[*infrav1.VCDCluster, scope]{
+		Client:   r.Client,
+		Recorder: r.Recorder,
+		Open:     r.open,
+		Context:  session.As,
+		Phases: []phases.Phase[*scope]{
+			{Condition: infrav1.RDEReadyCondition, Run: project, Applies: isKept},
+			{Condition: infrav1.RDEDeletedCondition, Run: remove, Applies: isRemoved},
+			{Condition: infrav1.RDEReadyCondition, Run: leave, Applies: isLeft},
+			{Condition: infrav1.RDEDeletedCondition, Run: leave, Applies: isLeft},
+		},
+		Finish: finish,
+	}.Reconcile(ctx, c)
 }
+
+// isKept reports whether the entity is to show the cluster.
+func isKept(s *scope) bool { return projected(s.vcdCluster) && !released(s.vcdCluster) }
+
+// isRemoved reports whether the entity goes with the cluster.
+func isRemoved(s *scope) bool { return projected(s.vcdCluster) && released(s.vcdCluster) }
+
+// isLeft reports whether the entity is not kept up to date any more.
+func isLeft(s *scope) bool { return !projected(s.vcdCluster) }
 
 // released reports whether all else of a cluster is gone.
 func released(c *infrav1.VCDCluster) bool {
 	return !c.DeletionTimestamp.IsZero() && !phases.Holds(c, infrav1.ClusterFinalizer)
 }
 
-// Reconcile makes the entity of c show c.
-func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl.Result, error) {
-	s, err := r.newScope(ctx, c)
-	if s == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	if projected(c) {
-		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, c, infrav1.RDEFinalizer); added || err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	if s.patcher, err = phases.NewPatcher(r.Client, c); err != nil {
-		return ctrl.Result{}, err
-	}
-	if !projected(c) {
-		s.leave()
-		return ctrl.Result{}, s.patcher.Finish(ctx, infrav1.RDEReadyCondition, infrav1.RDEDeletedCondition)
-	}
-	pass, err := phases.Reconciler[*scope]{
-		Object:   c,
-		Patcher:  s.patcher,
-		Recorder: r.Recorder,
-		Phases:   table(c),
-	}.Reconcile(vcd.As(ctx, session.Caller(c)), s)
-	if err == nil && pass.Complete {
-		pass.Result = ctrl.Result{RequeueAfter: s.again}
-	}
-	return pass.Result, err
-}
-
-// newScope returns nil if there is nothing to do for c, now or ever.
-func (r *Reconciler) newScope(ctx context.Context, c *infrav1.VCDCluster) (*scope, error) {
+// open skips a cluster for which there is nothing to do, now or ever. It adds the finalizer of entities.
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (entry, error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || !hasEntity(c) {
-		return nil, nil // Not ours.
+		return entry{}, nil // Not ours.
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
 	if err != nil {
-		return nil, err
+		return entry{}, err
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() || isPaused(cluster, c) {
-		return nil, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+		return entry{}, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
-	return &scope{reconciler: r, vcdCluster: c, cluster: cluster, state: r.states.Of(c.UID)}, nil
+	if projected(c) {
+		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, c, infrav1.RDEFinalizer); added || err != nil {
+			return entry{}, err
+		}
+	}
+	return entry{Scope: &scope{
+		reconciler: r,
+		vcdCluster: c,
+		cluster:    cluster,
+		patcher:    patcher,
+		state:      r.states.Of(c.UID),
+	}}, nil
+}
+
+// finish has an entity that shows the cluster written again when it is due.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
+	if pass.Complete {
+		pass.After = s.again
+	}
 }
 
 // hasEntity reports whether a cluster has an entity to keep, or may have one.
@@ -177,14 +183,13 @@ func isPaused(cluster *clusterv1.Cluster, c *infrav1.VCDCluster) bool {
 }
 
 // leave lets go of a cluster whose entity is not kept up to date any more.
-func (s *scope) leave() {
+func leave(_ context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if controllerutil.RemoveFinalizer(c, infrav1.RDEFinalizer) && s.known() {
 		entityLeft(s.reconciler.Recorder, c, notes.EntityID(c), "spec.rde.mode is None")
 	}
-	conditions.Delete(c, infrav1.RDEReadyCondition)
-	conditions.Delete(c, infrav1.RDEDeletedCondition)
 	s.reconciler.states.Drop(c.UID)
+	return phases.Obsolete, nil
 }
 
 func (s *scope) now() time.Time {

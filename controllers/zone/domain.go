@@ -21,16 +21,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
-
-// domainPhasesOf returns the phases of a VCDFailureDomain.
-func domainPhasesOf(d *infrav1.VCDFailureDomain) []phases.Phase[*domainScope] {
-	if !d.DeletionTimestamp.IsZero() {
-		return []phases.Phase[*domainScope]{{Condition: infrav1.ReleasedCondition, Run: releaseDomain}}
-	}
-	return []phases.Phase[*domainScope]{{Condition: infrav1.VDCReadyCondition, Run: reconcileVDC}}
-}
 
 // DomainReconciler validates VCDFailureDomains, with the identity of a zone that refers to them.
 type DomainReconciler struct {
@@ -71,29 +62,41 @@ type domainScope struct {
 
 // Reconcile validates d, or lets it go when no zone refers to it.
 func (r *DomainReconciler) Reconcile(ctx context.Context, d *infrav1.VCDFailureDomain) (ctrl.Result, error) {
+	return phases.Reconciler[*infrav1.VCDFailureDomain, domainScope]{
+		Client:    r.Client,
+		Recorder:  r.Recorder,
+		Open:      r.open,
+		Finalizer: infrav1.FailureDomainFinalizer,
+		Context:   session.As,
+		Begin:     findZones,
+		Phases:    []phases.Phase[*domainScope]{{Condition: infrav1.VDCReadyCondition, Run: reconcileVDC}},
+		Deletion:  []phases.Phase[*domainScope]{{Condition: infrav1.ReleasedCondition, Run: releaseDomain}},
+		Ready:     true,
+		Finish:    finishDomain,
+	}.Reconcile(ctx, d)
+}
+
+func (r *DomainReconciler) open(_ context.Context, d *infrav1.VCDFailureDomain, _ *phases.Patcher) (
+	phases.Entry[domainScope], error,
+) {
 	if !session.Watched(d, r.WatchFilterValue) {
-		return ctrl.Result{}, nil
+		return phases.Entry[domainScope]{}, nil
 	}
-	patcher, err := phases.Admit(ctx, r.Client, nil, d, infrav1.FailureDomainFinalizer)
-	if patcher == nil || err != nil {
-		return ctrl.Result{}, err
+	return phases.Entry[domainScope]{Scope: &domainScope{reconciler: r, domain: d}}, nil
+}
+
+// findZones finds the zones that refer to the failure domain.
+func findZones(ctx context.Context, s *domainScope) (phases.Result, error) {
+	found, err := s.reconciler.zonesOf(ctx, s.domain)
+	s.zones = found
+	return phases.Done, err
+}
+
+// finishDomain has a failure domain that is valid validated again later.
+func finishDomain(_ context.Context, s *domainScope, pass *phases.Pass) {
+	if pass.Complete && s.domain.DeletionTimestamp.IsZero() {
+		pass.After = phases.Jitter(validEvery*9/10, string(s.domain.UID))
 	}
-	ctx = vcd.As(ctx, session.Caller(d))
-	s := &domainScope{reconciler: r, domain: d}
-	if s.zones, err = r.zonesOf(ctx, d); err != nil {
-		return ctrl.Result{}, err
-	}
-	pass, err := phases.Reconciler[*domainScope]{
-		Object:   d,
-		Patcher:  patcher,
-		Recorder: r.Recorder,
-		Phases:   domainPhasesOf(d),
-		Ready:    true,
-	}.Reconcile(ctx, s)
-	if err == nil && pass.Complete && d.DeletionTimestamp.IsZero() {
-		pass.RequeueAfter = phases.Jitter(validEvery*9/10, string(d.UID))
-	}
-	return pass.Result, err
 }
 
 // zonesOf lists the zones that refer to a failure domain, sorted by name.

@@ -26,16 +26,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// phasesOf returns the phases of a VCDDeploymentZone, in order.
-func phasesOf(z *infrav1.VCDDeploymentZone) []phases.Phase[*scope] {
-	if !z.DeletionTimestamp.IsZero() {
-		return []phases.Phase[*scope]{{Condition: infrav1.ReleasedCondition, Run: releaseZone}}
-	}
+// provisioning are the phases of a VCDDeploymentZone, in order.
+func provisioning() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentity},
 		{Condition: infrav1.FailureDomainReadyCondition, Run: reconcileFailureDomain},
 		{Condition: infrav1.ConstraintReadyCondition, Run: reconcileConstraint},
 	}
+}
+
+// deletion are the phases of a VCDDeploymentZone that is deleted.
+func deletion() []phases.Phase[*scope] {
+	return []phases.Phase[*scope]{{Condition: infrav1.ReleasedCondition, Run: releaseZone}}
 }
 
 // validEvery is how often a zone is validated again, give or take a tenth: what VCD loses is not announced.
@@ -82,58 +84,40 @@ type scope struct {
 	zone    *infrav1.VCDDeploymentZone
 	session *session.Session // set by reconcileIdentity
 	vdc     vcd.VDC          // set by reconcileFailureDomain
-	last    phases.Result    // of the last phase that ran
 }
 
 // Reconcile validates z, or lets it go when nothing uses it.
 func (r *Reconciler) Reconcile(ctx context.Context, z *infrav1.VCDDeploymentZone) (ctrl.Result, error) {
-	if !session.Watched(z, r.WatchFilterValue) {
-		return ctrl.Result{}, nil
-	}
-	patcher, err := phases.Admit(ctx, r.Client, nil, z, infrav1.DeploymentZoneFinalizer)
-	if patcher == nil || err != nil {
-		return ctrl.Result{}, err
-	}
-	ctx = vcd.As(ctx, session.Caller(z))
-	s := &scope{reconciler: r, zone: z}
-	pass, err := phases.Reconciler[*scope]{
-		Object:   z,
-		Patcher:  patcher,
-		Recorder: r.Recorder,
-		Phases:   s.noting(phasesOf(z)),
-		Ready:    true,
-		Finish:   s.reportUsable,
-	}.Reconcile(ctx, s)
-	if err == nil && pass.Complete && z.DeletionTimestamp.IsZero() {
-		pass.RequeueAfter = phases.Jitter(validEvery*9/10, string(z.UID))
-	}
-	return pass.Result, err
+	return phases.Reconciler[*infrav1.VCDDeploymentZone, scope]{
+		Client:    r.Client,
+		Recorder:  r.Recorder,
+		Open:      r.open,
+		Finalizer: infrav1.DeploymentZoneFinalizer,
+		Context:   session.As,
+		Phases:    provisioning(),
+		Deletion:  deletion(),
+		Ready:     true,
+		Finish:    finish,
+	}.Reconcile(ctx, z)
 }
 
-// reportUsable reports whether machines can be created in the zone. While that is not known, it stays as it was.
-func (s *scope) reportUsable(pass phases.Pass) {
+func (r *Reconciler) open(_ context.Context, z *infrav1.VCDDeploymentZone, _ *phases.Patcher) (phases.Entry[scope], error) {
+	if !session.Watched(z, r.WatchFilterValue) {
+		return phases.Entry[scope]{}, nil
+	}
+	return phases.Entry[scope]{Scope: &scope{reconciler: r, zone: z}}, nil
+}
+
+// finish reports whether machines can be created in the zone. While that is not known, it stays as it was.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	switch {
 	case !s.zone.DeletionTimestamp.IsZero():
 	case pass.Complete:
 		s.zone.Status.Usable = ptr.To(true)
-	case s.last.IsProblem() && !s.last.IsUnknown():
+		pass.After = phases.Jitter(validEvery*9/10, string(s.zone.UID))
+	case pass.Ended.IsProblem() && !pass.Ended.IsUnknown():
 		s.zone.Status.Usable = ptr.To(false)
 	}
-}
-
-// noting returns phases that keep their result in the scope.
-func (s *scope) noting(table []phases.Phase[*scope]) []phases.Phase[*scope] {
-	noting := make([]phases.Phase[*scope], 0, len(table))
-	for _, p := range table {
-		noting = append(noting, phases.Phase[*scope]{
-			Condition: p.Condition,
-			Run: func(ctx context.Context, s *scope) (out phases.Result, err error) {
-				s.last, err = p.Run(ctx, s)
-				return s.last, err
-			},
-		})
-	}
-	return noting
 }
 
 // reconcileIdentity logs in.

@@ -14,25 +14,27 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// Admit adds the finalizer and the Paused condition. The patcher it returns stores what comes after; it is nil when the
-// pass ends here: obj was just changed, or is paused.
-func Admit(ctx context.Context, c client.Client, cluster *clusterv1.Cluster, obj Object,
-	finalizer string,
-) (*Patcher, error) {
-	if added, err := finalizers.EnsureFinalizer(ctx, c, obj, finalizer); added || err != nil {
-		return nil, err
+// admit adds the finalizer and the condition Paused to the object of a patcher, and makes the patcher ready to store what
+// comes after. It reports false when the pass ends here: the object was just changed, or is paused.
+func admit(ctx context.Context, patcher *Patcher, cluster *clusterv1.Cluster, finalizer string) (bool, error) {
+	if finalizer == "" {
+		return true, patcher.begin()
 	}
-	patcher, err := NewPatcher(c, obj) // before the paused check, which may edit obj
-	if err != nil {
-		return nil, err
+	obj := patcher.obj
+	if added, err := finalizers.EnsureFinalizer(ctx, patcher.client, obj, finalizer); added || err != nil {
+		return false, err
 	}
-	if isPaused, again, err := paused.EnsurePausedCondition(ctx, c, cluster, obj); isPaused || again || err != nil {
-		return nil, err
+	if err := patcher.begin(); err != nil { // before the paused check, which may edit obj
+		return false, err
+	}
+	isPaused, again, err := paused.EnsurePausedCondition(ctx, patcher.client, cluster, obj)
+	if isPaused || again || err != nil {
+		return false, err
 	}
 	if obj.GetDeletionTimestamp().IsZero() {
 		controllerutil.RemoveFinalizer(obj, ofCAPVCD[finalizer]) // ours replaces it
 	}
-	return patcher, nil
+	return true, nil
 }
 
 // ofCAPVCD are the finalizers of objects that CAPVCD made, by ours. A deleted object can get no other finalizer, so it

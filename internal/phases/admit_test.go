@@ -41,9 +41,9 @@ func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
 			helper, err := patch.NewHelper(m, fake.NewClientBuilder().WithScheme(scheme).Build())
 			g.Expect(err).NotTo(HaveOccurred())
 			m.Finalizers = nil
-			Set(m, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+			set(m, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
 
-			err = IgnoreGone(m, helper.Patch(t.Context(), m))
+			err = ignoreGone(m, helper.Patch(t.Context(), m))
 
 			g.Expect(err).To(tt.want)
 		})

@@ -14,8 +14,8 @@ import (
 // maxNote is what the events API takes.
 const maxNote = 1024
 
-// ProblemFound records a problem that a condition reports.
-func ProblemFound(r events.EventRecorder, obj runtime.Object, condition string, out Result) {
+// problemFound records a problem that a condition reports.
+func problemFound(r events.EventRecorder, obj runtime.Object, condition string, out Result) {
 	r.Eventf(obj, nil, corev1.EventTypeWarning, out.Reason, condition, "%s", Shorten(out.Message))
 }
 

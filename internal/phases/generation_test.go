@@ -24,7 +24,7 @@ func TestTheStatusIsOfTheGenerationThatWasReconciled(t *testing.T) {
 		&infrav1.VCDFailureDomain{ObjectMeta: meta},
 		&infrav1.VCDDeploymentZone{ObjectMeta: meta},
 	} {
-		SetReady(obj, []Phase[any]{})
+		setReady(obj, []Phase[any]{})
 
 		g.Expect(obj).To(HaveField("Status.ObservedGeneration", int64(7)), "%T", obj)
 	}

@@ -32,9 +32,12 @@ func TestPassesAreCountedByWhatEndedThem(t *testing.T) {
 			g := NewWithT(t)
 			counter := Passes.WithLabelValues("VCDMachine", "Counted", tt.want)
 			before := testutil.ToFloat64(counter)
-			phases := []Phase[int]{{"Counted", func(context.Context, int) (Result, error) { return tt.out, tt.err }}}
+			phases := []Phase[int]{{
+				Condition: "Counted",
+				Run:       func(context.Context, int) (Result, error) { return tt.out, tt.err },
+			}}
 
-			_, _ = Run(t.Context(), &infrav1.VCDMachine{}, 0, phases, events.NewFakeRecorder(9))
+			run(t.Context(), &infrav1.VCDMachine{}, 0, phases, events.NewFakeRecorder(9))
 
 			g.Expect(testutil.ToFloat64(counter)).To(Equal(before + 1))
 		})

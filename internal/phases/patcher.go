@@ -21,17 +21,14 @@ type Patcher struct {
 	helper *patch.Helper // since obj was stored last
 }
 
-// NewPatcher returns a patcher of obj as it is now.
-func NewPatcher(c client.Client, obj Object) (*Patcher, error) {
-	helper, err := patch.NewHelper(obj, c)
+// begin makes the patcher compare with the object as it is now.
+func (p *Patcher) begin() error {
+	helper, err := patch.NewHelper(p.obj, p.client)
 	if err != nil {
-		return nil, fmt.Errorf("preparing to patch %s: %w", klog.KObj(obj), err)
+		return fmt.Errorf("preparing to patch %s: %w", klog.KObj(p.obj), err)
 	}
-	return &Patcher{
-		client: c,
-		obj:    obj,
-		helper: helper,
-	}, nil
+	p.helper = helper
+	return nil
 }
 
 // Save stores what has changed so far, now rather than at the end.
@@ -39,23 +36,18 @@ func (p *Patcher) Save(ctx context.Context) error {
 	if err := p.helper.Patch(ctx, p.obj); err != nil {
 		return fmt.Errorf("storing %s: %w", klog.KObj(p.obj), err)
 	}
-	helper, err := patch.NewHelper(p.obj, p.client)
-	if err != nil {
-		return err
-	}
-	p.helper = helper
-	return nil
+	return p.begin()
 }
 
-// Finish stores what has changed at the end of a reconcile, which owns some conditions: they are overwritten even if
+// finish stores what has changed at the end of a reconcile, which owns some conditions: they are overwritten even if
 // another client has changed them meanwhile.
-func (p *Patcher) Finish(ctx context.Context, owned ...string) error {
-	return IgnoreGone(p.obj, p.helper.Patch(ctx, p.obj, patch.WithOwnedConditions{Conditions: owned}))
+func (p *Patcher) finish(ctx context.Context, owned []string) error {
+	return ignoreGone(p.obj, p.helper.Patch(ctx, p.obj, patch.WithOwnedConditions{Conditions: owned}))
 }
 
-// IgnoreGone drops the errors of writing to an object that is gone because its last finalizer was removed, by this pass
+// ignoreGone drops the errors of writing to an object that is gone because its last finalizer was removed, by this pass
 // or by one that a cache which lags behind has not seen.
-func IgnoreGone(obj client.Object, err error) error {
+func ignoreGone(obj client.Object, err error) error {
 	if obj.GetDeletionTimestamp().IsZero() {
 		return err
 	}

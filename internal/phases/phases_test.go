@@ -120,15 +120,21 @@ func TestRunPhases(t *testing.T) {
 			obj.Status.Conditions = tt.before
 			recorder := events.NewFakeRecorder(10)
 			phases := []Phase[*infrav1.VCDCluster]{
-				{"Network", func(context.Context, *infrav1.VCDCluster) (Result, error) { return tt.network, tt.err }},
-				{"VM", func(context.Context, *infrav1.VCDCluster) (Result, error) { return Done, nil }},
+				{
+					Condition: "Network",
+					Run:       func(context.Context, *infrav1.VCDCluster) (Result, error) { return tt.network, tt.err },
+				},
+				{
+					Condition: "VM",
+					Run:       func(context.Context, *infrav1.VCDCluster) (Result, error) { return Done, nil },
+				},
 			}
 
-			pass, err := Run(t.Context(), obj, obj, phases, recorder)
-			SetReady(obj, phases)
+			pass := run(t.Context(), obj, obj, phases, recorder)
+			setReady(obj, phases)
 
-			g.Expect(errors.Is(err, tt.wantErr)).To(BeTrue(), "%v", err)
-			g.Expect(pass.RequeueAfter).To(Equal(tt.wantAfter))
+			g.Expect(errors.Is(pass.Err, tt.wantErr)).To(BeTrue(), "%v", pass.Err)
+			g.Expect(pass.After).To(Equal(tt.wantAfter))
 			g.Expect(recorder.Events).To(HaveLen(tt.wantEvents))
 			for condition, want := range tt.want {
 				want.Type = condition
@@ -164,9 +170,9 @@ func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
 				CreationTimestamp: metav1.NewTime(time.Now().Add(-tt.age)),
 			}}
 
-			res := Settle(obj, "Network", tt.out, events.NewFakeRecorder(10))
+			after := Report(obj, "Network", tt.out, events.NewFakeRecorder(10))
 
-			g.Expect(res.RequeueAfter).To(And(BeNumerically(">=", tt.want), BeNumerically("<=", tt.want+tt.want/5)))
+			g.Expect(after).To(And(BeNumerically(">=", tt.want), BeNumerically("<=", tt.want+tt.want/5)))
 		})
 	}
 }

@@ -5,46 +5,127 @@ package phases
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/cluster-api/util/conditions"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Reconciler runs the phases of one object.
-type Reconciler[S any] struct {
-	Object   Object
-	Patcher  *Patcher
+// A Reconciler reconciles objects of one kind. A pass opens a scope, runs the phases up to the first that is not
+// complete, and stores what they changed in the object, whatever they came to. What is nil is left out.
+type Reconciler[T Object, S any] struct {
+	Client   client.Client
 	Recorder events.EventRecorder
-	Phases   []Phase[S] // in the order in which they run
-	// Ready says that the condition Ready sums up the phases. An object that several controllers write has one that
+
+	// Open finds what a pass over an object begins with. During the pass, the patcher stores what cannot wait.
+	Open func(ctx context.Context, obj T, patcher *Patcher) (Entry[S], error)
+	// Finalizer is added to an object before anything is made for it. An object with one also gets the condition Paused,
+	// and no pass while it is paused. Empty: the object is another reconciler's, which does both.
+	Finalizer string
+	// Context derives the context of a pass.
+	Context func(ctx context.Context, obj client.Object) context.Context
+	// Begin runs before the phases. If its result is not done, the pass ends, and stores nothing.
+	Begin func(context.Context, *S) (Result, error)
+
+	// Phases run in order.
+	Phases []Phase[*S]
+	// Deletion are the phases of an object that is being deleted; nil: the same.
+	Deletion []Phase[*S]
+	// Ended learns what the phases came to, before the upkeep.
+	Ended func(*S, Pass)
+	// Upkeep are phases that do not wait for each other and are no part of Ready. They run after Phases, even if these
+	// are not complete, but not after an error. What they apply to is only decided then.
+	Upkeep []Phase[*S]
+	// Ready says that the condition Ready sums up the phases. An object that several reconcilers write has one that
 	// sets Ready.
 	Ready bool
-	// Obsolete says that the object asks for none of this any more: once the phases are complete, which then remove
-	// things, their conditions go.
-	Obsolete bool
-	// Finish is called after the phases, before the object is stored; nil: there is nothing to do.
-	Finish func(Pass)
+
+	// Finish runs before the object is stored, whatever the phases came to.
+	Finish func(context.Context, *S, *Pass)
+	// Close runs at the end of a pass that was opened.
+	Close func(*S)
 }
 
-// Reconcile runs the phases up to the first that is not complete, and stores what they changed in the object, whatever
-// the outcome.
-func (r Reconciler[S]) Reconcile(ctx context.Context, scope S) (Pass, error) {
-	pass, err := Run(ctx, r.Object, scope, r.Phases, r.Recorder)
-	if r.Obsolete && pass.Complete {
-		for _, condition := range Conditions(r.Phases) {
-			conditions.Delete(r.Object, condition)
+// An Entry is what a pass over an object begins with. The zero Entry ends the pass: there is nothing to do, now or ever.
+type Entry[S any] struct {
+	Scope   *S
+	Cluster *clusterv1.Cluster // which pauses the object, too; nil: none does
+	After   time.Duration      // without a scope: when to reconcile again; zero if a watch triggers it
+}
+
+// Reconcile runs a pass over an object.
+func (r Reconciler[T, S]) Reconcile(ctx context.Context, obj T) (ctrl.Result, error) {
+	patcher := &Patcher{client: r.Client, obj: obj}
+	entry, err := r.Open(ctx, obj, patcher)
+	if err != nil || entry.Scope == nil {
+		return ctrl.Result{RequeueAfter: entry.After}, err
+	}
+	if r.Close != nil {
+		defer r.Close(entry.Scope)
+	}
+	admitted, err := admit(ctx, patcher, entry.Cluster, r.Finalizer)
+	if !admitted || err != nil {
+		return ctrl.Result{}, err
+	}
+	if r.Context != nil {
+		ctx = r.Context(ctx, obj)
+	}
+	if r.Begin != nil {
+		if out, err := r.Begin(ctx, entry.Scope); err != nil || out != Done {
+			return ctrl.Result{RequeueAfter: out.After}, err
 		}
 	}
-	if r.Finish != nil && err == nil {
-		r.Finish(pass)
+	pass := r.pass(ctx, obj, entry.Scope, patcher)
+	if pass.Err != nil {
+		return ctrl.Result{}, pass.Err
 	}
-	return pass, errors.Join(err, r.store(ctx))
+	return ctrl.Result{RequeueAfter: pass.After}, nil
 }
 
-func (r Reconciler[S]) store(ctx context.Context) error {
-	if !r.Ready {
-		return r.Patcher.Finish(ctx, Conditions(r.Phases)...)
+// pass runs the phases of an object, and stores what they changed.
+func (r Reconciler[T, S]) pass(ctx context.Context, obj T, scope *S, patcher *Patcher) Pass {
+	phases := applying(obj, scope, r.table(obj))
+	pass := run(ctx, obj, scope, phases, r.Recorder)
+	if pass.Complete {
+		passed(obj, clusterv1.ReadyCondition, passComplete)
 	}
-	SetReady(r.Object, r.Phases)
-	return r.Patcher.Finish(ctx, Owned(r.Phases)...)
+	if r.Ended != nil {
+		r.Ended(scope, pass)
+	}
+	if pass.Err == nil && obj.GetDeletionTimestamp().IsZero() {
+		runEach(ctx, obj, scope, applying(obj, scope, r.Upkeep), r.Recorder, &pass)
+	}
+	if r.Finish != nil {
+		r.Finish(ctx, scope, &pass)
+	}
+	if !pass.Outdated {
+		pass.Err = errors.Join(pass.Err, r.store(ctx, obj, phases, patcher))
+	}
+	return pass
+}
+
+// table returns the phases that an object may have.
+func (r Reconciler[T, S]) table(obj T) []Phase[*S] {
+	if r.Deletion != nil && !obj.GetDeletionTimestamp().IsZero() {
+		return r.Deletion
+	}
+	return r.Phases
+}
+
+// store stores what a pass with some phases changed.
+func (r Reconciler[T, S]) store(ctx context.Context, obj T, phases []Phase[*S], patcher *Patcher) error {
+	var owned []string
+	for _, p := range phases {
+		owned = append(owned, p.Condition)
+	}
+	for _, p := range r.Upkeep {
+		owned = append(owned, p.Condition)
+	}
+	if r.Ready {
+		setReady(obj, phases)
+		owned = append(owned, clusterv1.ReadyCondition, clusterv1.PausedCondition)
+	}
+	return patcher.finish(ctx, owned)
 }

@@ -24,24 +24,21 @@ func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
 	const own = "Own"
 	failed := errors.New("no")
 	for name, tt := range map[string]struct {
-		out             Result
-		err             error
-		ready, obsolete bool
-		finished        bool
-		want            map[string]metav1.ConditionStatus
+		out   Result
+		err   error
+		ready bool
+		want  map[string]metav1.ConditionStatus
 	}{
 		"a complete phase": {
-			ready:    true,
-			finished: true,
+			ready: true,
 			want: map[string]metav1.ConditionStatus{
 				own:                      metav1.ConditionTrue,
 				clusterv1.ReadyCondition: metav1.ConditionTrue,
 			},
 		},
 		"a phase that waits, without Ready": {
-			out:      Wait(time.Second, "R", "m"),
-			finished: true,
-			want:     map[string]metav1.ConditionStatus{own: metav1.ConditionFalse},
+			out:  Wait(time.Second, "R", "m"),
+			want: map[string]metav1.ConditionStatus{own: metav1.ConditionFalse},
 		},
 		"an error": {
 			err:   failed,
@@ -52,15 +49,8 @@ func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
 			},
 		},
 		"what is not asked for any more, and gone": {
-			obsolete: true,
-			finished: true,
-			want:     map[string]metav1.ConditionStatus{},
-		},
-		"what is not asked for any more, and not gone yet": {
-			out:      Wait(time.Second, "R", "m"),
-			obsolete: true,
-			finished: true,
-			want:     map[string]metav1.ConditionStatus{own: metav1.ConditionFalse},
+			out:  Obsolete,
+			want: map[string]metav1.ConditionStatus{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,22 +59,24 @@ func TestAReconcilerStoresWhatPhasesFound(t *testing.T) {
 			g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
 			m := &infrav1.VCDMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "default"}}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(m).WithStatusSubresource(m).Build()
-			patcher, err := NewPatcher(c, m)
-			g.Expect(err).NotTo(HaveOccurred())
 			finished := false
 
-			_, err = Reconciler[int]{
-				Object:   m,
-				Patcher:  patcher,
+			_, err := Reconciler[*infrav1.VCDMachine, int]{
+				Client:   c,
 				Recorder: events.NewFakeRecorder(9),
-				Phases:   []Phase[int]{{own, func(context.Context, int) (Result, error) { return tt.out, tt.err }}},
-				Ready:    tt.ready,
-				Obsolete: tt.obsolete,
-				Finish:   func(Pass) { finished = true },
-			}.Reconcile(t.Context(), 0)
+				Open: func(context.Context, *infrav1.VCDMachine, *Patcher) (Entry[int], error) {
+					return Entry[int]{Scope: new(int)}, nil
+				},
+				Phases: []Phase[*int]{{
+					Condition: own,
+					Run:       func(context.Context, *int) (Result, error) { return tt.out, tt.err },
+				}},
+				Ready:  tt.ready,
+				Finish: func(context.Context, *int, *Pass) { finished = true },
+			}.Reconcile(t.Context(), m)
 
 			g.Expect(errors.Is(err, failed)).To(Equal(tt.err != nil))
-			g.Expect(finished).To(Equal(tt.finished))
+			g.Expect(finished).To(BeTrue())
 			stored := &infrav1.VCDMachine{}
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(m), stored)).To(Succeed())
 			is := map[string]metav1.ConditionStatus{}

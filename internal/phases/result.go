@@ -26,7 +26,9 @@ type kind int
 
 const (
 	done       kind = iota // complete
+	obsolete               // complete, and the condition is not needed any more
 	warned                 // complete, with a warning
+	noted                  // complete, with a remark
 	waiting                // in progress
 	failed                 // a problem: a user may have to act
 	unverified             // nothing is known yet, which is no problem so far
@@ -35,6 +37,9 @@ const (
 
 // Done is the result of a complete phase.
 var Done Result
+
+// Obsolete is the result of a complete phase whose condition goes: the object asks for none of this any more.
+var Obsolete = Result{kind: obsolete}
 
 // Wait is the result of a phase that makes progress and must run again.
 func Wait(after time.Duration, reason, format string, args ...any) Result {
@@ -68,6 +73,11 @@ func Warn(reason, format string, args ...any) Result {
 	return result(warned, 0, reason, format, args...)
 }
 
+// Note is the result of a phase that is complete, with a remark that is worth no event.
+func Note(reason, format string, args ...any) Result {
+	return result(noted, 0, reason, format, args...)
+}
+
 func result(of kind, after time.Duration, reason, format string, args ...any) Result {
 	return Result{
 		Reason:  reason,
@@ -96,7 +106,9 @@ func (r Result) IsProblem() bool { return r.kind == failed || r.kind == unsure }
 func (r Result) IsUnknown() bool { return r.kind == unverified || r.kind == unsure }
 
 // isComplete reports whether the next phase runs.
-func (r Result) isComplete() bool { return r.kind == done || r.kind == warned }
+func (r Result) isComplete() bool {
+	return r.kind == done || r.kind == obsolete || r.kind == warned || r.kind == noted
+}
 
 // isUnanswered reports whether VCD could not be asked.
 func (r Result) isUnanswered() bool {

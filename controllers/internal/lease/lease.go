@@ -11,9 +11,7 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -114,7 +112,7 @@ func (k Keeper) Keep(ctx context.Context) time.Duration {
 	}
 	end, what := k.end()
 	if end.IsZero() {
-		conditions.Delete(k.Machine, infrav1.LeaseLimitedCondition)
+		phases.Drop(k.Machine, infrav1.LeaseLimitedCondition)
 		return 0
 	}
 	vApp := k.Row.VApp.ID
@@ -202,12 +200,8 @@ func (k Keeper) report(end time.Time, what, problem string) {
 	if problem != "" {
 		problem = "; renewing failed: " + problem
 	}
-	out := phases.Fail(0, infrav1.LeaseLimitedReason,
+	phases.Report(k.Machine, infrav1.LeaseLimitedCondition, phases.Warn(infrav1.LeaseLimitedReason,
 		"The organization limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the "+
 			"limit removed",
-		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem)
-	if conditions.GetMessage(k.Machine, infrav1.LeaseLimitedCondition) != out.Message {
-		phases.ProblemFound(k.Recorder, k.Machine, infrav1.LeaseLimitedCondition, out)
-	}
-	phases.Set(k.Machine, infrav1.LeaseLimitedCondition, metav1.ConditionTrue, out.Reason, out.Message)
+		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem), k.Recorder)
 }

@@ -5,7 +5,6 @@
 package preflight
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -26,11 +25,11 @@ var reasons = map[string]string{
 func Report(r events.EventRecorder, c *infrav1.VCDCluster, vdc vcd.VDC) (passed bool) {
 	found := doctor.Found(vdc)
 	if len(found) == 0 {
-		phases.Set(c, infrav1.PreflightPassedCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
+		phases.Report(c, infrav1.PreflightPassedCondition, phases.Done, r)
 		return true
 	}
 	first := found[0]
-	phases.Settle(c, infrav1.PreflightPassedCondition,
+	phases.Report(c, infrav1.PreflightPassedCondition,
 		phases.Fail(session.RemedyPoll, reasons[first.Check], "%s: %s", first.Message, first.Remedy), r)
 	return false
 }

@@ -147,7 +147,7 @@ func Of(pool *vcd.Pool) Opener {
 // FirstRetry is the delay after the first failure. It doubles each time.
 const FirstRetry = 15 * time.Second
 
-// Caller names the cluster of obj among those that call VCD: their requests are queued fairly.
-func Caller(obj client.Object) string {
-	return obj.GetNamespace() + "/" + obj.GetLabels()[clusterv1.ClusterNameLabel]
+// As returns a context whose requests to VCD count as those of the cluster of obj: clusters are queued fairly.
+func As(ctx context.Context, obj client.Object) context.Context {
+	return vcd.As(ctx, obj.GetNamespace()+"/"+obj.GetLabels()[clusterv1.ClusterNameLabel])
 }
