@@ -24,7 +24,7 @@ const legacyID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 
 // makeLegacy turns the load balancer of a Service into that of a control plane as CAPVCD makes it: names have the id,
 // and nothing has a marker.
-func makeLegacy(w *controllertest.Balanced, cluster string) {
+func makeLegacy(w *controllertest.Env, cluster string) {
 	state := w.Sim.State()
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for i, doc := range state.Documents {

@@ -125,7 +125,7 @@ func clusterNumber(sim *vcdsim.Simulator, i int) (name string, machines []string
 
 // start starts a manager, which knows nothing of those before it. What 50 clusters ask would take minutes at the usual
 // rate.
-func start(t *testing.T, w *controllertest.Balanced) *vcd.Pool {
+func start(t *testing.T, w *controllertest.Env) *vcd.Pool {
 	t.Helper()
 	pool := vcd.NewPool(vcd.PoolOptions{
 		TaskPoll:          5 * time.Millisecond,
@@ -143,7 +143,7 @@ func start(t *testing.T, w *controllertest.Balanced) *vcd.Pool {
 }
 
 // crash reconciles a cluster until the manager has made some writes, the last of which it gets no answer to.
-func crash(w *controllertest.Balanced, name string, machines []string, writes int) {
+func crash(w *controllertest.Env, name string, machines []string, writes int) {
 	var done atomic.Int32
 	w.Sim.SetGate(func(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 		if !r.Changes() || r.User != "capvcd" {
@@ -290,7 +290,7 @@ func TestWhatIsLeftAfterCrashesIsListedAndPurged(t *testing.T) {
 
 // expectDrift expects that nothing of a cluster with nodes and a load balancer is marked, until a person makes another
 // VM a member of its pools.
-func expectDrift(w *controllertest.Balanced, s *vcd.Session, inventory leaks.Inventory) {
+func expectDrift(w *controllertest.Env, s *vcd.Session, inventory leaks.Inventory) {
 	var objects []leaks.Object
 	for _, o := range inventory.Objects {
 		has := func(kind string) bool {
@@ -330,7 +330,7 @@ func bareURNs(ids []string) []string {
 }
 
 // powerOff stops the VMs of clusters, as a person does before a purge.
-func powerOff(w *controllertest.Balanced, is func(string) bool) {
+func powerOff(w *controllertest.Env, is func(string) bool) {
 	ids := carrying(w.Sim, is)
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for _, id := range ids {

@@ -114,5 +114,5 @@ func TestRulesInAZoneNeedTheIdentityOfTheMachinesThere(t *testing.T) {
 	w.SetAntiAffinity(both)
 	w.EventuallyAffinity(infrav1.ReadyReason)
 
-	w.Expect(rules(w.Env)).To(Equal(map[string][]string{ruleName(w.Env, "control-plane"): {"cp-0", "cp-1"}}))
+	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "control-plane"): {"cp-0", "cp-1"}}))
 }

@@ -26,13 +26,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-func newBalanced(t *testing.T) *controllertest.Balanced {
+func newBalanced(t *testing.T) *controllertest.Env {
 	t.Helper()
 	return controllertest.NewBalancedOn(t, vcdsim.K8sTenant())
 }
 
 // restart makes the reconciler forget what only its process knows.
-func restart(w *controllertest.Balanced) { w.Cluster.ForgetPurge(w.VCDCluster().UID) }
+func restart(w *controllertest.Env) { w.Cluster.ForgetPurge(w.VCDCluster().UID) }
 
 func TestLoadBalancersGoWithTheirCluster(t *testing.T) {
 	w := newBalanced(t)
@@ -393,7 +393,7 @@ func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
 	_, err := w.ReconcileCluster()
 	w.Expect(err).To(MatchError(ContainSubstring("out of order")))
 	w.LeaveBalancers()
-	keepVApp(w.Env)
+	keepVApp(w)
 
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 
@@ -402,7 +402,7 @@ func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
 }
 
 // hideGateways takes the right to see edge gateways away.
-func hideGateways(w *controllertest.Balanced) {
+func hideGateways(w *controllertest.Env) {
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET /cloudapi/1.0.0/edgeGateways*", Status: http.StatusForbidden})
 }
 

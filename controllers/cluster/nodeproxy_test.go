@@ -160,6 +160,6 @@ func TestNetworksOfZonesAreReachedWithoutTheProxy(t *testing.T) {
 
 	w.Ready()
 
-	w.Expect(string(proxySecret(w.Env).Data[nodeproxy.KeyContainerd])).To(ContainSubstring(
+	w.Expect(string(proxySecret(w).Data[nodeproxy.KeyContainerd])).To(ContainSubstring(
 		",10.20.0.0/24,192.168.100.0/24,"), "each once")
 }

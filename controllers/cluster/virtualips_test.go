@@ -324,7 +324,7 @@ func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlanesApartReason)
 
-	w.Expect(messageOf(w.Env)).To(ContainSubstring("VCDDeploymentZone b is in network dmz, not in nodes"))
+	w.Expect(messageOf(w)).To(ContainSubstring("VCDDeploymentZone b is in network dmz, not in nodes"))
 	z.Spec.ControlPlane = new(false)
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

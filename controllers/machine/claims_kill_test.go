@@ -81,12 +81,12 @@ func (k *killer) client(c client.Client) client.Client {
 // A crowd are machines that come and go while the manager is killed.
 type crowd struct {
 	*controllertest.Env
-	*killer
 
-	t     *testing.T
-	api   client.Client // that never dies
-	pools []*controllertest.Pool
-	steps int
+	t      *testing.T
+	killer *killer
+	api    client.Client // that never dies
+	pools  []*controllertest.Pool
+	steps  int
 }
 
 // step reconciles a machine once, in a new manager if the last one died.
@@ -99,9 +99,9 @@ func (c *crowd) step(name string) {
 	}
 	c.steps++
 	_, err := c.ReconcileMachine(name)
-	if c.dead || c.rng.Float64() < c.rate {
-		c.kills++
-		c.dead = false
+	if c.killer.dead || c.killer.rng.Float64() < c.killer.rate {
+		c.killer.kills++
+		c.killer.dead = false
 		c.Restart(c.t, events.NewFakeRecorder(10_000))
 		return
 	}
@@ -132,7 +132,7 @@ func (c *crowd) until(names []string, done func(name string) bool) {
 	deadline := time.Now().Add(patience)
 	for left := slices.Clone(names); len(left) > 0; {
 		c.Expect(time.Now().Before(deadline)).To(BeTrue(), "%d machines are not done, such as %s", len(left), left[0])
-		i := c.rng.IntN(len(left))
+		i := c.killer.rng.IntN(len(left))
 		c.step(left[i])
 		if done(left[i]) {
 			left = slices.Delete(left, i, i+1)
@@ -179,12 +179,12 @@ func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 		api:    w.Client,
 		pools:  pools,
 	}
-	w.Client = c.client(w.Client)
+	w.Client = c.killer.client(w.Client)
 	w.Restart(t, events.NewFakeRecorder(10_000))
 
 	tenth := *claimMachines / 10
 	for _, name := range names[:tenth] {
-		for range c.rng.IntN(12) {
+		for range c.killer.rng.IntN(12) {
 			c.step(name)
 		}
 	}
@@ -205,6 +205,6 @@ func TestNoAddressIsLostOrGivenTwiceWhenTheManagerIsKilled(t *testing.T) {
 	w.Expect(c.api.List(w.Ctx, addresses)).To(Succeed())
 	w.Expect(claims.Items).To(BeEmpty())
 	w.Expect(addresses.Items).To(BeEmpty(), "the pools are full again")
-	t.Logf("the manager was killed %d times in %d passes", c.kills, c.steps)
-	w.Expect(c.kills).To(BeNumerically(">", *claimMachines/10))
+	t.Logf("the manager was killed %d times in %d passes", c.killer.kills, c.steps)
+	w.Expect(c.killer.kills).To(BeNumerically(">", *claimMachines/10))
 }

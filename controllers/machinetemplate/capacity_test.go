@@ -124,13 +124,13 @@ func TestCapacityInAClusterThatIsOnlyInZones(t *testing.T) {
 	selected := c.Spec.FailureDomainSelector
 	c.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"no": "zone"}}
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
-	got, res := reconcileTemplate(w.Env)
+	got, res := reconcileTemplate(w)
 	w.Expect(conditions.GetReason(got, infrav1.CapacityKnownCondition)).To(Equal(infrav1.NoFailureDomainReason))
 	w.Expect(res.RequeueAfter).To(BeNumerically(">=", machinetemplate.ClusterRetry))
 	c.Spec.FailureDomainSelector = selected
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 
-	got, _ = reconcileTemplate(w.Env)
+	got, _ = reconcileTemplate(w)
 
 	w.Expect(conditions.GetMessage(got, infrav1.CapacityKnownCondition)).To(BeEmpty())
 	w.Expect(sizes(got.Status.Capacity)).To(Equal(map[string]string{

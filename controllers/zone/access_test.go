@@ -17,7 +17,7 @@ import (
 )
 
 // withIdentity gives zones an identity of their own, of user admin.
-func withIdentity(w *controllertest.Zoned, zones ...string) {
+func withIdentity(w *controllertest.Env, zones ...string) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.SetRole("acme", "admin", vcdsim.RoleClusterAuthor) })
 	w.AddIdentity("of-zones", "admin")
 	for _, name := range zones {
@@ -29,7 +29,7 @@ func withIdentity(w *controllertest.Zoned, zones ...string) {
 }
 
 // expirePassword makes the password of the zones' identity a wrong one, or the right one again.
-func expirePassword(w *controllertest.Zoned, password, reason string, zones ...string) {
+func expirePassword(w *controllertest.Env, password, reason string, zones ...string) {
 	secret := &corev1.Secret{}
 	w.Expect(w.Client.Get(w.Ctx, clientKey("of-zones"), secret)).To(Succeed())
 	secret.Data["password"] = []byte(password)

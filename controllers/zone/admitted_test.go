@@ -31,7 +31,7 @@ import (
 
 // admitChanges restarts the controllers with a client whose changes of VCDClusters are admitted or refused by the
 // provider's own webhook.
-func admitChanges(t *testing.T, w *controllertest.Zoned) {
+func admitChanges(t *testing.T, w *controllertest.Env) {
 	t.Helper()
 	mux := http.NewServeMux()
 	scheme := runtime.NewScheme()

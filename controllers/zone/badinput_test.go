@@ -17,16 +17,16 @@ import (
 // A misplaced machine of zone d cannot be created as it is.
 type misplaced struct {
 	name    string
-	prepare func(*controllertest.Zoned)
+	prepare func(*controllertest.Env)
 	machine func(*infrav1.VCDMachine)
 
 	reason string
 	words  []string // field and remedy
-	mend   func(*controllertest.Zoned)
+	mend   func(*controllertest.Env)
 }
 
 // createD creates zone d, which is another one in the VDC of zone a.
-func createD(w *controllertest.Zoned,
+func createD(w *controllertest.Env,
 	mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone),
 ) {
 	mods = append([]func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone){
@@ -39,19 +39,19 @@ func createD(w *controllertest.Zoned,
 }
 
 // editD changes zone d.
-func editD(w *controllertest.Zoned, change func(*infrav1.VCDDeploymentZone)) {
+func editD(w *controllertest.Env, change func(*infrav1.VCDDeploymentZone)) {
 	z := w.DeploymentZone("d")
 	change(z)
 	w.Expect(w.Client.Update(w.Ctx, z)).To(Succeed())
 }
 
-func valid(w *controllertest.Zoned) {
+func valid(w *controllertest.Env) {
 	w.EventuallyZone("d", clusterv1.ReadyCondition, infrav1.ReadyReason)
 }
 
 func misplacedMachines() []misplaced {
-	created := func(w *controllertest.Zoned) { createD(w) }
-	reset := func(w *controllertest.Zoned) {
+	created := func(w *controllertest.Env) { createD(w) }
+	reset := func(w *controllertest.Env) {
 		m := w.VCDMachine("cp-d")
 		m.Spec.PlacementPolicy = ""
 		m.Spec.Networks = nil
@@ -60,7 +60,7 @@ func misplacedMachines() []misplaced {
 	}
 	return append(zonesOfOthers(created), misplaced{
 		"another placement policy than the zone's",
-		func(w *controllertest.Zoned) {
+		func(w *controllertest.Env) {
 			createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) {
 				d.Spec.PlacementPolicy = "rack-a"
 			})
@@ -94,7 +94,7 @@ func misplacedMachines() []misplaced {
 }
 
 // zonesOfOthers are zones that the cluster of the machine cannot use.
-func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
+func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 	return []misplaced{
 		{
 			"an unknown zone",
@@ -110,7 +110,7 @@ func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
 		},
 		{
 			"a zone of another namespace",
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				z := w.DeploymentZone("a")
 				theirs := &infrav1.VCDDeploymentZone{Spec: z.Spec}
 				theirs.Name = "d"
@@ -127,7 +127,7 @@ func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
 		},
 		{
 			"a zone of another site",
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) {
 					z.Spec.Site = "https://other.example.com"
 				})
@@ -135,31 +135,31 @@ func zonesOfOthers(created func(*controllertest.Zoned)) []misplaced {
 			nil,
 			infrav1.FailureDomainMismatchReason,
 			[]string{"spec.site of VCDDeploymentZone d", "name a zone of the same site"},
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Site = w.Sim.URL() })
 			},
 		},
 		{
 			"a zone of another organization",
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				createD(w, func(_ *infrav1.VCDFailureDomain, z *infrav1.VCDDeploymentZone) { z.Spec.Org = "other" })
 			},
 			nil,
 			infrav1.FailureDomainMismatchReason,
 			[]string{"spec.org of VCDDeploymentZone d", "name a zone of the same organization"},
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Org = "acme" })
 			},
 		},
 		{
 			"a zone whose VDC is unknown",
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				createD(w, func(d *infrav1.VCDFailureDomain, _ *infrav1.VCDDeploymentZone) { d.Spec.OVDC = "nope" })
 			},
 			nil,
 			infrav1.VDCNotFoundReason,
 			[]string{"correct spec.ovdc of VCDFailureDomain fd-d"},
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				d := &infrav1.VCDFailureDomain{}
 				w.Expect(w.Client.Get(w.Ctx, clientKey("fd-d"), d)).To(Succeed())
 				d.Spec.OVDC = "acme-vdc"

@@ -18,7 +18,7 @@ import (
 )
 
 // initialize has Cluster API say that the control plane is up.
-func initialize(w *controllertest.Zoned) {
+func initialize(w *controllertest.Env) {
 	cluster := &clusterv1.Cluster{}
 	w.Expect(w.Client.Get(w.Ctx, clientKey(controllertest.ClusterName), cluster)).To(Succeed())
 	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)

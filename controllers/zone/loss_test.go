@@ -28,7 +28,7 @@ func clientKey(name string) client.ObjectKey {
 }
 
 // published returns the names of the failure domains of the cluster.
-func published(w *controllertest.Zoned) []string {
+func published(w *controllertest.Env) []string {
 	var names []string
 	for _, d := range w.VCDCluster().Status.FailureDomains {
 		names = append(names, d.Name)
@@ -38,7 +38,7 @@ func published(w *controllertest.Zoned) []string {
 
 // expectOthersToGoOn expects that machines of zones a and c are ready, and that new ones in b are refused and those in
 // c created.
-func expectOthersToGoOn(w *controllertest.Zoned, refused string) {
+func expectOthersToGoOn(w *controllertest.Env, refused string) {
 	w.Ready("cp-a", "cp-c")
 	w.Expect(published(w)).To(Equal([]string{"a", "c"}), "control planes are remediated into other zones")
 	w.Expect(conditions.GetReason(w.VCDCluster(), infrav1.FailureDomainsReadyCondition)).To(
@@ -49,7 +49,7 @@ func expectOthersToGoOn(w *controllertest.Zoned, refused string) {
 }
 
 // newInLostZone makes an environment with a machine in each zone, and two that are not reconciled yet.
-func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.Zoned {
+func newInLostZone(t *testing.T, changes ...func(*vcdsim.Org)) *controllertest.Env {
 	t.Helper()
 	model := vcdsim.ThreeZones()
 	for _, change := range changes {
@@ -167,7 +167,7 @@ func TestUnsharedCatalogKeepsNewMachinesOut(t *testing.T) {
 }
 
 // newWithIdentity is an environment in which zone b has an identity of its own, of user admin.
-func newWithIdentity(t *testing.T) *controllertest.Zoned {
+func newWithIdentity(t *testing.T) *controllertest.Env {
 	t.Helper()
 	objects := append(threeMachines(), controllertest.InZone("b", "late-b")...)
 	w := controllertest.NewInZones(t, append(objects, controllertest.InZone("c", "late-c")...)...)
@@ -183,8 +183,8 @@ func newWithIdentity(t *testing.T) *controllertest.Zoned {
 
 func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 	t.Parallel()
-	password := func(value string) func(*controllertest.Zoned) {
-		return func(w *controllertest.Zoned) {
+	password := func(value string) func(*controllertest.Env) {
+		return func(w *controllertest.Env) {
 			secret := &corev1.Secret{}
 			w.Expect(w.Client.Get(w.Ctx, clientKey("of-b"), secret)).To(Succeed())
 			secret.Data["password"] = []byte(value)
@@ -193,7 +193,7 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name             string
-		lose, regain     func(*controllertest.Zoned)
+		lose, regain     func(*controllertest.Env)
 		condition        string // of the zone
 		reason, machines string
 	}{
@@ -207,10 +207,10 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 		},
 		{
 			"no right to anything",
-			func(w *controllertest.Zoned) {
+			func(w *controllertest.Env) {
 				w.Sim.Faults().Add(vcdsim.Fault{Operation: "GET *", User: "admin@acme", Status: http.StatusForbidden})
 			},
-			func(w *controllertest.Zoned) { w.Sim.Faults().Clear() },
+			func(w *controllertest.Env) { w.Sim.Faults().Clear() },
 			infrav1.FailureDomainReadyCondition,
 			infrav1.VDCNotFoundReason,
 			infrav1.ForbiddenReason,

@@ -23,7 +23,7 @@ const vmAuthor = "VM Author"
 
 // newWithVMAuthors makes a cluster in three zones with an endpoint on the edge gateway. The user of zone b has only
 // rights on VMs, none on edge gateways.
-func newWithVMAuthors(t *testing.T, objects ...client.Object) *controllertest.Zoned {
+func newWithVMAuthors(t *testing.T, objects ...client.Object) *controllertest.Env {
 	t.Helper()
 	model := vcdsim.ThreeZones()
 	acme := &model.Orgs[1]

@@ -21,28 +21,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A Balanced environment is one with an edge gateway, on which a test does what cloud controller managers do.
-type Balanced struct {
-	*Env
-
-	Gateway string
-	driver  *edge.Driver
-}
-
 // NewBalancedOn makes an environment with a cluster that is ready, on a model whose second organization has an edge
 // gateway in its first VDC.
-func NewBalancedOn(t *testing.T, model vcdsim.Model) *Balanced {
+func NewBalancedOn(t *testing.T, model vcdsim.Model) *Env {
 	t.Helper()
-	w := &Balanced{Env: NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})}
+	w := NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model})
 	w.Gateway = vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 	session := w.Admin(t)
-	w.driver = edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})
+	w.balancing = edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})
 	w.Ready()
 	return w
 }
 
 // Balance makes a load balancer for a Service of a cluster.
-func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
+func (w *Env) Balance(cluster, name string, oneArm *lb.Range) {
 	d := lb.Desired{
 		Owner:    lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name},
 		Families: []lb.Family{lb.IPv4},
@@ -54,7 +46,7 @@ func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
 		},
 	}
 	for range 20 {
-		plan, err := w.driver.Plan(w.Ctx, w.Gateway, d, edge.PlanOptions{Fresh: true})
+		plan, err := w.balancing.Plan(w.Ctx, w.Gateway, d, edge.PlanOptions{Fresh: true})
 		w.Expect(err).NotTo(HaveOccurred())
 		w.Expect(plan.Refusals).To(BeEmpty())
 		if plan.Done() {
@@ -62,7 +54,7 @@ func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
 		}
 		d.Intent = append(d.Intent, plan.Intent...)
 		for _, step := range plan.Steps {
-			err := w.driver.Run(w.Ctx, w.Gateway, step)
+			err := w.balancing.Run(w.Ctx, w.Gateway, step)
 			if errors.Is(err, lb.ErrBusy) {
 				d.Intent = nil // What a manager began before it died took the address.
 				break
@@ -74,28 +66,28 @@ func (w *Balanced) Balance(cluster, name string, oneArm *lb.Range) {
 }
 
 // Owners are those of a cluster who have something on the gateway.
-func (w *Balanced) Owners(cluster string) []lb.Owner {
-	found, err := w.driver.Owners(w.Ctx, w.Gateway, cluster)
+func (w *Env) Owners(cluster string) []lb.Owner {
+	found, err := w.balancing.Owners(w.Ctx, w.Gateway, cluster)
 	w.Expect(err).NotTo(HaveOccurred())
 	return found
 }
 
 // ByHand deletes what a cluster has of some kinds.
-func (w *Balanced) ByHand(cluster string, kinds ...lb.Kind) {
+func (w *Env) ByHand(cluster string, kinds ...lb.Kind) {
 	for _, owner := range slices.Backward(w.Owners(cluster)) {
-		plan, err := w.driver.Plan(w.Ctx, w.Gateway, lb.Desired{Owner: owner, Absent: true},
+		plan, err := w.balancing.Plan(w.Ctx, w.Gateway, lb.Desired{Owner: owner, Absent: true},
 			edge.PlanOptions{Fresh: true})
 		w.Expect(err).NotTo(HaveOccurred())
 		for _, step := range plan.Steps {
 			if slices.Contains(kinds, step.Kind) {
-				w.Expect(w.driver.Run(w.Ctx, w.Gateway, step)).To(Succeed())
+				w.Expect(w.balancing.Run(w.Ctx, w.Gateway, step)).To(Succeed())
 			}
 		}
 	}
 }
 
 // Profiles lists the application port profiles of a cluster.
-func (w *Balanced) Profiles(cluster string) []string {
+func (w *Env) Profiles(cluster string) []string {
 	var found []string
 	for _, doc := range w.Sim.State().Documents {
 		if strings.HasSuffix(doc.Path, "applicationPortProfiles") && strings.Contains(string(doc.Body), cluster) {
@@ -106,20 +98,20 @@ func (w *Balanced) Profiles(cluster string) []string {
 }
 
 // LeaveBalancers annotates the cluster as a person does who leaves its load balancers in VCD.
-func (w *Balanced) LeaveBalancers() {
+func (w *Env) LeaveBalancers() {
 	c := w.VCDCluster()
 	notes.Set(c, infrav1.KeepLoadBalancersAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 }
 
 // Hurry speeds the clock of the reconciler up so that the last observation comes soon.
-func (w *Balanced) Hurry() {
+func (w *Env) Hurry() {
 	began := time.Now()
 	w.Cluster.Now = func() time.Time { return began.Add(60 * time.Since(began)) }
 }
 
 // LoseNetworks deletes the networks of the cluster's VDC.
-func (w *Balanced) LoseNetworks() {
+func (w *Env) LoseNetworks() {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Networks = nil })
 	w.Expect(w.Owners(w.VCDCluster().Spec.InfraID)).NotTo(BeEmpty())
 }

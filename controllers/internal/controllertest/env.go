@@ -47,6 +47,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testtime"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
@@ -79,6 +80,9 @@ type Env struct {
 	Between   func()        // called before each pass of a machine, if set: what other controllers do meanwhile
 
 	Workload client.Client // the API server of the workload cluster; nil: it does not answer
+
+	Gateway   string       // the edge gateway of the cluster; set by NewBalancedOn
+	balancing *edge.Driver // makes load balancers as a cloud controller manager does; set by NewBalancedOn
 
 	// Dial connects reconcilers that are made by Restart to VCD; nil: by the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)

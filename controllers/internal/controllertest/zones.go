@@ -21,24 +21,21 @@ import (
 // ZoneVDCs are the VDCs of the zones of [NewInZones], by zone.
 var ZoneVDCs = map[string]string{"a": "acme-vdc", "b": "acme-vdc-b", "c": "acme-vdc-c"}
 
-// A Zoned environment is one whose VCD has several VDCs.
-type Zoned struct{ *Env }
-
 // NewZoned makes an environment without zones, on a model with the VDCs of [ZoneVDCs].
-func NewZoned(t *testing.T, model vcdsim.Model, objects ...client.Object) *Zoned {
+func NewZoned(t *testing.T, model vcdsim.Model, objects ...client.Object) *Env {
 	t.Helper()
-	return &Zoned{NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...)}
+	return NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model}, objects...)
 }
 
 // NewInZones makes an environment with a cluster in three zones a, b and c, which are VDCs with catalogs of their own
 // and one network, and no VDC of its own. Its zones are valid.
-func NewInZones(t *testing.T, objects ...client.Object) *Zoned {
+func NewInZones(t *testing.T, objects ...client.Object) *Env {
 	t.Helper()
 	return NewInZonesOn(t, vcdsim.ThreeZones(), objects...)
 }
 
 // NewInZonesOn is [NewInZones] on a model with the same VDCs and catalogs.
-func NewInZonesOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *Zoned {
+func NewInZonesOn(t *testing.T, model vcdsim.Model, objects ...client.Object) *Env {
 	t.Helper()
 	w := NewZoned(t, model, objects...)
 	c := w.VCDCluster()
@@ -64,7 +61,7 @@ func InZone(zone, name string, mods ...func(*infrav1.VCDMachine)) []client.Objec
 }
 
 // CreateZone creates a VCDDeploymentZone and the VCDFailureDomain fd-<name> that it refers to.
-func (w *Zoned) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone)) {
+func (w *Env) CreateZone(name string, mods ...func(*infrav1.VCDFailureDomain, *infrav1.VCDDeploymentZone)) {
 	d := &infrav1.VCDFailureDomain{ObjectMeta: Meta("fd-" + name)}
 	d.Spec = infrav1.VCDFailureDomainSpec{Region: "eu", Zone: "eu-" + name, OVDC: ZoneVDCs[name]}
 	z := &infrav1.VCDDeploymentZone{ObjectMeta: Meta(name)}
@@ -103,20 +100,20 @@ func (w *Env) AddIdentity(name, user string) {
 }
 
 // DeploymentZone reads a VCDDeploymentZone from the API server; the test fails if there is none.
-func (w *Zoned) DeploymentZone(name string) *infrav1.VCDDeploymentZone {
+func (w *Env) DeploymentZone(name string) *infrav1.VCDDeploymentZone {
 	z := &infrav1.VCDDeploymentZone{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: Namespace, Name: name}, z)).To(Succeed())
 	return z
 }
 
 // ReconcileZone reconciles a VCDDeploymentZone once.
-func (w *Zoned) ReconcileZone(name string) (ctrl.Result, error) {
+func (w *Env) ReconcileZone(name string) (ctrl.Result, error) {
 	return reconcile.AsReconciler(w.Client, w.Zone).Reconcile(w.Ctx,
 		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})
 }
 
 // EventuallyZone reconciles until the condition of the VCDDeploymentZone has the reason.
-func (w *Zoned) EventuallyZone(name, condition, reason string) {
+func (w *Env) EventuallyZone(name, condition, reason string) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileZone(name)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -127,13 +124,13 @@ func (w *Zoned) EventuallyZone(name, condition, reason string) {
 }
 
 // ReconcileDomain reconciles a VCDFailureDomain once.
-func (w *Zoned) ReconcileDomain(name string) (ctrl.Result, error) {
+func (w *Env) ReconcileDomain(name string) (ctrl.Result, error) {
 	return reconcile.AsReconciler(w.Client, w.Domain).Reconcile(w.Ctx,
 		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: name}})
 }
 
 // DeleteVDC deletes a VDC in VCD with everything in it, as the provider would.
-func (w *Zoned) DeleteVDC(name string) {
+func (w *Env) DeleteVDC(name string) {
 	w.DisableVDC(name, true)
 	var id string
 	w.Sim.Edit(func(e *vcdsim.Editor) { id = e.VDC(name).ID })
@@ -145,13 +142,13 @@ func (w *Zoned) DeleteVDC(name string) {
 }
 
 // ReconcileIdentity reconciles the identity of the cluster once.
-func (w *Zoned) ReconcileIdentity() {
+func (w *Env) ReconcileIdentity() {
 	_, err := reconcile.AsReconciler(w.Client, w.Identity).Reconcile(w.Ctx,
 		ctrl.Request{NamespacedName: client.ObjectKey{Namespace: Namespace, Name: "tenant"}})
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
 // DisableVDC disables a VDC in VCD, or enables it again.
-func (w *Zoned) DisableVDC(name string, disabled bool) {
+func (w *Env) DisableVDC(name string, disabled bool) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VDC(name).Disabled = disabled })
 }
