@@ -34,10 +34,11 @@ import (
 // nodes need to announce them.
 func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
-	found, out, err := checkedHosts(ctx, s)
-	if err != nil || out != phases.Done {
+	search := newHostSearch(s)
+	if out, err := search.run(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
+	found := search.found
 	config, out, err := kubeVIPConfig(ctx, s.reconciler.Live, c, found.names)
 	if err != nil || out != phases.Done {
 		return out, err
@@ -71,36 +72,82 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 	return found.warning, nil
 }
 
-// checkedHosts returns hosts that can be the endpoint.
-func checkedHosts(ctx context.Context, s *scope) (hosts, phases.Result, error) {
-	c := s.vcdCluster
-	r := s.reconciler
-	if out, err := virtualip.Apart(ctx, r.Client, c, s.cluster.Name, s.home.network.Ref); err != nil ||
-		out != phases.Done {
-		return hosts{}, out, err
+// A hostSearch finds hosts that can be the endpoint.
+type hostSearch struct {
+	reader        client.Reader
+	session       *session.Session
+	vcdCluster    *infrav1.VCDCluster
+	clusterName   string
+	network       vcd.Network
+	claims        ipam.Claims
+	lookup        virtualip.Lookup
+	now           time.Time
+	forgetNetwork func()
+
+	found     hosts        // set by find
+	addresses []netip.Addr // of the hosts; set by find, or by resolve
+}
+
+func newHostSearch(s *scope) *hostSearch {
+	return &hostSearch{
+		reader:        s.reconciler.Client,
+		session:       s.session,
+		vcdCluster:    s.vcdCluster,
+		clusterName:   s.cluster.Name,
+		network:       s.home.network,
+		claims:        s.claims(),
+		lookup:        s.reconciler.Lookup,
+		now:           s.now(),
+		forgetNetwork: s.forgetNetwork,
 	}
-	found, out, err := findHosts(ctx, s.claims(), c, s.now())
-	if err != nil || out != phases.Done {
-		return hosts{}, out, err
+}
+
+// run finds the hosts and checks them. Those of a cluster that was complete are not looked up again, and may be in use:
+// its own nodes may have the addresses.
+func (h *hostSearch) run(ctx context.Context) (phases.Result, error) {
+	if ownership.Established(h.vcdCluster) {
+		return phases.Sequence(ctx, h.checkNetwork, h.find, h.fit)
 	}
-	addresses := virtualip.Addresses(found.names)
-	if len(addresses) == 0 && !ownership.Established(c) { // Cluster API reports what does not resolve later.
-		if addresses, out = virtualip.Resolve(ctx, r.Lookup, found.names[0]); out != phases.Done {
-			return hosts{}, out, nil
-		}
+	return phases.Sequence(ctx, h.checkNetwork, h.find, h.resolve, h.fit, h.checkClusters, h.checkHosts)
+}
+
+// checkNetwork checks that the nodes of all zones can announce the addresses.
+func (h *hostSearch) checkNetwork(ctx context.Context) (phases.Result, error) {
+	return virtualip.Apart(ctx, h.reader, h.vcdCluster, h.clusterName, h.network.Ref)
+}
+
+// find finds the hosts.
+func (h *hostSearch) find(ctx context.Context) (out phases.Result, err error) {
+	h.found, out, err = findHosts(ctx, h.claims, h.vcdCluster, h.now)
+	h.addresses = virtualip.Addresses(h.found.names)
+	return out, err
+}
+
+// resolve looks a name up. Cluster API reports what does not resolve later.
+func (h *hostSearch) resolve(ctx context.Context) (out phases.Result, _ error) {
+	if len(h.addresses) == 0 {
+		h.addresses, out = virtualip.Resolve(ctx, h.lookup, h.found.names[0])
 	}
-	if out := virtualip.Fit(c, s.home.network, addresses); out != phases.Done {
-		s.forgetNetwork() // The address may be taken out of its pool.
-		return hosts{}, out, nil
+	return out, nil
+}
+
+// fit checks that the addresses fit the network.
+func (h *hostSearch) fit(context.Context) (phases.Result, error) {
+	out := virtualip.Fit(h.vcdCluster, h.network, h.addresses)
+	if out != phases.Done {
+		h.forgetNetwork() // The address may be taken out of its pool.
 	}
-	if ownership.Established(c) {
-		return found, phases.Done, nil // Its own nodes may have the addresses.
-	}
-	out, err = virtualip.TakenByCluster(ctx, r.Client, c, s.home.network, addresses)
-	if err == nil && out == phases.Done {
-		out, err = virtualip.TakenByHost(ctx, s.session, c, s.home.network, addresses)
-	}
-	return found, out, err
+	return out, nil
+}
+
+// checkClusters checks that no other cluster has the addresses.
+func (h *hostSearch) checkClusters(ctx context.Context) (phases.Result, error) {
+	return virtualip.TakenByCluster(ctx, h.reader, h.vcdCluster, h.network, h.addresses)
+}
+
+// checkHosts checks that no VM has the addresses.
+func (h *hostSearch) checkHosts(ctx context.Context) (phases.Result, error) {
+	return virtualip.TakenByHost(ctx, h.session, h.vcdCluster, h.network, h.addresses)
 }
 
 // findHosts returns the addresses of the endpoint, or its name, the host of the endpoint first.

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // homeAge is how long the home of a cluster that is ready is cached, give or take a tenth. Its machines show
@@ -30,17 +30,16 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 		recordGateway(r.Recorder, c, cached.network.EdgeGateway)
 		return phases.Done, nil
 	}
-	vdc, network, out, err := findHome(ctx, s.session, candidates(c, s.failureDomains.usable))
+	found, out, err := findHome(ctx, s.session, candidates(c, s.failureDomains.usable))
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	s.home = home{
-		vdc:        vdc,
-		network:    network,
-		by:         s.session.Machines,
-		generation: c.Generation,
-		until:      s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID))),
-	}
+	found.by = s.session.Machines
+	found.generation = c.Generation
+	found.until = s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID)))
+	s.home = found
+	vdc := found.vdc
+	network := found.network
 	recordGateway(r.Recorder, c, network.EdgeGateway)
 	if recorded := placement.RecordedVDC(c); recorded == "" || recorded == vdc.ID || c.Status.OVDC == nil {
 		c.Status.OVDC = &infrav1.ResourceReference{Name: vdc.Name, ID: vdc.ID}
@@ -79,41 +78,38 @@ func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
 
 // findHome finds the VDC and network of a cluster. One that is in zones has that of the first; when that is lost, the
 // checks of its endpoint go on with another.
-func findHome(ctx context.Context, in *session.Session, all []candidate) (vdc vcd.VDC, network vcd.Network,
-	first phases.Result, err error,
-) {
+func findHome(ctx context.Context, in *session.Session, all []candidate) (home, phases.Result, error) {
 	if len(all) == 0 {
-		return vdc, network, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
+		return home{}, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
 			"Neither the VCDCluster nor a zone for control planes names a network: set spec.ovdcNetwork, or "+
 				"spec.placementConstraint.networks of the VCDDeploymentZones"), nil
 	}
+	var first phases.Result
 	for _, at := range all {
-		var out phases.Result
-		if vdc, network, out, err = at.find(ctx, in); err != nil || out == phases.Done {
-			return vdc, network, phases.Done, err
+		found, out, err := at.find(ctx, in)
+		if err != nil || out == phases.Done {
+			return found, phases.Done, err
 		}
-		if first == phases.Done {
-			first = out
-		}
+		first = cmp.Or(first, out)
 	}
-	return vdc, network, first, nil
+	return home{}, first, nil
 }
 
 // find finds both. What VCD does not show may be there, and hidden from the user.
-func (at candidate) find(ctx context.Context, in *session.Session) (vcd.VDC, vcd.Network, phases.Result, error) {
+func (at candidate) find(ctx context.Context, in *session.Session) (home, phases.Result, error) {
 	vdc, err := in.FindVDC(ctx, at.vdc)
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
 			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
 				"now, remove annotation "+infrav1.OVDCIDAnnotation)
-		return vdc, vcd.Network{}, out.NoAccess(), err
+		return home{}, out.NoAccess(), err
 	}
 	network, err := in.FindNetwork(ctx, vdc, at.network)
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
 			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
 				"name now, remove annotation "+infrav1.OVDCNetworkIDAnnotation)
-		return vdc, network, out.NoAccess(), err
+		return home{}, out.NoAccess(), err
 	}
-	return vdc, network, phases.Done, nil
+	return home{vdc: vdc, network: network}, phases.Done, nil
 }

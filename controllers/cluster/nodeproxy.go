@@ -51,41 +51,42 @@ func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Result, error) {
 		networks = append(networks, subnet.Prefix)
 	}
 	spec := c.Spec.Proxy
-	httpProxy, httpsProxy, out, err := proxyURLs(ctx, s.reconciler.Live, c)
+	proxy, out, err := proxyURLs(ctx, s.reconciler.Live, c)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
 	settings := nodeproxy.Settings{
-		HTTP:    httpProxy,
-		HTTPS:   httpsProxy,
+		HTTP:    proxy.http,
+		HTTPS:   proxy.https,
 		Direct:  direct(c, s.cluster, networks),
 		Version: nodeproxy.Version(spec.HTTPProxy, spec.HTTPSProxy, spec.NoProxy),
 	}
 	return secret.Write(ctx, settings.Files())
 }
 
-// proxyURLs returns the URLs of the proxies of a cluster, with the credentials in the Secret if there is one.
-func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (
-	httpProxy, httpsProxy string, out phases.Result, err error,
-) {
+// A proxy are the URLs of the proxies of a cluster, with their credentials.
+type proxy struct{ http, https string }
+
+// proxyURLs returns the proxies of a cluster, with the credentials in the Secret if there is one.
+func proxyURLs(ctx context.Context, live client.Reader, c *infrav1.VCDCluster) (proxy, phases.Result, error) {
 	spec := c.Spec.Proxy
 	if spec.CredentialsSecretRef.Name == "" {
-		return spec.HTTPProxy, spec.HTTPSProxy, phases.Done, nil
+		return proxy{http: spec.HTTPProxy, https: spec.HTTPSProxy}, phases.Done, nil
 	}
 	key := client.ObjectKey{Namespace: c.Namespace, Name: spec.CredentialsSecretRef.Name}
 	secret := &corev1.Secret{}
 	if err := live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
-		return "", "", phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
+		return proxy{}, phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	username := string(secret.Data[infrav1.SecretUsername])
 	password := string(secret.Data[infrav1.SecretPassword])
 	if username == "" || password == "" {
-		return "", "", phases.Fail(session.RemedyPoll, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys "+
+		return proxy{}, phases.Fail(session.RemedyPoll, infrav1.ProxyCredentialsMissingReason, "Secret %s has no keys "+
 			"username and password: create it, or correct spec.proxy.credentialsSecretRef", key.Name), nil
 	}
 	httpProxy, err1 := nodeproxy.WithCredentials(spec.HTTPProxy, username, password)
 	httpsProxy, err2 := nodeproxy.WithCredentials(spec.HTTPSProxy, username, password)
-	return httpProxy, httpsProxy, phases.Done, errors.Join(err1, err2)
+	return proxy{http: httpProxy, https: httpsProxy}, phases.Done, errors.Join(err1, err2)
 }
 
 // networksOfZones returns the subnets of the networks that nodes have in usable zones.

@@ -15,63 +15,83 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// openSite finds the zone of the machine and logs in with its identity. A VM that ran is worked with when its zone is
-// gone, too, with the identity of the cluster. Nothing is created anywhere instead of in a zone that cannot be used.
-func openSite(ctx context.Context, r *Reconciler, in *inputs) (*session.Session, *placement.Zone, phases.Result, error) {
-	zone, out, err := findZone(ctx, r.Client, in)
-	if err != nil || out != phases.Done {
-		return nil, nil, out, err
-	}
-	if zone == nil {
-		opened, out, err := openCluster(ctx, r, in)
-		return opened, nil, out, err
-	}
-	opened, out, err := r.Identities.OpenZone(ctx, r.Sessions, zone.VCDDeploymentZone)
-	return opened, zone, out, err
+// An access finds where the machine's VM is, or shall be, and logs in there. A VM that ran is worked with when its zone
+// is gone, too, with the identity of the cluster. Nothing is created anywhere instead of in a zone that cannot be used.
+type access struct {
+	client     client.Client
+	identities session.Identities
+	sessions   session.Opener
+	inputs     *inputs
+
+	zone   *placement.Zone  // set by findZone; nil: the machine has none, or it cannot be used any more
+	opened *session.Session // set by logIn
+	vdc    vcd.VDC          // set by findVDC
 }
 
-// findZone returns the zone of the machine, nil if it has none, or if it ran and its zone cannot be used any more.
-func findZone(ctx context.Context, c client.Client, in *inputs) (*placement.Zone, phases.Result, error) {
-	name := in.zoneName()
-	if name == "" {
-		return nil, phases.Done, nil
+func newAccess(s *scope) *access {
+	return &access{
+		client:     s.reconciler.Client,
+		identities: s.reconciler.Identities,
+		sessions:   s.reconciler.Sessions,
+		inputs:     &s.inputs,
 	}
-	zone, out, err := zones.Find(ctx, c, in.vcdCluster, name)
+}
+
+// findZone finds the zone of the machine.
+func (a *access) findZone(ctx context.Context) (phases.Result, error) {
+	name := a.inputs.zoneName()
+	if name == "" {
+		return phases.Done, nil
+	}
+	zone, out, err := zones.Find(ctx, a.client, a.inputs.vcdCluster, name)
 	switch {
 	case err != nil:
-		return nil, phases.Done, err
+		return phases.Done, err
 	case out == phases.Done:
-		return &zone, phases.Done, nil
-	case !in.cameUp() && in.vcdMachine.DeletionTimestamp.IsZero():
-		return nil, out.NoAccess(), nil
+		a.zone = &zone
+	case !a.inputs.cameUp() && a.inputs.vcdMachine.DeletionTimestamp.IsZero():
+		return out.NoAccess(), nil
 	}
-	return nil, phases.Done, nil
+	return phases.Done, nil
 }
 
-// openCluster logs in with the identity of the cluster. Its endpoint is written with it: that of the machine's zone may
-// have rights on VMs only.
-func openCluster(ctx context.Context, r *Reconciler, in *inputs) (*session.Session, phases.Result, error) {
-	return r.Identities.Open(ctx, r.Sessions, in.vcdCluster)
-}
-
-// openForDeletion logs in where the VM is, for a machine that is being deleted.
-func openForDeletion(ctx context.Context, s *scope) (out phases.Result, err error) {
-	s.session, s.zone, out, err = openSite(ctx, s.reconciler, &s.inputs)
-	if err != nil || out != phases.Done {
-		return out, err
+// logIn logs in with the identity of the zone, or with that of the cluster.
+func (a *access) logIn(ctx context.Context) (out phases.Result, err error) {
+	if a.zone == nil {
+		return a.logInToCluster(ctx)
 	}
-	s.target.vdc, out, err = vdcOf(ctx, s.session, &s.inputs, s.zone)
+	a.opened, out, err = a.identities.OpenZone(ctx, a.sessions, a.zone.VCDDeploymentZone)
 	return out, err
 }
 
-// vdcOf returns the VDC that the VM was created in.
-func vdcOf(ctx context.Context, opened *session.Session, in *inputs, zone *placement.Zone) (vcd.VDC, phases.Result, error) {
-	id := in.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+// logInToCluster logs in with the identity of the cluster. Its endpoint is written with it: that of the machine's zone
+// may have rights on VMs only.
+func (a *access) logInToCluster(ctx context.Context) (out phases.Result, err error) {
+	a.opened, out, err = a.identities.Open(ctx, a.sessions, a.inputs.vcdCluster)
+	return out, err
+}
+
+// findVDC finds the VDC that the VM was created in.
+func (a *access) findVDC(ctx context.Context) (out phases.Result, err error) {
+	id := a.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
 	switch {
 	case id == "":
-		return session.VDCOf(ctx, opened, in.vcdCluster)
-	case zone != nil:
-		return vcd.VDC{Ref: vcd.Ref{ID: id, Name: zone.Domain.Spec.OVDC}}, phases.Done, nil
+		a.vdc, out, err = session.VDCOf(ctx, a.opened, a.inputs.vcdCluster)
+		return out, err
+	case a.zone != nil:
+		a.vdc = vcd.VDC{Ref: vcd.Ref{ID: id, Name: a.zone.Domain.Spec.OVDC}}
+	default:
+		a.vdc = vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}
 	}
-	return vcd.VDC{Ref: vcd.Ref{ID: id, Name: id}}, phases.Done, nil
+	return phases.Done, nil
+}
+
+// openForDeletion logs in where the VM is, for a machine that is being deleted.
+func openForDeletion(ctx context.Context, s *scope) (phases.Result, error) {
+	a := newAccess(s)
+	out, err := phases.Sequence(ctx, a.findZone, a.logIn, a.findVDC)
+	s.zone = a.zone
+	s.session = a.opened
+	s.target.vdc = a.vdc
+	return out, err
 }

@@ -26,11 +26,11 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, er
 		return phases.Done, nil
 	}
 	c := newClaims(s)
-	static, held, out, err := c.ensure(ctx)
+	claimed, out, err := c.ensure(ctx)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	s.target.static = static
+	s.target.static = claimed.static
 	if s.inputs.vmID() == "" {
 		wished := s.target.wished()
 		if out := nics.Problem(wished); out != phases.Done {
@@ -41,7 +41,7 @@ func reconcileAddressesClaimed(ctx context.Context, s *scope) (phases.Result, er
 			return out, err
 		}
 	}
-	return c.hold(ctx, held)
+	return c.hold(ctx, claimed.held)
 }
 
 // Claims claims the addresses of a machine from pools, and releases them.
@@ -64,21 +64,26 @@ func newClaims(s *scope) claims {
 	}
 }
 
+// Claimed are the addresses of a machine that VCD neither assigns nor leases.
+type claimed struct {
+	static [][]nics.Static // of each NIC
+	held   []ipam.Address  // those of pools
+}
+
 // ensure returns the static addresses of each NIC, and claims those of pools: all at once, so that pools work in
 // parallel.
-func (c claims) ensure(ctx context.Context) (static [][]nics.Static, held []ipam.Address, _ phases.Result, _ error) {
-	var pending phases.Result
+func (c claims) ensure(ctx context.Context) (found claimed, pending phases.Result, _ error) {
 	for i, wanted := range c.wanted() {
 		ofNIC := nics.Manual(i, c.inputs.vcdMachine.Spec.Networks[i])
 		for _, claim := range wanted {
 			address, out, err := c.claims.Ensure(ctx, claim)
 			if err != nil {
-				return nil, nil, phases.Done, err
+				return claimed{}, phases.Done, err
 			}
 			if out != phases.Done && (pending == phases.Done || out.IsProblem() && !pending.IsProblem()) {
 				pending = out
 			}
-			held = append(held, address)
+			found.held = append(found.held, address)
 			ofNIC = append(ofNIC, nics.Static{
 				Addr:    address.Addr,
 				Bits:    address.Bits,
@@ -88,9 +93,9 @@ func (c claims) ensure(ctx context.Context) (static [][]nics.Static, held []ipam
 					claim.Name),
 			})
 		}
-		static = append(static, ofNIC)
+		found.static = append(found.static, ofNIC)
 	}
-	return static, held, pending, nil
+	return found, pending, nil
 }
 
 // hold keeps the claimed addresses from being released before the VM is gone.

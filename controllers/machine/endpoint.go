@@ -33,10 +33,11 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	request := endpointRequest(s)
 	if !s.inputs.provisioned() || joins {
-		request.Session, out, err = openCluster(ctx, s.reconciler, &s.inputs)
-		if err != nil || out != phases.Done {
+		a := newAccess(s)
+		if out, err := a.logInToCluster(ctx); err != nil || out != phases.Done {
 			return out, err
 		}
+		request.Session = a.opened
 	}
 	return s.reconciler.Endpoints.Join(ctx, request, address, s.inputs.provisioned(), s.records.patcher.Save)
 }
@@ -57,12 +58,12 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
 		return phases.Done, err // The member is the machine's that owns the VM.
 	}
-	opened, out, err := openCluster(ctx, s.reconciler, &s.inputs)
-	if err != nil || out != phases.Done {
+	a := newAccess(s)
+	if out, err := a.logInToCluster(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
-	request.Session = opened
-	out, err = s.reconciler.Endpoints.Leave(ctx, request)
+	request.Session = a.opened
+	out, err := s.reconciler.Endpoints.Leave(ctx, request)
 	if out.IsProblem() {
 		out.Message += fmt.Sprintf(". To delete the machine while it is a member, annotate the VCDCluster with %s=true",
 			infrav1.KeepLoadBalancersAnnotation)

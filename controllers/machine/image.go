@@ -12,39 +12,39 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// findImage finds the template, the policies and the storage profile.
-func (p *placer) findImage(ctx context.Context, wished placement.Placement) (phases.Result, error) {
-	var err error
-	if p.target.template, err = p.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
-		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
+// findTemplate finds the template.
+func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
+	catalog := p.wished.Catalog
+	template := p.wished.Template
+	found, err := p.session.FindTemplate(ctx, catalog.Name, template.Name)
+	p.target.template = found
+	if err != nil {
+		return session.TemplateProblem(err, catalog, template, session.Correct)
 	}
-	if out, err := p.diskProblem(ctx); err != nil || out != phases.Done {
-		return out, err
+	return phases.Done, nil
+}
+
+// findStorage finds the storage profile.
+func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
+	choice := p.wished.StorageProfile
+	if choice.Name == "" {
+		return phases.Done, nil
 	}
-	if out, err := p.findPolicies(ctx, wished); err != nil || out != phases.Done {
-		return out, err
+	profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, choice.Name)
+	if err != nil {
+		return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
+			"correct "+choice.Field+", or give the VDC the profile")
 	}
-	if choice := wished.StorageProfile; choice.Name != "" {
-		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, choice.Name)
-		if err != nil {
-			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
-				"correct "+choice.Field+", or give the VDC the profile")
-		}
-		p.target.storage = &profile
-	}
-	if out, err := p.computeProblem(ctx, wished.SizingPolicy.Field); err != nil || out != phases.Done {
-		return out, err
-	}
-	return p.hardwareProblem(ctx)
+	p.target.storage = &profile
+	return phases.Done, nil
 }
 
 // findPolicies finds the sizing and the placement policy.
-func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (phases.Result, error) {
-	if choice := wished.SizingPolicy; choice.Name != "" {
+func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
+	if choice := p.wished.SizingPolicy; choice.Name != "" {
 		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
@@ -52,7 +52,7 @@ func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (
 		}
 		p.target.sizing = &policy
 	}
-	if choice := wished.PlacementPolicy; choice.Name != "" {
+	if choice := p.wished.PlacementPolicy; choice.Name != "" {
 		policy, err := p.session.FindPlacementPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
 			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
@@ -63,8 +63,8 @@ func (p *placer) findPolicies(ctx context.Context, wished placement.Placement) (
 	return phases.Done, nil
 }
 
-// computeProblem says why CPUs and memory cannot be set: a policy fixes them, which field names.
-func (p *placer) computeProblem(ctx context.Context, field string) (phases.Result, error) {
+// checkCompute says why CPUs and memory cannot be set: a policy fixes them.
+func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	spec := p.inputs.vcdMachine.Spec
 	sizing := p.target.sizing
 	sized := spec.CPUs > 0 || spec.Memory != nil
@@ -77,8 +77,8 @@ func (p *placer) computeProblem(ctx context.Context, field string) (phases.Resul
 		return phases.Done, nil
 	case sizing != nil:
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.cpus and spec.memory are set, and %s names sizing policy %s: leave out one of them", field,
-			sizing.Name), nil
+			"spec.cpus and spec.memory are set, and %s names sizing policy %s: leave out one of them",
+			p.wished.SizingPolicy.Field, sizing.Name), nil
 	}
 	return p.defaultSizingProblem(ctx)
 }
@@ -98,8 +98,8 @@ func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error
 	return phases.Done, nil
 }
 
-// hardwareProblem says why the VM cannot have the wished version of virtual hardware.
-func (p *placer) hardwareProblem(ctx context.Context) (phases.Result, error) {
+// checkHardware says why the VM cannot have the wished version of virtual hardware.
+func (p *placer) checkHardware(ctx context.Context) (phases.Result, error) {
 	wished := p.inputs.vcdMachine.Spec.HardwareVersion
 	has := p.target.template.Hardware
 	if wished == "" || wished == has {
@@ -131,8 +131,8 @@ func versionNumber(version string) int {
 	return n
 }
 
-// diskProblem says why the disk cannot have the wished size.
-func (p *placer) diskProblem(ctx context.Context) (phases.Result, error) {
+// checkDisk says why the disk cannot have the wished size.
+func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
 	wished := session.DiskMiB(p.inputs.vcdMachine)
 	has := p.target.template.DiskMiB
 	switch {
@@ -147,14 +147,13 @@ func (p *placer) diskProblem(ctx context.Context) (phases.Result, error) {
 }
 
 // findDisks finds the storage profile of each additional disk, and the template, which has disks before them.
-func (p *placer) findDisks(ctx context.Context, wished placement.Placement) (phases.Result, error) {
+func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 	specs := p.inputs.vcdMachine.Spec.AdditionalDisks
 	if len(specs) == 0 {
 		return phases.Done, nil
 	}
-	var err error
-	if p.target.template, err = p.session.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name); err != nil {
-		return session.TemplateProblem(err, wished.Catalog, wished.Template, session.Correct)
+	if out, err := p.findTemplate(ctx); err != nil || out != phases.Done {
+		return out, err
 	}
 	p.target.disks = make([]vcd.NewDisk, len(specs))
 	for i, disk := range specs {

@@ -24,27 +24,26 @@ import (
 
 // reconcilePlacement finds what the machine is made of. What is not needed any more is not looked up: a template that
 // was deleted since does not make a running machine less ready.
-func reconcilePlacement(ctx context.Context, s *scope) (out phases.Result, err error) {
+func reconcilePlacement(ctx context.Context, s *scope) (phases.Result, error) {
 	if out := clusterProblem(s.inputs.vcdCluster); out != phases.Done {
 		return out, nil
 	}
 	if out, err := claimProblem(ctx, s.reconciler.Client, &s.inputs); err != nil || out != phases.Done {
 		return out, err
 	}
-	s.session, s.zone, out, err = openSite(ctx, s.reconciler, &s.inputs)
-	if err != nil || out != phases.Done {
+	a := newAccess(s)
+	out, err := phases.Sequence(ctx, a.findZone, a.logIn)
+	s.zone = a.zone
+	s.session = a.opened
+	switch {
+	case err != nil || out != phases.Done:
+		return out, err
+	case s.inputs.cameUp():
+		out, err = a.findVDC(ctx)
+		s.target.vdc = a.vdc
 		return out, err
 	}
-	if s.inputs.cameUp() {
-		s.target.vdc, out, err = vdcOf(ctx, s.session, &s.inputs, s.zone)
-		return out, err
-	}
-	p := newPlacer(s)
-	s.target, out, err = p.find(ctx)
-	if err != nil || out != phases.Done {
-		return out, err
-	}
-	return p.nameservers(ctx), nil
+	return newPlacer(s).find(ctx)
 }
 
 // clusterProblem says why a machine of a VCDCluster cannot be placed yet.
@@ -72,7 +71,8 @@ type placer struct {
 	state    *state          // whether versions were compared
 	recorder events.EventRecorder
 
-	target target // what is found
+	wished placement.Placement // what the zone or the cluster gives the machine; set by choose
+	target *target             // what is found
 }
 
 func newPlacer(s *scope) *placer {
@@ -83,66 +83,56 @@ func newPlacer(s *scope) *placer {
 		zone:     s.zone,
 		state:    s.state,
 		recorder: s.reconciler.Recorder,
+		target:   &s.target,
 	}
 }
 
 // find finds what the machine still needs to come to life.
-func (p *placer) find(ctx context.Context) (target, phases.Result, error) {
-	out, err := p.findAll(ctx)
-	return p.target, out, err
-}
-
-func (p *placer) findAll(ctx context.Context) (phases.Result, error) {
-	wished, out := p.wished()
-	if out != phases.Done {
-		return out, nil
-	}
-	if out, err := p.findVDC(ctx, wished); err != nil || out != phases.Done {
-		return out, err
-	}
-	if out, err := p.name(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
-	p.target.nics = wished.NICs
-	p.target.dual = nics.DualStack(p.inputs.cluster)
+func (p *placer) find(ctx context.Context) (phases.Result, error) {
 	if p.inputs.vmID() != "" {
-		return p.findDisks(ctx, wished)
+		return phases.Sequence(ctx, p.choose, p.findVDC, p.name, p.findDisks, p.findNameservers)
 	}
-	if out, err := p.findNetworks(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
-	if !p.inputs.marker().IsOf(p.inputs.marker().String()) {
-		return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
-			"cluster anew with a spec.infraID of the VCDCluster without blanks", p.inputs.marker()), nil
-	}
-	return p.findParts(ctx, wished)
+	return phases.Sequence(ctx, p.choose, p.findVDC, p.name, p.findNetworks, p.checkMarker, p.findParts, p.findNameservers)
 }
 
-// wished returns the placement that the zone or the cluster of the machine gives it.
-func (p *placer) wished() (placement.Placement, phases.Result) {
+// choose chooses the placement that the zone or the cluster of the machine gives it.
+func (p *placer) choose(context.Context) (phases.Result, error) {
 	if p.zone != nil && !p.inputs.mayHaveVM() {
 		if out := zones.Admits(p.inputs.vcdCluster, p.zone.VCDDeploymentZone); out != phases.Done {
-			return placement.Placement{}, out
+			return out, nil
 		}
 	}
 	wished, err := placement.Of(p.inputs.vcdCluster, p.zone, p.inputs.vcdMachine)
 	if err != nil {
-		return wished, phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
-			strings.ReplaceAll(err.Error(), "\n", "; "))
+		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
+			strings.ReplaceAll(err.Error(), "\n", "; ")), nil
 	}
 	if id := p.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]; id != "" {
 		wished.VDC.Name = id // A rename in VCD does no harm from now on.
 	}
-	return wished, phases.Done
+	p.wished = wished
+	p.target.nics = wished.NICs
+	p.target.dual = nics.DualStack(p.inputs.cluster)
+	return phases.Done, nil
 }
 
 // findVDC finds the VDC of the VM. One that is yet to be created goes where the cluster has others of its zone.
-func (p *placer) findVDC(ctx context.Context, wished placement.Placement) (out phases.Result, err error) {
-	p.target.vdc, out, err = zones.VDC(ctx, p.session, wished.VDC)
+func (p *placer) findVDC(ctx context.Context) (out phases.Result, err error) {
+	p.target.vdc, out, err = zones.VDC(ctx, p.session, p.wished.VDC)
 	if err == nil && out == phases.Done && p.zone != nil && !p.inputs.mayHaveVM() {
 		out = zones.Replaced(p.inputs.vcdCluster, p.zone.Name, p.target.vdc.ID)
 	}
 	return out, err
+}
+
+// checkMarker checks that the machine's marker would be recognised.
+func (p *placer) checkMarker(context.Context) (phases.Result, error) {
+	marker := p.inputs.marker()
+	if marker.IsOf(marker.String()) {
+		return phases.Done, nil
+	}
+	return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
+		"cluster anew with a spec.infraID of the VCDCluster without blanks", marker), nil
 }
 
 // findNetworks finds the network of each NIC.
@@ -159,11 +149,9 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 }
 
 // findParts finds what a VM is made from that does not exist yet.
-func (p *placer) findParts(ctx context.Context, wished placement.Placement) (phases.Result, error) {
-	out, err := p.findImage(ctx, wished)
-	if err == nil && out == phases.Done {
-		out, err = p.findDisks(ctx, wished)
-	}
+func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
+	out, err := phases.Sequence(ctx, p.findTemplate, p.checkDisk, p.findPolicies, p.findStorage, p.checkCompute, p.checkHardware,
+		p.findDisks)
 	if err != nil || out != phases.Done {
 		return p.withRollout(out), err
 	}
@@ -195,21 +183,20 @@ func (p *placer) compareVersions() {
 	}
 }
 
-// nameservers warns, until the guest is up, that nothing gives it DNS servers.
-func (p *placer) nameservers(ctx context.Context) phases.Result {
-	wished, out := p.wished()
-	if out != phases.Done {
-		return phases.Done
-	}
+// findNameservers warns, until the guest is up, that nothing gives it DNS servers.
+func (p *placer) findNameservers(ctx context.Context) (phases.Result, error) {
 	var names []string
-	for _, nic := range wished.NICs {
+	for _, nic := range p.wished.NICs {
 		network, err := p.session.FindNetwork(ctx, p.target.vdc, nic.Network.Name)
-		if err != nil || len(nic.Nameservers) > 0 || nic.AddressSource == infrav1.AddressDHCP ||
+		if err != nil {
+			return phases.Done, nil //nolint:nilerr // a warning is not worth a problem
+		}
+		if len(nic.Nameservers) > 0 || nic.AddressSource == infrav1.AddressDHCP ||
 			slices.ContainsFunc(network.Subnets, func(subnet vcd.Subnet) bool { return len(subnet.DNS) > 0 }) {
-			return phases.Done
+			return phases.Done, nil
 		}
 		names = append(names, network.Name)
 	}
 	return phases.Warn(infrav1.NoNameserversReason, "The guest gets no DNS servers: set those of network %s in VCD, "+
-		"or nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", "))
+		"or nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", ")), nil
 }

@@ -124,12 +124,12 @@ func reconcileVDC(ctx context.Context, s *domainScope) (phases.Result, error) {
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	vdc, policy, out, err := findDomain(ctx, opened, s.domain)
+	found, out, err := findDomain(ctx, opened, s.domain)
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	s.domain.Status.OVDC = reference(vdc.Ref)
-	s.domain.Status.PlacementPolicy = reference(policy)
+	s.domain.Status.OVDC = reference(found.vdc.Ref)
+	s.domain.Status.PlacementPolicy = reference(found.policy)
 	return phases.Done, nil
 }
 

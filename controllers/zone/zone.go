@@ -140,31 +140,35 @@ func reconcileFailureDomain(ctx context.Context, s *scope) (phases.Result, error
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	var policy vcd.Ref
-	if s.vdc, policy, out, err = findDomain(vcd.WithMaxAge(ctx, maxAge), s.session,
-		domain); err != nil || out != phases.Done {
+	found, out, err := findDomain(vcd.WithMaxAge(ctx, maxAge), s.session, domain)
+	s.vdc = found.vdc
+	if err != nil || out != phases.Done {
 		return out, err
 	}
-	s.zone.Status.OVDC = reference(s.vdc.Ref)
-	s.zone.Status.PlacementPolicy = reference(policy)
+	s.zone.Status.OVDC = reference(found.vdc.Ref)
+	s.zone.Status.PlacementPolicy = reference(found.policy)
 	return phases.Done, nil
 }
 
+// A place is what a failure domain is in VCD.
+type place struct {
+	vdc    vcd.VDC
+	policy vcd.Ref // zero: none
+}
+
 // findDomain finds the VDC of a failure domain, which must be enabled, and its placement policy.
-func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDomain) (vdc vcd.VDC, policy vcd.Ref,
-	out phases.Result, err error,
-) {
+func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDomain) (place, phases.Result, error) {
 	of := " of VCDFailureDomain " + d.Name
-	vdc, out, err = zones.VDC(ctx, s, placement.Choice{Name: d.Spec.OVDC, Field: "spec.ovdc" + of})
+	vdc, out, err := zones.VDC(ctx, s, placement.Choice{Name: d.Spec.OVDC, Field: "spec.ovdc" + of})
 	if err != nil || out != phases.Done || d.Spec.PlacementPolicy == "" {
-		return vdc, policy, out, err
+		return place{vdc: vdc}, out, err
 	}
-	found, err := s.FindPlacementPolicy(ctx, vdc, d.Spec.PlacementPolicy)
+	policy, err := s.FindPlacementPolicy(ctx, vdc, d.Spec.PlacementPolicy)
 	if err != nil {
 		out, err = session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
 			"correct spec.placementPolicy"+of+", or assign the policy to the VDC")
 	}
-	return vdc, found.Ref, out, err
+	return place{vdc: vdc, policy: policy.Ref}, out, err
 }
 
 // reconcileConstraint finds everything that machines in the zone get by default.
