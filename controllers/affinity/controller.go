@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -113,8 +112,6 @@ func (r *Reconciler) machineToCluster(ctx context.Context, m client.Object) []ct
 	return session.RequestsFor(list.Items)
 }
 
-type entry = phases.Entry[scope]
-
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
 	reconciler *Reconciler
@@ -147,35 +144,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, c *infrav1.VCDCluster) (ctrl
 
 // open skips a cluster for which there is nothing to do now: what is missing for that triggers the next reconcile. A
 // cluster that was never complete here may share its id with another, whose rules these are.
-func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (entry, error) {
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.Settled.Drop(c.UID)
-		return entry{}, nil // The rules go with the cluster.
+		return phases.Entry[scope]{}, nil // The rules go with the cluster.
 	}
-	if !established(c) || session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return entry{}, nil
+	if !established(c) {
+		return phases.Entry[scope]{}, nil
 	}
-	cluster, err := session.OwnerCluster(ctx, r.Client, c)
-	if err != nil {
-		return entry{}, err
-	}
-	if cluster == nil || annotations.IsPaused(cluster, c) {
-		return entry{}, nil
+	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
+	if cluster == nil || err != nil {
+		return phases.Entry[scope]{}, err
 	}
 	machines, err := r.machines(ctx, c, cluster)
 	if err != nil {
-		return entry{}, err
+		return phases.Entry[scope]{}, err
 	}
 	asked := affinity.Asked(machines)
 	if !asked && c.Annotations[infrav1.AffinityRulesAnnotation] == "" {
-		return entry{}, nil
+		return phases.Entry[scope]{}, nil
 	}
 	state := r.states.Of(c.UID)
 	if state.running == nil {
 		state.running = map[string]running{}
 		state.failed = map[string]failure{}
 	}
-	return entry{Scope: &scope{
+	return phases.Entry[scope]{Scope: &scope{
 		reconciler: r,
 		vcdCluster: c,
 		cluster:    cluster,

@@ -74,8 +74,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-type entry = phases.Entry[scope]
-
 // scope holds what one reconcile of a VCDMachineTemplate reads and finds out.
 type scope struct {
 	reconciler *Reconciler
@@ -98,19 +96,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *infrav1.VCDMachineTemplat
 }
 
 // open skips a template whose capacity is current, and one of a paused cluster.
-func (r *Reconciler) open(ctx context.Context, t *infrav1.VCDMachineTemplate, _ *phases.Patcher) (entry, error) {
+func (r *Reconciler) open(ctx context.Context, t *infrav1.VCDMachineTemplate, _ *phases.Patcher) (phases.Entry[scope], error) {
 	if !t.DeletionTimestamp.IsZero() || annotations.HasPaused(t) {
-		return entry{}, nil
+		return phases.Entry[scope]{}, nil
 	}
 	if left := r.left(t); left > 0 {
-		return entry{After: left}, nil
+		return phases.Entry[scope]{After: left}, nil
 	}
 	s := &scope{reconciler: r, template: t}
 	isPaused, err := s.findCluster(ctx)
 	if isPaused || err != nil {
-		return entry{After: clusterRetry}, err
+		return phases.Entry[scope]{After: clusterRetry}, err
 	}
-	return entry{Scope: s}, nil
+	return phases.Entry[scope]{Scope: s}, nil
 }
 
 // finish has a capacity that was found read again when it is not current any more.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -76,8 +75,6 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).Complete(reconcile.AsReconciler(r.Client, r))
 }
 
-type entry = phases.Entry[scope]
-
 // scope holds the inputs of one reconcile, and the facts that its steps find.
 type scope struct {
 	reconciler *Reconciler
@@ -116,20 +113,14 @@ func isWanted(s *scope) bool { return wanted(s.vcdCluster) }
 func isUnwanted(s *scope) bool { return !wanted(s.vcdCluster) }
 
 // open skips a cluster for which there is nothing to do, now or ever.
-func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.Patcher) (entry, error) {
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.Patcher) (phases.Entry[scope], error) {
 	if !c.DeletionTimestamp.IsZero() {
 		r.known.Drop(c.UID)
-		return entry{}, nil // What was made here is garbage collected with its owner.
+		return phases.Entry[scope]{}, nil // What was made here is garbage collected with its owner.
 	}
-	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) {
-		return entry{}, nil // Not ours.
-	}
-	cluster, err := session.OwnerCluster(ctx, r.Client, c)
-	if err != nil {
-		return entry{}, err
-	}
-	if cluster == nil || !cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(cluster, c) {
-		return entry{}, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+	cluster, err := session.ActiveCluster(ctx, r.Client, c, r.WatchFilterValue)
+	if cluster == nil || err != nil || !cluster.DeletionTimestamp.IsZero() {
+		return phases.Entry[scope]{}, err
 	}
 	set := &addon.Set{
 		Set: resourceset.Set{
@@ -147,7 +138,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, _ *phases.
 		Now:            r.now,
 		Created:        func() { installing(r.Recorder, c) },
 	}
-	return entry{Scope: &scope{
+	return phases.Entry[scope]{Scope: &scope{
 		reconciler: r,
 		vcdCluster: c,
 		set:        set,

@@ -87,8 +87,6 @@ func (r *Reconciler) clusterOf(ctx context.Context, machine client.Object) []ctr
 
 func projected(c *infrav1.VCDCluster) bool { return c.Spec.RDE.Mode == infrav1.RDEProject }
 
-type entry = phases.Entry[scope]
-
 // A scope holds the inputs of one reconcile, and what its steps find.
 type scope struct {
 	reconciler *Reconciler
@@ -138,23 +136,23 @@ func released(c *infrav1.VCDCluster) bool {
 }
 
 // open skips a cluster for which there is nothing to do, now or ever. It adds the finalizer of entities.
-func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (entry, error) {
+func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *phases.Patcher) (phases.Entry[scope], error) {
 	if session.ExternallyManaged(c) || !session.Watched(c, r.WatchFilterValue) || !hasEntity(c) {
-		return entry{}, nil // Not ours.
+		return phases.Entry[scope]{}, nil // Not ours.
 	}
 	cluster, err := session.OwnerCluster(ctx, r.Client, c)
 	if err != nil {
-		return entry{}, err
+		return phases.Entry[scope]{}, err
 	}
 	if cluster == nil && c.DeletionTimestamp.IsZero() || isPaused(cluster, c) {
-		return entry{}, nil // Not ours yet, or not now: a watch triggers the next reconcile.
+		return phases.Entry[scope]{}, nil // Not ours yet, or not now: a watch triggers the next reconcile.
 	}
 	if projected(c) {
 		if added, err := finalizers.EnsureFinalizer(ctx, r.Client, c, infrav1.RDEFinalizer); added || err != nil {
-			return entry{}, err
+			return phases.Entry[scope]{}, err
 		}
 	}
-	return entry{Scope: &scope{
+	return phases.Entry[scope]{Scope: &scope{
 		reconciler: r,
 		vcdCluster: c,
 		cluster:    cluster,

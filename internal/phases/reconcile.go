@@ -26,7 +26,8 @@ type Reconciler[T Object, S any] struct {
 	Finalizer string
 	// Context derives the context of a pass.
 	Context func(ctx context.Context, obj client.Object) context.Context
-	// Begin runs before the phases. If its result is not done, the pass ends, and stores nothing.
+	// Begin runs before the phases. If its result is not done, the pass ends, stores nothing, and comes again as the
+	// result says.
 	Begin func(context.Context, *S) (Result, error)
 
 	// Phases run in order.

@@ -134,6 +134,19 @@ func OwnerCluster(ctx context.Context, reader client.Client, c *infrav1.VCDClust
 	return cluster, nil
 }
 
+// ActiveCluster returns the Cluster that owns c; nil while nothing is to be done for c: it is another manager's, has no
+// owner, or is paused. A watch triggers the next reconcile when that changes.
+func ActiveCluster(ctx context.Context, reader client.Client, c *infrav1.VCDCluster, watchFilter string) (*clusterv1.Cluster, error) {
+	if ExternallyManaged(c) || !Watched(c, watchFilter) {
+		return nil, nil
+	}
+	cluster, err := OwnerCluster(ctx, reader, c)
+	if cluster == nil || err != nil || annotations.IsPaused(cluster, c) {
+		return nil, err
+	}
+	return cluster, nil
+}
+
 // ClusterConcernsMachines passes those changes of a VCDCluster that concern its machines. Notes on it, which each of
 // the machines may leave there, concern none.
 func ClusterConcernsMachines() predicate.Predicate {
