@@ -16,7 +16,7 @@ import (
 
 // findNetworks finds the networks of the NICs that the VM was made with. The zone or the cluster, whose networks NICs
 // without a name of their own get, may name others by now.
-func (i injection) findNetworks(ctx context.Context) (phases.Result, error) {
+func (i *injection) findNetworks(ctx context.Context) (phases.Result, error) {
 	p := i.target
 	vm := i.vm.now()
 	if made := len(vm.NICs); len(i.inputs.vcdMachine.Spec.Networks) == 0 && made > 0 {
@@ -34,7 +34,7 @@ func (i injection) findNetworks(ctx context.Context) (phases.Result, error) {
 }
 
 // networkOf finds the network of a NIC of the VM: as wished if that is its network, or was before it was renamed.
-func (i injection) networkOf(ctx context.Context, index int, wished placement.NIC) (vcd.Network, error) {
+func (i *injection) networkOf(ctx context.Context, index int, wished placement.NIC) (vcd.Network, error) {
 	network, err := i.session.FindNetwork(ctx, i.target.vdc, wished.Network.Name)
 	is, ok := nicOf(i.vm.now(), index)
 	if wished.Name != "" || !ok || err == nil && network.Name == is.Network {
@@ -47,7 +47,7 @@ func (i injection) networkOf(ctx context.Context, index int, wished placement.NI
 }
 
 // guestNICs returns the NICs as the guest shall see them.
-func (i injection) guestNICs() ([]guestinfo.NIC, phases.Result) {
+func (i *injection) guestNICs() ([]guestinfo.NIC, phases.Result) {
 	var result []guestinfo.NIC
 	for index, wished := range i.target.wished() {
 		nic, ok := nicOf(i.vm.now(), index)

@@ -59,8 +59,8 @@ type injection struct {
 	tasks     tasks
 }
 
-func newInjection(s *scope) injection {
-	return injection{
+func newInjection(s *scope) *injection {
+	return &injection{
 		live:      s.reconciler.Live,
 		session:   s.session,
 		inputs:    &s.inputs,
@@ -75,37 +75,35 @@ func newInjection(s *scope) injection {
 }
 
 // ensure writes what the guest needs to a VM that does not have it.
-func (i injection) ensure(ctx context.Context) (phases.Result, error) {
+func (i *injection) ensure(ctx context.Context) (phases.Result, error) {
 	if out, err := i.observer.ensureRead(ctx); err != nil || out != phases.Done {
 		return out, err
 	}
 	if i.isDone() {
 		return phases.Done, nil
 	}
-	if i.vm.now().Status == vcd.StatusPoweredOn {
-		return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
-			"VM %s was powered on before it had its bootstrap data: power it off in VCD", i.vm.now().Name), nil
+	return phases.Sequence(ctx, i.checkOff, i.disks.prepare, i.equip, i.read, i.findNetworks, i.write)
+}
+
+// checkOff checks that the VM did not run before it has its bootstrap data.
+func (i *injection) checkOff(context.Context) (phases.Result, error) {
+	vm := i.vm.now()
+	if vm.Status != vcd.StatusPoweredOn {
+		return phases.Done, nil
 	}
-	if out, err := i.disks.prepare(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
-	change := hardwareChange(i.inputs.vcdMachine, *i.vm.now())
-	change.disks = len(i.disks.missing(*i.vm.now()))
-	if change != (hardware{}) {
-		return i.equip(ctx, change)
-	}
-	return i.write(ctx)
+	return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
+		"VM %s was powered on before it had its bootstrap data: power it off in VCD", vm.Name), nil
 }
 
 // isDone reports whether the VM has the machine's bootstrap data. What its template has of another machine, or of its
 // image, does not count.
-func (i injection) isDone() bool {
+func (i *injection) isDone() bool {
 	return guestinfo.IsFor(i.vm.now().ExtraConfig, i.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation])
 }
 
 // done notes that VCD did all that was asked, or the task would have failed. It may not show the result: that takes a
 // right.
-func (i injection) done() {
+func (i *injection) done() {
 	if i.vm.now().ExtraConfig == nil {
 		i.vm.now().ExtraConfig = map[string]string{}
 	}
@@ -117,8 +115,13 @@ func (i injection) done() {
 
 // equip gives a VM that never ran the hardware that it lacks. What VCD accepted and did not do is not asked again at
 // once.
-func (i injection) equip(ctx context.Context, change hardware) (phases.Result, error) {
+func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	vm := i.vm.now()
+	change := hardwareChange(i.inputs.vcdMachine, *vm)
+	change.disks = len(i.disks.missing(*vm))
+	if change == (hardware{}) {
+		return phases.Done, nil
+	}
 	if i.vm.askedHardware == change {
 		i.vm.askedHardware = hardware{}
 		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
@@ -136,18 +139,17 @@ func (i injection) equip(ctx context.Context, change hardware) (phases.Result, e
 	})
 }
 
-func (i injection) write(ctx context.Context) (phases.Result, error) {
+// read reads the bootstrap data, unless this pass did.
+func (i *injection) read(ctx context.Context) (out phases.Result, err error) {
 	if i.bootstrap == nil {
 		name := ptr.Deref(i.inputs.machine.Spec.Bootstrap.DataSecretName, "")
-		data, out, err := readBootstrap(ctx, i.live, i.inputs.vcdMachine, name)
-		if err != nil || out != phases.Done {
-			return out, err
-		}
-		i.bootstrap = data
+		i.bootstrap, out, err = readBootstrap(ctx, i.live, i.inputs.vcdMachine, name)
 	}
-	if out, err := i.findNetworks(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
+	return out, err
+}
+
+// write writes bootstrap data and network configuration, and the size of the disk.
+func (i *injection) write(ctx context.Context) (phases.Result, error) {
 	guestNICs, out := i.guestNICs()
 	if out != phases.Done {
 		return out, nil
@@ -179,7 +181,7 @@ func renderProblem(err error) phases.Result {
 }
 
 // input returns what the guest shall know.
-func (i injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
+func (i *injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
 	in := guestinfo.Input{
 		InstanceID:    i.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
 		Hostname:      i.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.

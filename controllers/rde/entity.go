@@ -71,6 +71,11 @@ func (*conflictError) Later() time.Duration {
 
 // project takes the next step to an entity that shows the cluster.
 func project(ctx context.Context, s *scope) (phases.Result, error) {
+	return phases.Sequence(ctx, s.checkID, s.claim, s.show)
+}
+
+// checkID checks that the cluster has an id by which it may have an entity.
+func (s *scope) checkID(context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	switch {
 	case c.Spec.InfraID == "":
@@ -79,9 +84,11 @@ func project(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Stop(infrav1.RDEExcludedReason, "spec.infraID begins with %s, so the cluster has no runtime "+
 			"defined entity: set spec.rde.mode to None, or name one in spec.rde.id", noEntity), nil
 	}
-	if out, err := s.claim(ctx); err != nil || out != phases.Done {
-		return out, err
-	}
+	return phases.Done, nil
+}
+
+// show makes the entity show the cluster.
+func (s *scope) show(ctx context.Context) (phases.Result, error) {
 	return s.sparingly(ctx, s.observe, s.open, s.find, s.write)
 }
 
