@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // maxRounds is how often one attempt observes, plans and runs steps.
@@ -26,7 +26,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if a.wish.Wait != "" {
 		return nil, retry(soon, "waiting: %s", a.wish.Wait)
 	}
-	if err := a.locate(ctx); errors.Is(err, plan.ErrBusy) {
+	if err := a.locate(ctx); errors.Is(err, loadbalancer.ErrBusy) {
 		return nil, retry(soon, "waiting: %v", err) // the error has the remedy
 	} else if err != nil {
 		return nil, a.failed(ctx, 0, 0, err)
@@ -88,7 +88,7 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 }
 
 // outcome returns what follows from a plan without steps to run; false if it has some.
-func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalancerStatus, done bool, _ error) {
+func (a *attempt) outcome(ctx context.Context, p loadbalancer.Plan) (_ *corev1.LoadBalancerStatus, done bool, _ error) {
 	switch {
 	case len(p.Refusals) > 0:
 		return nil, true, a.refused(ctx, p.Refusals)
@@ -106,19 +106,19 @@ func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalan
 
 // unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.
 func (a *attempt) unobserved(ctx context.Context, err error) error {
-	if errors.Is(err, plan.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
+	if errors.Is(err, loadbalancer.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
 		return retry(soon, "%s is another one than before: the load balancer is made there", a.where())
 	}
 	return a.failed(ctx, 0, 0, err)
 }
 
 // carryOut stores what is intended, and runs the steps.
-func (a *attempt) carryOut(ctx context.Context, p plan.Plan) error {
+func (a *attempt) carryOut(ctx context.Context, p loadbalancer.Plan) error {
 	if err := a.announce(ctx, p); err != nil {
 		return err
 	}
 	n, err := a.planner.runSteps(ctx, a.service, a.location, p.Steps)
-	if errors.Is(err, plan.ErrRefused) {
+	if errors.Is(err, loadbalancer.ErrRefused) {
 		a.noteRefusal()
 	}
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *attempt) carryOut(ctx context.Context, p plan.Plan) error {
 }
 
 // announce stores what a plan is about to do for the first time: the addresses it uses, and where it makes something.
-func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
+func (a *attempt) announce(ctx context.Context, p loadbalancer.Plan) error {
 	n := note{addresses: p.Intent}
 	if stored := a.records.stored(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
 		n.locations = append([]string{a.location}, stored...)
@@ -143,10 +143,10 @@ func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
 // failed returns what follows from a step or an observation that failed.
 func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 	switch {
-	case errors.Is(err, plan.ErrBusy):
+	case errors.Is(err, loadbalancer.ErrBusy):
 		return retry(soon, "%d of %d steps done, then %s is busy", done, of, a.where())
-	case errors.Is(err, plan.ErrRefused):
-		return a.refused(ctx, []plan.Finding{{Reason: reasonRefused, Message: err.Error()}})
+	case errors.Is(err, loadbalancer.ErrRefused):
+		return a.refused(ctx, []loadbalancer.Finding{{Reason: reasonRefused, Message: err.Error()}})
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func (a *attempt) dryRun(ctx context.Context) error {
 }
 
 // problems returns what is not yet right, or else the next step.
-func problems(p plan.Plan) []string {
+func problems(p loadbalancer.Plan) []string {
 	var out []string
 	for _, port := range p.Status.Ports {
 		if port.Problem != "" {
