@@ -86,25 +86,21 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalan
 // leave removes what the Service has at another location, but for some steps.
 func (a *attempt) leave(ctx context.Context, id string, but func(loadbalancer.Step) bool) error {
 	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
-	var before []string
-	for {
-		p, err := a.planner.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
-		if err != nil {
+	p, err := loop{
+		plan: func(ctx context.Context, _ int) (loadbalancer.Plan, error) {
+			p, err := a.planner.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
+			p.Steps = slices.DeleteFunc(p.Steps, but)
+			return p, err
+		},
+		carryOut: func(ctx context.Context, p loadbalancer.Plan) error {
+			_, err := a.planner.runSteps(ctx, a.service, id, p.Steps)
 			return err
-		}
-		p.Steps = slices.DeleteFunc(p.Steps, but)
-		steps := texts(p.Steps)
-		switch {
-		case len(steps) == 0:
-			return nil
-		case slices.Equal(steps, before):
-			return fmt.Errorf("%s: %w", steps[0], loadbalancer.ErrBusy)
-		}
-		before = steps
-		if _, err := a.planner.runSteps(ctx, a.service, id, p.Steps); err != nil {
-			return err
-		}
+		},
+	}.converge(ctx)
+	if err == nil && len(p.Steps) > 0 {
+		return fmt.Errorf("%s: %w", p.Steps[0], loadbalancer.ErrBusy)
 	}
+	return err
 }
 
 // noteLeft notes whether a location could be left. One where that is refused is tried again later each time: it may not

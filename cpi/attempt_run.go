@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// maxRounds is how often one attempt observes, plans and runs steps.
+// maxRounds is how often one attempt carries out a plan.
 const maxRounds = 3
 
 func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
@@ -62,46 +62,39 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 // converge observes, plans and runs steps until the plan is empty. With an error there is a status only if the
 // published one is out of date.
 func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	var before []string
-	for round := range maxRounds + 1 {
-		p, err := a.choose(ctx)
-		if err != nil {
-			return nil, a.unobserved(ctx, err)
-		}
-		a.events.notices(a.service, "plan", p.Notices)
-		if round == 0 && len(p.Status.Addresses) > 0 {
-			a.blank = false // it is of use already
-		}
-		if status, done, err := a.outcome(ctx, p); done {
-			return status, err
-		}
-		steps := texts(p.Steps)
-		if round == maxRounds || round > 0 && slices.Equal(steps, before) {
-			return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
-		}
-		before = steps
-		if err := a.carryOut(ctx, p); err != nil {
-			return nil, err
-		}
-	}
-	return nil, retry(soon, "not done yet")
-}
-
-// outcome returns what follows from a plan without steps to run; false if it has some.
-func (a *attempt) outcome(ctx context.Context, p loadbalancer.Plan) (_ *corev1.LoadBalancerStatus, done bool, _ error) {
+	p, err := loop{
+		plan:     a.observe,
+		carryOut: a.carryOut,
+		rounds:   maxRounds,
+	}.converge(ctx)
 	switch {
+	case err != nil:
+		return nil, err
 	case len(p.Refusals) > 0:
-		return nil, true, a.refused(ctx, p.Refusals)
+		return nil, a.refused(ctx, p.Refusals)
 	case p.Done():
 		a.addresses = p.Status.Addresses
 		a.unused = p.Unused
-		return a.published(p.Status), true, nil
+		return a.published(p.Status), nil
 	case len(p.Stuck) > 0:
-		return stuckStatus(a.service, p.Status), true, a.awaitUser(p.Stuck)
+		return stuckStatus(a.service, p.Status), a.awaitUser(p.Stuck)
 	case p.Wait != "":
-		return nil, true, retry(soon, "%s", p.Wait)
+		return nil, retry(soon, "%s", p.Wait)
 	}
-	return nil, false, nil
+	return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
+}
+
+// observe plans, and notes whether the load balancer was of use before.
+func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, error) {
+	p, err := a.choose(ctx)
+	if err != nil {
+		return p, a.unobserved(ctx, err)
+	}
+	a.events.notices(a.service, "plan", p.Notices)
+	if round == 0 && len(p.Status.Addresses) > 0 {
+		a.blank = false
+	}
+	return p, nil
 }
 
 // unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.

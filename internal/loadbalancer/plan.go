@@ -47,6 +47,11 @@ func (p Plan) Done() bool {
 	return len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 && p.Wait == ""
 }
 
+// Ends reports whether nothing can be carried out: nothing is left to do, or something else has to happen first.
+func (p Plan) Ends() bool {
+	return p.Done() || len(p.Refusals) > 0 || len(p.Stuck) > 0 || p.Wait != ""
+}
+
 // A Step is one write to the cloud. Only the cloud that planned it can run it; running it twice has the effect of
 // running it once.
 type Step interface {
