@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
@@ -48,10 +48,10 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 // at.
 func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string) {
 	if len(ids) > 1 {
-		failed = a.leaveAll(ctx, ids, plan.Step.Deferrable)
+		failed = a.leaveAll(ctx, ids, loadbalancer.Step.Deferrable)
 	}
 	if len(failed) == 0 {
-		failed = a.leaveAll(ctx, ids, func(plan.Step) bool { return false })
+		failed = a.leaveAll(ctx, ids, func(loadbalancer.Step) bool { return false })
 	}
 	if len(failed) > 0 {
 		a.removeShared(ctx)
@@ -60,7 +60,7 @@ func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string)
 }
 
 // leaveAll removes what the Service has at other locations, and returns those where that fails.
-func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step) bool) (failed []string) {
+func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalancer.Step) bool) (failed []string) {
 	for _, id := range ids {
 		if a.planner.clock.Now().Before(a.states.get(a.service.UID).unleft[id].until) {
 			failed = append(failed, id)
@@ -70,7 +70,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 		a.noteLeft(id, err)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
-			a.events.notices(a.service, "left "+id, []plan.Finding{{
+			a.events.notices(a.service, "left "+id, []loadbalancer.Finding{{
 				Reason: reasonLeft,
 				Message: fmt.Sprintf(
 					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details", id),
@@ -84,27 +84,23 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(plan.Step
 }
 
 // leave removes what the Service has at another location, but for some steps.
-func (a *attempt) leave(ctx context.Context, id string, but func(plan.Step) bool) error {
+func (a *attempt) leave(ctx context.Context, id string, but func(loadbalancer.Step) bool) error {
 	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
-	var before []string
-	for {
-		p, err := a.planner.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
-		if err != nil {
+	p, err := loop{
+		plan: func(ctx context.Context, _ int) (loadbalancer.Plan, error) {
+			p, err := a.planner.planAbsent(ctx, a.service, id, PlanRequest{Moved: moved})
+			p.Steps = slices.DeleteFunc(p.Steps, but)
+			return p, err
+		},
+		carryOut: func(ctx context.Context, p loadbalancer.Plan) error {
+			_, err := a.planner.runSteps(ctx, a.service, id, p.Steps)
 			return err
-		}
-		p.Steps = slices.DeleteFunc(p.Steps, but)
-		steps := texts(p.Steps)
-		switch {
-		case len(steps) == 0:
-			return nil
-		case slices.Equal(steps, before):
-			return fmt.Errorf("%s: %w", steps[0], plan.ErrBusy)
-		}
-		before = steps
-		if _, err := a.planner.runSteps(ctx, a.service, id, p.Steps); err != nil {
-			return err
-		}
+		},
+	}.converge(ctx)
+	if err == nil && len(p.Steps) > 0 {
+		return fmt.Errorf("%s: %w", p.Steps[0], loadbalancer.ErrBusy)
 	}
+	return err
 }
 
 // noteLeft notes whether a location could be left. One where that is refused is tried again later each time: it may not
@@ -116,7 +112,7 @@ func (a *attempt) noteLeft(id string, err error) {
 		s.unleft = maps.Clone(s.unleft)
 		maps.DeleteFunc(s.unleft,
 			func(other string, b backoff) bool { return other == id || now.Sub(b.until) > maxRefusalBackoff })
-		if !errors.Is(err, plan.ErrRefused) {
+		if !errors.Is(err, loadbalancer.ErrRefused) {
 			return
 		}
 		if s.unleft == nil {
@@ -146,7 +142,7 @@ func (a *attempt) removeShared(ctx context.Context) {
 		if !step.Deferrable() {
 			continue
 		}
-		if _, err := a.planner.runSteps(ctx, a.service, a.location, []plan.Step{step}); err != nil {
+		if _, err := a.planner.runSteps(ctx, a.service, a.location, []loadbalancer.Step{step}); err != nil {
 			log.Info("What locations share cannot be removed yet", "service", klog.KObj(a.service),
 				"reason", err.Error())
 			a.states.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })

@@ -10,28 +10,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What
 // works stays.
-func (a *attempt) refused(ctx context.Context, reasons []plan.Finding) error {
+func (a *attempt) refused(ctx context.Context, reasons []loadbalancer.Finding) error {
 	wait := a.awaitUser(reasons)
 	err := a.clear(ctx)
 	if err == nil {
 		err = a.follow(ctx)
 	}
 	switch {
-	case errors.Is(err, plan.ErrBusy):
+	case errors.Is(err, loadbalancer.ErrBusy):
 		return retry(soon, "%s is busy", a.where())
-	case err != nil && !errors.Is(err, plan.ErrRefused):
+	case err != nil && !errors.Is(err, loadbalancer.ErrRefused):
 		return err
 	}
 	return wait
 }
 
 // awaitUser emits what a user has to correct, and waits for it.
-func (a *attempt) awaitUser(findings []plan.Finding) error {
+func (a *attempt) awaitUser(findings []loadbalancer.Finding) error {
 	a.events.refusals(a.service, findings)
 	reasons := make([]string, 0, len(findings))
 	for _, f := range findings {
@@ -53,7 +54,7 @@ func (a *attempt) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(p.Status.Objects, func(o plan.Object) bool { return o.Inherited }) {
+	if slices.ContainsFunc(p.Status.Objects, func(o loadbalancer.Object) bool { return o.Inherited }) {
 		return nil // it was of use before
 	}
 	_, err = a.planner.runSteps(ctx, a.service, a.location, p.Steps)
@@ -72,7 +73,7 @@ func (a *attempt) follow(ctx context.Context) error {
 		if err == nil {
 			_, err = a.planner.runSteps(ctx, a.service, location, p.Steps)
 		}
-		if !errors.Is(err, plan.ErrRefused) {
+		if !errors.Is(err, loadbalancer.ErrRefused) {
 			failures = append(failures, err)
 		}
 	}
@@ -130,7 +131,7 @@ func (a *attempt) fingerprint() [sha256.Size]byte {
 	d.Generation = 0
 	text, err := json.Marshal(struct {
 		Location string
-		Desired  plan.Desired
+		Desired  service.Desired
 	}{a.location, d})
 	if err != nil {
 		return [sha256.Size]byte{} // every try counts as the same

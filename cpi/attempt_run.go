@@ -12,10 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// maxRounds is how often one attempt observes, plans and runs steps.
+// maxRounds is how often one attempt carries out a plan.
 const maxRounds = 3
 
 func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
@@ -26,7 +26,7 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if a.wish.Wait != "" {
 		return nil, retry(soon, "waiting: %s", a.wish.Wait)
 	}
-	if err := a.locate(ctx); errors.Is(err, plan.ErrBusy) {
+	if err := a.locate(ctx); errors.Is(err, loadbalancer.ErrBusy) {
 		return nil, retry(soon, "waiting: %v", err) // the error has the remedy
 	} else if err != nil {
 		return nil, a.failed(ctx, 0, 0, err)
@@ -62,63 +62,56 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 // converge observes, plans and runs steps until the plan is empty. With an error there is a status only if the
 // published one is out of date.
 func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
-	var before []string
-	for round := range maxRounds + 1 {
-		p, err := a.choose(ctx)
-		if err != nil {
-			return nil, a.unobserved(ctx, err)
-		}
-		a.events.notices(a.service, "plan", p.Notices)
-		if round == 0 && len(p.Status.Addresses) > 0 {
-			a.blank = false // it is of use already
-		}
-		if status, done, err := a.outcome(ctx, p); done {
-			return status, err
-		}
-		steps := texts(p.Steps)
-		if round == maxRounds || round > 0 && slices.Equal(steps, before) {
-			return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
-		}
-		before = steps
-		if err := a.carryOut(ctx, p); err != nil {
-			return nil, err
-		}
-	}
-	return nil, retry(soon, "not done yet")
-}
-
-// outcome returns what follows from a plan without steps to run; false if it has some.
-func (a *attempt) outcome(ctx context.Context, p plan.Plan) (_ *corev1.LoadBalancerStatus, done bool, _ error) {
+	p, err := loop{
+		plan:     a.observe,
+		carryOut: a.carryOut,
+		rounds:   maxRounds,
+	}.converge(ctx)
 	switch {
+	case err != nil:
+		return nil, err
 	case len(p.Refusals) > 0:
-		return nil, true, a.refused(ctx, p.Refusals)
+		return nil, a.refused(ctx, p.Refusals)
 	case p.Done():
 		a.addresses = p.Status.Addresses
 		a.unused = p.Unused
-		return a.published(p.Status), true, nil
+		return a.published(p.Status), nil
 	case len(p.Stuck) > 0:
-		return stuckStatus(a.service, p.Status), true, a.awaitUser(p.Stuck)
+		return stuckStatus(a.service, p.Status), a.awaitUser(p.Stuck)
 	case p.Wait != "":
-		return nil, true, retry(soon, "%s", p.Wait)
+		return nil, retry(soon, "%s", p.Wait)
 	}
-	return nil, false, nil
+	return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
+}
+
+// observe plans, and notes whether the load balancer was of use before.
+func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, error) {
+	p, err := a.choose(ctx)
+	if err != nil {
+		return p, a.unobserved(ctx, err)
+	}
+	a.events.notices(a.service, "plan", p.Notices)
+	if round == 0 && len(p.Status.Addresses) > 0 {
+		a.blank = false
+	}
+	return p, nil
 }
 
 // unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.
 func (a *attempt) unobserved(ctx context.Context, err error) error {
-	if errors.Is(err, plan.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
+	if errors.Is(err, loadbalancer.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
 		return retry(soon, "%s is another one than before: the load balancer is made there", a.where())
 	}
 	return a.failed(ctx, 0, 0, err)
 }
 
 // carryOut stores what is intended, and runs the steps.
-func (a *attempt) carryOut(ctx context.Context, p plan.Plan) error {
+func (a *attempt) carryOut(ctx context.Context, p loadbalancer.Plan) error {
 	if err := a.announce(ctx, p); err != nil {
 		return err
 	}
 	n, err := a.planner.runSteps(ctx, a.service, a.location, p.Steps)
-	if errors.Is(err, plan.ErrRefused) {
+	if errors.Is(err, loadbalancer.ErrRefused) {
 		a.noteRefusal()
 	}
 	if err != nil {
@@ -128,7 +121,7 @@ func (a *attempt) carryOut(ctx context.Context, p plan.Plan) error {
 }
 
 // announce stores what a plan is about to do for the first time: the addresses it uses, and where it makes something.
-func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
+func (a *attempt) announce(ctx context.Context, p loadbalancer.Plan) error {
 	n := note{addresses: p.Intent}
 	if stored := a.records.stored(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
 		n.locations = append([]string{a.location}, stored...)
@@ -143,10 +136,10 @@ func (a *attempt) announce(ctx context.Context, p plan.Plan) error {
 // failed returns what follows from a step or an observation that failed.
 func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 	switch {
-	case errors.Is(err, plan.ErrBusy):
+	case errors.Is(err, loadbalancer.ErrBusy):
 		return retry(soon, "%d of %d steps done, then %s is busy", done, of, a.where())
-	case errors.Is(err, plan.ErrRefused):
-		return a.refused(ctx, []plan.Finding{{Reason: reasonRefused, Message: err.Error()}})
+	case errors.Is(err, loadbalancer.ErrRefused):
+		return a.refused(ctx, []loadbalancer.Finding{{Reason: reasonRefused, Message: err.Error()}})
 	}
 	return err
 }
@@ -163,7 +156,7 @@ func (a *attempt) dryRun(ctx context.Context) error {
 }
 
 // problems returns what is not yet right, or else the next step.
-func problems(p plan.Plan) []string {
+func problems(p loadbalancer.Plan) []string {
 	var out []string
 	for _, port := range p.Status.Ports {
 		if port.Problem != "" {

@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // published returns what Kubernetes publishes. With a hostname, clients in the cluster resolve it, too.
-func (a *attempt) published(s plan.Status) *corev1.LoadBalancerStatus {
+func (a *attempt) published(s loadbalancer.Status) *corev1.LoadBalancerStatus {
 	if a.wish.Hostname == "" || len(s.Addresses) == 0 {
 		return statusOf(s, a.ipMode())
 	}
@@ -38,7 +38,7 @@ func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
 }
 
 // statusOf returns what Kubernetes publishes of addresses.
-func statusOf(s plan.Status, mode *corev1.LoadBalancerIPMode) *corev1.LoadBalancerStatus {
+func statusOf(s loadbalancer.Status, mode *corev1.LoadBalancerIPMode) *corev1.LoadBalancerStatus {
 	out := &corev1.LoadBalancerStatus{}
 	for _, a := range s.Addresses {
 		out.Ingress = append(out.Ingress, corev1.LoadBalancerIngress{IP: a.String(), IPMode: mode, Ports: portsOf(s)})
@@ -46,7 +46,7 @@ func statusOf(s plan.Status, mode *corev1.LoadBalancerIPMode) *corev1.LoadBalanc
 	return out
 }
 
-func portsOf(s plan.Status) []corev1.PortStatus {
+func portsOf(s loadbalancer.Status) []corev1.PortStatus {
 	var out []corev1.PortStatus
 	for _, p := range s.Ports {
 		port := corev1.PortStatus{Port: int32(p.Port), Protocol: corev1.Protocol(p.Protocol)} //nolint:gosec // a port
@@ -60,7 +60,7 @@ func portsOf(s plan.Status) []corev1.PortStatus {
 
 // stuckStatus returns what is published of a load balancer that the cloud makes only in part: known addresses stay,
 // with the ports they miss.
-func stuckStatus(s *corev1.Service, now plan.Status) *corev1.LoadBalancerStatus {
+func stuckStatus(s *corev1.Service, now loadbalancer.Status) *corev1.LoadBalancerStatus {
 	out := s.Status.LoadBalancer.DeepCopy()
 	for i := range out.Ingress {
 		out.Ingress[i].Ports = portsOf(now)

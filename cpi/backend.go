@@ -8,8 +8,8 @@ import (
 
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A Backend is one cloud, ready to be used. Only Name, Machines and Explain are required.
@@ -41,19 +41,20 @@ type Balancer interface {
 	// take ids, also of locations that the configuration does not name. Errors are as those of Plan.
 	Locate(ctx context.Context, name string) (id string, err error)
 	// Plan observes everything that an owner has at a location, and plans for what is desired. Errors wrap
-	// [plan.ErrBusy], [plan.ErrRefused] or [plan.ErrUnknown]; an incomplete observation is an error.
-	Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error)
+	// [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown]; an incomplete observation is an
+	// error.
+	Plan(ctx context.Context, location string, request PlanRequest) (loadbalancer.Plan, error)
 	// Run runs a step of its own plan and waits until it is done, or ctx ends. Errors are as those of Plan.
-	Run(ctx context.Context, location string, step plan.Step) error
+	Run(ctx context.Context, location string, step loadbalancer.Step) error
 	// Owners returns the Services of the cluster that have something at a location.
-	Owners(ctx context.Context, location string) ([]plan.Owner, error)
+	Owners(ctx context.Context, location string) ([]loadbalancer.Owner, error)
 	// NameOf returns the name by which logs know the load balancer of an owner.
-	NameOf(owner plan.Owner) string
+	NameOf(owner loadbalancer.Owner) string
 }
 
 // A PlanRequest asks for a plan.
 type PlanRequest struct {
-	Want plan.Desired
+	Want service.Desired
 	// Fresh asks for an observation that is not older than the request.
 	Fresh bool
 	// Follow asks only for what keeps the members of a load balancer that stands in step with the nodes; everything
@@ -66,6 +67,6 @@ type PlanRequest struct {
 
 // Moved is a load balancer at another location.
 type Moved struct {
-	Desired   plan.Desired
+	Desired   service.Desired
 	Addresses []netip.Addr
 }

@@ -26,16 +26,16 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A fakeStep writes or removes one port.
 type fakeStep struct{ verb, name, uid, text string }
 
-func (s fakeStep) String() string   { return s.verb + " " + s.name }
-func (s fakeStep) Uses() []plan.Use { return nil }
-func (s fakeStep) Deferrable() bool { return s.verb == "delete" && strings.HasPrefix(s.name, "shared") }
+func (s fakeStep) String() string           { return s.verb + " " + s.name }
+func (s fakeStep) Uses() []loadbalancer.Use { return nil }
+func (s fakeStep) Deferrable() bool         { return s.verb == "delete" && strings.HasPrefix(s.name, "shared") }
 
 // A fakeBalancer is a cloud in memory: for each place and owner the ports that stand, and the members they send to.
 type fakeBalancer struct {
@@ -43,18 +43,18 @@ type fakeBalancer struct {
 	things  map[string]map[string]string // place/uid -> name -> what was written
 	runs    []string
 	looks   int // plans that were asked for
-	refuse  func(plan.Desired) []plan.Finding
+	refuse  func(service.Desired) []loadbalancer.Finding
 	fail    func(fakeStep) error
 	planErr error
 	pending bool
-	stuck   []plan.Finding // while no other step is left; then the first port has a problem
-	hold    chan struct{}  // steps of the place "slow" wait for it
-	lagging bool           // what is written is not seen
-	stale   bool           // what was seen earlier shows nothing
+	stuck   []loadbalancer.Finding // while no other step is left; then the first port has a problem
+	hold    chan struct{}          // steps of the place "slow" wait for it
+	lagging bool                   // what is written is not seen
+	stale   bool                   // what was seen earlier shows nothing
 	old     bool
 	lost    map[string]error // why places cannot be found, by name
 	gone    map[string]error // why nothing is seen at places, by id
-	owners  map[string][]plan.Owner
+	owners  map[string][]loadbalancer.Owner
 	further []netip.Addr      // that load balancers have
 	same    map[string]string // ids of places, by name; else it is the name, or main
 }
@@ -75,7 +75,7 @@ func (f *fakeBalancer) addresses() []netip.Addr {
 	return append([]netip.Addr{netip.MustParseAddr("203.0.113.10")}, f.further...)
 }
 
-func (f *fakeBalancer) NameOf(o plan.Owner) string { return o.String() }
+func (f *fakeBalancer) NameOf(o loadbalancer.Owner) string { return o.String() }
 
 func (f *fakeBalancer) Locate(_ context.Context, name string) (string, error) {
 	f.mu.Lock()
@@ -86,12 +86,12 @@ func (f *fakeBalancer) Locate(_ context.Context, name string) (string, error) {
 	return cmp.Or(f.same[name], name, "main"), nil
 }
 
-func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (plan.Plan, error) {
+func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (loadbalancer.Plan, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
 	if err := cmp.Or(f.planErr, f.gone[location]); err != nil {
-		return plan.Plan{}, err
+		return loadbalancer.Plan{}, err
 	}
 	have := f.at(location, r.Want.Owner.UID)
 	d := r.Want
@@ -103,15 +103,15 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 	}
 	if f.refuse != nil && !d.Absent {
 		if why := f.refuse(d); len(why) > 0 {
-			return plan.Plan{Refusals: why}, nil
+			return loadbalancer.Plan{Refusals: why}, nil
 		}
 	}
-	var p plan.Plan
+	var p loadbalancer.Plan
 	wanted := map[string]string{}
 	if !d.Absent {
 		for _, l := range d.Ports {
 			wanted[fmt.Sprintf("tcp-%d", l.Number)] = fmt.Sprint(l.NodePort, " ", addresses(d))
-			p.Status.Ports = append(p.Status.Ports, plan.PortStatus{Protocol: l.Protocol, Port: l.Number})
+			p.Status.Ports = append(p.Status.Ports, loadbalancer.PortStatus{Protocol: l.Protocol, Port: l.Number})
 		}
 	}
 	for _, name := range sortedKeys(wanted) {
@@ -121,12 +121,12 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 	}
 	for _, name := range sortedKeys(have) {
 		p.Status.Objects = append(p.Status.Objects,
-			plan.Object{Name: name, Inherited: f.old, Addresses: f.addresses()})
+			loadbalancer.Object{Name: name, Inherited: f.old, Addresses: f.addresses()})
 		if _, ok := wanted[name]; !ok {
 			p.Steps = append(p.Steps, fakeStep{"delete", name, d.Owner.UID, ""})
 		}
 	}
-	p.Steps = slices.DeleteFunc(p.Steps, func(s plan.Step) bool { return d.Elsewhere && !d.Unseen && s.Deferrable() })
+	p.Steps = slices.DeleteFunc(p.Steps, func(s loadbalancer.Step) bool { return d.Elsewhere && !d.Unseen && s.Deferrable() })
 	if !d.Absent && len(d.Intent) == 0 {
 		p.Intent = f.addresses()
 	}
@@ -144,8 +144,8 @@ func (f *fakeBalancer) Plan(_ context.Context, location string, r PlanRequest) (
 }
 
 // follow plans that all ports that stand send to the members of a wish.
-func follow(have map[string]string, d plan.Desired) plan.Plan {
-	var p plan.Plan
+func follow(have map[string]string, d service.Desired) loadbalancer.Plan {
+	var p loadbalancer.Plan
 	for _, name := range sortedKeys(have) {
 		nodePort, _, _ := strings.Cut(have[name], " ")
 		p.Steps = append(p.Steps, fakeStep{"update", name, d.Owner.UID, fmt.Sprint(nodePort, " ", addresses(d))})
@@ -153,7 +153,7 @@ func follow(have map[string]string, d plan.Desired) plan.Plan {
 	return p
 }
 
-func addresses(d plan.Desired) []netip.Addr {
+func addresses(d service.Desired) []netip.Addr {
 	var out []netip.Addr
 	for _, m := range d.Members {
 		out = append(out, m.Addresses...)
@@ -170,7 +170,7 @@ func sortedKeys(m map[string]string) []string {
 	return out
 }
 
-func (f *fakeBalancer) Run(ctx context.Context, place string, step plan.Step) error {
+func (f *fakeBalancer) Run(ctx context.Context, place string, step loadbalancer.Step) error {
 	s := step.(fakeStep)
 	if f.hold != nil && place == "slow" {
 		select {
@@ -197,7 +197,7 @@ func (f *fakeBalancer) Run(ctx context.Context, place string, step plan.Step) er
 	return nil
 }
 
-func (f *fakeBalancer) Owners(_ context.Context, place string) ([]plan.Owner, error) {
+func (f *fakeBalancer) Owners(_ context.Context, place string) ([]loadbalancer.Owner, error) {
 	return f.owners[place], nil
 }
 
@@ -276,7 +276,7 @@ func (b *bench) configure(change func(*LoadBalancerOptions)) {
 }
 
 // usesOfOthers returns what Services other than one are about to use at a location.
-func (b *bench) usesOfOthers(location string, but types.UID) ([]plan.Use, error) {
+func (b *bench) usesOfOthers(location string, but types.UID) ([]loadbalancer.Use, error) {
 	a := &attempt{
 		records:  b.them.records,
 		queues:   b.them.queues,

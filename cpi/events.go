@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // maxMessage is the length of the longest message of an event, in bytes.
@@ -67,7 +67,7 @@ type sentEvents struct {
 }
 
 // refusals are emitted once, until the Service has what it asks for.
-func (e *eventDeduper) refusals(s *corev1.Service, findings []plan.Finding) {
+func (e *eventDeduper) refusals(s *corev1.Service, findings []loadbalancer.Finding) {
 	for _, f := range findings {
 		if e.firstRefusal(s.UID, textOf(f)) {
 			e.recorder.Event(s, corev1.EventTypeWarning, f.Reason, cut(f.Message))
@@ -89,9 +89,9 @@ func (e *eventDeduper) firstRefusal(uid types.UID, text string) (first bool) {
 
 // notices reports all that is to be noticed on a topic now. Each is emitted once as long as it holds: what is reported
 // no more has ended, and is emitted again when it returns.
-func (e *eventDeduper) notices(s *corev1.Service, topic string, findings []plan.Finding) {
+func (e *eventDeduper) notices(s *corev1.Service, topic string, findings []loadbalancer.Finding) {
 	var texts []string
-	var fresh []plan.Finding
+	var fresh []loadbalancer.Finding
 	e.sent.change(s.UID, func(sent *sentEvents) {
 		before := sent.notices[topic]
 		for _, f := range findings {
@@ -115,7 +115,7 @@ func (e *eventDeduper) notices(s *corev1.Service, topic string, findings []plan.
 	}
 }
 
-func textOf(f plan.Finding) string { return f.Reason + ": " + f.Message }
+func textOf(f loadbalancer.Finding) string { return f.Reason + ": " + f.Message }
 
 // healed forgets refusals, and emits an event if there were any.
 func (e *eventDeduper) healed(s *corev1.Service) {
@@ -143,7 +143,7 @@ func (e *eventDeduper) refusalReasons(uid types.UID) map[string]bool {
 }
 
 // dryRun emits what would be done.
-func (e *eventDeduper) dryRun(s *corev1.Service, p plan.Plan) {
+func (e *eventDeduper) dryRun(s *corev1.Service, p loadbalancer.Plan) {
 	var lines []string
 	for _, f := range p.Refusals {
 		lines = append(lines, "refused, "+f.Reason+": "+f.Message)
@@ -169,7 +169,7 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:maxMessage], "") + " …"
 }
 
-func texts(steps []plan.Step) []string {
+func texts(steps []loadbalancer.Step) []string {
 	out := make([]string, 0, len(steps))
 	for _, s := range steps {
 		out = append(out, s.String())

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestANoticeIsRepeatedWhenItsConditionReturns(t *testing.T) {
@@ -18,9 +18,9 @@ func TestANoticeIsRepeatedWhenItsConditionReturns(t *testing.T) {
 	e := eventDeduper{recorder: recorder}
 	s := balanced("web")
 	noticed := func(topic string, messages ...string) int {
-		var findings []plan.Finding
+		var findings []loadbalancer.Finding
 		for _, message := range messages {
-			findings = append(findings, plan.Finding{Reason: "Noticed", Message: message})
+			findings = append(findings, loadbalancer.Finding{Reason: "Noticed", Message: message})
 		}
 		before := len(recorder.Events)
 		e.notices(s, topic, findings)
@@ -40,7 +40,7 @@ func TestNoticesThatHaveEndedAreForgotten(t *testing.T) {
 	s := balanced("web")
 
 	for n := range 500 {
-		e.notices(s, "plan", []plan.Finding{{Reason: "Noticed", Message: fmt.Sprint(n)}})
+		e.notices(s, "plan", []loadbalancer.Finding{{Reason: "Noticed", Message: fmt.Sprint(n)}})
 	}
 	g.Expect(e.sent.get(s.UID).notices).To(Equal(map[string][]string{"plan": {"Noticed: 499"}}))
 

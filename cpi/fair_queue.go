@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A fairQueue lets a limited number of callers work on each key at once; others wait in their order. The zero value
@@ -47,8 +47,8 @@ func (q *fairQueue) leave(key string) {
 	}
 }
 
-// wait waits for a slot until ctx ends, or until a deadline ([plan.ErrBusy]); a nil deadline is none. The returned
-// function frees the slot.
+// wait waits for a slot until ctx ends, or until a deadline ([loadbalancer.ErrBusy]); a nil deadline is none. The
+// returned function frees the slot.
 func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.Time) (func(), error) {
 	s := q.join(key)
 	select {
@@ -56,7 +56,7 @@ func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.T
 		return q.free(key, s), nil
 	case <-deadline:
 		q.leave(key)
-		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", key, plan.ErrBusy)
+		return nil, fmt.Errorf("waiting for other load balancers at %s: %w", key, loadbalancer.ErrBusy)
 	case <-ctx.Done():
 		q.leave(key)
 		return nil, ctx.Err()

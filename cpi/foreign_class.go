@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service
@@ -99,7 +99,7 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		case err != nil:
 			lost = errors.Join(lost, err)
 		case address.IsValid():
-			f.events.notices(s, "class", []plan.Finding{{
+			f.events.notices(s, "class", []loadbalancer.Finding{{
 				Reason: reasonLeft,
 				Message: fmt.Sprintf("the Service has another class now, and its status still has "+
 					"the address %s from before: what stands there is removed when the implementation of that "+

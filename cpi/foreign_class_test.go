@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
@@ -137,7 +137,7 @@ func TestALocationThatCannotBeSeenHoldsUpNoReleaseElsewhere(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.foreign(s, "slow", "main")
-	b.balancer.gone = map[string]error{"slow": plan.ErrUnknown}
+	b.balancer.gone = map[string]error{"slow": loadbalancer.ErrUnknown}
 
 	b.them.foreignClasses().release(t.Context())
 	b.Expect(b.balancer.at("main", "web-uid")).To(BeEmpty())

@@ -10,15 +10,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
 	g := NewWithT(t)
-	stands := plan.Status{
+	stands := loadbalancer.Status{
 		Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.1")},
-		Ports:     []plan.PortStatus{{Protocol: plan.TCP, Port: 80}},
+		Ports:     []loadbalancer.PortStatus{{Protocol: loadbalancer.TCP, Port: 80}},
 	}
 	a := &attempt{service: &corev1.Service{}, wish: service.Wish{Hostname: "shop.example.com", Terminates: true}}
 
@@ -28,7 +28,7 @@ func TestAHostnameIsPublishedInPlaceOfTheAddress(t *testing.T) {
 		Hostname: "shop.example.com",
 		Ports:    []corev1.PortStatus{{Protocol: corev1.ProtocolTCP, Port: 80}},
 	}), "a hostname has no mode")
-	g.Expect(a.published(plan.Status{}).Ingress).To(BeEmpty(), "nothing stands yet")
+	g.Expect(a.published(loadbalancer.Status{}).Ingress).To(BeEmpty(), "nothing stands yet")
 
 	a.service.Status.LoadBalancer = *named
 	a.wish.Hostname = ""

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestDeletionWaitsForABusyPlace(t *testing.T) {
@@ -29,13 +29,13 @@ func TestDeletionWaitsForABusyPlace(t *testing.T) {
 		tries int32
 		end   types.GomegaMatcher
 	}{
-		{"that stays busy", removalRounds + 1, MatchError(plan.ErrBusy)},
+		{"that stays busy", removalRounds + 1, MatchError(loadbalancer.ErrBusy)},
 		{"that is free again soon", 3, BeNil()},
 	} {
 		var tried atomic.Int32
 		b.balancer.fail = func(fakeStep) error {
 			if tried.Add(1) < tt.tries {
-				return plan.ErrBusy
+				return loadbalancer.ErrBusy
 			}
 			return nil
 		}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
@@ -38,7 +38,7 @@ func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
 	(&resync{balancers: b.them}).repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
 	runs := len(b.balancer.runs)
-	b.balancer.stuck = []plan.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
+	b.balancer.stuck = []loadbalancer.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
 
 	for range 3 {
 		_, err := b.ensure(s)
@@ -58,7 +58,7 @@ func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
 func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	b.balancer.stuck = []plan.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
+	b.balancer.stuck = []loadbalancer.Finding{{Reason: "RealizationFailed", Message: "the pool is not made"}}
 
 	status, err := b.ensure(s)
 
@@ -68,7 +68,7 @@ func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
 }
 
 func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
-	refused := func(text string) error { return fmt.Errorf("%w: %s", plan.ErrRefused, text) }
+	refused := func(text string) error { return fmt.Errorf("%w: %s", loadbalancer.ErrRefused, text) }
 	for _, tc := range []struct {
 		name string
 		s    *corev1.Service
@@ -90,7 +90,7 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 		{
 			"an outage, which ends by itself",
 			balanced("web"),
-			func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} },
+			func(f *fakeBalancer) { f.lost = map[string]error{"slow": loadbalancer.ErrUnknown} },
 			nil,
 		},
 	} {
@@ -121,7 +121,7 @@ func standingAt(place string) func(*corev1.Service) {
 func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	s := balanced("web", published) // by a predecessor, which has written nothing down
 	b := newBench(t, s)
-	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", plan.ErrRefused)}
+	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", loadbalancer.ErrRefused)}
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"
 	places := func() string {
 		now, err := b.client.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
@@ -178,7 +178,7 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 				metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, value)
 			})
 			b := newBench(t, s)
-			b.balancer.gone = map[string]error{"invisible": plan.ErrRefused}
+			b.balancer.gone = map[string]error{"invisible": loadbalancer.ErrRefused}
 
 			_, err := b.ensure(s)
 			b.Expect(err).NotTo(HaveOccurred())
@@ -193,8 +193,8 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 
 func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
 	for name, err := range map[string]error{
-		"as it does not answer": fmt.Errorf("%w: no answer", plan.ErrUnknown),
-		"as a right is missing": fmt.Errorf("%w: no right", plan.ErrRefused),
+		"as it does not answer": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
+		"as a right is missing": fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
 	} {
 		for _, order := range [][]string{{"old", "main"}, {"main", "old"}} {
 			t.Run(name+", "+order[0]+" first", func(t *testing.T) {
@@ -234,12 +234,12 @@ func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
 	for name, place := range map[string]string{"shared-free": "main", "shared-used": "main", "tcp-80": "older"} {
 		b.balancer.at(place, "web-uid")[name] = "from before"
 	}
-	b.balancer.gone = map[string]error{"old": fmt.Errorf("%w: no right", plan.ErrRefused)}
+	b.balancer.gone = map[string]error{"old": fmt.Errorf("%w: no right", loadbalancer.ErrRefused)}
 	refusals := 0
 	b.balancer.fail = func(s fakeStep) error {
 		if s.name == "shared-used" {
 			refusals++
-			return fmt.Errorf("%w: it is in use", plan.ErrRefused)
+			return fmt.Errorf("%w: it is in use", loadbalancer.ErrRefused)
 		}
 		return nil
 	}

@@ -18,7 +18,8 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
@@ -56,12 +57,12 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	b.balancer.planErr = plan.ErrUnknown
+	b.balancer.planErr = loadbalancer.ErrUnknown
 
 	_, _, err := b.them.GetLoadBalancer(context.Background(), "", s)
 
-	b.Expect(err).To(MatchError(plan.ErrUnknown))
-	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(MatchError(plan.ErrUnknown))
+	b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
+	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
 }
 
 func TestWhatWasNotSeenEarlierIsNotGone(t *testing.T) {
@@ -113,8 +114,8 @@ func TestAnotherClassIsNotOurs(t *testing.T) {
 func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	b.balancer.refuse = func(plan.Desired) []plan.Finding {
-		return []plan.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
+	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
+		return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
 	}
 
 	for range 3 {
@@ -128,8 +129,8 @@ func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerCorrected")))
-	b.balancer.refuse = func(plan.Desired) []plan.Finding {
-		return []plan.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
+	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
+		return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
 	}
 	_, err = b.ensure(s)
 	b.mustRetry(err, "CertificateUnknown")
@@ -167,7 +168,7 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 			b.balancer.old = tt.old
 			b.balancer.fail = func(step fakeStep) error {
 				if step.verb == "create" && step.name == "tcp-80" {
-					return fmt.Errorf("%w: the right is missing", plan.ErrRefused)
+					return fmt.Errorf("%w: the right is missing", loadbalancer.ErrRefused)
 				}
 				return nil
 			}
@@ -186,7 +187,7 @@ func TestWaitingTellsHowFarThingsAre(t *testing.T) {
 	b := newBench(t, s)
 	b.balancer.fail = func(step fakeStep) error {
 		if step.name == "tcp-80" {
-			return plan.ErrBusy
+			return loadbalancer.ErrBusy
 		}
 		return nil
 	}
@@ -253,7 +254,7 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 	go func() { deleted <- b.them.EnsureLoadBalancerDeleted(context.Background(), "", next) }()
 	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
 	b.clock.Step(removalPatience)
-	b.Eventually(deleted).Should(Receive(MatchError(plan.ErrBusy)),
+	b.Eventually(deleted).Should(Receive(MatchError(loadbalancer.ErrBusy)),
 		"deletion waits a while, as it cannot ask to be called soon")
 
 	close(b.balancer.hold)
@@ -284,7 +285,7 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.balancer.gone = map[string]error{"main": fmt.Errorf("%w: no such gateway", plan.ErrRefused)}
+	b.balancer.gone = map[string]error{"main": fmt.Errorf("%w: no such gateway", loadbalancer.ErrRefused)}
 
 	_, err = b.ensure(s)
 	b.mustRetry(err, "LoadBalancerRefused")
@@ -342,7 +343,7 @@ func TestARefusedStepIsTriedLessAndLess(t *testing.T) {
 	b.balancer.fail = func(step fakeStep) error {
 		if step.verb == "create" && step.name == "tcp-80" {
 			tries++
-			return fmt.Errorf("the quota is used up: %w", plan.ErrRefused)
+			return fmt.Errorf("the quota is used up: %w", loadbalancer.ErrRefused)
 		}
 		return nil
 	}
@@ -381,8 +382,8 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.balancer.refuse = func(plan.Desired) []plan.Finding {
-		return []plan.Finding{{Reason: "CertificateUnknown", Message: "no such alias"}}
+	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
+		return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no such alias"}}
 	}
 	s.Spec.Ports[0].NodePort = 31111
 	b.nodes.add(worker("b", "10.0.0.2"))
@@ -403,13 +404,13 @@ func TestNodesAreFollowedWhereverTheyCanBe(t *testing.T) {
 	for _, location := range []string{"lost", "main", "slow"} {
 		b.balancer.at(location, "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
 	}
-	b.balancer.gone = map[string]error{"lost": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
-	b.balancer.refuse = func(plan.Desired) []plan.Finding { return []plan.Finding{{Reason: "NoFreeAddress"}} }
+	b.balancer.gone = map[string]error{"lost": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
+	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding { return []loadbalancer.Finding{{Reason: "NoFreeAddress"}} }
 	b.nodes.add(worker("b", "10.0.0.2"))
 
 	_, err := b.ensure(s)
 
-	b.Expect(err).To(MatchError(plan.ErrUnknown))
+	b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 	for _, location := range []string{"main", "slow"} {
 		b.Expect(b.balancer.at(location, "web-uid")).To(HaveKeyWithValue("tcp-80", "30080 [10.0.0.1 10.0.0.2]"))
 	}
@@ -475,13 +476,13 @@ func TestAnAPIServerWithoutModesOfAddressesIsNotWrittenToAgain(t *testing.T) {
 func TestADeletedServiceReservesNothing(t *testing.T) {
 	gone := balanced("gone", func(s *corev1.Service) { s.UID = "gone-uid" })
 	b := newBench(t, balanced("web"))
-	use := plan.Use{
+	use := loadbalancer.Use{
 		Address: netip.MustParseAddr("203.0.113.10"),
-		Owner:   plan.Owner{UID: "gone-uid"},
+		Owner:   loadbalancer.Owner{UID: "gone-uid"},
 	}
 	b.them.states.change(gone.UID, func(s *serviceState) {
 		s.location = "main"
-		s.uses = []plan.Use{use}
+		s.uses = []loadbalancer.Use{use}
 	})
 
 	uses, err := b.usesOfOthers("main", "web-uid")

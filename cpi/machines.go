@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Machines are the machines of the cluster, as a backend knows them.
@@ -69,7 +69,7 @@ type Machine struct {
 	// Addresses of the Node, where the backend chooses them. Otherwise [AddressPolicy] does.
 	Addresses []corev1.NodeAddress
 	// Notices are what is wrong with the machine, for users: events on its Node.
-	Notices []plan.Finding
+	Notices []loadbalancer.Finding
 	// Unready is why its Node cannot be initialized yet; nil: it can.
 	Unready error
 }

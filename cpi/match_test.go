@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudapi "k8s.io/cloud-provider/api"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 const uuid, swapped = "4227b36b-1111-2222-3333-444444444444", "6bb32742-1111-2222-3333-444444444444"
@@ -101,7 +101,7 @@ func TestWhatTheBackendChoosesAndNotices(t *testing.T) {
 	c := newCloud(machine("1", func(m *Machine) {
 		m.Complete = true
 		m.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: "node-1.example.com"}}
-		m.Notices = []plan.Finding{{Reason: "ZoneMissing", Message: "there is no zone"}}
+		m.Notices = []loadbalancer.Finding{{Reason: "ZoneMissing", Message: "there is no zone"}}
 	}))
 	i := c.instances()
 	node := c.node("1", func(n *corev1.Node) {

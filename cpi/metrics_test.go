@@ -15,8 +15,8 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestStates(t *testing.T) {
@@ -81,9 +81,9 @@ func TestLoadBalancersAndRefusalsAreCounted(t *testing.T) {
 	refused := balanced("refused", published)
 	waits := balanced("waits")
 	b := newBench(t, refused, waits, balanced("works", published))
-	b.balancer.refuse = func(d plan.Desired) []plan.Finding {
+	b.balancer.refuse = func(d service.Desired) []loadbalancer.Finding {
 		if d.Owner.Name == "refused" {
-			return []plan.Finding{{Reason: "CertificateUnknown", Message: "no certificate: shop"}}
+			return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no certificate: shop"}}
 		}
 		return nil
 	}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 const (
@@ -185,7 +185,7 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 }
 
 // Balancer returns a balancer whose failures are noted, with a metric of when each location was last observed. Failures
-// of an outage wrap [plan.ErrUnknown], whatever they were: no Service is refused for them.
+// of an outage wrap [loadbalancer.ErrUnknown], whatever they were: no Service is refused for them.
 func (o *Outages) Balancer(b Balancer) *NotedBalancer {
 	return &NotedBalancer{
 		Balancer: b,
@@ -215,7 +215,7 @@ func (n *NotedBalancer) Locate(ctx context.Context, name string) (string, error)
 }
 
 // Plan notes failures, and when there was a plan. That ends no outage: it may be made from a cached observation.
-func (n *NotedBalancer) Plan(ctx context.Context, location string, request PlanRequest) (plan.Plan, error) {
+func (n *NotedBalancer) Plan(ctx context.Context, location string, request PlanRequest) (loadbalancer.Plan, error) {
 	p, err := n.Balancer.Plan(ctx, location, request)
 	if err == nil {
 		n.mu.Lock()
@@ -226,7 +226,7 @@ func (n *NotedBalancer) Plan(ctx context.Context, location string, request PlanR
 }
 
 // Run notes that a step failed.
-func (n *NotedBalancer) Run(ctx context.Context, location string, step plan.Step) error {
+func (n *NotedBalancer) Run(ctx context.Context, location string, step loadbalancer.Step) error {
 	return n.noted(ctx, n.Balancer.Run(ctx, location, step))
 }
 
@@ -246,7 +246,7 @@ type notedSearcher struct {
 }
 
 // Search implements [Searcher].
-func (n notedSearcher) Search(ctx context.Context, owner plan.Owner, fresh bool) ([]string, error) {
+func (n notedSearcher) Search(ctx context.Context, owner loadbalancer.Owner, fresh bool) ([]string, error) {
 	ids, err := n.searcher.Search(ctx, owner, fresh)
 	return ids, n.balancer.noted(ctx, err)
 }
@@ -255,7 +255,7 @@ func (n *NotedBalancer) noted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || !n.outages.Note(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %s", plan.ErrUnknown, err.Error())
+	return fmt.Errorf("%w: %s", loadbalancer.ErrUnknown, err.Error())
 }
 
 // Describe implements [prometheus.Collector].

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 var (
@@ -132,13 +132,13 @@ func TestOutagesAreHeardOf(t *testing.T) {
 	down.err = errPrivate
 	_, _ = balancer.Plan(t.Context(), "", PlanRequest{})
 	o.Expect(heardOf()).To(BeFalse())
-	down.err = fmt.Errorf("%w: %w", plan.ErrRefused, errAway)
-	o.Expect(balancer.Run(t.Context(), "", fakeStep{})).To(And(MatchError(plan.ErrUnknown),
-		Not(MatchError(plan.ErrRefused))), "no Service asks for too much")
+	down.err = fmt.Errorf("%w: %w", loadbalancer.ErrRefused, errAway)
+	o.Expect(balancer.Run(t.Context(), "", fakeStep{})).To(And(MatchError(loadbalancer.ErrUnknown),
+		Not(MatchError(loadbalancer.ErrRefused))), "no Service asks for too much")
 	o.Expect(heardOf()).To(BeTrue())
 	o.them.Note(nil)
 	_, err = balancer.Locate(t.Context(), "dmz")
-	o.Expect(err).To(And(MatchError(plan.ErrUnknown), Not(MatchError(plan.ErrRefused))))
+	o.Expect(err).To(And(MatchError(loadbalancer.ErrUnknown), Not(MatchError(loadbalancer.ErrRefused))))
 	o.Expect(heardOf()).To(BeTrue())
 	o.them.Note(nil)
 	over, cancel := context.WithCancel(t.Context())
@@ -189,10 +189,10 @@ type heard struct {
 }
 
 func (h *heard) Snapshot(context.Context, time.Duration) ([]Machine, error) { return h.machines, h.err }
-func (h *heard) Plan(context.Context, string, PlanRequest) (plan.Plan, error) {
-	return plan.Plan{}, h.err
+func (h *heard) Plan(context.Context, string, PlanRequest) (loadbalancer.Plan, error) {
+	return loadbalancer.Plan{}, h.err
 }
 
-func (h *heard) Run(context.Context, string, plan.Step) error { return h.err }
+func (h *heard) Run(context.Context, string, loadbalancer.Step) error { return h.err }
 
 func (h *heard) Locate(context.Context, string) (string, error) { return "", h.err }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A planner asks the cloud what Services have, and what to do about it.
@@ -82,23 +82,23 @@ func (p *planner) identity(s *corev1.Service) (service.Input, error) {
 // planAbsent plans for nothing at a location.
 func (p *planner) planAbsent(ctx context.Context, s *corev1.Service, location string,
 	request PlanRequest,
-) (plan.Plan, error) {
+) (loadbalancer.Plan, error) {
 	want, err := p.absent(s, location)
 	if err != nil {
-		return plan.Plan{}, err
+		return loadbalancer.Plan{}, err
 	}
 	request.Want = want
 	return p.balancer.Plan(ctx, location, request)
 }
 
 // absent returns the wish for nothing at a location.
-func (p *planner) absent(s *corev1.Service, location string) (plan.Desired, error) {
+func (p *planner) absent(s *corev1.Service, location string) (service.Desired, error) {
 	in, err := p.identity(s)
 	if err != nil {
-		return plan.Desired{}, err
+		return service.Desired{}, err
 	}
 	if in.Nodes, err = p.nodes.List(labels.Everything()); err != nil {
-		return plan.Desired{}, fmt.Errorf("listing nodes: %w", err)
+		return service.Desired{}, fmt.Errorf("listing nodes: %w", err)
 	}
 	d := service.Absent(in)
 	others, err := p.others(s, location)
@@ -130,7 +130,7 @@ func repairable(s *corev1.Service) bool {
 }
 
 // runSteps runs steps in their order, and returns how many were done.
-func (p *planner) runSteps(ctx context.Context, s *corev1.Service, location string, steps []plan.Step) (int,
+func (p *planner) runSteps(ctx context.Context, s *corev1.Service, location string, steps []loadbalancer.Step) (int,
 	error,
 ) {
 	log := klog.FromContext(ctx)

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 const (
@@ -36,16 +36,16 @@ type removal struct {
 // that reason. One location does not hold up the others, but what they share is in use until it is removed from all.
 func (r removal) run(ctx context.Context, locations []string, elsewhere error) error {
 	if len(locations) > 1 || elsewhere != nil {
-		local := r.each(ctx, locations, plan.Step.Deferrable)
+		local := r.each(ctx, locations, loadbalancer.Step.Deferrable)
 		if err := errors.Join(elsewhere, local); err != nil {
 			return err
 		}
 	}
-	return r.each(ctx, locations, func(plan.Step) bool { return false })
+	return r.each(ctx, locations, func(loadbalancer.Step) bool { return false })
 }
 
 // each removes what is at each of some locations, but for some steps, and returns all errors.
-func (r removal) each(ctx context.Context, locations []string, but func(plan.Step) bool) error {
+func (r removal) each(ctx context.Context, locations []string, but func(loadbalancer.Step) bool) error {
 	var failures []error
 	for _, location := range locations {
 		failures = append(failures, r.inTurn(ctx, location, but))
@@ -54,7 +54,7 @@ func (r removal) each(ctx context.Context, locations []string, but func(plan.Ste
 }
 
 // inTurn removes what is at a location, but for some steps, once fewer others work there.
-func (r removal) inTurn(ctx context.Context, location string, but func(plan.Step) bool) error {
+func (r removal) inTurn(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
 	free, ok := r.queues.locations.try(location)
 	if !ok {
 		var err error
@@ -68,7 +68,7 @@ func (r removal) inTurn(ctx context.Context, location string, but func(plan.Step
 
 // remove carries out the plan for absence at one location, but for some steps. It keeps its slot while the location is
 // busy, because the service controller backs off for up to five minutes after each failed removal.
-func (r removal) remove(ctx context.Context, location string, but func(plan.Step) bool) error {
+func (r removal) remove(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
 	fresh := false
 	for round := 1; ; round++ {
 		p, err := r.removeMore(ctx, location, fresh, but)
@@ -76,10 +76,10 @@ func (r removal) remove(ctx context.Context, location string, but func(plan.Step
 		case err == nil && p.Done() && fresh:
 			return nil
 		case round == removalRounds:
-			return cmp.Or(err, fmt.Errorf("what is left at %s does not go: %w", location, plan.ErrBusy))
+			return cmp.Or(err, fmt.Errorf("what is left at %s does not go: %w", location, loadbalancer.ErrBusy))
 		case err == nil:
 			fresh = p.Done()
-		case !errors.Is(err, plan.ErrBusy):
+		case !errors.Is(err, loadbalancer.ErrBusy):
 			return err
 		default:
 			fresh = false
@@ -92,8 +92,8 @@ func (r removal) remove(ctx context.Context, location string, but func(plan.Step
 
 // removeMore removes what can be removed at a location now, and returns the plan for that.
 func (r removal) removeMore(
-	ctx context.Context, location string, fresh bool, but func(plan.Step) bool,
-) (plan.Plan, error) {
+	ctx context.Context, location string, fresh bool, but func(loadbalancer.Step) bool,
+) (loadbalancer.Plan, error) {
 	p, err := r.planner.planAbsent(ctx, r.service, location, PlanRequest{Fresh: fresh})
 	if err != nil {
 		return p, err
@@ -106,7 +106,7 @@ func (r removal) removeMore(
 	return p, r.runAll(ctx, location, p.Steps)
 }
 
-func (r removal) runAll(ctx context.Context, location string, steps []plan.Step) error {
+func (r removal) runAll(ctx context.Context, location string, steps []loadbalancer.Step) error {
 	if n, err := r.planner.runSteps(ctx, r.service, location, steps); err != nil {
 		return fmt.Errorf("%d of %d steps done: %w", n, len(steps), err)
 	}

@@ -19,8 +19,8 @@ import (
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 const (
@@ -241,7 +241,7 @@ func (r *resync) searchOrphans(ctx context.Context) {
 		}
 		if live, err := r.balancers.records.live(); err == nil { // listed after what they own
 			r.reportOrphans(ctx, location,
-				slices.DeleteFunc(slices.Clone(owners), func(o plan.Owner) bool { return live[types.UID(o.UID)] }))
+				slices.DeleteFunc(slices.Clone(owners), func(o loadbalancer.Owner) bool { return live[types.UID(o.UID)] }))
 		}
 	}
 	if live, err := r.balancers.records.live(); err == nil {
@@ -251,7 +251,7 @@ func (r *resync) searchOrphans(ctx context.Context) {
 }
 
 // reportOrphans logs and emits load balancers that no Service owns, as often as they are found.
-func (r *resync) reportOrphans(ctx context.Context, location string, orphans []plan.Owner) {
+func (r *resync) reportOrphans(ctx context.Context, location string, orphans []loadbalancer.Owner) {
 	var names []string
 	for _, o := range orphans {
 		klog.FromContext(ctx).Info(

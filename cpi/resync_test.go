@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestDriftIsRepairedAndPublished(t *testing.T) {
@@ -44,10 +44,10 @@ func TestDriftIsRepairedAndPublished(t *testing.T) {
 func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
-	owner := func(name string) plan.Owner {
-		return plan.Owner{Cluster: "c1", Namespace: "shop", Name: name, UID: name + "-uid"}
+	owner := func(name string) loadbalancer.Owner {
+		return loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: name, UID: name + "-uid"}
 	}
-	b.balancer.owners = map[string][]plan.Owner{
+	b.balancer.owners = map[string][]loadbalancer.Owner{
 		"main": {owner("web")},
 		"slow": {owner("web"), owner("lost"), owner("gone")},
 	}

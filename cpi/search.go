@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A Searcher is a [Balancer] of a cloud that lists the objects of all locations at once. Then what a Service has is found
@@ -20,7 +20,7 @@ import (
 type Searcher interface {
 	// Search returns the ids of the locations where an owner has something, also of those that the configuration does
 	// not name. What it lists is not older than the call if fresh is set. Errors are as those of Plan.
-	Search(ctx context.Context, owner plan.Owner, fresh bool) ([]string, error)
+	Search(ctx context.Context, owner loadbalancer.Owner, fresh bool) ([]string, error)
 }
 
 // A finder finds the locations where a Service has something.
@@ -112,10 +112,10 @@ func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string
 
 // stays emits why a Service cannot go, with its remedy, if it takes a user's action.
 func (f *finder) stays(s *corev1.Service, err error, remedy string) {
-	if errors.Is(err, plan.ErrRefused) {
+	if errors.Is(err, loadbalancer.ErrRefused) {
 		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
 		message := fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, reason)
-		f.events.notices(s, "stays: "+remedy, []plan.Finding{{
+		f.events.notices(s, "stays: "+remedy, []loadbalancer.Finding{{
 			Reason:  reasonStays,
 			Message: message,
 		}})

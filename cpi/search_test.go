@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A fakeSearcher finds what a fakeBalancer has at any place.
@@ -20,7 +20,7 @@ type fakeSearcher struct {
 	err      error
 }
 
-func (f *fakeSearcher) Search(_ context.Context, owner plan.Owner, _ bool) ([]string, error) {
+func (f *fakeSearcher) Search(_ context.Context, owner loadbalancer.Owner, _ bool) ([]string, error) {
 	f.balancer.mu.Lock()
 	defer f.balancer.mu.Unlock()
 	var out []string
@@ -43,7 +43,7 @@ func searchable(t *testing.T, services ...*corev1.Service) (*bench, *fakeSearche
 
 // notYet is why the default place is not known before there are nodes.
 func notYet() map[string]error {
-	return map[string]error{"": fmt.Errorf("no machine is seen yet; set network: %w", plan.ErrBusy)}
+	return map[string]error{"": fmt.Errorf("no machine is seen yet; set network: %w", loadbalancer.ErrBusy)}
 }
 
 func TestAServiceThatNeverHadAnythingGoesThoughNoPlaceIsKnown(t *testing.T) {
@@ -62,12 +62,12 @@ func TestAServiceThatNeverHadAnythingGoesThoughNoPlaceIsKnown(t *testing.T) {
 func TestAServiceStaysWhileTheSearchFails(t *testing.T) {
 	s := balanced("web")
 	b, searcher := searchable(t, s)
-	searcher.err = plan.ErrUnknown
+	searcher.err = loadbalancer.ErrUnknown
 
 	_, _, err := b.them.GetLoadBalancer(t.Context(), "", s)
 
-	b.Expect(err).To(MatchError(plan.ErrUnknown))
-	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(plan.ErrUnknown))
+	b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
 }
 
 func TestWhatStandsAtAPlaceThatNothingNamesIsRemoved(t *testing.T) {

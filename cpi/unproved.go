@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A prover confirms what is stored on Services without a valid digest.
@@ -44,7 +44,7 @@ func (p *prover) reprove(ctx context.Context, s *corev1.Service) error {
 		names.Standing: dropped(stored.Unproved.Standing, n.locations),
 	} {
 		if removed {
-			p.events.notices(s, "stored "+name, []plan.Finding{{
+			p.events.notices(s, "stored "+name, []loadbalancer.Finding{{
 				Reason: service.BadAnnotation,
 				Message: fmt.Sprintf(
 					"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
@@ -92,7 +92,7 @@ func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored servic
 }
 
 // seen returns those of some addresses that objects have.
-func seen(objects []plan.Object, addresses []string) []netip.Addr {
+func seen(objects []loadbalancer.Object, addresses []string) []netip.Addr {
 	var out []netip.Addr
 	for _, o := range objects {
 		out = append(out, slices.DeleteFunc(slices.Clone(o.Addresses),
@@ -117,12 +117,12 @@ func (p *prover) candidates(ctx context.Context, stored service.Stored) []string
 
 // standsAt reports whether something of a Service may be at a location, and returns what is seen there. Of locations
 // that may not be seen, those of the configuration count, and all of a Service whose clients were given an address.
-func (p *prover) standsAt(ctx context.Context, s *corev1.Service, id string) (bool, []plan.Object, error) {
+func (p *prover) standsAt(ctx context.Context, s *corev1.Service, id string) (bool, []loadbalancer.Object, error) {
 	if _, lost := unfoundName(id); lost {
 		return len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
 	nothing, err := p.planner.planAbsent(ctx, s, id, PlanRequest{})
-	if errors.Is(err, plan.ErrRefused) {
+	if errors.Is(err, loadbalancer.ErrRefused) {
 		return p.locations.hasID(id) || len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
 	return len(nothing.Status.Objects) > 0, nothing.Status.Objects, err

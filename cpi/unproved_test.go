@@ -19,8 +19,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // byClusterID binds values with the id of the cluster as the key, as older builds did and as everyone can who has seen
@@ -87,7 +87,7 @@ func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 				}
 			})
 			b := newBench(t, s)
-			b.balancer.gone = map[string]error{"invisible": plan.ErrRefused}
+			b.balancer.gone = map[string]error{"invisible": loadbalancer.ErrRefused}
 			_, exists, err := b.them.GetLoadBalancer(t.Context(), "", s)
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(exists).To(BeFalse())
@@ -110,10 +110,10 @@ func TestWhatMayNotBeSeenIsNoProofOnceAnAddressWasPublished(t *testing.T) {
 		s.Annotations = map[string]string{servicetest.Standing: byClusterID(s, "retired")}
 	})
 	b := newBench(t, s)
-	b.balancer.gone = map[string]error{"retired": plan.ErrRefused}
+	b.balancer.gone = map[string]error{"retired": loadbalancer.ErrRefused}
 
 	_, _, err := b.them.GetLoadBalancer(t.Context(), "", s)
-	b.Expect(err).To(MatchError(plan.ErrRefused), "the finalizer stays")
+	b.Expect(err).To(MatchError(loadbalancer.ErrRefused), "the finalizer stays")
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).NotTo(Succeed())
 }
 
@@ -122,20 +122,20 @@ func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 		s.Annotations = map[string]string{servicetest.Standing: byClusterID(s, "retired")}
 	})
 	b := newBench(t, s)
-	b.balancer.gone = map[string]error{"retired": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
+	b.balancer.gone = map[string]error{"retired": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
 
 	_, err := b.ensure(s)
-	b.Expect(err).To(MatchError(plan.ErrUnknown))
-	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(plan.ErrUnknown))
+	b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
+	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
 	b.Expect(b.storedNow(s).Unproved.Standing).To(Equal([]string{"retired"}))
 }
 
 func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 	for name, sick := range map[string]func(*fakeBalancer){
 		"though it was found": func(f *fakeBalancer) {
-			f.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
+			f.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
 		},
-		"and cannot be found": func(f *fakeBalancer) { f.lost = map[string]error{"slow": plan.ErrUnknown} },
+		"and cannot be found": func(f *fakeBalancer) { f.lost = map[string]error{"slow": loadbalancer.ErrUnknown} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			there := balanced("there", at("slow"), published, func(s *corev1.Service) {
@@ -152,7 +152,7 @@ func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 			sick(b.balancer)
 
 			_, err := b.ensure(there)
-			b.Expect(err).To(MatchError(plan.ErrUnknown))
+			b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 			status, err := b.ensure(here)
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(status.Ingress).To(ConsistOf(HaveField("IP", "203.0.113.10")))
@@ -178,11 +178,11 @@ func TestAnAddressAtALocationThatDoesNotAnswerIsNotTakenForAForgery(t *testing.T
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Intent, byClusterID(s, "203.0.113.10"))
 	})
 	b := newBench(t, s)
-	b.balancer.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", plan.ErrUnknown)}
+	b.balancer.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
 
 	_, err := b.ensure(s)
 
-	b.Expect(err).To(MatchError(plan.ErrUnknown))
+	b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 	b.Expect(b.storedNow(s).Unproved.Intent).To(Equal([]string{"203.0.113.10"}))
 }
 
@@ -278,7 +278,7 @@ func (b *bench) forged(n int) []string {
 	for i := range n {
 		id := fmt.Sprint("a", i)
 		ids = append(ids, id)
-		b.balancer.gone[id] = plan.ErrRefused
+		b.balancer.gone[id] = loadbalancer.ErrRefused
 	}
 	return ids
 }

@@ -32,7 +32,7 @@ internal/cloudstack  $module/internal/siteproxy                  -
 internal/siteproxy   k8s.io/apimachinery/pkg/runtime             siteproxy
 internal/siteproxy   $module/internal/guestinfo                  siteproxy
 internal/cloudstack  k8s.io/apimachinery/pkg/runtime             cloudstack
-internal/cloudstack  $module/cpi/plan                            cloudstack
+internal/cloudstack  $module/internal/loadbalancer               cloudstack
 cpi/cloudstack/cloudstacksim $module/internal/cloudstack         cloudstacksim
 internal/guestinfo   $module/internal/vcd                        pure
 internal/guestinfo/x k8s.io/client-go/kubernetes                 pure
@@ -40,6 +40,9 @@ internal/kubevip     sigs.k8s.io/controller-runtime              pure
 internal/kubevip/x   $module/controllers                         pure
 internal/providerid  $module/internal/vcd                        pure
 internal/lb          $module/internal/vcd                        pure
+internal/lb          $module/internal/loadbalancer               -
+internal/loadbalancer k8s.io/apimachinery/pkg/runtime            loadbalancer
+internal/loadbalancer $module/internal/lb                        loadbalancer
 cpi/service          k8s.io/client-go/kubernetes                 pure
 addons               k8s.io/client-go/kubernetes                 pure
 vcdsim               $module/internal/vcd                        sim
@@ -81,11 +84,11 @@ cpi                  $module/internal/vcd                        cpicore
 cpi                  $module/internal/edge                       cpicore
 cpi                  $module/internal/lb                         cpicore
 cpi                  $module/cpi/vcd                             cpicore
-cpi/plan             $module/internal/lb                         cpicore
-cpi/plan             k8s.io/client-go/kubernetes                 pure
+cpi                  $module/internal/loadbalancer               -
+cpi/service          $module/internal/loadbalancer               -
 cpi/service          $module/internal/lb                         cpicore
 cpi/cpitest          $module/cpi/vcd                             cpicore
-cpi/plan             $module/cpi/cloudstack                      cpicore
+cpi/service          $module/cpi/cloudstack                      cpicore
 cpi/cpitest          github.com/onsi/gomega                      -
 cpi/vcd              $module/cpi/cpitest                         product
 cpi/cloudstack       $module/cpi/cloudstack/cloudstacksim        product

@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/cloudstackconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
@@ -118,19 +118,19 @@ func openCloudStack(
 		Cluster:  c.Global.ClusterID,
 		Network:  b.Network,
 		Networks: b.Networks,
-		Services: func() []plan.Owner { return owners(h.services, out.Services) },
-		Workers:  func() []plan.Member { return workers(h.nodes, b.IncludeControlPlane) },
+		Services: func() []loadbalancer.Owner { return owners(h.services, out.Services) },
+		Workers:  func() []service.Member { return workers(h.nodes, b.IncludeControlPlane) },
 	})
 	return out, nil
 }
 
 // owners returns the owners of the load balancers of all Services.
-func owners(lister corelisters.ServiceLister, defaults service.Defaults) []plan.Owner {
+func owners(lister corelisters.ServiceLister, defaults service.Defaults) []loadbalancer.Owner {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
 		return nil // cannot happen: the lister reads a cache
 	}
-	var out []plan.Owner
+	var out []loadbalancer.Owner
 	for _, s := range all {
 		if s.Spec.Type == corev1.ServiceTypeLoadBalancer || servicehelpers.HasLBFinalizer(s) {
 			out = append(out, defaults.OwnerOf(s))
@@ -167,18 +167,18 @@ func providerIDs(lister corelisters.NodeLister) []string {
 }
 
 // workers returns the Nodes that load balancers may send to, control planes only if they are to be members, too.
-func workers(lister corelisters.NodeLister, controlPlanes bool) []plan.Member {
+func workers(lister corelisters.NodeLister, controlPlanes bool) []service.Member {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
 		return nil // cannot happen: the lister reads a cache
 	}
-	var out []plan.Member
+	var out []service.Member
 	nodes := service.Workers(all)
 	if controlPlanes {
 		nodes = service.Eligible(all, true)
 	}
 	for _, node := range nodes {
-		out = append(out, plan.Member{
+		out = append(out, service.Member{
 			Node:       node.Name,
 			ProviderID: node.Spec.ProviderID,
 			Addresses:  service.InternalIPs(node),

@@ -23,6 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -154,7 +155,7 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 
 	w.Balance(id, "web", nil)
 	w.Later(balancers.Afterlife)
-	w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
+	w.Eventually(func() []loadbalancer.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
 		"5ms").Should(BeEmpty())
 	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
 	w.Expect(conditions.GetReason(w.VCDCluster(),
@@ -204,7 +205,7 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 			w.Balance(id, "web", nil) // The cloud controller manager still works.
 			w.Later(2 * balancers.Afterlife)
 
-			w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
+			w.Eventually(func() []loadbalancer.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
 				"5ms").Should(BeEmpty())
 			w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
 			w.Later(4 * balancers.Afterlife)
@@ -245,13 +246,13 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		kinds []lb.Kind
+		kinds []loadbalancer.Kind
 		lists []string
 	}{
-		{"though the virtual services are gone", []lb.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
+		{"though the virtual services are gone", []loadbalancer.Kind{lb.KindService}, []string{"edgeGateways/nat/rules"}},
 		{
 			"though nothing else is seen",
-			[]lb.Kind{lb.KindService, lb.KindPool, lb.KindSet},
+			[]loadbalancer.Kind{lb.KindService, lb.KindPool, lb.KindSet},
 			[]string{"edgeGateways/nat/rules", "applicationPortProfiles"},
 		},
 	} {
@@ -499,7 +500,7 @@ func TestLoadBalancersOfTheUsersOwnThatAreSeenGo(t *testing.T) {
 
 	w.Sim.Faults().Clear()
 	w.Later(session.RemedyPoll)
-	w.Eventually(func() []lb.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
+	w.Eventually(func() []loadbalancer.Owner { _ = w.IsClusterGone(); return w.Owners(id) }, controllertest.Patience,
 		"5ms").Should(BeEmpty())
 	w.Hurry()
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -63,11 +63,11 @@ func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Result, error) 
 }
 
 // familyOf returns the family of a network's first subnet.
-func familyOf(network vcd.Network) lb.Family {
+func familyOf(network vcd.Network) loadbalancer.Family {
 	if len(network.Subnets) == 0 {
-		return lb.IPv4
+		return loadbalancer.IPv4
 	}
-	return lb.FamilyOf(network.Subnets[0].Prefix.Addr())
+	return loadbalancer.FamilyOf(network.Subnets[0].Prefix.Addr())
 }
 
 // recordEndpoint stores, before anything is created, the gateway that the endpoint is on, and the addresses that it
@@ -85,7 +85,7 @@ func recordEndpoint(c *infrav1.VCDCluster, gateway string, addresses []netip.Add
 }
 
 // publishEndpoint makes the address of a complete endpoint that of the cluster.
-func publishEndpoint(r events.EventRecorder, c *infrav1.VCDCluster, plan lb.Plan) {
+func publishEndpoint(r events.EventRecorder, c *infrav1.VCDCluster, plan loadbalancer.Plan) {
 	if len(plan.Unused) > 0 {
 		delete(c.Annotations, infrav1.EndpointAddressesAnnotation)
 	}

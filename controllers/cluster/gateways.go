@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -122,7 +122,7 @@ func lostGateway(network string, others []vcd.Ref) balancers.Gateways {
 	}
 	on.Name = name
 	on.Lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown",
-		lb.ErrRefused, network)
+		loadbalancer.ErrRefused, network)
 	return on
 }
 

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // target returns the address that the load balancer is to have; empty: any, or a refusal was added.
@@ -32,7 +32,7 @@ func (p *planner) target() string {
 func (p *planner) chooseFree() string {
 	var all []string
 	for _, a := range p.state.free {
-		taken := func(u plan.Use) bool { return u.Address.String() == a.IPAddress }
+		taken := func(u loadbalancer.Use) bool { return u.Address.String() == a.IPAddress }
 		if ip, err := netip.ParseAddr(a.IPAddress); err == nil && ip.Is4() &&
 			!slices.ContainsFunc(p.want.Reserved, taken) {
 			all = append(all, a.IPAddress)

@@ -14,8 +14,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/refused"
 )
 
@@ -32,9 +33,9 @@ type BalancerOptions struct {
 	// Networks are the others of the configuration, by name or id.
 	Networks []string
 	// Services returns the owners of the cluster's load balancers, which may have what the original made; nil: none.
-	Services func() []plan.Owner
+	Services func() []loadbalancer.Owner
 	// Workers returns the Nodes that load balancers may send to, without control planes that only stand in for workers.
-	Workers func() []plan.Member
+	Workers func() []service.Member
 	// MaxAge of what was observed of a network; 0: 20 s.
 	MaxAge time.Duration
 	Clock  clock.PassiveClock // nil: real time
@@ -64,7 +65,7 @@ func NewBalancer(opts BalancerOptions) *Balancer {
 		opts.MaxAge = defaultMaxAge
 	}
 	if opts.Services == nil {
-		opts.Services = func() []plan.Owner { return nil }
+		opts.Services = func() []loadbalancer.Owner { return nil }
 	}
 	return &Balancer{
 		opts:     opts,
@@ -85,12 +86,12 @@ func (b *Balancer) at(network string) *observed {
 }
 
 // Plan implements [cpi.Balancer].
-func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanRequest) (plan.Plan, error) {
+func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanRequest) (loadbalancer.Plan, error) {
 	var moved cpi.Moved
 	if request.Moved != nil {
 		moved = *request.Moved
 	}
-	var out plan.Plan
+	var out loadbalancer.Plan
 	err := b.at(network).view(ctx, request.Fresh, request.Want, func(s *state) {
 		if request.Follow {
 			out = followFor(s, request.Want)
@@ -99,21 +100,21 @@ func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanReq
 		out = planFor(s, request.Want, moved.Addresses)
 	})
 	if err != nil {
-		return plan.Plan{}, kindOf(err)
+		return loadbalancer.Plan{}, kindOf(err)
 	}
 	return out, nil
 }
 
 // Run implements [cpi.Balancer].
-func (b *Balancer) Run(ctx context.Context, network string, s plan.Step) error {
+func (b *Balancer) Run(ctx context.Context, network string, s loadbalancer.Step) error {
 	own, ok := s.(step)
 	if !ok {
-		return fmt.Errorf("%s is no step for CloudStack: %w", s, plan.ErrRefused)
+		return fmt.Errorf("%s is no step for CloudStack: %w", s, loadbalancer.ErrRefused)
 	}
 	err := b.at(network).change(ctx, own)
 	switch {
 	case errors.Is(err, cloudstack.ErrNotFound): // what was observed has changed since
-		return fmt.Errorf("%w: %w", plan.ErrBusy, err)
+		return fmt.Errorf("%w: %w", loadbalancer.ErrBusy, err)
 	case own.verb == associate && own.address != "" && cloudstack.RefusesObject(err):
 		return b.notAssociated(own, err)
 	}
@@ -125,19 +126,20 @@ func (b *Balancer) Run(ctx context.Context, network string, s plan.Step) error {
 func (b *Balancer) notAssociated(s step, err error) error {
 	if s.requested {
 		return fmt.Errorf("%w: the requested address %s cannot be associated: request another one, or wait: %w",
-			plan.ErrRefused, s.address, err)
+			loadbalancer.ErrRefused, s.address, err)
 	}
 	b.refused.Add(s.address)
-	return fmt.Errorf("%w, as another address has to be chosen: %w", plan.ErrBusy, err)
+	return fmt.Errorf("%w, as another address has to be chosen: %w", loadbalancer.ErrBusy, err)
 }
 
 // Owners implements [cpi.Balancer]: it returns those of the marks that name the cluster. What the original made has no
 // mark, so it may be any cluster's.
-func (b *Balancer) Owners(ctx context.Context, network string) ([]plan.Owner, error) {
-	var out []plan.Owner
-	err := b.at(network).view(ctx, false, plan.Desired{Absent: true}, func(s *state) {
+func (b *Balancer) Owners(ctx context.Context, network string) ([]loadbalancer.Owner, error) {
+	var out []loadbalancer.Owner
+	absent := service.Desired{Desired: loadbalancer.Desired{Absent: true}}
+	err := b.at(network).view(ctx, false, absent, func(s *state) {
 		for _, m := range s.marks() {
-			known := func(o plan.Owner) bool { return same(o, m.owner) }
+			known := func(o loadbalancer.Owner) bool { return same(o, m.owner) }
 			if m.owner.Cluster == b.opts.Cluster && !slices.ContainsFunc(out, known) {
 				out = append(out, m.owner)
 			}
@@ -147,7 +149,7 @@ func (b *Balancer) Owners(ctx context.Context, network string) ([]plan.Owner, er
 }
 
 // NameOf implements [cpi.Balancer].
-func (*Balancer) NameOf(owner plan.Owner) string { return nameOf(owner) }
+func (*Balancer) NameOf(owner loadbalancer.Owner) string { return nameOf(owner) }
 
 // Locate implements [cpi.Balancer]: it returns the id of a network by its name or id. As long as a network is not found,
 // all Services that wait for it share what is listed.
@@ -166,12 +168,12 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	switch len(found) {
 	case 0:
 		return "", fmt.Errorf("there is no network %q, or the user may not see it: correct cloud-config: %w", name,
-			plan.ErrRefused)
+			loadbalancer.ErrRefused)
 	case 1:
 		return found[0].ID, nil
 	}
 	return "", fmt.Errorf("there are %d networks %q: write the id in cloud-config: %w", len(found), name,
-		plan.ErrRefused)
+		loadbalancer.ErrRefused)
 }
 
 // defaultNetwork returns the id of the network where load balancers of the cluster stand already, also those that the
@@ -194,18 +196,18 @@ func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network)
 	isThat := func(n cloudstack.Network) bool { return n.ID == id }
 	if err == nil && len(used) > 0 && !slices.ContainsFunc(used, isThat) {
 		return "", fmt.Errorf("load balancers of the cluster stand in %d networks, and its nodes are in none of them: "+
-			"set network in cloud-config: %w", len(used), plan.ErrRefused)
+			"set network in cloud-config: %w", len(used), loadbalancer.ErrRefused)
 	}
 	return id, err
 }
 
 // networksOf returns the ids of the networks where rules of a cluster stand: those that name it, and those that the
 // original made for one of its Services.
-func networksOf(rules []cloudstack.Rule, cluster string, services []plan.Owner) map[string]bool {
+func networksOf(rules []cloudstack.Rule, cluster string, services []loadbalancer.Owner) map[string]bool {
 	occupied := map[string]bool{}
 	for _, r := range rules {
 		m, marked := parseMark(r.Description)
-		inherited := func(o plan.Owner) bool { return inheritedBy(r, o) }
+		inherited := func(o loadbalancer.Owner) bool { return inheritedBy(r, o) }
 		if marked && m.owner.Cluster == cluster || slices.ContainsFunc(services, inherited) {
 			occupied[r.NetworkID] = true
 		}
@@ -250,7 +252,7 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 	}
 	return "", fmt.Errorf(
 		"the worker nodes have no network in common (they are in %s): set network in cloud-config: %w",
-		strings.Join(names, ", "), plan.ErrRefused)
+		strings.Join(names, ", "), loadbalancer.ErrRefused)
 }
 
 // onlyOf returns the id of the network that the user sees, where there are no nodes to choose by.
@@ -259,7 +261,7 @@ func onlyOf(all []cloudstack.Network) (string, error) {
 		return all[0].ID, nil
 	}
 	return "", fmt.Errorf("no machine of a worker node is seen yet; in a cluster without workers set network in "+
-		"cloud-config: %w", plan.ErrBusy)
+		"cloud-config: %w", loadbalancer.ErrBusy)
 }
 
 func defaultFirst(nics []cloudstack.NIC) []cloudstack.NIC {

@@ -16,9 +16,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // annotate sets an annotation of the Service; an empty value removes it.
@@ -740,7 +740,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 	s.restart()
 	_, err = s.balancer.Locate(t.Context(), "")
 	s.Expect(err).To(MatchError(And(ContainSubstring("no network in common"), ContainSubstring("nodes, control"))))
-	s.Expect(err).To(MatchError(plan.ErrRefused))
+	s.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 	for _, name := range []string{"control", control} {
 		s.Expect(s.balancer.Locate(t.Context(), name)).To(Equal(control))
 	}
@@ -867,8 +867,8 @@ func TestOwnersAreThoseOfTheCluster(t *testing.T) {
 			s.converge(false)
 			other := s.neighbor()
 
-			s.Expect(s.owners()).To(Equal([]plan.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}}))
-			s.Expect(other.owners()).To(Equal([]plan.Owner{{Cluster: "c2", Namespace: "shop", Name: "web", UID: "u2"}}))
+			s.Expect(s.owners()).To(Equal([]loadbalancer.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}}))
+			s.Expect(other.owners()).To(Equal([]loadbalancer.Owner{{Cluster: "c2", Namespace: "shop", Name: "web", UID: "u2"}}))
 		})
 	}
 }
@@ -1005,7 +1005,7 @@ func TestTheDefaultNetworkIsNotThatOfControlPlanes(t *testing.T) {
 	_, err := s.balancer.Locate(t.Context(), "")
 
 	s.Expect(err).To(MatchError(ContainSubstring("set network in cloud-config")))
-	s.Expect(err).To(MatchError(plan.ErrBusy))
+	s.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 }
 
 func TestALoadBalancerMovesToAnotherNetwork(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
@@ -183,11 +182,11 @@ func (s *site) backend(p cpitest.Process) cpi.Backend {
 			Machines: machines,
 			Clock:    p.Clock,
 			Cluster:  p.Cluster,
-			Workers: func() []plan.Member {
-				var out []plan.Member
+			Workers: func() []service.Member {
+				var out []service.Member
 				all, _ := p.Nodes.List(labels.Everything())
 				for _, node := range service.Workers(all) {
-					out = append(out, plan.Member{
+					out = append(out, service.Member{
 						Node:       node.Name,
 						ProviderID: node.Spec.ProviderID,
 						Addresses:  service.InternalIPs(node),

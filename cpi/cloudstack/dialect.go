@@ -10,9 +10,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Unsupported means that CloudStack does not have what the Service asks for.
@@ -49,11 +49,11 @@ func (Dialect) Names() service.Names {
 }
 
 // Read implements [service.Dialect]. An empty list of CIDRs would let no client connect.
-func (Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
+func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 	asked, wrong := annotations.Read(s.Annotations)
 	const cidrs = prefix + "source-cidrs"
 	if value, ok := s.Annotations[cidrs]; ok && strings.TrimSpace(value) == "" {
-		wrong = append(wrong, plan.Finding{
+		wrong = append(wrong, loadbalancer.Finding{
 			Reason: service.BadAnnotation,
 			Message: "the annotation " + cidrs + " is empty, which would let no client " +
 				"connect: write CIDRs, or remove it",
@@ -81,7 +81,7 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 	}
 	wish.Desired.Extra = e
 	wish.Hostname = asked.hostname
-	tcp := slices.ContainsFunc(wish.Desired.Ports, func(p plan.Port) bool { return p.Protocol == plan.TCP })
+	tcp := slices.ContainsFunc(wish.Desired.Ports, func(p service.Port) bool { return p.Protocol == loadbalancer.TCP })
 	wish.Terminates = e.Proxy && tcp
 	refuseImpossible(wish)
 	noticeIgnored(in.Service, asked, wish)
@@ -90,7 +90,7 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 // refuseImpossible adds refusals of what load balancer rules cannot be.
 func refuseImpossible(wish *service.Wish) {
 	d := wish.Desired
-	if d.Families[0] != plan.IPv4 || d.AllFamilies {
+	if d.Families[0] != loadbalancer.IPv4 || d.AllFamilies {
 		wish.Refuse(Unsupported, "CloudStack's load balancers have IPv4 addresses only: set ipFamilyPolicy to "+
 			"SingleStack or PreferDualStack, and ipFamilies to begin with IPv4")
 	}
@@ -98,7 +98,7 @@ func refuseImpossible(wish *service.Wish) {
 		wish.Refuse(service.BadFamilies, "a load balancer has one IPv4 address: request no other")
 	}
 	for _, p := range d.Ports {
-		if p.Protocol != plan.TCP && p.Protocol != plan.UDP {
+		if p.Protocol != loadbalancer.TCP && p.Protocol != loadbalancer.UDP {
 			wish.Refuse(Unsupported, "port %d has protocol %s: CloudStack balances TCP and UDP", p.Number, p.Protocol)
 		}
 		if p.NodePort == 0 {

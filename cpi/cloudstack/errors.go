@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // kindOf returns an error of CloudStack as one that the core knows.
@@ -16,22 +16,22 @@ func kindOf(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, plan.ErrBusy), errors.Is(err, plan.ErrRefused), errors.Is(err, plan.ErrUnknown):
+	case errors.Is(err, loadbalancer.ErrBusy), errors.Is(err, loadbalancer.ErrRefused), errors.Is(err, loadbalancer.ErrUnknown):
 		return err
 	case errors.Is(err, cloudstack.ErrBusy):
-		kind = plan.ErrBusy
+		kind = loadbalancer.ErrBusy
 	case errors.Is(err, cloudstack.ErrForbidden), errors.Is(err, cloudstack.ErrInvalid),
 		errors.Is(err, cloudstack.ErrConflict), errors.Is(err, cloudstack.ErrLimit),
 		errors.Is(err, cloudstack.ErrNotFound):
-		kind = plan.ErrRefused
+		kind = loadbalancer.ErrRefused
 	default:
-		kind = plan.ErrUnknown
+		kind = loadbalancer.ErrUnknown
 	}
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
 // unanswered reports whether a request may have been carried out though it failed.
-func unanswered(err error) bool { return errors.Is(kindOf(err), plan.ErrUnknown) }
+func unanswered(err error) bool { return errors.Is(kindOf(err), loadbalancer.ErrUnknown) }
 
 // ignoreMissing takes an object that is not found for deleted.
 func ignoreMissing(err error) error {

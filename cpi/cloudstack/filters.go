@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // An opening is a firewall rule, or a rule of an ACL list, that lets clients in to a port.
@@ -21,7 +22,7 @@ type opening struct {
 }
 
 // admit plans which clients reach a port.
-func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
+func (p *planner) admit(target string, port service.Port, rule cloudstack.Rule) {
 	switch p.state.filter() {
 	case firewalled:
 		p.adjust(port, p.firewallOpenings(target, port, rule), func(list string) {
@@ -60,7 +61,7 @@ func (p *planner) admit(target string, port plan.Port, rule cloudstack.Rule) {
 
 // adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
 // opened. More ranges open without an interruption. What others have in an ACL list is no reason to open less.
-func (p *planner) adjust(port plan.Port, have []opening, open func(list string), shut func(id string)) {
+func (p *planner) adjust(port service.Port, have []opening, open func(list string), shut func(id string)) {
 	desired := p.view.clients()
 	covered := []string(nil)
 	for _, o := range have {
@@ -92,7 +93,7 @@ func (v *view) clients() []string {
 }
 
 // noticeOthers adds a notice of each rule of others that lets in clients that are not desired.
-func (p *planner) noticeOthers(port plan.Port, have []opening) {
+func (p *planner) noticeOthers(port service.Port, have []opening) {
 	desired := p.view.clients()
 	for _, o := range have {
 		lets := o.cidrs
@@ -141,7 +142,7 @@ func (p *planner) closeACL(id string) {
 }
 
 // firewallsAt returns the firewall rules of exactly one port.
-func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewall {
+func (p *planner) firewallsAt(target string, port service.Port) []cloudstack.Firewall {
 	a, found := p.state.address(target)
 	return without(p.state.firewalls, func(f cloudstack.Firewall) bool {
 		return !found || f.AddressID != a.ID || p.closed[f.ID] || !isFor(f, port)
@@ -150,7 +151,7 @@ func (p *planner) firewallsAt(target string, port plan.Port) []cloudstack.Firewa
 
 // firewallsOfOthers returns the ids of firewall rules without a mark that are there before the rule of a port: only
 // those of an address that is not the owner's alone can be others'.
-func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
+func (p *planner) firewallsOfOthers(target string, port service.Port) []string {
 	if a, found := p.state.address(target); !found || p.view.holds(a) || p.view.intended(a) {
 		return nil
 	}
@@ -165,7 +166,7 @@ func (p *planner) firewallsOfOthers(target string, port plan.Port) []string {
 
 // firewallOpenings returns the firewall rules that let clients in to a port. Those that carry no mark yet, as those of
 // the original, are the owner's if they are for this port only and were not there before the load balancer rule.
-func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstack.Rule) []opening {
+func (p *planner) firewallOpenings(target string, port service.Port, rule cloudstack.Rule) []opening {
 	m, _ := parseMark(rule.Description)
 	a, found := p.state.address(target)
 	var out []opening
@@ -182,7 +183,7 @@ func (p *planner) firewallOpenings(target string, port plan.Port, rule cloudstac
 }
 
 // aclOpenings returns the rules of the ACL list that let clients in to a port.
-func (v *view) aclOpenings(port plan.Port) []opening {
+func (v *view) aclOpenings(port service.Port) []opening {
 	var out []opening
 	for _, a := range v.state.acls {
 		m, marked := parseMark(a.Reason)
@@ -199,14 +200,14 @@ func (v *view) aclOpenings(port plan.Port) []opening {
 }
 
 // isFor reports whether a firewall rule is for exactly one port.
-func isFor(f cloudstack.Firewall, port plan.Port) bool {
+func isFor(f cloudstack.Firewall, port service.Port) bool {
 	return int(f.StartPort) == port.Number && int(f.EndPort) == port.Number &&
 		strings.EqualFold(f.Protocol, protocolOf(port))
 }
 
 // spans reports whether a port is among those of a rule; one without ports is for all.
-func spans(protocol string, first, last cloudstack.Number, port plan.Port) bool {
-	number := map[plan.Protocol]string{plan.TCP: "6", plan.UDP: "17"}[port.Protocol]
+func spans(protocol string, first, last cloudstack.Number, port service.Port) bool {
+	number := map[loadbalancer.Protocol]string{loadbalancer.TCP: "6", loadbalancer.UDP: "17"}[port.Protocol]
 	if !strings.EqualFold(protocol, protocolOf(port)) && !strings.EqualFold(protocol, "all") && protocol != number {
 		return false
 	}

@@ -21,9 +21,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 const prefix = "service.beta.kubernetes.io/cloudstack-load-balancer-"
@@ -39,8 +39,8 @@ type scene struct {
 	service  *corev1.Service
 	intent   []netip.Addr
 	nodes    []string
-	others   []string      // networks of the configuration that Services choose by name
-	known    []plan.Member // all of nodes, where reading them each time takes long
+	others   []string         // networks of the configuration that Services choose by name
+	known    []service.Member // all of nodes, where reading them each time takes long
 }
 
 func newScene(t *testing.T, o cloudstacksim.Options, vpc string) *scene {
@@ -70,7 +70,7 @@ func (s *scene) neighbor() *scene {
 }
 
 // owners returns those whom a new process of the cluster finds in the network.
-func (s *scene) owners() []plan.Owner {
+func (s *scene) owners() []loadbalancer.Owner {
 	s.restart()
 	out, err := s.balancer.Owners(context.Background(), s.network)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -105,18 +105,18 @@ func (s *scene) restart(mods ...func(*cloudstack.Options)) {
 }
 
 // owned returns the Service of the scene.
-func (s *scene) owned() []plan.Owner {
-	return []plan.Owner{{Cluster: s.cluster, Namespace: s.service.Namespace, Name: s.service.Name, UID: string(s.service.UID)}}
+func (s *scene) owned() []loadbalancer.Owner {
+	return []loadbalancer.Owner{{Cluster: s.cluster, Namespace: s.service.Namespace, Name: s.service.Name, UID: string(s.service.UID)}}
 }
 
-func (s *scene) members() []plan.Member {
+func (s *scene) members() []service.Member {
 	if s.known != nil {
 		return s.known
 	}
-	var out []plan.Member
+	var out []service.Member
 	for _, vm := range s.sim.Objects(cloudstacksim.VMs) {
 		if name := fmt.Sprint(vm["name"]); slices.Contains(s.nodes, name) {
-			out = append(out, plan.Member{Node: name, ProviderID: cpicloudstack.ProviderName + "://" + fmt.Sprint(vm["id"])})
+			out = append(out, service.Member{Node: name, ProviderID: cpicloudstack.ProviderName + "://" + fmt.Sprint(vm["id"])})
 		}
 	}
 	return out
@@ -135,16 +135,23 @@ func (s *scene) wishOf(svc *corev1.Service, intent []netip.Addr) service.Wish {
 }
 
 // plan plans for the Service of the scene.
-func (s *scene) plan(absent bool) (plan.Plan, error) {
+func (s *scene) plan(absent bool) (loadbalancer.Plan, error) {
 	want := s.wishOf(s.service, s.intent).Desired
 	if absent {
-		want = plan.Desired{Owner: want.Owner, Absent: true, Keep: want.Keep, Intent: s.intent}
+		want = service.Desired{
+			Desired: loadbalancer.Desired{
+				Owner:  want.Owner,
+				Absent: true,
+				Intent: s.intent,
+			},
+			Keep: want.Keep,
+		}
 	}
 	return s.balancer.Plan(context.Background(), s.network, cpi.PlanRequest{Want: want})
 }
 
 // step makes one round as the core does: intent before steps.
-func (s *scene) round(absent bool) (plan.Plan, error) {
+func (s *scene) round(absent bool) (loadbalancer.Plan, error) {
 	p, err := s.plan(absent)
 	if err != nil {
 		return p, err
@@ -164,7 +171,7 @@ func (s *scene) round(absent bool) (plan.Plan, error) {
 }
 
 // converge repeats rounds until nothing is left to do.
-func (s *scene) converge(absent bool) plan.Plan {
+func (s *scene) converge(absent bool) loadbalancer.Plan {
 	s.t.Helper()
 	for range 6 {
 		p, err := s.round(absent)
@@ -174,7 +181,7 @@ func (s *scene) converge(absent bool) plan.Plan {
 		}
 	}
 	s.t.Fatal("it never ends")
-	return plan.Plan{}
+	return loadbalancer.Plan{}
 }
 
 // steps returns the texts of what is planned, with ids left out.
@@ -398,7 +405,7 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 	theirs := neighbor.rules()
 	before := s.left()
 	s.sim.Calls()
-	live := func(absent bool) plan.Plan {
+	live := func(absent bool) loadbalancer.Plan {
 		s.sim.Fail(f)
 		for range 12 {
 			p, err := s.round(absent)
@@ -415,7 +422,7 @@ func faultyLife(t *testing.T, vpc string, hide bool, f cloudstacksim.Fault, rest
 			}
 		}
 		t.Fatalf("fault %+v: it never ends", f)
-		return plan.Plan{}
+		return loadbalancer.Plan{}
 	}
 	ip := live(false).Status.Addresses
 	s.Expect(ip).To(HaveLen(1))

@@ -20,9 +20,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	cpicloudstack "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func vms(s *site, mods ...func(*cpicloudstack.MachineOptions)) *cpicloudstack.Machines {
@@ -314,12 +315,12 @@ func TestALoadBalancerInAnAccountThatAlwaysChanges(t *testing.T) {
 
 func TestTheDefaultNetworkIsNotChosenByAPartOfTheWorkers(t *testing.T) {
 	s := newSceneAt(crowded(t), "c1", web("u1", 80))
-	s.known = append(s.members(), plan.Member{Node: "node-9", ProviderID: cpicloudstack.ProviderName + "://unknown"})
+	s.known = append(s.members(), service.Member{Node: "node-9", ProviderID: cpicloudstack.ProviderName + "://unknown"})
 	s.restart()
 
 	_, err := s.balancer.Locate(t.Context(), "")
 
-	s.Expect(err).To(MatchError(plan.ErrUnknown))
+	s.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 }
 
 func TestProviderIDsInAnyForm(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
@@ -29,7 +29,7 @@ func newIndex(vms []cloudstack.VM) index {
 
 // vmOf returns the virtual machine of a node: by its provider ID, and before it has one, by name and address; nil if it
 // is not there.
-func (x index) vmOf(m plan.Member) *cloudstack.VM {
+func (x index) vmOf(m service.Member) *cloudstack.VM {
 	if m.ProviderID != "" {
 		return x.byID[idOf(m.ProviderID)]
 	}

@@ -10,8 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 const (
@@ -46,7 +47,7 @@ type observed struct {
 }
 
 // view calls f with the state. It is not older than the call if fresh is set.
-func (o *observed) view(ctx context.Context, fresh bool, want plan.Desired, f func(*state)) error {
+func (o *observed) view(ctx context.Context, fresh bool, want service.Desired, f func(*state)) error {
 	asked := o.balancer.opts.Clock.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -114,7 +115,7 @@ func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
 	found, err := o.balancer.opts.Client.Networks(ctx, o.id)
 	switch {
 	case errors.Is(err, cloudstack.ErrNotFound) || err == nil && len(found) == 0:
-		return fmt.Errorf("network %s is gone, or the user may not see it: %w", o.id, plan.ErrRefused)
+		return fmt.Errorf("network %s is gone, or the user may not see it: %w", o.id, loadbalancer.ErrRefused)
 	case err != nil:
 		return err
 	}
@@ -146,7 +147,7 @@ func (o *observed) forgetMembers() {
 }
 
 // complete reads what only this wish needs.
-func (o *observed) complete(ctx context.Context, want plan.Desired) error {
+func (o *observed) complete(ctx context.Context, want service.Desired) error {
 	if want.Absent {
 		return o.readShared(ctx, want)
 	}
@@ -170,7 +171,7 @@ func (o *observed) complete(ctx context.Context, want plan.Desired) error {
 
 // freeAddresses returns the addresses that may be associated for a wish: those that it requests, and the others that are
 // not known to be refused. After many refusals it returns none of the others, so that CloudStack chooses one.
-func (o *observed) freeAddresses(ctx context.Context, want plan.Desired) ([]cloudstack.Address, error) {
+func (o *observed) freeAddresses(ctx context.Context, want service.Desired) ([]cloudstack.Address, error) {
 	all, err := o.balancer.opts.Client.FreeAddresses(ctx, o.state.network)
 	refused := o.balancer.refused
 	return without(all, func(a cloudstack.Address) bool {
@@ -180,13 +181,13 @@ func (o *observed) freeAddresses(ctx context.Context, want plan.Desired) ([]clou
 
 // machines returns the virtual machines. One of a new node may be missing in a list that is not new. Not all need be
 // shown: a member whose machine is not shown stays.
-func (o *observed) machines(ctx context.Context, members []plan.Member) ([]cloudstack.VM, error) {
+func (o *observed) machines(ctx context.Context, members []service.Member) ([]cloudstack.VM, error) {
 	vms, err := o.balancer.opts.Machines.VMs(ctx, o.balancer.opts.MaxAge)
 	if err != nil && !incomplete(err) {
 		return nil, err
 	}
 	known := newIndex(vms)
-	if !slices.ContainsFunc(members, func(m plan.Member) bool { return known.vmOf(m) == nil }) {
+	if !slices.ContainsFunc(members, func(m service.Member) bool { return known.vmOf(m) == nil }) {
 		return vms, nil
 	}
 	vms, err = o.balancer.opts.Machines.VMs(ctx, min(newList, o.balancer.opts.MaxAge))
@@ -198,7 +199,7 @@ func (o *observed) machines(ctx context.Context, members []plan.Member) ([]cloud
 
 // readShared reads the port forwarding and the VPNs of addresses that would be released without: they go with their
 // address.
-func (o *observed) readShared(ctx context.Context, want plan.Desired) error {
+func (o *observed) readShared(ctx context.Context, want service.Desired) error {
 	o.state.shared = nil
 	var shared []string
 	for _, s := range planFor(&o.state, want, nil).Steps {
@@ -231,7 +232,7 @@ func (o *observed) forwards(ctx context.Context, address string) (bool, error) {
 }
 
 // readMembers reads members, and policies that matter, of the owner's rules, as far as they are not known.
-func (o *observed) readMembers(ctx context.Context, want plan.Desired) error {
+func (o *observed) readMembers(ctx context.Context, want service.Desired) error {
 	for _, r := range newView(&o.state, want).mine {
 		err := readOnce(ctx, o.state.members, r.ID, o.balancer.opts.Client.Members)
 		if err == nil && needsPolicies(want, r) {

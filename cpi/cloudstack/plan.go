@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Reasons of findings.
@@ -32,7 +33,7 @@ const (
 )
 
 // followFor returns the plan for the members of what stands, whatever else is desired.
-func followFor(s *state, want plan.Desired) plan.Plan {
+func followFor(s *state, want service.Desired) loadbalancer.Plan {
 	p := newPlanner(s, want)
 	if p.view.setMembers(); p.view.blind() {
 		p.out.Wait = noMachine
@@ -45,7 +46,7 @@ func followFor(s *state, want plan.Desired) plan.Plan {
 }
 
 // planFor returns the plan for what is desired.
-func planFor(s *state, want plan.Desired, moved []netip.Addr) plan.Plan {
+func planFor(s *state, want service.Desired, moved []netip.Addr) loadbalancer.Plan {
 	p := newPlanner(s, want)
 	p.moved = moved
 	if want.Absent {
@@ -108,19 +109,19 @@ func (p *planner) validate() {
 // removeStale plans the removal of everything of the owner that is not desired.
 func (p *planner) removeStale(target string) {
 	desired := func(r cloudstack.Rule) bool {
-		return r.Address == target && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+		return r.Address == target && slices.ContainsFunc(p.want.Ports, func(port service.Port) bool {
 			return int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
 		})
 	}
 	p.removeRules(without(p.view.mine, desired))
 	p.removeACLs(func(a cloudstack.ACL) bool {
-		return slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+		return slices.ContainsFunc(p.want.Ports, func(port service.Port) bool {
 			return int(a.StartPort) == port.Number && strings.EqualFold(a.Protocol, protocolOf(port))
 		})
 	})
 	a, _ := p.state.address(target)
 	p.removeFirewalls(func(f cloudstack.Firewall) bool {
-		return f.AddressID == a.ID && slices.ContainsFunc(p.want.Ports, func(port plan.Port) bool {
+		return f.AddressID == a.ID && slices.ContainsFunc(p.want.Ports, func(port service.Port) bool {
 			return isFor(f, port)
 		})
 	})
@@ -143,10 +144,10 @@ func (p *planner) remove() {
 }
 
 // objects returns what stands of the owner.
-func (p *planner) objects() []plan.Object {
-	var out []plan.Object
+func (p *planner) objects() []loadbalancer.Object {
+	var out []loadbalancer.Object
 	for _, r := range p.view.mine {
-		out = append(out, plan.Object{
+		out = append(out, loadbalancer.Object{
 			Kind:      "rule",
 			ID:        r.ID,
 			Name:      r.Name,
@@ -156,7 +157,7 @@ func (p *planner) objects() []plan.Object {
 	}
 	for _, address := range p.state.addresses {
 		if p.view.holds(address) {
-			out = append(out, plan.Object{
+			out = append(out, loadbalancer.Object{
 				Kind:      "address",
 				ID:        address.ID,
 				Name:      address.IPAddress,
@@ -171,7 +172,7 @@ func (p *planner) objects() []plan.Object {
 func (p *planner) status(target string) {
 	complete := target != ""
 	for _, port := range p.want.Ports {
-		s := plan.PortStatus{Protocol: port.Protocol, Port: port.Number}
+		s := loadbalancer.PortStatus{Protocol: port.Protocol, Port: port.Number}
 		if i := p.view.standing(target, port); i < 0 {
 			s.Problem = "NotBuilt"
 			complete = false

@@ -7,15 +7,16 @@ import (
 	"net/netip"
 	"strconv"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A planner makes one plan: a pure function of what stands and what is desired.
 type planner struct {
 	state *state // what stands
 	view  *view  // what of it concerns the owner
-	want  plan.Desired
+	want  service.Desired
 	extra extra
 	// moved is the load balancer's address at its new location.
 	moved []netip.Addr
@@ -23,10 +24,10 @@ type planner struct {
 	closed map[string]bool
 	// opened are the firewall rules that steps create: one step tags them all.
 	opened []cloudstack.Firewall
-	out    plan.Plan
+	out    loadbalancer.Plan
 }
 
-func newPlanner(s *state, want plan.Desired) *planner {
+func newPlanner(s *state, want service.Desired) *planner {
 	p := &planner{
 		state: s,
 		view:  newView(s, want),
@@ -37,11 +38,11 @@ func newPlanner(s *state, want plan.Desired) *planner {
 }
 
 func (p *planner) refuse(reason, format string, args ...any) {
-	p.out.Refusals = append(p.out.Refusals, plan.Finding{Reason: reason, Message: fmt.Sprintf(format, args...)})
+	p.out.Refusals = append(p.out.Refusals, loadbalancer.Finding{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 func (p *planner) notice(reason, format string, args ...any) {
-	p.out.Notices = append(p.out.Notices, plan.Finding{Reason: reason, Message: fmt.Sprintf(format, args...)})
+	p.out.Notices = append(p.out.Notices, loadbalancer.Finding{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
 func (p *planner) do(s step, format string, args ...any) {

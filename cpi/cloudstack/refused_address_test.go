@@ -13,7 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // insist repeats rounds while the cloud is busy, and returns how often addresses were associated.
@@ -30,7 +30,7 @@ func (s *scene) insist() (associations int) {
 			}
 			return associations
 		}
-		s.Expect(err == nil || errors.Is(err, plan.ErrBusy)).To(BeTrue(), "%v", err)
+		s.Expect(err == nil || errors.Is(err, loadbalancer.ErrBusy)).To(BeTrue(), "%v", err)
 	}
 	s.t.Fatal("it never ends")
 	return 0
@@ -78,7 +78,7 @@ func TestARefusedAddressIsTriedAgainLater(t *testing.T) {
 	s.sim.Delete(cloudstacksim.Addresses, func(o cloudstacksim.Object) bool { return o["ipaddress"] != only })
 	s.sim.Quarantine(only)
 	_, err := s.round(false)
-	s.Expect(err).To(MatchError(plan.ErrBusy))
+	s.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 	s.Expect(s.steps(false)).To(ContainElement("associate a public address with network nodes"))
 
 	clock.Step(2 * time.Hour)
@@ -94,7 +94,7 @@ func TestARequestedAddressInQuarantineIsReported(t *testing.T) {
 
 	for range 2 {
 		_, err := s.round(false)
-		s.Expect(err).To(MatchError(plan.ErrRefused))
+		s.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 		s.Expect(err).To(MatchError(ContainSubstring("quarantine")))
 	}
 
@@ -109,7 +109,7 @@ func TestALimitOfTheAccountRefusesNoAddress(t *testing.T) {
 
 		_, err := s.round(false)
 
-		s.Expect(err).To(MatchError(plan.ErrRefused))
+		s.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 		s.Expect(s.steps(false)).To(Equal(planned), "another address would not help")
 		s.Expect(slices.Contains(s.sim.Calls(), "associateIpAddress")).To(BeTrue())
 	}

@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // serve plans the rule of a port at an address, with its members and what lets clients in.
-func (p *planner) serve(target string, port plan.Port) {
+func (p *planner) serve(target string, port service.Port) {
 	if p.taken(target, port) {
 		return
 	}
@@ -42,7 +43,7 @@ func (p *planner) serve(target string, port plan.Port) {
 }
 
 // taken refuses a port that others have at the address.
-func (p *planner) taken(target string, port plan.Port) bool {
+func (p *planner) taken(target string, port service.Port) bool {
 	kind, name := p.takenBy(target, port)
 	if name == "" {
 		return false
@@ -53,7 +54,7 @@ func (p *planner) taken(target string, port plan.Port) bool {
 }
 
 // takenBy returns what of others has a port of an address; empty if nothing has.
-func (p *planner) takenBy(target string, port plan.Port) (kind, name string) {
+func (p *planner) takenBy(target string, port service.Port) (kind, name string) {
 	for _, r := range p.state.rules {
 		if isAt(r, target, port) && !p.view.owns(r) {
 			return "load balancer rule", r.Name
@@ -61,19 +62,19 @@ func (p *planner) takenBy(target string, port plan.Port) (kind, name string) {
 	}
 	for _, u := range p.want.Reserved {
 		if u.Address.String() == target && !same(u.Owner, p.want.Owner) && covers(u, port) {
-			return u.Kind, u.Name
+			return string(u.Kind), u.Name
 		}
 	}
 	return "", ""
 }
 
 // covers reports whether a use is of a port.
-func covers(u plan.Use, port plan.Port) bool {
+func covers(u loadbalancer.Use, port service.Port) bool {
 	return (u.Port == 0 || u.Port == port.Number) && (u.Protocol == "" || u.Protocol == port.Protocol)
 }
 
 // ruleOf returns the rule of a port.
-func (p *planner) ruleOf(port plan.Port) cloudstack.Rule {
+func (p *planner) ruleOf(port service.Port) cloudstack.Rule {
 	protocol := protocolOf(port)
 	if p.extra.Proxy && protocol == protoTCP {
 		protocol = protoProxy
@@ -123,12 +124,12 @@ func sameCIDRs(have, want cloudstack.Rule) []string {
 }
 
 // described returns the description of a rule that stands.
-func (v *view) described(r cloudstack.Rule, port plan.Port) string {
+func (v *view) described(r cloudstack.Rule, port service.Port) string {
 	m, _ := parseMark(r.Description)
 	return mark{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
 }
 
-func (p *planner) create(target string, port plan.Port, want cloudstack.Rule) {
+func (p *planner) create(target string, port service.Port, want cloudstack.Rule) {
 	p.do(step{verb: createRule, address: target, rule: want}, "create rule %s, %s to node port %d", want.Name,
 		front(target, port.Number, want.Protocol), port.NodePort)
 	ids := p.view.ids
@@ -223,7 +224,7 @@ func (v *view) vmNames(ids []string) []string {
 // whose firewall rules without a mark are.
 func (p *planner) removeRules(rules []cloudstack.Rule) {
 	for _, r := range rules {
-		port := plan.Port{Number: int(r.PublicPort), Protocol: plan.Protocol(strings.ToUpper(transport(r.Protocol)))}
+		port := service.Port{Number: int(r.PublicPort), Protocol: loadbalancer.Protocol(strings.ToUpper(transport(r.Protocol)))}
 		for _, o := range p.firewallOpenings(r.Address, port, r) {
 			if o.ours {
 				p.closeFirewall(o.id)

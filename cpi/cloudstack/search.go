@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 var _ cpi.Searcher = (*Balancer)(nil)
@@ -86,13 +86,13 @@ func newAccount(client *cloudstack.Client, clock clock.PassiveClock) *account {
 }
 
 // Search implements [cpi.Searcher].
-func (b *Balancer) Search(ctx context.Context, owner plan.Owner, fresh bool) ([]string, error) {
+func (b *Balancer) Search(ctx context.Context, owner loadbalancer.Owner, fresh bool) ([]string, error) {
 	maxAge := b.opts.MaxAge
 	if fresh {
 		maxAge = 0
 	}
 	found := locations{}
-	for _, find := range []func(context.Context, time.Duration, plan.Owner, *locations) error{
+	for _, find := range []func(context.Context, time.Duration, loadbalancer.Owner, *locations) error{
 		b.account.findRules, b.account.findAddresses, b.account.findFirewalls, b.account.findACLs,
 	} {
 		if err := find(ctx, maxAge, owner, &found); err != nil {
@@ -111,7 +111,7 @@ func (l *locations) add(id string) {
 	}
 }
 
-func (a *account) findRules(ctx context.Context, maxAge time.Duration, owner plan.Owner, to *locations) error {
+func (a *account) findRules(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
 	all, err := a.rules.get(ctx, maxAge)
 	for _, r := range all {
 		if ownedBy(r, owner) {
@@ -122,7 +122,7 @@ func (a *account) findRules(ctx context.Context, maxAge time.Duration, owner pla
 }
 
 // findAddresses adds the networks of an owner's addresses. An address of a VPC without a network may be used in any tier.
-func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner plan.Owner, to *locations) error {
+func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
 	all, err := a.addresses.get(ctx, maxAge)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner
 			}
 			if len(tiers) == 0 {
 				return fmt.Errorf("the address %s of %s is in no network that the user sees: release it: %w",
-					address.IPAddress, owner, plan.ErrRefused)
+					address.IPAddress, owner, loadbalancer.ErrRefused)
 			}
 			to.add(tiers[0])
 		}
@@ -152,7 +152,7 @@ func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner
 
 // findFirewalls adds the networks where firewall rules of an owner stand. A user whose networks have no firewall need
 // not have the permission to list its rules.
-func (a *account) findFirewalls(ctx context.Context, maxAge time.Duration, owner plan.Owner, to *locations) error {
+func (a *account) findFirewalls(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
 	possible, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.Has("Firewall") })
 	if err != nil || len(possible) == 0 {
 		return err
@@ -168,7 +168,7 @@ func (a *account) findFirewalls(ctx context.Context, maxAge time.Duration, owner
 
 // findACLs adds the networks whose ACL list has a rule of an owner. A user without such networks need not have the
 // permission to list the rules.
-func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner plan.Owner, to *locations) error {
+func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
 	possible, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID != "" })
 	if err != nil || len(possible) == 0 {
 		return err

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cloudstack/cloudstacksim"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // moveDefaultNICs gives each machine a further NIC in a new network, which is its default one from now on, and returns
@@ -60,7 +60,7 @@ func TestWhatTheOriginalMadeForAnotherClusterIsNoReasonForANetwork(t *testing.T)
 }
 
 func TestWhereAServiceHasSomething(t *testing.T) {
-	owner := plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
+	owner := loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
 	for name, vpc := range map[string]string{"in an isolated network": "", "in a tier of a VPC": cloudstacksim.VPCID} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, cloudstacksim.Options{}, vpc)
@@ -112,7 +112,7 @@ func TestAllServicesShareTheSearchForTheDefaultNetwork(t *testing.T) {
 
 	for range 100 {
 		_, err := s.balancer.Locate(t.Context(), "")
-		s.Expect(err).To(MatchError(plan.ErrBusy))
+		s.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 	}
 
 	s.Expect(s.sim.Calls()).To(ConsistOf("listNetworks", "listLoadBalancerRules", "listVirtualMachines"))

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A state is what stands in a network, of all owners.
@@ -83,7 +83,7 @@ const maxTag = 255
 
 // A mark says whose an object is.
 type mark struct {
-	owner plan.Owner
+	owner loadbalancer.Owner
 	// keep are the ids of firewall rules without a mark for the same port that others made before.
 	keep []string
 	// sticky means that the rule has, or is about to get, a stickiness policy of ours.
@@ -172,10 +172,10 @@ func markIn(tags []cloudstack.Tag) (mark, bool) {
 }
 
 // same reports whether two owners are one.
-func same(a, b plan.Owner) bool { return a.Cluster == b.Cluster && a.UID == b.UID }
+func same(a, b loadbalancer.Owner) bool { return a.Cluster == b.Cluster && a.UID == b.UID }
 
 // nameOf returns the name that the original gave the load balancer of an owner, with which names of rules begin.
-func nameOf(o plan.Owner) string {
+func nameOf(o loadbalancer.Owner) string {
 	name := "a" + strings.ReplaceAll(o.UID, "-", "")
 	return name[:min(len(name), 32)]
 }
@@ -196,7 +196,7 @@ const (
 )
 
 // ownedBy reports whether a rule is an owner's.
-func ownedBy(r cloudstack.Rule, owner plan.Owner) bool {
+func ownedBy(r cloudstack.Rule, owner loadbalancer.Owner) bool {
 	if m, marked := parseMark(r.Description); marked {
 		return same(m.owner, owner)
 	}
@@ -204,7 +204,7 @@ func ownedBy(r cloudstack.Rule, owner plan.Owner) bool {
 }
 
 // inheritedBy reports whether the original, or the provider in Kubernetes before it, made a rule for an owner.
-func inheritedBy(r cloudstack.Rule, owner plan.Owner) bool {
+func inheritedBy(r cloudstack.Rule, owner loadbalancer.Owner) bool {
 	_, marked := parseMark(r.Description)
 	return !marked && strings.HasPrefix(r.Name, nameOf(owner)+"-")
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A verb is what a step does.
@@ -43,7 +43,7 @@ const (
 type step struct {
 	verb  verb
 	text  string
-	owner plan.Owner
+	owner loadbalancer.Owner
 
 	address   string // public address
 	requested bool   // the Service requests the address
@@ -55,26 +55,26 @@ type step struct {
 	acl       cloudstack.ACL
 }
 
-var _ plan.Step = step{}
+var _ loadbalancer.Step = step{}
 
-// String implements [plan.Step].
+// String implements [loadbalancer.Step].
 func (s step) String() string { return s.text }
 
-// Deferrable implements [plan.Step].
+// Deferrable implements [loadbalancer.Step].
 func (s step) Deferrable() bool { return false }
 
-// Uses implements [plan.Step].
-func (s step) Uses() []plan.Use {
+// Uses implements [loadbalancer.Step].
+func (s step) Uses() []loadbalancer.Use {
 	a, err := netip.ParseAddr(s.address)
 	switch {
 	case err != nil:
 		return nil
 	case s.verb == associate:
-		return []plan.Use{{Address: a, Kind: "load balancer", Name: s.owner.String(), Owner: s.owner}}
+		return []loadbalancer.Use{{Address: a, Kind: "load balancer", Name: s.owner.String(), Owner: s.owner}}
 	case s.verb == createRule:
-		return []plan.Use{{
+		return []loadbalancer.Use{{
 			Address:  a,
-			Protocol: plan.Protocol(strings.ToUpper(transport(s.rule.Protocol))),
+			Protocol: loadbalancer.Protocol(strings.ToUpper(transport(s.rule.Protocol))),
 			Port:     int(s.rule.PublicPort),
 			Kind:     "rule",
 			Name:     s.rule.Name,
@@ -141,7 +141,7 @@ func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (fu
 		if s.verb == release || s.verb == untag {
 			return func(*state) {}, nil
 		}
-		return nil, fmt.Errorf("address %s is not associated any more: %w", s.address, plan.ErrBusy)
+		return nil, fmt.Errorf("address %s is not associated any more: %w", s.address, loadbalancer.ErrBusy)
 	}
 	switch s.verb {
 	case tag:
@@ -301,7 +301,7 @@ func merged(have, now cloudstack.Rule) cloudstack.Rule {
 func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
 	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
 	if !found {
-		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
+		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, loadbalancer.ErrBusy)
 	}
 	now := have.members[r.ID]
 	if s.verb == addMembers {
@@ -402,7 +402,7 @@ func (s *state) edit(id string, change func(*cloudstack.Address)) {
 func (s step) runPolicy(ctx context.Context, to policyWriter, have *state) (func(*state), error) {
 	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
 	if !found {
-		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, plan.ErrBusy)
+		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, loadbalancer.ErrBusy)
 	}
 	if s.verb == deletePolicy {
 		return func(h *state) { delete(h.policies, r.ID) }, ignoreMissing(to.DeletePolicy(ctx, s.policy.ID))

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // policyName is the name of stickiness policies.
@@ -44,9 +44,9 @@ func parseStickiness(text string) (*cloudstack.Policy, error) {
 }
 
 // stickinessOf returns the policy that a port is to have; nil if it is to have none of ours. There is none for UDP.
-func stickinessOf(want plan.Desired, port plan.Port) *cloudstack.Policy {
+func stickinessOf(want service.Desired, port service.Port) *cloudstack.Policy {
 	e, _ := want.Extra.(extra)
-	if e.Stickiness == nil || port.Protocol != plan.TCP {
+	if e.Stickiness == nil || port.Protocol != loadbalancer.TCP {
 		return nil
 	}
 	out := *e.Stickiness
@@ -55,14 +55,14 @@ func stickinessOf(want plan.Desired, port plan.Port) *cloudstack.Policy {
 }
 
 // needsPolicies reports whether the policies of a rule matter: one is wanted, or the rule notes that it has one.
-func needsPolicies(want plan.Desired, r cloudstack.Rule) bool {
+func needsPolicies(want service.Desired, r cloudstack.Rule) bool {
 	m, _ := parseMark(r.Description)
 	e, _ := want.Extra.(extra)
 	return m.sticky || e.Stickiness != nil
 }
 
 // endStickiness plans the removal of our policy of a rule that is to have none. One that a person made stays.
-func (p *planner) endStickiness(have cloudstack.Rule, port plan.Port) {
+func (p *planner) endStickiness(have cloudstack.Rule, port service.Port) {
 	if stickinessOf(p.want, port) != nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (p *planner) endStickiness(have cloudstack.Rule, port plan.Port) {
 }
 
 // beginStickiness plans the policy of a rule, instead of any other.
-func (p *planner) beginStickiness(target string, rule cloudstack.Rule, port plan.Port) {
+func (p *planner) beginStickiness(target string, rule cloudstack.Rule, port service.Port) {
 	want := stickinessOf(p.want, port)
 	if want == nil || slices.ContainsFunc(p.state.policies[rule.ID], func(have cloudstack.Policy) bool {
 		return strings.EqualFold(have.Method, want.Method) && maps.Equal(have.Params, want.Params)

@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Reasons of events about CloudStack being unusable.
@@ -31,7 +31,7 @@ func Explain(url string) func(error) (cpi.Trouble, bool) {
 	return func(err error) (cpi.Trouble, bool) {
 		trouble := cpi.Trouble{Stays: true}
 		switch {
-		case errors.Is(err, plan.ErrBusy), errors.Is(err, plan.ErrRefused):
+		case errors.Is(err, loadbalancer.ErrBusy), errors.Is(err, loadbalancer.ErrRefused):
 			return cpi.Trouble{}, false // It concerns one load balancer, which has events of its own.
 		case errors.Is(err, cloudstack.ErrChanged):
 			return cpi.Trouble{}, false // CloudStack answers. What is missing in a list counts as unknown.

@@ -6,23 +6,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
 // A view is what stands in a network, as it concerns one owner.
 type view struct {
 	state *state
-	want  plan.Desired
+	want  service.Desired
 	mine  []cloudstack.Rule // of the owner
 	// ids of the virtual machines of members in the network, and names of their Nodes; those elsewhere by name only.
 	ids, names, elsewhere []string
 	// hidden are the members whose virtual machines are not shown; stay are the ids of those with a provider ID.
-	hidden []plan.Member
+	hidden []service.Member
 	stay   []string
 }
 
-func newView(s *state, want plan.Desired) *view {
+func newView(s *state, want service.Desired) *view {
 	v := &view{state: s, want: want}
 	v.mine = without(s.rules, func(r cloudstack.Rule) bool { return !v.owns(r) })
 	return v
@@ -84,12 +84,12 @@ func (v *view) serves(a cloudstack.Address) bool {
 }
 
 // standing returns the index in mine of the rule of a port; less than 0 if there is none.
-func (v *view) standing(target string, port plan.Port) int {
+func (v *view) standing(target string, port service.Port) int {
 	return slices.IndexFunc(v.mine, func(r cloudstack.Rule) bool { return isAt(r, target, port) })
 }
 
 // needsFree reports whether the plan depends on which addresses are free.
-func needsFree(s *state, want plan.Desired) bool {
+func needsFree(s *state, want service.Desired) bool {
 	if want.Absent {
 		return false
 	}
@@ -101,11 +101,11 @@ func needsFree(s *state, want plan.Desired) bool {
 }
 
 // isAt reports whether a rule is at a port of an address.
-func isAt(r cloudstack.Rule, target string, port plan.Port) bool {
+func isAt(r cloudstack.Rule, target string, port service.Port) bool {
 	return r.Address == target && int(r.PublicPort) == port.Number && transport(r.Protocol) == protocolOf(port)
 }
 
 // releasing reports whether CloudStack is releasing an address: it refuses to use it, and to release it twice.
 func releasing(a cloudstack.Address) bool { return strings.EqualFold(a.State, "Releasing") }
 
-func protocolOf(port plan.Port) string { return strings.ToLower(string(port.Protocol)) }
+func protocolOf(port service.Port) string { return strings.ToLower(string(port.Protocol)) }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func (c *cluster) nodesAreKnown() {
@@ -251,8 +251,8 @@ func (c *cluster) clustersShareALocation() {
 
 	c.Expect(c.cloud.Balancers.Standing()).To(Equal(
 		map[string]string{first + ":80": c.standing(), second + ":80": c.standing()}))
-	c.Expect(c.owners()).To(Equal([]plan.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "uid-shop"}}))
-	c.Expect(neighbor.owners()).To(Equal([]plan.Owner{{Cluster: "c2", Namespace: "blog", Name: "web", UID: "uid-blog"}}))
+	c.Expect(c.owners()).To(Equal([]loadbalancer.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "uid-shop"}}))
+	c.Expect(neighbor.owners()).To(Equal([]loadbalancer.Owner{{Cluster: "c2", Namespace: "blog", Name: "web", UID: "uid-blog"}}))
 	c.removed(mine)
 	c.Expect(c.owners()).To(BeEmpty())
 	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{second + ":80": c.standing()}))
@@ -276,7 +276,7 @@ func (c *cluster) crashesHarmNoOtherCluster() {
 }
 
 // owners returns the Services of the cluster that have something at the default location, as a new process sees them.
-func (c *cluster) owners() []plan.Owner {
+func (c *cluster) owners() []loadbalancer.Owner {
 	c.t.Helper()
 	c.start(nil)
 	location, err := c.backend.Balancer.Locate(c.t.Context(), "")

@@ -28,7 +28,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A Process is what a backend is made with each time the program starts.
@@ -336,7 +336,7 @@ type dying struct {
 var errDied = errors.New("the process has died")
 
 // Run runs a step, until the process dies.
-func (d *dying) Run(ctx context.Context, location string, step plan.Step) error {
+func (d *dying) Run(ctx context.Context, location string, step loadbalancer.Step) error {
 	if d.left <= 0 {
 		return errDied
 	}

@@ -12,7 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A Dialect is what a cloud understands of a Service besides its spec.
@@ -20,7 +20,7 @@ type Dialect interface {
 	// Names returns the cloud's names for what the core reads and writes.
 	Names() Names
 	// Read returns what the annotations of a Service ask of any cloud, and what is wrong with them.
-	Read(s *corev1.Service) (Asked, []plan.Finding)
+	Read(s *corev1.Service) (Asked, []loadbalancer.Finding)
 	// SecretNames returns the Secrets in the namespace of a Service that [Dialect.Extend] reads.
 	SecretNames(s *corev1.Service) []string
 	// Extend adds to a wish what only this cloud understands.
@@ -43,8 +43,8 @@ type Names struct {
 type Asked struct {
 	Addresses []netip.Addr // by name
 	Location  string       // empty: the default one
-	Share     string       // [plan.Desired.Share]
-	Keep      bool         // [plan.Desired.Keep]
+	Share     string       // [loadbalancer.Desired.Share]
+	Keep      bool         // [Desired.Keep]
 	DryRun    bool
 }
 
@@ -65,7 +65,7 @@ type Annotations[W any] struct {
 }
 
 // Read parses all annotations of the table, and returns what is wrong.
-func (t Annotations[W]) Read(all map[string]string) (w W, wrong []plan.Finding) {
+func (t Annotations[W]) Read(all map[string]string) (w W, wrong []loadbalancer.Finding) {
 	for _, a := range t.Table {
 		value := strings.TrimSpace(all[t.Prefix+a.Name])
 		if value == "" || a.Parse == nil {
@@ -80,8 +80,8 @@ func (t Annotations[W]) Read(all map[string]string) (w W, wrong []plan.Finding) 
 }
 
 // Unknown returns a finding for each annotation with the prefix that is not in the table.
-func (t Annotations[W]) Unknown(all map[string]string) []plan.Finding {
-	var out []plan.Finding
+func (t Annotations[W]) Unknown(all map[string]string) []loadbalancer.Finding {
+	var out []loadbalancer.Finding
 	for name := range all {
 		rest, ours := strings.CutPrefix(name, t.Prefix)
 		if ours && !slices.ContainsFunc(t.Table, func(a Annotation[W]) bool { return a.Name == rest }) {
@@ -89,12 +89,12 @@ func (t Annotations[W]) Unknown(all map[string]string) []plan.Finding {
 				"the annotation %s is unknown and does nothing: correct its name or remove it", name))
 		}
 	}
-	slices.SortFunc(out, func(a, b plan.Finding) int { return strings.Compare(a.Message, b.Message) })
+	slices.SortFunc(out, func(a, b loadbalancer.Finding) int { return strings.Compare(a.Message, b.Message) })
 	return out
 }
 
-func finding(reason, format string, args ...any) plan.Finding {
-	return plan.Finding{Reason: reason, Message: fmt.Sprintf(format, args...)}
+func finding(reason, format string, args ...any) loadbalancer.Finding {
+	return loadbalancer.Finding{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
 // Bool parses true or false, in any case.
@@ -121,13 +121,13 @@ func List(s string) []string {
 
 // Addresses parses a list of addresses, at most one of each family.
 func Addresses(s string) ([]netip.Addr, error) {
-	seen := map[plan.Family]bool{}
+	seen := map[loadbalancer.Family]bool{}
 	return each(s, func(x string) (netip.Addr, error) {
 		a, err := netip.ParseAddr(x)
 		if err != nil {
 			return a, fmt.Errorf("%q is no address", x)
 		}
-		f := plan.FamilyOf(a)
+		f := loadbalancer.FamilyOf(a)
 		if seen[f] {
 			return a, fmt.Errorf("it has more than one %s address", f)
 		}

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // patience is how long a node may be without an address before a notice.
@@ -72,13 +72,13 @@ func tainted(n *corev1.Node, key string) bool {
 // InternalIPs returns the addresses of a node by which load balancers reach it, the first of each family.
 func InternalIPs(n *corev1.Node) []netip.Addr {
 	var out []netip.Addr
-	seen := map[plan.Family]bool{}
+	seen := map[loadbalancer.Family]bool{}
 	for _, address := range n.Status.Addresses {
 		a, err := netip.ParseAddr(address.Address)
-		if address.Type != corev1.NodeInternalIP || err != nil || seen[plan.FamilyOf(a)] {
+		if address.Type != corev1.NodeInternalIP || err != nil || seen[loadbalancer.FamilyOf(a)] {
 			continue
 		}
-		seen[plan.FamilyOf(a)] = true
+		seen[loadbalancer.FamilyOf(a)] = true
 		out = append(out, a.Unmap())
 	}
 	return out
@@ -100,10 +100,10 @@ func (b *builder) members() {
 	for _, n := range Eligible(b.Nodes, b.IncludeControlPlane) {
 		ips := InternalIPs(n)
 		if len(ips) > 0 {
-			d.Members = append(d.Members, plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: ips})
+			d.Members = append(d.Members, Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: ips})
 		}
 		switch {
-		case slices.ContainsFunc(ips, func(a netip.Addr) bool { return plan.FamilyOf(a) == family }):
+		case slices.ContainsFunc(ips, func(a netip.Addr) bool { return loadbalancer.FamilyOf(a) == family }):
 			found = true
 		case Joining(n, b.Now):
 			joining = n.Name

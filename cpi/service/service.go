@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Reasons of findings.
@@ -52,7 +52,7 @@ type Input struct {
 	Defaults
 
 	Service *corev1.Service
-	// Nodes of the cluster, all of them, and the generation of their list ([plan.Desired.Generation]).
+	// Nodes of the cluster, all of them, and the generation of their list ([loadbalancer.Desired.Generation]).
 	Nodes      []*corev1.Node
 	Generation uint64
 	// Secrets by name, of those that [Dialect.SecretNames] returns; missing ones are left out.
@@ -66,13 +66,13 @@ type Input struct {
 
 // A Wish is what a Service asks for.
 type Wish struct {
-	Desired plan.Desired
+	Desired Desired
 	// Location is the name of the location.
 	Location string
 	// Refusals explain what is wrong with the Service; then nothing may be built.
-	Refusals []plan.Finding
+	Refusals []loadbalancer.Finding
 	// Notices explain what is done otherwise than asked.
-	Notices []plan.Finding
+	Notices []loadbalancer.Finding
 	// Wait names what is missing; empty if nothing is.
 	Wait string
 	// Terminates means that connections end at the load balancer, as TLS does: clients in the cluster must go there,
@@ -104,14 +104,14 @@ func (d Defaults) Asked(s *corev1.Service) Asked {
 }
 
 // OwnerOf returns the owner of a Service's load balancer.
-func (d Defaults) OwnerOf(s *corev1.Service) plan.Owner {
-	return plan.Owner{Cluster: d.Cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
+func (d Defaults) OwnerOf(s *corev1.Service) loadbalancer.Owner {
+	return loadbalancer.Owner{Cluster: d.Cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
 }
 
 // Promised returns the addresses and ports that a Service keeps from another one, whether or not anything stands there:
 // published ones, and those that it requests or that were stored before their first use, unless they are published,
 // requested or stored on the other one.
-func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
+func (d Defaults) Promised(s, other *corev1.Service) []loadbalancer.Use {
 	share, mine := d.claims(s)
 	_, wanted := d.claims(other)
 	before := slices.Concat(published(other), wanted, d.Stored(other).Intent)
@@ -121,12 +121,12 @@ func (d Defaults) Promised(s, other *corev1.Service) []plan.Use {
 			addresses = append(addresses, a)
 		}
 	}
-	var out []plan.Use
+	var out []loadbalancer.Use
 	for _, a := range addresses {
 		for _, p := range s.Spec.Ports {
-			out = append(out, plan.Use{
+			out = append(out, loadbalancer.Use{
 				Address:  a,
-				Protocol: plan.Protocol(p.Protocol),
+				Protocol: loadbalancer.Protocol(p.Protocol),
 				Port:     int(p.Port),
 				Kind:     "Service",
 				Name:     s.Namespace + "/" + s.Name,
@@ -151,13 +151,13 @@ func (d Defaults) claims(s *corev1.Service) (share string, addresses []netip.Add
 
 // Absent returns the wish for no load balancer at all. What is wrong with the Service does not matter. Members are all
 // nodes.
-func Absent(in Input) plan.Desired {
+func Absent(in Input) Desired {
 	d := in.identity()
 	d.Absent = true
 	d.Keep = in.Asked(in.Service).Keep
 	for _, n := range in.Nodes {
 		d.Members = append(d.Members,
-			plan.Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
+			Member{Node: n.Name, ProviderID: n.Spec.ProviderID, Addresses: InternalIPs(n)})
 	}
 	for _, p := range in.Service.Spec.Ports {
 		d.Ports = append(d.Ports, portOf(p))
@@ -165,10 +165,10 @@ func Absent(in Input) plan.Desired {
 	return d
 }
 
-func portOf(p corev1.ServicePort) plan.Port {
-	return plan.Port{
+func portOf(p corev1.ServicePort) Port {
+	return Port{
 		Name:        p.Name,
-		Protocol:    plan.Protocol(p.Protocol),
+		Protocol:    loadbalancer.Protocol(p.Protocol),
 		AppProtocol: ptr.Deref(p.AppProtocol, ""),
 		Number:      int(p.Port),
 		NodePort:    int(p.NodePort),
@@ -176,12 +176,12 @@ func portOf(p corev1.ServicePort) plan.Port {
 }
 
 // identity returns what identifies the load balancer.
-func (in Input) identity() plan.Desired {
-	d := plan.Desired{
+func (in Input) identity() Desired {
+	d := Desired{Desired: loadbalancer.Desired{
 		Owner:     in.OwnerOf(in.Service),
 		Intent:    in.Stored(in.Service).Intent,
 		Duplicate: len(in.Duplicates) > 0,
-	}
+	}}
 	for _, a := range published(in.Service) {
 		if !slices.ContainsFunc(in.Duplicates,
 			func(s *corev1.Service) bool { return slices.Contains(published(s), a) }) {
@@ -239,10 +239,10 @@ func (b *builder) frontend(asked Asked) {
 	d := &b.wish.Desired
 	s := b.Service.Spec
 	for _, f := range s.IPFamilies {
-		d.Families = append(d.Families, plan.Family(f))
+		d.Families = append(d.Families, loadbalancer.Family(f))
 	}
 	if len(d.Families) == 0 {
-		d.Families = []plan.Family{plan.IPv4}
+		d.Families = []loadbalancer.Family{loadbalancer.IPv4}
 	}
 	d.AllFamilies = ptr.Deref(s.IPFamilyPolicy, "") == corev1.IPFamilyPolicyRequireDualStack
 	var err error
@@ -265,7 +265,7 @@ func requested(asked Asked, s *corev1.Service) ([]netip.Addr, error) {
 func (b *builder) ports() {
 	for _, p := range b.Service.Spec.Ports {
 		port := portOf(p)
-		port.Protocol = cmp.Or(port.Protocol, plan.TCP)
+		port.Protocol = cmp.Or(port.Protocol, loadbalancer.TCP)
 		if s := b.Service.Spec; s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 			port.HealthPort = int(s.HealthCheckNodePort)
 		}
@@ -280,7 +280,7 @@ func (b *builder) sources() {
 		ranges = List(b.Service.Annotations[RangesAnnotation])
 	}
 	d := &b.wish.Desired
-	open := map[plan.Family]bool{}
+	open := map[loadbalancer.Family]bool{}
 	for _, text := range ranges {
 		p, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
@@ -288,11 +288,11 @@ func (b *builder) sources() {
 			continue
 		}
 		if p.Bits() == 0 {
-			open[plan.FamilyOf(p.Addr())] = true
+			open[loadbalancer.FamilyOf(p.Addr())] = true
 		}
 		d.SourceRanges = append(d.SourceRanges, p.Masked())
 	}
-	if !slices.ContainsFunc(d.Families, func(f plan.Family) bool { return !open[f] }) {
+	if !slices.ContainsFunc(d.Families, func(f loadbalancer.Family) bool { return !open[f] }) {
 		d.SourceRanges = nil
 	}
 	if len(d.SourceRanges) > 0 && !b.SourceRanges {

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -216,27 +216,29 @@ func TestWhatEveryCloudUnderstands(t *testing.T) {
 
 	g.Expect(wish.Refusals).To(BeEmpty())
 	g.Expect(wish.Location).To(Equal("dmz"))
-	g.Expect(wish.Desired).To(Equal(plan.Desired{
-		Owner:        plan.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
-		Families:     []plan.Family{plan.IPv4},
-		Generation:   7,
-		Sticky:       true,
-		Requested:    []netip.Addr{ip("203.0.113.7")},
-		Intent:       []netip.Addr{ip("203.0.113.9")},
-		Published:    []netip.Addr{ip("203.0.113.9")},
-		SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
-		Ports: []plan.Port{
-			{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080, HealthPort: 32000},
+	g.Expect(wish.Desired).To(Equal(service.Desired{
+		Desired: loadbalancer.Desired{
+			Owner:        loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
+			Families:     []loadbalancer.Family{loadbalancer.IPv4},
+			Generation:   7,
+			Sticky:       true,
+			Requested:    []netip.Addr{ip("203.0.113.7")},
+			Intent:       []netip.Addr{ip("203.0.113.9")},
+			Published:    []netip.Addr{ip("203.0.113.9")},
+			SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		},
+		Ports: []service.Port{
+			{Name: "http", Protocol: loadbalancer.TCP, Number: 80, NodePort: 30080, HealthPort: 32000},
 			{
 				Name:        "tls",
-				Protocol:    plan.TCP,
+				Protocol:    loadbalancer.TCP,
 				Number:      443,
 				NodePort:    30443,
 				HealthPort:  32000,
 				AppProtocol: "https",
 			},
 		},
-		Members: []plan.Member{
+		Members: []service.Member{
 			{Node: "a", ProviderID: "test://a", Addresses: []netip.Addr{ip("10.0.0.11")}},
 			{Node: "b", Addresses: []netip.Addr{ip("10.0.0.12")}},
 		},
@@ -248,7 +250,7 @@ func TestALocationThatThereIsNot(t *testing.T) {
 
 	wish := service.For(web(annotated(servicetest.Location, "typo")))
 
-	g.Expect(wish.Refusals).To(ConsistOf(plan.Finding{
+	g.Expect(wish.Refusals).To(ConsistOf(loadbalancer.Finding{
 		Reason: service.BadAnnotation,
 		Message: `the configuration of the cloud controller manager has no site "typo": correct the annotation ` +
 			servicetest.Location,

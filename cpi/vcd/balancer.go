@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -42,7 +42,7 @@ func NewBalancer(opts BalancerOptions) *Balancer {
 }
 
 // Plan implements [cpi.Balancer].
-func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanRequest) (plan.Plan, error) {
+func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanRequest) (loadbalancer.Plan, error) {
 	want := desired(request.Want)
 	opts := edge.PlanOptions{Fresh: request.Fresh, Follow: request.Follow, NAT: b.translates()}
 	p, err := b.opts.Driver.Plan(ctx, gateway, want, opts)
@@ -50,12 +50,12 @@ func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanReq
 		b.opts.Reporter.observed(gateway, want, p, err)
 	}
 	if err != nil {
-		return plan.Plan{}, kindOf(err)
+		return loadbalancer.Plan{}, err
 	}
 	if request.Moved != nil {
-		p.Steps = slices.DeleteFunc(p.Steps, func(s lb.Step) bool { return stillUsed(s, *request.Moved) })
+		p.Steps = slices.DeleteFunc(p.Steps, func(s loadbalancer.Step) bool { return stillUsed(s, *request.Moved) })
 	}
-	return planOf(want, p), nil
+	return p, nil
 }
 
 // translates reports whether load balancers may be reached through DNAT rules: rights are the user's on all gateways.
@@ -65,7 +65,8 @@ func (b *Balancer) translates() bool {
 
 // stillUsed reports whether a load balancer that has moved to another gateway may use what a step removes: what is the
 // organization's is seen from all gateways.
-func stillUsed(s lb.Step, moved cpi.Moved) bool {
+func stillUsed(planned loadbalancer.Step, moved cpi.Moved) bool {
+	s, _ := planned.(lb.Step) // edge gateways have no others
 	switch s.Kind {
 	case lb.KindAddress:
 		return s.Address == nil || slices.Contains(moved.Addresses, s.Address.Value)
@@ -74,38 +75,34 @@ func stillUsed(s lb.Step, moved cpi.Moved) bool {
 	case lb.KindProfile:
 		return desired(moved.Desired).OneArm != nil
 	default:
-		return !s.Kind.OnGateway()
+		return !lb.OnGateway(s.Kind)
 	}
 }
 
 // Run implements [cpi.Balancer].
-func (b *Balancer) Run(ctx context.Context, gateway string, s plan.Step) error {
-	own, ok := s.(step)
-	if !ok {
-		return fmt.Errorf("%s is no step for an edge gateway: %w", s, plan.ErrRefused)
-	}
-	return kindOf(b.opts.Driver.Run(ctx, gateway, own.Step))
+func (b *Balancer) Run(ctx context.Context, gateway string, s loadbalancer.Step) error {
+	return b.opts.Driver.Run(ctx, gateway, s)
 }
 
 // Owners implements [cpi.Balancer]. It leaves out the cluster itself, its control-plane endpoint, and what VMware's CPI
 // made.
-func (b *Balancer) Owners(ctx context.Context, gateway string) ([]plan.Owner, error) {
+func (b *Balancer) Owners(ctx context.Context, gateway string) ([]loadbalancer.Owner, error) {
 	all, err := b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID)
-	var out []plan.Owner
+	var out []loadbalancer.Owner
 	for _, o := range all {
-		if !o.WholeCluster() && !o.IsEndpoint() && !o.Old() {
-			out = append(out, plan.Owner(o))
+		if !o.WholeCluster() && !o.IsEndpoint() && !o.Inherited() {
+			out = append(out, o)
 		}
 	}
-	return out, kindOf(err)
+	return out, err
 }
 
 // NameOf implements [cpi.Balancer].
-func (*Balancer) NameOf(owner plan.Owner) string { return lb.LoadBalancerName(lb.Owner(owner)) }
+func (*Balancer) NameOf(owner loadbalancer.Owner) string { return lb.LoadBalancerName(owner) }
 
 // standing returns the objects of kinds that are seen on all gateways, of all owners: all of them, or an error.
-func (b *Balancer) standing(ctx context.Context, kinds []lb.Kind) ([]lb.ObjectStatus, error) {
-	var out []lb.ObjectStatus
+func (b *Balancer) standing(ctx context.Context, kinds []loadbalancer.Kind) ([]loadbalancer.Object, error) {
+	var out []loadbalancer.Object
 	for _, g := range b.opts.Gateways {
 		id, err := b.Locate(ctx, g.Name)
 		if err != nil {
@@ -120,17 +117,28 @@ func (b *Balancer) standing(ctx context.Context, kinds []lb.Kind) ([]lb.ObjectSt
 	return out, nil
 }
 
-// Locate returns the URN of the edge gateway that the configuration gives a name.
+// Locate returns the URN of the edge gateway that the configuration gives a name. Errors are of type [*locateError].
 func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	for _, g := range b.opts.Gateways {
 		if g.Name != name {
 			continue
 		}
 		id, err := b.find(ctx, g)
-		return id, notFound(err)
+		if err != nil {
+			return id, &locateError{notFound(err)}
+		}
+		return id, nil
 	}
-	return "", fmt.Errorf("there is no gateway %q in the configuration: %w", name, plan.ErrRefused)
+	return "", &locateError{
+		fmt.Errorf("there is no gateway %q in the configuration: %w", name, loadbalancer.ErrRefused),
+	}
 }
+
+// A locateError is why an edge gateway cannot be found. It concerns all load balancers, not one of them.
+type locateError struct{ error }
+
+// Unwrap lets [errors.Is] match the cause.
+func (e *locateError) Unwrap() error { return e.error }
 
 func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error) {
 	session, err := b.opts.Session(ctx)
@@ -158,49 +166,23 @@ func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error
 		case network.EdgeGateway.ID == "":
 			return "", fmt.Errorf(
 				"network %s has no edge gateway: name a routed network, or loadbalancer.edgeGateway: %w", g.Network,
-				plan.ErrRefused)
+				loadbalancer.ErrRefused)
 		}
 		return network.EdgeGateway.ID, nil
 	}
 	return "", fmt.Errorf("network %q is in none of the cluster's VDCs, or may not be seen by this user: %w", g.Network,
-		plan.ErrRefused)
+		loadbalancer.ErrRefused)
 }
 
 // notFound returns the error of a search for a gateway as the core knows it.
 func notFound(err error) error {
-	if err == nil {
-		return nil
-	}
 	for _, target := range []error{
 		vcd.ErrNotFound, vcd.ErrForbidden, vcd.ErrAmbiguous, vcd.ErrInvalid,
-		vcd.ErrUnauthorized, plan.ErrRefused,
+		vcd.ErrUnauthorized, loadbalancer.ErrRefused,
 	} {
 		if errors.Is(err, target) {
-			return fmt.Errorf("%w: %w", plan.ErrRefused, err)
+			return fmt.Errorf("%w: %w", loadbalancer.ErrRefused, err)
 		}
 	}
-	return fmt.Errorf("%w: %w", plan.ErrUnknown, err)
+	return fmt.Errorf("%w: %w", loadbalancer.ErrUnknown, err)
 }
-
-// kindOf returns an error of package lb as one that the core knows. Its text stays.
-func kindOf(err error) error {
-	for own, core := range map[error]error{
-		lb.ErrBusy:    plan.ErrBusy,
-		lb.ErrRefused: plan.ErrRefused,
-		lb.ErrUnknown: plan.ErrUnknown,
-	} {
-		if errors.Is(err, own) {
-			err = &kindError{err, core}
-		}
-	}
-	return err
-}
-
-type kindError struct {
-	error
-
-	kind error
-}
-
-// Unwrap makes errors.Is find both.
-func (e *kindError) Unwrap() []error { return []error{e.error, e.kind} }

@@ -11,10 +11,11 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -38,18 +39,28 @@ func (s *site) reportingBalancer(r *Reporter, gateways ...vcdconfig.Gateway) *Ba
 	})
 }
 
-func wanted() plan.Desired {
-	return plan.Desired{
-		Owner:    plan.Owner(owner),
-		Families: []plan.Family{plan.IPv4},
-		Members:  []plan.Member{{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10")}}},
-		Ports:    []plan.Port{{Name: "http", Protocol: plan.TCP, Number: 80, NodePort: 30080}},
-		Extra:    lb.Desired{Listeners: []lb.Listener{{Application: lb.L4}}},
+func wanted() service.Desired {
+	return service.Desired{
+		Desired: loadbalancer.Desired{
+			Owner:    owner,
+			Families: []loadbalancer.Family{loadbalancer.IPv4},
+		},
+		Members: []service.Member{{Addresses: []netip.Addr{netip.MustParseAddr("192.168.100.10")}}},
+		Ports:   []service.Port{{Name: "http", Protocol: loadbalancer.TCP, Number: 80, NodePort: 30080}},
+		Extra:   lb.Desired{Listeners: []lb.Listener{{Application: lb.L4}}},
 	}
 }
 
+// nothing is the wish for no load balancer.
+func nothing() service.Desired {
+	return service.Desired{Desired: loadbalancer.Desired{
+		Owner:  owner,
+		Absent: true,
+	}}
+}
+
 // settle runs plans until nothing is left to do.
-func settle(t *testing.T, b cpi.Balancer, place string, want plan.Desired) plan.Plan {
+func settle(t *testing.T, b cpi.Balancer, place string, want service.Desired) loadbalancer.Plan {
 	t.Helper()
 	g := NewWithT(t)
 	for range 20 {
@@ -67,7 +78,7 @@ func settle(t *testing.T, b cpi.Balancer, place string, want plan.Desired) plan.
 		}
 	}
 	t.Fatal("it is never done")
-	return plan.Plan{}
+	return loadbalancer.Plan{}
 }
 
 func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
@@ -82,12 +93,12 @@ func TestBalancerOnTheGatewayOfANetwork(t *testing.T) {
 	made := settle(t, b, gateway, wanted())
 
 	s.Expect(made.Status.Addresses).To(HaveLen(1))
-	s.Expect(b.Owners(t.Context(), gateway)).To(ConsistOf(plan.Owner(owner)), "the set of nodes is the cluster's")
+	s.Expect(b.Owners(t.Context(), gateway)).To(ConsistOf(owner), "the set of nodes is the cluster's")
 	s.Expect(reporter.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(ContainSubstring(made.Status.Addresses[0].String()),
 		ContainSubstring("virtual-service"), ContainSubstring("CreatedLoadbalancer")))
 
-	settle(t, b, gateway, plan.Desired{Owner: plan.Owner(owner), Absent: true})
+	settle(t, b, gateway, nothing())
 	s.Expect(reporter.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(And(Not(ContainSubstring("virtual-service")), ContainSubstring("DeletedLoadbalancer"),
 		ContainSubstring(`"virtualIPs":[]`)))
@@ -112,7 +123,7 @@ func TestWhatGoesWhileNobodyWritesItDownLeavesTheRecord(t *testing.T) {
 	web := settle(t, reported, gateway, wanted()).Status
 	api := settle(t, reported, gateway, other).Status
 	s.Expect(before.write(t.Context())).To(Succeed())
-	settle(t, b, gateway, plan.Desired{Owner: plan.Owner(owner), Absent: true})
+	settle(t, b, gateway, nothing())
 
 	after, reported := start()
 	s.Expect(after.searchStale(t.Context())).To(Succeed())
@@ -151,7 +162,7 @@ func TestPlacesThatAreNot(t *testing.T) {
 
 			_, err := b.Locate(t.Context(), place)
 
-			g.Expect(err).To(And(MatchError(plan.ErrRefused), MatchError(ContainSubstring(text))))
+			g.Expect(err).To(And(MatchError(loadbalancer.ErrRefused), MatchError(ContainSubstring(text))))
 		})
 	}
 }
@@ -183,7 +194,7 @@ func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
 	crowded := wanted()
 	outside.Requested = []netip.Addr{netip.MustParseAddr("203.0.113.150")}
 	crowded.Extra = lb.Desired{EngineGroup: "more"}
-	refusals := func(want plan.Desired) []plan.Finding {
+	refusals := func(want service.Desired) []loadbalancer.Finding {
 		p, err := b.Plan(t.Context(), gateway, cpi.PlanRequest{Want: want})
 		s.Expect(err).NotTo(HaveOccurred())
 		return p.Refusals

@@ -12,10 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // BadSecret means that the Secret with the certificate is missing, may not be read, or is invalid.
@@ -51,7 +51,7 @@ func (*Dialect) Names() service.Names {
 var gatewayURN = regexp.MustCompile(`^urn:vcloud:gateway:[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
 // Read implements [service.Dialect].
-func (*Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
+func (*Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 	asked, wrong := annotations.Read(s.Annotations)
 	return asked.Asked, wrong
 }
@@ -108,18 +108,27 @@ func (e *extension) reserve() {
 	for _, n := range e.Nodes {
 		for _, address := range n.Status.Addresses {
 			if a, err := netip.ParseAddr(address.Address); err == nil {
-				d.Reserved = append(d.Reserved, plan.Use{Address: a.Unmap(), Kind: "node", Name: n.Name})
+				d.Reserved = append(d.Reserved, loadbalancer.Use{
+					Address:  a.Unmap(),
+					Kind:     "node",
+					Name:     n.Name,
+					Reserved: true,
+				})
 			}
 		}
 	}
 	for _, a := range e.dialect.Reserved {
-		d.Reserved = append(d.Reserved,
-			plan.Use{Address: a.Unmap(), Kind: "configuration", Name: "loadbalancer.reservedAddresses"})
+		d.Reserved = append(d.Reserved, loadbalancer.Use{
+			Address:  a.Unmap(),
+			Kind:     "configuration",
+			Name:     "loadbalancer.reservedAddresses",
+			Reserved: true,
+		})
 	}
 }
 
 // listener returns VCD's part of a port.
-func (e *extension) listener(p plan.Port) lb.Listener {
+func (e *extension) listener(p service.Port) lb.Listener {
 	l := lb.Listener{Application: e.application(p), Monitor: e.monitor}
 	if l.Application.TLS() {
 		l.Certificate = e.certificate(p.Number)
@@ -130,11 +139,11 @@ func (e *extension) listener(p plan.Port) lb.Listener {
 
 // application returns what the load balancer understands of a port: the profile of an annotation, else nothing where
 // TLS passes through, else the appProtocol.
-func (e *extension) application(p plan.Port) lb.Application {
+func (e *extension) application(p service.Port) lb.Application {
 	if a, ok := e.profiles[p.Number]; ok {
 		return a
 	}
-	if e.noTermination || p.Protocol == plan.UDP {
+	if e.noTermination || p.Protocol == loadbalancer.UDP {
 		return lb.L4
 	}
 	ssl := slices.Contains(e.sslPorts, p.Number)
@@ -161,7 +170,7 @@ const maxUnknown = 10
 func (e *extension) ignored() {
 	var unknown []string
 	for _, n := range e.namedPorts() {
-		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p plan.Port) bool { return p.Number == n }) {
+		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p service.Port) bool { return p.Number == n }) {
 			unknown = append(unknown, strconv.Itoa(n))
 		}
 	}
@@ -190,7 +199,7 @@ func (e *extension) ignoredProbes() {
 		e.wish.Notice(lb.Unsupported, "this VCD has no intervals of health monitors: its own is used")
 	}
 	if e.monitor == "" && slices.ContainsFunc(e.wish.Desired.Ports,
-		func(p plan.Port) bool { return p.Protocol == plan.UDP && p.HealthPort != 0 }) {
+		func(p service.Port) bool { return p.Protocol == loadbalancer.UDP && p.HealthPort != 0 }) {
 		e.wish.Notice(lb.Unsupported,
 			"this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes "+
 				"without; use externalTrafficPolicy Cluster")

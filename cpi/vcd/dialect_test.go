@@ -22,6 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -353,23 +354,25 @@ func TestTheRest(t *testing.T) {
 	d.Listeners = nil
 	d.Members = nil
 	g.Expect(d).To(Equal(lb.Desired{
-		Owner:     lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
-		Families:  []lb.Family{lb.IPv4, lb.IPv6},
-		Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
-		Intent:    []netip.Addr{ip("203.0.113.9")},
-		Reserved: []lb.Use{
-			{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},
-			{Address: ip("10.0.0.12"), Kind: "node", Name: "b", Reserved: true},
+		Desired: loadbalancer.Desired{
+			Owner:     loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"},
+			Families:  []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6},
+			Requested: []netip.Addr{ip("203.0.113.7"), ip("2001:db8::7")},
+			Intent:    []netip.Addr{ip("203.0.113.9")},
+			Reserved: []loadbalancer.Use{
+				{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},
+				{Address: ip("10.0.0.12"), Kind: "node", Name: "b", Reserved: true},
+			},
+			Published:    []netip.Addr{ip("203.0.113.9")},
+			Duplicate:    true,
+			Share:        "dns",
+			Sticky:       true,
+			SourceRanges: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")},
 		},
-		Published:        []netip.Addr{ip("203.0.113.9")},
-		Duplicate:        true,
-		Share:            "dns",
 		Internal:         true,
 		Subnet:           netip.MustParsePrefix("192.168.9.0/24"),
 		IPSpace:          "public",
-		Sticky:           true,
 		PreserveClientIP: true,
-		SourceRanges:     []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("0.0.0.0/0")},
 		EngineGroup:      "seg",
 		Algorithm:        "LEAST_LOAD",
 	}))
@@ -505,9 +508,9 @@ func TestAddressesOfNodesAndReservedOnesAreNotTaken(t *testing.T) {
 		reserved := wishFor(in).Desired.Reserved
 
 		g.Expect(reserved).To(ConsistOf(
-			lb.Use{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},
-			lb.Use{Address: ip("10.0.0.12"), Kind: "node", Name: "b", Reserved: true},
-			lb.Use{Address: ip("10.0.0.5"), Kind: "configuration", Name: "loadbalancer.reservedAddresses", Reserved: true},
+			loadbalancer.Use{Address: ip("10.0.0.11"), Kind: "node", Name: "a", Reserved: true},
+			loadbalancer.Use{Address: ip("10.0.0.12"), Kind: "node", Name: "b", Reserved: true},
+			loadbalancer.Use{Address: ip("10.0.0.5"), Kind: "configuration", Name: "loadbalancer.reservedAddresses", Reserved: true},
 		))
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -50,7 +51,7 @@ type Reporter struct {
 	opts ReporterOptions
 	// standing returns all objects of kinds at the locations of load balancers, of all owners; nil: stale entries are
 	// not searched for.
-	standing func(context.Context, []lb.Kind) ([]lb.ObjectStatus, error)
+	standing func(context.Context, []loadbalancer.Kind) ([]loadbalancer.Object, error)
 
 	mu      sync.Mutex
 	started bool
@@ -65,10 +66,10 @@ type Reporter struct {
 // An observation is of what stands for an owner on a gateway.
 type observation struct {
 	gateway string
-	owner   lb.Owner
+	owner   loadbalancer.Owner
 	// absent means that nothing is desired; settled that all is as desired.
 	absent, settled bool
-	objects         []lb.ObjectStatus
+	objects         []loadbalancer.Object
 	addresses       []netip.Addr
 	// err is why the wish cannot be met, or why nothing was observed; then nothing else is set.
 	err error
@@ -123,10 +124,10 @@ func (r *Reporter) Start(ctx context.Context) {
 }
 
 // observed notes the outcome of a plan.
-func (r *Reporter) observed(gateway string, want lb.Desired, p lb.Plan, err error) {
+func (r *Reporter) observed(gateway string, want lb.Desired, p loadbalancer.Plan, err error) {
 	o := observation{gateway: gateway, owner: want.Owner, absent: want.Absent, settled: p.Done()}
 	switch {
-	case errors.Is(err, lb.ErrBusy):
+	case errors.Is(err, loadbalancer.ErrBusy):
 		return
 	case err != nil:
 		o.err = err
@@ -307,7 +308,7 @@ func (r *Reporter) update(ctx context.Context, change rde.Change) error {
 	return err
 }
 
-var resourceTypes = map[lb.Kind]string{
+var resourceTypes = map[loadbalancer.Kind]string{
 	lb.KindService: rde.VirtualService,
 	lb.KindPool:    rde.Pool,
 	lb.KindRule:    rde.NATRule,
@@ -315,7 +316,7 @@ var resourceTypes = map[lb.Kind]string{
 }
 
 // resourcesOf returns the objects that VMware's CPI wrote, too: tools that clean up after a cluster search for these.
-func resourcesOf(objects []lb.ObjectStatus) []rde.Resource {
+func resourcesOf(objects []loadbalancer.Object) []rde.Resource {
 	var out []rde.Resource
 	for _, o := range objects {
 		if resourceTypes[o.Kind] == "" {

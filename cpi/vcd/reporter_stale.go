@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
 )
 
@@ -59,7 +60,7 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 	resources = slices.DeleteFunc(doubtful.Drop, func(r rde.Resource) bool { return contains(seen, r) })
 	addresses = slices.DeleteFunc(doubtful.DropIPs, func(a string) bool {
 		return slices.ContainsFunc(standing,
-			func(o lb.ObjectStatus) bool { return slices.Contains(addressesOf(o.Addresses), a) })
+			func(o loadbalancer.Object) bool { return slices.Contains(addressesOf(o.Addresses), a) })
 	})
 	if gone := r.unknown(resources, addresses); len(gone.Drop)+len(gone.DropIPs) > 0 {
 		r.mu.Lock()
@@ -71,8 +72,8 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 
 // kindsOf returns the kinds of resources, and virtual services, which have addresses. Translated addresses have a rule
 // among the resources.
-func kindsOf(resources []rde.Resource) []lb.Kind {
-	kinds := []lb.Kind{lb.KindService}
+func kindsOf(resources []rde.Resource) []loadbalancer.Kind {
+	kinds := []loadbalancer.Kind{lb.KindService}
 	for kind, name := range resourceTypes {
 		if kind != lb.KindService &&
 			slices.ContainsFunc(resources, func(r rde.Resource) bool { return r.Type == name }) {

@@ -21,6 +21,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -85,13 +86,13 @@ func (s *site) content(t *testing.T, id string) string {
 	return string(entity.Content)
 }
 
-var owner = lb.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
+var owner = loadbalancer.Owner{Cluster: "c1", Namespace: "shop", Name: "web", UID: "u1"}
 
 func standing(ids ...string) observation {
 	o := observation{owner: owner, settled: true, addresses: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
 	for _, id := range ids {
 		o.objects = append(o.objects,
-			lb.ObjectStatus{Kind: lb.KindService, ID: id, Name: "vs-" + id, Addresses: o.addresses})
+			loadbalancer.Object{Kind: lb.KindService, ID: id, Name: "vs-" + id, Addresses: o.addresses})
 	}
 	return o
 }

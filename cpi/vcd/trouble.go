@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -47,10 +47,18 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 				Reason:  ReasonUnavailable,
 				Message: fmt.Sprintf("%s does not answer (%v): nothing is changed until it does", site, err),
 			}, true
-		case errors.Is(err, lb.ErrBusy), errors.Is(err, lb.ErrRefused), errors.Is(err, lb.ErrUnknown),
-			errors.Is(err, vcd.ErrBusy):
-			return cpi.Trouble{}, false // It concerns one load balancer, which has events of its own.
+		case errors.Is(err, vcd.ErrBusy), concernsOne(err):
+			return cpi.Trouble{}, false
 		}
 		return cpi.Trouble{Reason: ReasonUnusable, Message: fmt.Sprintf("%s cannot be used: %v", site, err)}, true
 	}
+}
+
+// concernsOne reports whether an error concerns one load balancer, which has events of its own.
+func concernsOne(err error) bool {
+	if _, all := errors.AsType[*locateError](err); all {
+		return false
+	}
+	return errors.Is(err, loadbalancer.ErrBusy) || errors.Is(err, loadbalancer.ErrRefused) ||
+		errors.Is(err, loadbalancer.ErrUnknown)
 }

@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -27,14 +27,15 @@ func TestExplain(t *testing.T) {
 		{"refused credentials stay refused", vcd.ErrUnauthorized, ReasonRefused, true},
 		{
 			"also where they are found out with a load balancer",
-			fmt.Errorf("%w: %w", lb.ErrRefused, vcd.ErrUnauthorized),
+			fmt.Errorf("%w: %w", loadbalancer.ErrRefused, vcd.ErrUnauthorized),
 			ReasonRefused,
 			true,
 		},
 		{"a certificate stays untrusted", vcd.ErrTLS, ReasonUntrusted, true},
 		{"credentials that are missing can be anything", errors.New("no password"), ReasonUnusable, false},
-		{"a busy gateway is no outage", lb.ErrBusy, "", false},
-		{"a missing right is no outage", fmt.Errorf("%w: %w", lb.ErrRefused, vcd.ErrForbidden), "", false},
+		{"a gateway that is not found concerns all load balancers", &locateError{loadbalancer.ErrRefused}, ReasonUnusable, false},
+		{"a busy gateway is no outage", loadbalancer.ErrBusy, "", false},
+		{"a missing right is no outage", fmt.Errorf("%w: %w", loadbalancer.ErrRefused, vcd.ErrForbidden), "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // reasonAddress means that the VM lacks an address of a family that the configuration asks for.
@@ -38,18 +38,18 @@ type candidate struct {
 
 // choose returns the addresses of a guest for its Node, and what is wrong with them: at most one InternalIP and one
 // ExternalIP of each family.
-func (p AddressPolicy) choose(guest guest) ([]corev1.NodeAddress, []plan.Finding) {
+func (p AddressPolicy) choose(guest guest) ([]corev1.NodeAddress, []loadbalancer.Finding) {
 	all := guest.candidates()
 	families := p.Families
 	if len(families) == 0 {
 		families = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
 	var out []corev1.NodeAddress
-	var wrong []plan.Finding
+	var wrong []loadbalancer.Finding
 	for _, family := range families {
 		internal, external := p.ofFamily(family, all)
 		if !internal.IsValid() && !external.IsValid() {
-			wrong = append(wrong, plan.Finding{
+			wrong = append(wrong, loadbalancer.Finding{
 				Reason: reasonAddress,
 				Message: fmt.Sprintf("the VM has no %s address "+
 					"that the configuration allows; VMware Tools report %s", family, describe(all)),

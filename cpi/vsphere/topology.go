@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Reasons of events on Nodes about their topology.
@@ -95,7 +95,7 @@ func (t *tagCache) resolve(
 		t.labels(machine, all, places)
 		switch {
 		case errors.Is(err, errShared):
-			machine.Notices = append(machine.Notices, plan.Finding{
+			machine.Notices = append(machine.Notices, loadbalancer.Finding{
 				Reason:  reasonTagMissing,
 				Message: "the Node has neither zone nor region: " + errShared.Error(),
 			})
@@ -152,7 +152,7 @@ func (t *tagCache) label(
 		}
 		slices.Sort(names)
 		if len(names) > 1 {
-			machine.Notices = append(machine.Notices, plan.Finding{
+			machine.Notices = append(machine.Notices, loadbalancer.Finding{
 				Reason: reasonTagAmbiguous,
 				Message: fmt.Sprintf(
 					"%s %s has several tags of category %s: %s; the first is taken. Leave one", strings.ToLower(place.Type),
@@ -165,7 +165,7 @@ func (t *tagCache) label(
 	}
 	if noun != "" {
 		machine.Notices = append(machine.Notices,
-			plan.Finding{Reason: reasonTagMissing, Message: t.missing(category, noun)})
+			loadbalancer.Finding{Reason: reasonTagMissing, Message: t.missing(category, noun)})
 	}
 	return ""
 }

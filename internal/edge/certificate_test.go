@@ -67,7 +67,7 @@ func TestACertificateOfPeopleStays(t *testing.T) {
 	d.Listeners[0].Certificate = lb.Certificate{Alias: "theirs"}
 
 	plan := w.insist(&d)
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	w.remove(d)
 	w.Expect(w.aliases()).To(HaveLen(1))
 

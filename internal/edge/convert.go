@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -42,7 +43,7 @@ func ref(r vcd.Ref) lb.Ref { return lb.Ref{ID: r.ID, Name: r.Name} }
 func serviceOf(vs vcd.VirtualService) lb.VirtualService {
 	out := lb.VirtualService{
 		Object:      object(vs.Ref, vs.Description, vs.Status),
-		Protocol:    lb.TCP,
+		Protocol:    loadbalancer.TCP,
 		Application: lb.Application(vs.Application),
 		Certificate: ref(vs.Certificate),
 		Pool:        ref(vs.Pool),
@@ -70,11 +71,11 @@ func serviceOf(vs vcd.VirtualService) lb.VirtualService {
 	return out
 }
 
-func protocolOf(profile string) lb.Protocol {
+func protocolOf(profile string) loadbalancer.Protocol {
 	if strings.HasPrefix(profile, "UDP") {
-		return lb.UDP
+		return loadbalancer.UDP
 	}
-	return lb.TCP
+	return loadbalancer.TCP
 }
 
 func poolOf(p vcd.ServerPool) lb.Pool {
@@ -141,7 +142,7 @@ func address(text string) netip.Addr {
 }
 
 func profileOf(p vcd.PortProfile) lb.Profile {
-	return lb.Profile{Object: object(p.Ref, p.Description, p.Status), Protocol: lb.Protocol(p.Protocol), Port: p.Port}
+	return lb.Profile{Object: object(p.Ref, p.Description, p.Status), Protocol: loadbalancer.Protocol(p.Protocol), Port: p.Port}
 }
 
 func certificateOf(c vcd.Certificate) lb.CertificateItem {

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -24,14 +25,14 @@ func (w *fixture) life(shape shape, work func(*lb.Desired)) {
 	work(&d)
 	w.stands(d, 2)
 	d.Listeners = append(d.Listeners[1:],
-		lb.Listener{Name: "new", Protocol: lb.UDP, Application: lb.L4, Port: 53, NodePort: 30053})
+		lb.Listener{Name: "new", Protocol: loadbalancer.UDP, Application: lb.L4, Port: 53, NodePort: 30053})
 	d.Listeners[0].NodePort = 31443
 	d.Members = append(d.Members, netip.MustParseAddr("192.168.100.13"))
 	work(&d)
 	w.stands(d, 2)
 	gone := absent(d)
 	work(&gone)
-	whole := absent(lb.Desired{Owner: lb.Owner{Cluster: "c1"}})
+	whole := nothing("c1")
 	work(&whole)
 	w.Expect(w.left("")).To(BeEmpty())
 }
@@ -42,7 +43,7 @@ func (w *fixture) stands(d lb.Desired, ports int) {
 	w.restart()
 	plan := w.insist(&d)
 	w.Expect(plan.Steps).To(BeEmpty())
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	objects := map[string]int{}
 	for _, doc := range w.sim.State().Documents {
 		objects[doc.Path]++
@@ -193,9 +194,9 @@ func TestTwoClustersOnOneGateway(t *testing.T) {
 			other.restart()
 			one := w.insist(&a)
 			two := other.insist(&b)
-			w.Expect(one.Status.Ready && two.Status.Ready).To(BeTrue())
+			w.Expect(one.Done() && two.Done()).To(BeTrue())
 			w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
-			w.Expect(w.driver.Owners(t.Context(), w.gateway, "c2")).To(ConsistOf(b.Owner, lb.Owner{Cluster: "c2"}))
+			w.Expect(w.driver.Owners(t.Context(), w.gateway, "c2")).To(ConsistOf(b.Owner, loadbalancer.Owner{Cluster: "c2"}))
 			before := w.left("c2")
 			w.remove(a)
 			w.Expect(w.left("c1")).To(BeEmpty())

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -29,7 +29,7 @@ type Options struct {
 	// RollEvery is how often a sixtieth of a cluster's pools and IP sets is read in full, for what lists do not
 	// show; 0: 1 min.
 	RollEvery time.Duration
-	// MaxWaiting is how many writes may wait for one gateway before others get [lb.ErrBusy]; 0: 4.
+	// MaxWaiting is how many writes may wait for one gateway before others get [loadbalancer.ErrBusy]; 0: 4.
 	MaxWaiting int
 	// TaskTimeout bounds the wait for a task; 0: 15 min. A stuck task must not hold up other steps for ever.
 	TaskTimeout time.Duration
@@ -87,19 +87,19 @@ var (
 	}
 )
 
-// classified makes an error wrap that of package lb which determines how the caller continues. The cause stays wrapped.
+// classified makes an error wrap that of package loadbalancer which determines how the caller continues. The cause stays wrapped.
 func classified(err error) error {
 	switch {
-	case err == nil, is(err, []error{lb.ErrBusy, lb.ErrRefused, lb.ErrUnknown}):
+	case err == nil, is(err, []error{loadbalancer.ErrBusy, loadbalancer.ErrRefused, loadbalancer.ErrUnknown}):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return &failure{lb.ErrUnknown, err}
+		return &failure{loadbalancer.ErrUnknown, err}
 	case is(err, busy):
-		return &failure{lb.ErrBusy, err}
+		return &failure{loadbalancer.ErrBusy, err}
 	case is(err, refused):
-		return &failure{lb.ErrRefused, err}
+		return &failure{loadbalancer.ErrRefused, err}
 	}
-	return &failure{lb.ErrUnknown, err}
+	return &failure{loadbalancer.ErrUnknown, err}
 }
 
 func is(err error, targets []error) bool {

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -18,13 +19,13 @@ import (
 type shape struct {
 	name   string
 	model  func() vcdsim.Model
-	wish   func(o lb.Owner, ports ...int) lb.Desired
+	wish   func(o loadbalancer.Owner, ports ...int) lb.Desired
 	writes int // for two ports, with the first IP set of the cluster
 	reads  int // at most, when the facts of the gateway are known
 	resync int // reads of a hundred Services of two ports each, at most
 }
 
-func oneArm(o lb.Owner, ports ...int) lb.Desired {
+func oneArm(o loadbalancer.Owner, ports ...int) lb.Desired {
 	d := desired(o, ports...)
 	d.OneArm = &lb.Range{First: netip.MustParseAddr("192.168.8.2"), Last: netip.MustParseAddr("192.168.8.200")}
 	return d
@@ -82,7 +83,7 @@ func TestLoadBalancersComeAndGo(t *testing.T) {
 
 			plan := w.insist(&d)
 			reads, writes, calls := w.calls()
-			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
 			w.Expect(writes).To(Equal(shape.writes), "%v", calls)
 			w.Expect(reads).To(BeNumerically("<=", shape.reads), "%v", calls)

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -21,7 +22,7 @@ type frontend struct {
 }
 
 // frontends are the virtual services of an owner.
-func (w *fixture) frontends(o lb.Owner) []frontend {
+func (w *fixture) frontends(o loadbalancer.Owner) []frontend {
 	w.t.Helper()
 	var out []frontend
 	for _, doc := range w.sim.State().Documents {
@@ -36,15 +37,15 @@ func (w *fixture) frontends(o lb.Owner) []frontend {
 }
 
 // both families, the first of which its nodes are reached by.
-func families(d lb.Desired, first, second lb.Family) lb.Desired {
-	d.Families = []lb.Family{first, second}
+func families(d lb.Desired, first, second loadbalancer.Family) lb.Desired {
+	d.Families = []loadbalancer.Family{first, second}
 	d.Members = append(d.Members, netip.MustParseAddr("fd00:100::11"), netip.MustParseAddr("fd00:100::12"))
 	return d
 }
 
 func TestDualStack(t *testing.T) {
-	for _, first := range []lb.Family{lb.IPv4, lb.IPv6} {
-		second := map[lb.Family]lb.Family{lb.IPv4: lb.IPv6, lb.IPv6: lb.IPv4}[first]
+	for _, first := range []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6} {
+		second := map[loadbalancer.Family]loadbalancer.Family{loadbalancer.IPv4: loadbalancer.IPv6, loadbalancer.IPv6: loadbalancer.IPv4}[first]
 		t.Run(string(first)+" first", func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, vcdsim.CloudProvider())
@@ -52,9 +53,9 @@ func TestDualStack(t *testing.T) {
 			w.restart()
 			d := families(desired(service("c1", "web"), 80, 443), first, second)
 			plan := w.insist(&d)
-			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(plan.Status.Addresses).To(HaveExactElements(
-				WithTransform(lb.FamilyOf, Equal(first)), WithTransform(lb.FamilyOf, Equal(second)),
+				WithTransform(loadbalancer.FamilyOf, Equal(first)), WithTransform(loadbalancer.FamilyOf, Equal(second)),
 			), "in the order of the families")
 			have := w.frontends(d.Owner)
 			w.Expect(have).To(HaveLen(2))
@@ -65,10 +66,10 @@ func TestDualStack(t *testing.T) {
 			seen, err := w.driver.Observe(t.Context(), w.gateway,
 				lb.Query{Owner: d.Owner, Facts: lb.FullSets, Fresh: true})
 			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(lb.FamilyOf, Equal(first))))),
+			w.Expect(seen.Sets).To(ConsistOf(HaveField("Members", HaveEach(WithTransform(loadbalancer.FamilyOf, Equal(first))))),
 				"nodes by the first family")
 
-			other := families(desired(service("c2", "web"), 80), lb.IPv4, lb.IPv6)
+			other := families(desired(service("c2", "web"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
 			w.insist(&other)
 			w.Expect(w.frontends(other.Owner)).To(ConsistOf(And(HaveField("V4", Not(Equal(have[0].V4))),
 				HaveField("V6", Not(Equal(have[0].V6))))))
@@ -102,14 +103,14 @@ func TestDualStack(t *testing.T) {
 
 func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
 	w := newFixture(t, vcdsim.CloudProvider())
-	d := families(desired(service("c1", "web"), 80), lb.IPv6, lb.IPv4)
+	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
 	d.Families = d.Families[:1]
 	d.Requested = []netip.Addr{netip.MustParseAddr("2001:db8::2a")}
 	plan := w.insist(&d)
 	w.Expect(plan.Status.Addresses).To(Equal(d.Requested))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(frontend{V6: "2001:db8::2a"}))
 
-	second := families(desired(service("c2", "web"), 80), lb.IPv6, lb.IPv4)
+	second := families(desired(service("c2", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
 	second.Families = d.Families
 	second.Requested = d.Requested
 	plan, err := w.plan(&second)
@@ -133,13 +134,13 @@ func withoutIPv6Network() vcdsim.Model {
 
 func TestALoadBalancerWithoutAnIPv6ServiceNetwork(t *testing.T) {
 	w := newFixture(t, withoutIPv6Network())
-	d := families(desired(service("c1", "web"), 80), lb.IPv6, lb.IPv4)
+	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
 	plan := w.insist(&d)
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message", HaveSuffix("the load balancer has an IPv4 address only"))))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
 
-	required := families(desired(service("c1", "both"), 80), lb.IPv4, lb.IPv6)
+	required := families(desired(service("c1", "both"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
 	required.AllFamilies = true
 	before := w.left("c1")
 	plan, err := w.plan(&required)
@@ -157,14 +158,14 @@ func TestAGatewayWithoutIPv6Addresses(t *testing.T) {
 		"ipv6ServiceNetworkDefinition": "fd00:255::1/120",
 	}
 	w := newFixture(t, model)
-	d := families(desired(service("c1", "web"), 80), lb.IPv4, lb.IPv6)
+	d := families(desired(service("c1", "web"), 80), loadbalancer.IPv4, loadbalancer.IPv6)
 	plan := w.insist(&d)
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Notices).To(ConsistOf(HaveField("Message",
 		"the edge gateway has no IPv6 addresses: the load balancer has an IPv4 address only")))
 	w.Expect(w.frontends(d.Owner)).To(ConsistOf(And(HaveField("V4", Not(BeEmpty())), HaveField("V6", BeEmpty()))))
 
-	only := families(desired(service("c1", "only"), 80), lb.IPv6, lb.IPv4)
+	only := families(desired(service("c1", "only"), 80), loadbalancer.IPv6, loadbalancer.IPv4)
 	only.Families = only.Families[:1]
 	plan, err := w.plan(&only)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -189,7 +190,7 @@ func TestSeveralIPSpaces(t *testing.T) {
 	inSmall := HavePrefix("192.0.2.")
 	text := func(w *fixture, d *lb.Desired) string {
 		plan := w.insist(d)
-		w.Expect(plan.Status.Ready).To(BeTrue())
+		w.Expect(plan.Done()).To(BeTrue())
 		w.Expect(plan.Status.Addresses).To(HaveLen(1))
 		return plan.Status.Addresses[0].String()
 	}

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -26,7 +27,7 @@ const (
 )
 
 // guarded is a wish for a load balancer that only some may reach.
-func guarded(o lb.Owner, ports ...int) lb.Desired {
+func guarded(o loadbalancer.Owner, ports ...int) lb.Desired {
 	d := desired(o, ports...)
 	d.SourceRanges = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	return d
@@ -109,7 +110,7 @@ func TestSourceRangesComeAndGo(t *testing.T) {
 			w := newFilteredFixture(t, func(c *vcdsim.Config) { c.Version = version })
 			d := guarded(service("c1", "web"), 80, 443)
 			plan := w.insist(&d)
-			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Done()).To(BeTrue())
 			address := plan.Status.Addresses[0].String()
 			w.admits(address, "192.0.2.0/24")
 			w.calls()
@@ -197,7 +198,7 @@ func TestDyingAfterEveryStepOfAGuardedLoadBalancer(t *testing.T) {
 		w.life(shape, func(d *lb.Desired) {
 			w.dieAfter(d, n, &done)
 			if !d.Absent {
-				protocols := map[lb.Protocol]bool{}
+				protocols := map[loadbalancer.Protocol]bool{}
 				for _, l := range d.Listeners {
 					protocols[l.Protocol] = true
 				}
@@ -241,7 +242,7 @@ func TestTheFirstRuleIsDeletedInTheSameMoment(t *testing.T) {
 			break
 		}
 	}
-	w.Expect(err).To(MatchError(lb.ErrBusy), "the rule that the new one was to come before is gone")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the rule that the new one was to come before is gone")
 
 	w.insist(&d)
 	w.Expect(w.firewall()).To(HaveExactElements(HaveField("Action", "ALLOW"), HaveField("Action", "DROP")))
@@ -262,7 +263,7 @@ func TestRulesOfAServiceThatWantsNoneAnyMore(t *testing.T) {
 
 	plan := w.insist(&d)
 
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	w.unfiltered()
 }
 

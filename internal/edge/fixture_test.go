@@ -17,6 +17,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -71,20 +72,22 @@ func (w *fixture) restart() {
 }
 
 // service is an owner with the name of a Service.
-func service(cluster, name string) lb.Owner {
-	return lb.Owner{Cluster: cluster, Namespace: "default", Name: name, UID: "uid-" + cluster + "-" + name}
+func service(cluster, name string) loadbalancer.Owner {
+	return loadbalancer.Owner{Cluster: cluster, Namespace: "default", Name: name, UID: "uid-" + cluster + "-" + name}
 }
 
 // wish is a simple load balancer: TCP ports on an address.
-func desired(o lb.Owner, ports ...int) lb.Desired {
+func desired(o loadbalancer.Owner, ports ...int) lb.Desired {
 	d := lb.Desired{
-		Owner:    o,
-		Families: []lb.Family{lb.IPv4},
-		Members:  []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")},
+		Desired: loadbalancer.Desired{
+			Owner:    o,
+			Families: []loadbalancer.Family{loadbalancer.IPv4},
+		},
+		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")},
 	}
 	for _, p := range ports {
 		d.Listeners = append(d.Listeners,
-			lb.Listener{Name: fmt.Sprint("p", p), Protocol: lb.TCP, Application: lb.L4, Port: p, NodePort: 30000 + p})
+			lb.Listener{Name: fmt.Sprint("p", p), Protocol: loadbalancer.TCP, Application: lb.L4, Port: p, NodePort: 30000 + p})
 	}
 	return d
 }
@@ -95,13 +98,18 @@ func absent(d lb.Desired) lb.Desired {
 	return d
 }
 
+// nothing is the wish for nothing of what all owners of a cluster share.
+func nothing(cluster string) lb.Desired {
+	return absent(lb.Desired{Desired: loadbalancer.Desired{Owner: loadbalancer.Owner{Cluster: cluster}}})
+}
+
 // plan observes what it takes to plan, and plans.
-func (w *fixture) plan(d *lb.Desired) (lb.Plan, error) {
+func (w *fixture) plan(d *lb.Desired) (loadbalancer.Plan, error) {
 	return w.driver.Plan(w.t.Context(), w.gateway, *d, edge.PlanOptions{})
 }
 
 // round does what the cloud controller manager does: observe, plan, note the intent, run the steps.
-func (w *fixture) round(d *lb.Desired) (lb.Plan, error) {
+func (w *fixture) round(d *lb.Desired) (loadbalancer.Plan, error) {
 	plan, err := w.plan(d)
 	if err != nil {
 		return plan, err
@@ -120,8 +128,8 @@ func (w *fixture) round(d *lb.Desired) (lb.Plan, error) {
 }
 
 // reach runs rounds until nothing is left to do.
-func (w *fixture) reach(d *lb.Desired) (lb.Plan, error) {
-	var plan lb.Plan
+func (w *fixture) reach(d *lb.Desired) (loadbalancer.Plan, error) {
+	var plan loadbalancer.Plan
 	var err error
 	for range 8 {
 		if plan, err = w.round(d); err != nil {
@@ -135,9 +143,9 @@ func (w *fixture) reach(d *lb.Desired) (lb.Plan, error) {
 }
 
 // insist reaches it whatever happens.
-func (w *fixture) insist(d *lb.Desired) lb.Plan {
+func (w *fixture) insist(d *lb.Desired) loadbalancer.Plan {
 	w.t.Helper()
-	var plan lb.Plan
+	var plan loadbalancer.Plan
 	w.Eventually(func() (err error) { // VCD is left alone for seconds after failures.
 		plan, err = w.reach(d)
 		return err
@@ -153,7 +161,7 @@ func (w *fixture) remove(wishes ...lb.Desired) {
 		w.insist(&d)
 	}
 	for _, d := range wishes {
-		whole := absent(lb.Desired{Owner: lb.Owner{Cluster: d.Owner.Cluster}})
+		whole := nothing(d.Owner.Cluster)
 		w.insist(&whole)
 	}
 }

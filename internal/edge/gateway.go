@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -32,7 +33,7 @@ type gateway struct {
 	firewall     *list[lb.FirewallRule]
 	used         *list[lb.UsedAddress]
 	groups       *list[lb.EngineGroup]
-	hosts        *list[lb.Use]
+	hosts        *list[loadbalancer.Use]
 
 	details     details
 	refusals    refusals
@@ -98,9 +99,9 @@ func (d *Driver) newGateway(id string) *gateway {
 		read:   onGateway(g, g.readUsed),
 	}
 	g.groups = listOf(d, onGateway(g, g.readGroups), func(x *lb.EngineGroup) *lb.Object { return &x.Object })
-	g.hosts = &list[lb.Use]{
+	g.hosts = &list[loadbalancer.Use]{
 		driver: d,
-		id:     func(x lb.Use) string { return x.Address.String() + x.Name },
+		id:     func(x loadbalancer.Use) string { return x.Address.String() + x.Name },
 		read:   g.readHosts,
 	}
 	return g
@@ -274,13 +275,13 @@ func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]lb.UsedAddres
 }
 
 // readHosts lists what VMs and gateways have inside. Who may not see networks goes without.
-func (g *gateway) readHosts(ctx context.Context, s *vcd.Session) ([]lb.Use, error) {
+func (g *gateway) readHosts(ctx context.Context, s *vcd.Session) ([]loadbalancer.Use, error) {
 	hosts, err := s.Networks.HostsBehind(ctx, g.id)
 	if errors.Is(err, vcd.ErrForbidden) {
 		return nil, nil
 	}
-	return converted(func(h vcd.HostAddress) lb.Use {
-		return lb.Use{Address: h.Address, Kind: lb.KindHost, Name: h.Host}
+	return converted(func(h vcd.HostAddress) loadbalancer.Use {
+		return loadbalancer.Use{Address: h.Address, Kind: lb.KindHost, Name: h.Host}
 	})(hosts, err)
 }
 

@@ -12,7 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -136,17 +136,17 @@ func TestListsThatWereGivenOutDoNotChange(t *testing.T) {
 func TestEveryFailureMeansSomething(t *testing.T) {
 	g := NewWithT(t)
 	for cause, kind := range map[error]error{
-		vcd.ErrBusy:         lb.ErrBusy,
-		vcd.ErrThrottled:    lb.ErrBusy,
-		vcd.ErrLater:        lb.ErrBusy,
-		vcd.ErrChanged:      lb.ErrBusy,
-		vcd.ErrInvalid:      lb.ErrRefused,
-		vcd.ErrForbidden:    lb.ErrRefused,
-		vcd.ErrQuota:        lb.ErrRefused,
-		vcd.ErrUnauthorized: lb.ErrRefused,
-		vcd.ErrUnavailable:  lb.ErrUnknown,
-		context.Canceled:    lb.ErrUnknown,
-		errors.New("x"):     lb.ErrUnknown,
+		vcd.ErrBusy:         loadbalancer.ErrBusy,
+		vcd.ErrThrottled:    loadbalancer.ErrBusy,
+		vcd.ErrLater:        loadbalancer.ErrBusy,
+		vcd.ErrChanged:      loadbalancer.ErrBusy,
+		vcd.ErrInvalid:      loadbalancer.ErrRefused,
+		vcd.ErrForbidden:    loadbalancer.ErrRefused,
+		vcd.ErrQuota:        loadbalancer.ErrRefused,
+		vcd.ErrUnauthorized: loadbalancer.ErrRefused,
+		vcd.ErrUnavailable:  loadbalancer.ErrUnknown,
+		context.Canceled:    loadbalancer.ErrUnknown,
+		errors.New("x"):     loadbalancer.ErrUnknown,
 	} {
 		err := classified(fmt.Errorf("doing: %w", cause))
 		g.Expect(err).To(MatchError(kind))
@@ -154,7 +154,7 @@ func TestEveryFailureMeansSomething(t *testing.T) {
 		g.Expect(classified(err)).To(Equal(err))
 	}
 	g.Expect(classified(nil)).To(Succeed())
-	g.Expect(taskFailure(vcd.Task{Err: vcd.ErrUnavailable})).To(MatchError(lb.ErrBusy), "it will not be done later")
+	g.Expect(taskFailure(vcd.Task{Err: vcd.ErrUnavailable})).To(MatchError(loadbalancer.ErrBusy), "it will not be done later")
 }
 
 func TestFreeAddressesOfLargeSpaces(t *testing.T) {

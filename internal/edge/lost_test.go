@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -20,7 +21,7 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 		name    string
 		wish    lb.Desired
 		deleted string
-		before  lb.Kind
+		before  loadbalancer.Kind
 	}{
 		{"the IP set of a pool", desired(service("c1", "web"), 80), setsDocument, lb.KindPool},
 		{"the pool of a virtual service", desired(service("c1", "web"), 80), poolsDocument, lb.KindService},
@@ -39,13 +40,13 @@ func TestWhatAStepRefersToIsDeletedByHand(t *testing.T) {
 				for _, id := range w.documents(tc.deleted)[len(there):] {
 					w.sim.Edit(func(e *vcdsim.Editor) { w.Expect(e.DeleteDocument(id)).To(BeTrue()) })
 				}
-				w.Expect(w.driver.Run(t.Context(), w.gateway, step)).To(MatchError(lb.ErrBusy))
+				w.Expect(w.driver.Run(t.Context(), w.gateway, step)).To(MatchError(loadbalancer.ErrBusy))
 				break
 			}
 
 			plan := w.insist(&d)
 
-			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", true),
 				"the right to IP sets was not taken away")
 			w.Expect(w.documents(tc.deleted)).To(HaveLen(len(there) + 1))

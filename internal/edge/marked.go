@@ -9,13 +9,14 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A Marked is an object whose marker or name says of which cluster it is.
 type Marked struct {
 	lb.Object
 
-	Kind      lb.Kind
+	Kind      loadbalancer.Kind
 	Cluster   string
 	By        lb.Writer
 	Addresses []netip.Addr // of virtual services, rules and floating IPs
@@ -25,10 +26,10 @@ type Marked struct {
 }
 
 // Marked returns all objects on a gateway of any cluster, read anew, sorted by kind and name, and why the objects of
-// some kinds may not be seen. Objects of kinds that are not on one gateway ([lb.Kind.OnGateway]) are the
+// some kinds may not be seen. Objects of kinds that are not on one gateway ([lb.OnGateway]) are the
 // organization's. Errors are those of Observe.
 func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidden []error, err error) {
-	err = d.scan(ctx, gateway, allKinds, func(kind lb.Kind, o lb.Object, x any) {
+	err = d.scan(ctx, gateway, allKinds, func(kind loadbalancer.Kind, o lb.Object, x any) {
 		if cluster, by := lb.ClusterOf(kind, o.Name, o.Description); cluster != "" {
 			m := Marked{Object: o, Kind: kind, Cluster: cluster, By: by, Addresses: addressesOn(x)}
 			switch x := x.(type) {

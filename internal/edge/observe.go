@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -17,8 +18,8 @@ import (
 const groupsAge = 10 * time.Minute
 
 // Observe returns everything that an owner has on a gateway, given by its URN, and what else a plan for it depends
-// on. It is complete, or an error: one that wraps [lb.ErrRefused] if something has to be changed first, such as a
-// right that is missing, [lb.ErrBusy] if VCD wants fewer calls, and else [lb.ErrUnknown].
+// on. It is complete, or an error: one that wraps [loadbalancer.ErrRefused] if something has to be changed first, such
+// as a right that is missing, [loadbalancer.ErrBusy] if VCD wants fewer calls, and else [loadbalancer.ErrUnknown].
 func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error) {
 	want := demand{maxAge: d.opts.MaxAge}
 	if q.Fresh {
@@ -85,7 +86,7 @@ func (o *observation) hidden() error {
 	if err := o.gateway.rights.hides(false, lb.KindSet); err != nil {
 		return err
 	}
-	for facts, kinds := range map[lb.Facts][]lb.Kind{
+	for facts, kinds := range map[lb.Facts][]loadbalancer.Kind{
 		lb.Forwardings:  {lb.KindRule, lb.KindProfile},
 		lb.Certificates: {lb.KindCertificate},
 		lb.Firewall:     {lb.KindFirewall},
@@ -101,7 +102,7 @@ func (o *observation) hidden() error {
 }
 
 // owned reports whether an object is the owner's, and returns its marker.
-func (o *observation) owned(kind lb.Kind, name, description string) (m lb.Marker, owned bool) {
+func (o *observation) owned(kind loadbalancer.Kind, name, description string) (m lb.Marker, owned bool) {
 	m, origin := lb.OwnerOf(o.query.Owner.Cluster, kind, name, description)
 	if origin == lb.Foreign {
 		if stray, ok := lb.StrayOf(o.query.Owner, cmp.Or(name, string(kind)), description); ok {
@@ -117,7 +118,7 @@ func (o *observation) owned(kind lb.Kind, name, description string) (m lb.Marker
 		same := m.Owner.Name == o.query.Owner.Name
 		return m, same && (m.Owner.Namespace == "" || m.Owner.Namespace == o.query.Owner.Namespace)
 	}
-	o.out.Others = o.out.Others || kind.OnGateway() && !m.Owner.WholeCluster() && !m.Owner.IsEndpoint()
+	o.out.Others = o.out.Others || lb.OnGateway(kind) && !m.Owner.WholeCluster() && !m.Owner.IsEndpoint()
 	return m, false
 }
 
@@ -219,7 +220,7 @@ func (o *observation) forwardings(ctx context.Context) error {
 		return err
 	}
 	profiles, err := o.profiles(ctx, rules)
-	protocols := map[string]lb.Protocol{}
+	protocols := map[string]loadbalancer.Protocol{}
 	for _, p := range profiles {
 		protocols[p.ID] = p.Protocol
 		if _, owned := o.owned(lb.KindProfile, p.Name, p.Description); owned {

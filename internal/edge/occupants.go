@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // newAddresses are addresses that the object of a step is put on.
@@ -135,5 +136,5 @@ func keep(
 	if err := withdraw(ctx); err != nil {
 		return err
 	}
-	return failed(lb.ErrBusy, "the address was taken in the same moment, by %s", newcomer)
+	return failed(loadbalancer.ErrBusy, "the address was taken in the same moment, by %s", newcomer)
 }

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -36,7 +37,7 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 	tests := []struct {
 		name, path, kind string
 		address          string
-		wish             func(lb.Owner, ...int) lb.Desired
+		wish             func(loadbalancer.Owner, ...int) lb.Desired
 		body             map[string]any
 	}{
 		{
@@ -75,11 +76,11 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 			for i := 0; i < len(steps) && err == nil; i++ {
 				err = w.driver.Run(t.Context(), w.gateway, steps[i])
 			}
-			w.Expect(err).To(MatchError(lb.ErrBusy))
+			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 			w.Expect(err).To(MatchError(ContainSubstring("taken in the same moment, by theirs")))
 
 			plan := w.insist(&d)
-			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Done()).To(BeTrue())
 			for _, doc := range w.sim.State().Documents {
 				if doc.Path == servicesDocument || doc.Path == rulesOfNAT {
 					theirs := strings.Contains(string(doc.Body), `"theirs"`)
@@ -105,7 +106,7 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 	aSteps := w.steps(&a)
 	bSteps := other.steps(&b)
 	w.Expect(a.Intent).To(Equal(b.Intent), "both have seen it free")
-	last := func(w *fixture, steps []lb.Step, kind lb.Kind) lb.Step {
+	last := func(w *fixture, steps []lb.Step, kind loadbalancer.Kind) lb.Step {
 		for _, step := range steps {
 			if step.Kind == kind {
 				return step
@@ -125,14 +126,14 @@ func TestTwoClustersTakeOneAddressInTwoWays(t *testing.T) {
 		func() { bErr = other.driver.Run(t.Context(), w.gateway, bStep) })
 
 	w.sim.SetGate(nil)
-	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(lb.ErrBusy)), "one gives up at least")
+	w.Expect([]error{aErr, bErr}).To(ContainElement(MatchError(loadbalancer.ErrBusy)), "one gives up at least")
 	w.insist(&a)
 	other.insist(&b)
 	w.restart()
 	other.restart()
 	one := w.insist(&a)
 	two := other.insist(&b)
-	w.Expect(one.Status.Ready && two.Status.Ready).To(BeTrue())
+	w.Expect(one.Done() && two.Done()).To(BeTrue())
 	w.Expect(one.Status.Addresses).NotTo(Equal(two.Status.Addresses), "one owner each")
 }
 

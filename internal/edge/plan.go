@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // maxRounds bounds how often a plan may ask for further facts, and a purge for what is left.
@@ -28,18 +29,18 @@ type PlanOptions struct {
 // Plan observes a gateway, given by its URN, until everything that the plan depends on is known, and returns the
 // plan. A refusal that rests on old knowledge of the provider's settings is checked once against new. Errors are
 // those of Observe.
-func (d *Driver) Plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (lb.Plan, error) {
+func (d *Driver) Plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (loadbalancer.Plan, error) {
 	plan, err := d.plan(ctx, gateway, want, opts)
-	if err != nil || !plan.Doubtful() || !d.doubt(gateway) {
+	if err != nil || !lb.Doubtful(plan) || !d.doubt(gateway) {
 		return plan, err
 	}
 	return d.plan(ctx, gateway, want, opts)
 }
 
-func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (lb.Plan, error) {
+func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (loadbalancer.Plan, error) {
 	can, err := d.Capabilities(ctx, gateway)
 	if err != nil {
-		return lb.Plan{}, err
+		return loadbalancer.Plan{}, err
 	}
 	planned := lb.Make
 	if opts.Follow {
@@ -56,15 +57,15 @@ func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts
 	for range maxRounds {
 		seen, err := d.Observe(ctx, gateway, query)
 		if err != nil {
-			return lb.Plan{}, err
+			return loadbalancer.Plan{}, err
 		}
 		plan := planned(want, seen, can)
 		if plan.Needs == 0 {
-			return plan, nil
+			return plan.Plan, nil
 		}
 		query.Facts |= plan.Needs
 	}
-	return lb.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", want.Owner, lb.ErrUnknown)
+	return loadbalancer.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", want.Owner, loadbalancer.ErrUnknown)
 }
 
 const (

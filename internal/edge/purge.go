@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -17,18 +18,18 @@ import (
 type PurgeOptions struct {
 	Cluster string // its id
 	// Only limits the removal to owners for which it returns true; nil: to none.
-	Only func(lb.Owner) bool
+	Only func(loadbalancer.Owner) bool
 	// Gone is set where the gateway, given by its URN, is proved gone: what was on it went with it, and what the
 	// organization has of the cluster is removed.
 	Gone bool
 	// NAT is set where load balancers may be behind DNAT rules ([PlanOptions.NAT]).
 	NAT bool
 	// Before is called before each step; its error ends the purge. nil: no call.
-	Before func(ctx context.Context, owner lb.Owner, step lb.Step) error
+	Before func(ctx context.Context, owner loadbalancer.Owner, step lb.Step) error
 }
 
-// Purge removes everything that a cluster has on a gateway. nil means that nothing is left; errors wrap [lb.ErrBusy],
-// [lb.ErrRefused] or [lb.ErrUnknown].
+// Purge removes everything that a cluster has on a gateway. nil means that nothing is left; errors wrap
+// [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown].
 func (d *Driver) Purge(ctx context.Context, gateway string, opts PurgeOptions) error {
 	if opts.Gone {
 		gateway = goneGateway + gateway
@@ -54,7 +55,7 @@ func (p purge) run(ctx context.Context) error {
 			return err
 		}
 		if p.Only != nil {
-			owners = slices.DeleteFunc(owners, func(o lb.Owner) bool { return !p.Only(o) })
+			owners = slices.DeleteFunc(owners, func(o loadbalancer.Owner) bool { return !p.Only(o) })
 		}
 		if len(owners) == 0 {
 			return p.verify(ctx)
@@ -69,10 +70,10 @@ func (p purge) run(ctx context.Context) error {
 			steps += n
 		}
 		if steps == 0 {
-			return fmt.Errorf("%w: VCD is still working on %s", lb.ErrBusy, owners[0])
+			return fmt.Errorf("%w: VCD is still working on %s", loadbalancer.ErrBusy, owners[0])
 		}
 	}
-	return fmt.Errorf("%w: something always is left", lb.ErrUnknown)
+	return fmt.Errorf("%w: something always is left", loadbalancer.ErrUnknown)
 }
 
 // verify makes sure that an empty list is not due to a missing right: DNAT rules may be all that is left.
@@ -81,21 +82,28 @@ func (p purge) verify(ctx context.Context) error {
 		return nil
 	}
 	_, err := p.driver.Observe(ctx, p.gateway,
-		lb.Query{Owner: lb.Owner{Cluster: p.Cluster}, Facts: lb.Forwardings, Translated: true})
+		lb.Query{Owner: loadbalancer.Owner{Cluster: p.Cluster}, Facts: lb.Forwardings, Translated: true})
 	return err
 }
 
 // remove runs the steps that remove an owner's objects, and returns how many there were.
-func (p purge) remove(ctx context.Context, owner lb.Owner) (int, error) {
-	plan, err := p.driver.plan(ctx, p.gateway, lb.Desired{Owner: owner, Absent: true},
-		PlanOptions{Fresh: true, NAT: p.NAT && !p.Gone})
+func (p purge) remove(ctx context.Context, owner loadbalancer.Owner) (int, error) {
+	nothing := lb.Desired{Desired: loadbalancer.Desired{
+		Owner:  owner,
+		Absent: true,
+	}}
+	plan, err := p.driver.plan(ctx, p.gateway, nothing, PlanOptions{Fresh: true, NAT: p.NAT && !p.Gone})
 	if err != nil {
 		return 0, err
 	}
 	if len(plan.Refusals) > 0 {
-		return 0, fmt.Errorf("%w: %s: %s", lb.ErrRefused, owner, plan.Refusals[0].Message)
+		return 0, fmt.Errorf("%w: %s: %s", loadbalancer.ErrRefused, owner, plan.Refusals[0].Message)
 	}
-	for _, step := range plan.Steps {
+	for _, planned := range plan.Steps {
+		step, err := ownStep(planned)
+		if err != nil {
+			return 0, err
+		}
 		if p.Before != nil {
 			if err := p.Before(ctx, owner, step); err != nil {
 				return 0, err
@@ -111,7 +119,7 @@ func (p purge) remove(ctx context.Context, owner lb.Owner) (int, error) {
 // Owners returns the owners of everything that a cluster has on a gateway, read anew: Services by their markers,
 // those known from names of cloud provider interface 1.6.1 only, and, for what all share, the cluster itself.
 // Errors are those of Observe.
-func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owner, error) {
+func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]loadbalancer.Owner, error) {
 	c := census{cluster: cluster, gateway: d.at(gateway)}
 	if err := d.scan(ctx, gateway, allKinds, c.add); err != nil {
 		return nil, err
@@ -120,7 +128,7 @@ func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owne
 	if err != nil {
 		return nil, classified(err)
 	}
-	slices.SortFunc(c.owners, lb.Owner.Compare)
+	slices.SortFunc(c.owners, loadbalancer.Owner.Compare)
 	return c.owners, nil
 }
 
@@ -128,7 +136,7 @@ func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]lb.Owne
 // those of Observe.
 func (d *Driver) Remains(ctx context.Context, gateway, cluster string) ([]string, error) {
 	var found []string
-	err := d.scan(ctx, gateway, allKinds, func(kind lb.Kind, o lb.Object, _ any) {
+	err := d.scan(ctx, gateway, allKinds, func(kind loadbalancer.Kind, o lb.Object, _ any) {
 		if _, origin := lb.OwnerOf(cluster, kind, o.Name, o.Description); origin != lb.Foreign {
 			found = append(found, string(kind)+" "+cmp.Or(o.Name, o.ID))
 		}
@@ -139,9 +147,9 @@ func (d *Driver) Remains(ctx context.Context, gateway, cluster string) ([]string
 
 // Existing returns the objects of kinds that are seen on a gateway, of all owners, read anew; those with several
 // addresses once for each. Errors are those of Observe, also if objects of a kind may not be seen.
-func (d *Driver) Existing(ctx context.Context, gateway string, kinds []lb.Kind) ([]lb.ObjectStatus, error) {
-	var out []lb.ObjectStatus
-	err := d.scan(ctx, gateway, kinds, func(kind lb.Kind, o lb.Object, x any) {
+func (d *Driver) Existing(ctx context.Context, gateway string, kinds []loadbalancer.Kind) ([]loadbalancer.Object, error) {
+	var out []loadbalancer.Object
+	err := d.scan(ctx, gateway, kinds, func(kind loadbalancer.Kind, o lb.Object, x any) {
 		var addresses []netip.Addr
 		switch x := x.(type) {
 		case lb.VirtualService:
@@ -149,9 +157,9 @@ func (d *Driver) Existing(ctx context.Context, gateway string, kinds []lb.Kind) 
 		case lb.Rule:
 			addresses = []netip.Addr{x.External}
 		}
-		out = append(out, lb.ObjectStatus{Kind: kind, ID: o.ID, Name: o.Name})
+		out = append(out, loadbalancer.Object{Kind: kind, ID: o.ID, Name: o.Name})
 		for _, a := range addresses {
-			out = append(out, lb.ObjectStatus{Kind: kind, ID: o.ID, Name: o.Name, Addresses: []netip.Addr{a}})
+			out = append(out, loadbalancer.Object{Kind: kind, ID: o.ID, Name: o.Name, Addresses: []netip.Addr{a}})
 		}
 	})
 	if err == nil {
@@ -163,13 +171,13 @@ func (d *Driver) Existing(ctx context.Context, gateway string, kinds []lb.Kind) 
 	return out, nil
 }
 
-var allKinds = []lb.Kind{
+var allKinds = []loadbalancer.Kind{
 	lb.KindService, lb.KindPool, lb.KindSet, lb.KindAddress, lb.KindRule, lb.KindProfile, lb.KindCertificate,
 	lb.KindFirewall,
 }
 
 // scan calls a function with each object of some kinds, read anew.
-func (d *Driver) scan(ctx context.Context, gateway string, kinds []lb.Kind, f func(lb.Kind, lb.Object, any)) error {
+func (d *Driver) scan(ctx context.Context, gateway string, kinds []loadbalancer.Kind, f func(loadbalancer.Kind, lb.Object, any)) error {
 	s, err := d.session(ctx)
 	if err != nil {
 		return classified(err)
@@ -185,10 +193,10 @@ func (d *Driver) scan(ctx context.Context, gateway string, kinds []lb.Kind, f fu
 }
 
 // A scanner calls a function with each object of one kind.
-type scanner func(context.Context, *vcd.Session, demand, func(lb.Kind, lb.Object, any)) error
+type scanner func(context.Context, *vcd.Session, demand, func(loadbalancer.Kind, lb.Object, any)) error
 
-func scanners(g *gateway) map[lb.Kind]scanner {
-	return map[lb.Kind]scanner{
+func scanners(g *gateway) map[loadbalancer.Kind]scanner {
+	return map[loadbalancer.Kind]scanner{
 		lb.KindService:     scannerOf(lb.KindService, g.services),
 		lb.KindPool:        scannerOf(lb.KindPool, g.pools),
 		lb.KindSet:         scannerOf(lb.KindSet, g.sets),
@@ -200,8 +208,8 @@ func scanners(g *gateway) map[lb.Kind]scanner {
 	}
 }
 
-func scannerOf[T any](kind lb.Kind, l *list[T]) scanner {
-	return func(ctx context.Context, s *vcd.Session, want demand, f func(lb.Kind, lb.Object, any)) error {
+func scannerOf[T any](kind loadbalancer.Kind, l *list[T]) scanner {
+	return func(ctx context.Context, s *vcd.Session, want demand, f func(loadbalancer.Kind, lb.Object, any)) error {
 		items, err := l.get(ctx, s, want)
 		for _, item := range items {
 			f(kind, *l.object(&item), item)
@@ -214,11 +222,11 @@ func scannerOf[T any](kind lb.Kind, l *list[T]) scanner {
 type census struct {
 	cluster string
 	gateway *gateway
-	owners  []lb.Owner
+	owners  []loadbalancer.Owner
 }
 
 // add counts the owner of an object, and infers from it what else there is.
-func (c *census) add(kind lb.Kind, o lb.Object, x any) {
+func (c *census) add(kind loadbalancer.Kind, o lb.Object, x any) {
 	m, origin := lb.OwnerOf(c.cluster, kind, o.Name, o.Description)
 	if origin == lb.Foreign || origin == lb.OldName && !lb.NamesProve(c.cluster) || !m.For(c.gateway.id) {
 		return

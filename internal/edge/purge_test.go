@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -26,7 +27,7 @@ func TestAPurgeLeavesNothingOfTheClusterAndAllOfOthers(t *testing.T) {
 	opts := edge.PurgeOptions{
 		Cluster: "c1",
 		NAT:     true,
-		Before: func(_ context.Context, owner lb.Owner, _ lb.Step) error {
+		Before: func(_ context.Context, owner loadbalancer.Owner, _ lb.Step) error {
 			owners[owner.String()] = true
 			return nil
 		},
@@ -48,7 +49,7 @@ func TestAPurgeEndsBeforeAStepThatItsCallerForbids(t *testing.T) {
 
 	err := w.driver.Purge(t.Context(), w.gateway, edge.PurgeOptions{
 		Cluster: "c1",
-		Before:  func(context.Context, lb.Owner, lb.Step) error { return forbidden },
+		Before:  func(context.Context, loadbalancer.Owner, lb.Step) error { return forbidden },
 	})
 
 	w.Expect(err).To(MatchError(forbidden))
@@ -76,7 +77,7 @@ func TestAGatewayThatIsGoneTookItsObjectsAndNotThoseOfTheOrganization(t *testing
 	w.insist(&d)
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.gateway) })
 	opts := edge.PurgeOptions{Cluster: "c1"}
-	w.Expect(w.driver.Purge(t.Context(), w.gateway, opts)).To(MatchError(lb.ErrRefused))
+	w.Expect(w.driver.Purge(t.Context(), w.gateway, opts)).To(MatchError(loadbalancer.ErrRefused))
 	w.Expect(w.left("c1")).To(ContainElement(ContainSubstring("applicationPortProfiles")))
 
 	opts.Gone = true

@@ -6,7 +6,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A writeQueue lets one writer at a time onto a gateway, as VCD does.
@@ -20,11 +20,11 @@ func newWriteQueue(maxWaiting int) writeQueue {
 	return writeQueue{token: make(chan struct{}, 1), writers: &atomic.Int64{}, most: int64(maxWaiting)}
 }
 
-// acquire waits until no one else writes. If too many wait already, it returns [lb.ErrBusy].
+// acquire waits until no one else writes. If too many wait already, it returns [loadbalancer.ErrBusy].
 func (q writeQueue) acquire(ctx context.Context) (release func(), err error) {
 	if n := q.writers.Add(1); n > q.most+1 {
 		q.writers.Add(-1)
-		return nil, failed(lb.ErrBusy, "%d others wait to write to the edge gateway", n-2)
+		return nil, failed(loadbalancer.ErrBusy, "%d others wait to write to the edge gateway", n-2)
 	}
 	select {
 	case q.token <- struct{}{}:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -35,7 +36,7 @@ type refusals struct {
 	addresses map[netip.Addr]time.Time // floating IPs that other organizations have
 	full      map[string]time.Time     // IP Spaces, by id, of which the organization may have no more
 	// foreign are owners that were refused an address, by the id of the claim that others had made of it.
-	foreign map[string][]lb.Owner
+	foreign map[string][]loadbalancer.Owner
 }
 
 func newRefusals(clock vcd.Clock) refusals {
@@ -43,7 +44,7 @@ func newRefusals(clock vcd.Clock) refusals {
 		clock:     clock,
 		addresses: map[netip.Addr]time.Time{},
 		full:      map[string]time.Time{},
-		foreign:   map[string][]lb.Owner{},
+		foreign:   map[string][]loadbalancer.Owner{},
 	}
 }
 
@@ -78,17 +79,17 @@ func (r *refusals) refuse(a netip.Addr) {
 }
 
 // disown notes that a claim is not an owner's, though its address is stored as intended.
-func (r *refusals) disown(owner lb.Owner, claim string) {
+func (r *refusals) disown(owner loadbalancer.Owner, claim string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.foreign[claim] = append(r.foreign[claim], owner)
 }
 
 // notOurs returns the ids of the given claims that are known not to be an owner's, and forgets all others.
-func (r *refusals) notOurs(owner lb.Owner, claims []lb.Claim) []string {
+func (r *refusals) notOurs(owner loadbalancer.Owner, claims []lb.Claim) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.foreign, func(id string, _ []lb.Owner) bool {
+	maps.DeleteFunc(r.foreign, func(id string, _ []loadbalancer.Owner) bool {
 		return !slices.ContainsFunc(claims, func(c lb.Claim) bool { return c.ID == id })
 	})
 	var out []string
@@ -117,13 +118,13 @@ func (r *refusals) isFull(space string) bool {
 }
 
 // taken are the floating IPs that other organizations are known to have.
-func (r *refusals) taken() []lb.Use {
+func (r *refusals) taken() []loadbalancer.Use {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var uses []lb.Use
+	var uses []loadbalancer.Use
 	for a, until := range r.addresses {
 		if r.clock.Now().Before(until) {
-			uses = append(uses, lb.Use{Address: a, Kind: lb.KindAddress, Name: "another organization"})
+			uses = append(uses, loadbalancer.Use{Address: a, Kind: lb.KindAddress, Name: "another organization"})
 		} else {
 			delete(r.addresses, a)
 		}

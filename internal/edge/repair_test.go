@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -29,7 +30,7 @@ func TestWhatVCDGaveUpIsWrittenAgain(t *testing.T) {
 
 			plan := w.insist(&d)
 
-			w.Expect(plan.Status.Ready).To(BeTrue())
+			w.Expect(plan.Done()).To(BeTrue())
 			w.Expect(w.sim.Faults().Remove(fault)).To(BeFalse(), "something had failed")
 			w.restart()
 			seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.Forwardings})
@@ -60,7 +61,7 @@ func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
 		return n
 	}
 
-	var plan lb.Plan
+	var plan loadbalancer.Plan
 	for range 3 * 60 {
 		_, _ = w.round(&d)
 		plan, _ = w.round(&d)
@@ -74,12 +75,12 @@ func TestWhatVCDDoesNotMakeIsToldAndTriedLessAndLess(t *testing.T) {
 	w.Expect(plan.Stuck).To(ConsistOf(HaveField("Reason", lb.RealizationFailed)))
 	w.Expect(plan.Steps).To(BeEmpty())
 	w.Expect(plan.Done()).To(BeFalse())
-	w.Expect(plan.Status.Ready).To(BeFalse())
+	w.Expect(plan.Done()).To(BeFalse())
 	w.Expect(plan.Status.Ports).To(ConsistOf(HaveField("Problem", "RealizationFailed")))
 
 	w.sim.Faults().Clear()
 	now.Advance(time.Hour)
-	w.Expect(w.insist(&d).Status.Ready).To(BeTrue())
+	w.Expect(w.insist(&d).Done()).To(BeTrue())
 	w.remove(d)
 	w.Expect(w.left("")).To(BeEmpty())
 }

@@ -8,11 +8,12 @@ import (
 	"sync"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // viewRights are the rights by which a user sees objects of a kind that some do without.
-var viewRights = map[lb.Kind]string{
+var viewRights = map[loadbalancer.Kind]string{
 	lb.KindSet:         "Organization vDC Gateway: View",
 	lb.KindRule:        "Organization vDC Gateway: View NAT",
 	lb.KindProfile:     "Organization vDC Gateway: View",
@@ -25,15 +26,17 @@ var viewRights = map[lb.Kind]string{
 type rights struct {
 	mu sync.Mutex
 	// kinds of which a cluster has, or had, something: a missing right is then no proof of absence
-	seen   map[lb.Kind]bool
-	hidden map[lb.Kind]error // kinds that the user may not list, as of the last try
+	seen   map[loadbalancer.Kind]bool
+	hidden map[loadbalancer.Kind]error // kinds that the user may not list, as of the last try
 }
 
-func newRights() rights { return rights{seen: map[lb.Kind]bool{}, hidden: map[lb.Kind]error{}} }
+func newRights() rights {
+	return rights{seen: map[loadbalancer.Kind]bool{}, hidden: map[loadbalancer.Kind]error{}}
+}
 
 // tolerate takes a missing right to list a kind for absence, unless there are, or were, some. That may become known
 // only later: callers check [rights.hides], too.
-func (r *rights) tolerate(kind lb.Kind, err error) error {
+func (r *rights) tolerate(kind loadbalancer.Kind, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.hidden, kind)
@@ -50,7 +53,7 @@ func (r *rights) tolerate(kind lb.Kind, err error) error {
 }
 
 // see notes that a cluster has something of a kind.
-func (r *rights) see(kind lb.Kind) {
+func (r *rights) see(kind loadbalancer.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[kind] = true
@@ -58,7 +61,7 @@ func (r *rights) see(kind lb.Kind) {
 
 // infer notes what a virtual service, or pool, of a cluster implies to exist.
 func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
-	for kind, there := range map[lb.Kind]bool{
+	for kind, there := range map[loadbalancer.Kind]bool{
 		lb.KindRule:        m.Via == lb.ViaNAT || m.Forwarded,
 		lb.KindProfile:     m.Via == lb.ViaNAT || m.Forwarded,
 		lb.KindFirewall:    m.Filtered,
@@ -73,7 +76,7 @@ func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
 
 // hides returns why the user does not see objects of kinds that exist, or are certain to; nil if it sees them, or
 // there are none.
-func (r *rights) hides(certain bool, kinds ...lb.Kind) error {
+func (r *rights) hides(certain bool, kinds ...loadbalancer.Kind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, kind := range kinds {

@@ -9,11 +9,12 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
-	https := func(o lb.Owner, ports ...int) lb.Desired {
+	https := func(o loadbalancer.Owner, ports ...int) lb.Desired {
 		d := desired(o, ports...)
 		d.Listeners[0].Application = lb.HTTPS
 		d.Listeners[0].Certificate.Chain, d.Listeners[0].Certificate.Key = selfSigned(t)
@@ -21,7 +22,7 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, list, right string
-		wish              func(lb.Owner, ...int) lb.Desired
+		wish              func(loadbalancer.Owner, ...int) lb.Desired
 	}{
 		{
 			"rules, by a virtual service behind them",
@@ -51,11 +52,11 @@ func TestWhatARightHidesIsFoundOutAfterARestart(t *testing.T) {
 			gone := absent(d)
 
 			_, err := w.reach(&gone)
-			w.Expect(err).To(MatchError(lb.ErrRefused))
+			w.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 			w.Expect(err).To(MatchError(ContainSubstring(tt.right)))
 			w.restart()
 			_, err = w.driver.Owners(t.Context(), w.gateway, "c1")
-			w.Expect(err).To(MatchError(lb.ErrRefused))
+			w.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 			w.Expect(err).To(MatchError(ContainSubstring(tt.right)))
 
 			w.sim.Faults().Remove(fault)
@@ -79,5 +80,5 @@ func TestWhereAddressesAreTranslatedRulesThatAreHiddenMayBeThere(t *testing.T) {
 
 	query.Translated = true
 	_, err = w.driver.Observe(t.Context(), w.gateway, query)
-	w.Expect(err).To(MatchError(lb.ErrRefused))
+	w.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 }

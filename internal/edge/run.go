@@ -7,12 +7,17 @@ import (
 	"fmt"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Run runs one step on a gateway, given by its URN, and waits until it is done. Writes to a gateway are queued. The
-// error wraps [lb.ErrBusy], [lb.ErrRefused] or [lb.ErrUnknown]; after the last, the step may have been done, or may
-// still be.
-func (d *Driver) Run(ctx context.Context, gateway string, step lb.Step) error {
+// Run runs one step of a plan for a gateway, given by its URN, and waits until it is done. Writes to a gateway are
+// queued. The error wraps [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown]; after the
+// last, the step may have been done, or may still be.
+func (d *Driver) Run(ctx context.Context, gateway string, planned loadbalancer.Step) error {
+	step, err := ownStep(planned)
+	if err != nil {
+		return err
+	}
 	g := d.at(gateway)
 	release, err := g.queue.acquire(ctx)
 	if err != nil {
@@ -34,6 +39,15 @@ func (d *Driver) Run(ctx context.Context, gateway string, step lb.Step) error {
 	return nil
 }
 
+// ownStep returns a step as the one of package lb that it is.
+func ownStep(planned loadbalancer.Step) (lb.Step, error) {
+	step, ok := planned.(lb.Step)
+	if !ok {
+		return lb.Step{}, fmt.Errorf("%s is no step for an edge gateway: %w", planned, loadbalancer.ErrRefused)
+	}
+	return step, nil
+}
+
 // A kind is how objects of one kind are written. A function is nil if no step needs it.
 type kind struct {
 	// carried reports whether a step has the object to write.
@@ -53,7 +67,7 @@ type write func(ctx context.Context, w writer, step lb.Step) error
 type invalidator interface{ invalidate() }
 
 // kinds are all that is written; the addresses of hosts are only observed.
-var kinds = map[lb.Kind]kind{
+var kinds = map[loadbalancer.Kind]kind{
 	lb.KindAddress: {
 		carried:  func(s lb.Step) bool { return s.Address != nil },
 		create:   allocateAddress,
@@ -115,7 +129,7 @@ var kinds = map[lb.Kind]kind{
 func run(ctx context.Context, w writer, step lb.Step) error {
 	f := writeOf(step)
 	if f == nil {
-		return failed(lb.ErrRefused, "this step cannot be run")
+		return failed(loadbalancer.ErrRefused, "this step cannot be run")
 	}
 	return f(ctx, w, step)
 }

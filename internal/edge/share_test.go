@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -66,15 +67,15 @@ func TestAFloatingIPThatAnotherUsesByRulesIsNotGivenBack(t *testing.T) {
 
 // TestTCPAndUDPOnOnePortShareAnAddress: a DNS server listens on both, and Services of both kinds may share an address.
 func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
-	for name, model := range map[string]func(lb.Owner, int) lb.Desired{
-		"two arms": func(o lb.Owner, port int) lb.Desired { return desired(o, port) },
-		"one arm":  func(o lb.Owner, port int) lb.Desired { return oneArm(o, port) },
+	for name, model := range map[string]func(loadbalancer.Owner, int) lb.Desired{
+		"two arms": func(o loadbalancer.Owner, port int) lb.Desired { return desired(o, port) },
+		"one arm":  func(o loadbalancer.Owner, port int) lb.Desired { return oneArm(o, port) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, vcdsim.CloudProvider())
 			one := model(service("c1", "one"), 53)
 			two := model(service("c1", "two"), 53)
-			two.Listeners[0].Protocol = lb.UDP
+			two.Listeners[0].Protocol = loadbalancer.UDP
 			two.Listeners[0].Monitor = lb.MonitorUDP
 
 			address := w.share(&one, &two)
@@ -83,7 +84,7 @@ func TestTCPAndUDPOnOnePortShareAnAddress(t *testing.T) {
 			w.Expect(w.insist(&two).Status.Addresses).To(Equal(address))
 			both := model(service("c1", "both"), 54)
 			both.Listeners = append(both.Listeners, both.Listeners[0])
-			both.Listeners[1].Protocol = lb.UDP
+			both.Listeners[1].Protocol = loadbalancer.UDP
 			both.Listeners[1].Monitor = lb.MonitorUDP
 			w.Expect(w.insist(&both).Status.Addresses).To(HaveLen(1))
 			w.Expect(w.insist(&both).Refusals).To(BeEmpty())

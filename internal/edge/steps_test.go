@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -24,7 +25,16 @@ func (w *fixture) steps(d *lb.Desired) []lb.Step {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(plan.Steps).NotTo(BeEmpty())
 	d.Intent = plan.Intent
-	return plan.Steps
+	return stepsOf(plan)
+}
+
+// stepsOf are the steps of a plan for an edge gateway.
+func stepsOf(plan loadbalancer.Plan) []lb.Step {
+	var out []lb.Step
+	for _, s := range plan.Steps {
+		out = append(out, s.(lb.Step))
+	}
+	return out
 }
 
 // run runs a step that must succeed.
@@ -45,7 +55,7 @@ func TestWhatIsDoneTwiceIsDoneOnce(t *testing.T) {
 				if d.Intent = append(d.Intent, plan.Intent...); plan.Done() {
 					break
 				}
-				for _, step := range plan.Steps {
+				for _, step := range stepsOf(plan) {
 					w.run(step)
 					step.Stored = true // as in every later plan
 					w.run(step)
@@ -89,7 +99,7 @@ func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
 
 	err := w.driver.Run(t.Context(), w.gateway, pool)
 
-	w.Expect(err).To(MatchError(lb.ErrRefused))
+	w.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 	w.Expect(err).To(MatchError(ContainSubstring("the name is taken by another owner's object")))
 }
 
@@ -99,12 +109,12 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		fault vcdsim.Fault
 		kind  error
 	}{
-		{"VCD works on the gateway", vcdsim.Fault{Busy: vcdsim.BusyTenant}, lb.ErrBusy},
-		{"bad input", vcdsim.Fault{Status: http.StatusBadRequest}, lb.ErrRefused},
-		{"a missing right", vcdsim.Fault{Status: http.StatusForbidden}, lb.ErrRefused},
-		{"a quota", vcdsim.Fault{Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED"}, lb.ErrRefused},
-		{"VCD fails inside", vcdsim.Fault{Status: http.StatusInternalServerError}, lb.ErrUnknown},
-		{"no answer", vcdsim.Fault{DropAfter: true}, lb.ErrUnknown},
+		{"VCD works on the gateway", vcdsim.Fault{Busy: vcdsim.BusyTenant}, loadbalancer.ErrBusy},
+		{"bad input", vcdsim.Fault{Status: http.StatusBadRequest}, loadbalancer.ErrRefused},
+		{"a missing right", vcdsim.Fault{Status: http.StatusForbidden}, loadbalancer.ErrRefused},
+		{"a quota", vcdsim.Fault{Status: http.StatusBadRequest, Code: "QUOTA_EXCEEDED"}, loadbalancer.ErrRefused},
+		{"VCD fails inside", vcdsim.Fault{Status: http.StatusInternalServerError}, loadbalancer.ErrUnknown},
+		{"no answer", vcdsim.Fault{DropAfter: true}, loadbalancer.ErrUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -147,9 +157,9 @@ func TestObservationFailsClosed(t *testing.T) {
 			}
 			_, err := w.driver.Observe(t.Context(), w.gateway,
 				lb.Query{Owner: service("c1", "web"), Facts: lb.Forwardings | lb.Certificates})
-			w.Expect(err).To(MatchError(lb.ErrUnknown))
+			w.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 			_, err = w.driver.Owners(t.Context(), w.gateway, "c1")
-			w.Expect(err).To(MatchError(lb.ErrUnknown))
+			w.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 		})
 	}
 }
@@ -162,7 +172,7 @@ func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
 		Operation: "GET /cloudapi/1.0.0/ssl/certificateLibrary",
 	})
 	w.insist(&d)
-	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, lb.Owner{Cluster: "c1"}),
+	w.Expect(w.driver.Owners(t.Context(), w.gateway, "c1")).To(ConsistOf(d.Owner, loadbalancer.Owner{Cluster: "c1"}),
 		"who may not see certificates has none")
 
 	w.sim.Faults().Add(vcdsim.Fault{
@@ -170,7 +180,7 @@ func TestARightThatWasTakenAwayIsNoProofOfAbsence(t *testing.T) {
 		Operation: "GET /cloudapi/1.0.0/edgeGateways/nat/rules",
 	})
 	_, err := w.driver.Owners(t.Context(), w.gateway, "c1")
-	w.Expect(err).To(MatchError(lb.ErrRefused), "there were rules")
+	w.Expect(err).To(MatchError(loadbalancer.ErrRefused), "there were rules")
 }
 
 func TestWithoutTheRightToIPSets(t *testing.T) {
@@ -179,10 +189,10 @@ func TestWithoutTheRightToIPSets(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 
 	_, err := w.reach(&d)
-	w.Expect(err).To(MatchError(lb.ErrBusy), "the next plan does without")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "the next plan does without")
 	plan := w.insist(&d)
 
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(w.driver.Capabilities(t.Context(), w.gateway)).To(HaveField("MemberSets", false))
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner, Facts: lb.FullPools})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -207,10 +217,10 @@ func TestAFloatingIPThatAnotherOrganizationHas(t *testing.T) {
 	d := desired(service("c1", "web"), 80)
 
 	_, err := w.reach(&d)
-	w.Expect(err).To(MatchError(lb.ErrBusy))
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 	plan := w.insist(&d)
 
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(plan.Status.Addresses).NotTo(ContainElement(netip.MustParseAddr("198.51.100.10")))
 	w.remove(d)
 	w.Expect(w.left("c1")).To(BeEmpty())
@@ -223,7 +233,7 @@ func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
 			d := desired(service("c1", "web"), 80)
 			p, err := w.plan(&d)
 			w.Expect(err).NotTo(HaveOccurred())
-			address := p.Steps[0].Address.Value
+			address := stepsOf(p)[0].Address.Value
 			if requested {
 				d.Requested = []netip.Addr{address}
 			}
@@ -236,7 +246,7 @@ func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
 			byHand := And(HaveField("Value", address.String()), HaveField("Description", ""))
 
 			_, err = w.reach(&d)
-			w.Expect(err).To(MatchError(lb.ErrBusy))
+			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 			plan := w.insist(&d)
 
 			w.Expect(plan.Status.Addresses).To(HaveLen(1))
@@ -259,11 +269,11 @@ func TestAMarkOfSomebodyElseStays(t *testing.T) {
 	theirs := lb.Marker{Owner: service("c2", "web")}.String()
 	w.sim.Edit(func(e *vcdsim.Editor) { e.Model.IPSpaces[0].Allocations[0].Description = theirs })
 
-	w.Expect(w.driver.Run(t.Context(), w.gateway, steps[1])).To(MatchError(lb.ErrBusy))
+	w.Expect(w.driver.Run(t.Context(), w.gateway, steps[1])).To(MatchError(loadbalancer.ErrBusy))
 
 	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations[0].Description).To(Equal(theirs))
 	plan := w.insist(&d)
-	w.Expect(plan.Status.Ready).To(BeTrue())
+	w.Expect(plan.Done()).To(BeTrue())
 	w.Expect(w.left("c1")).To(HaveLen(4), "an address of its own, an IP set, a pool and a virtual service")
 }
 
@@ -276,12 +286,12 @@ func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 		Verb: lb.Create,
 		Kind: lb.KindSet,
 		Name: "nodes",
-		Set:  &lb.Set{Object: lb.Object{Description: lb.Marker{Owner: lb.Owner{Cluster: "c1"}}.String()}},
+		Set:  &lb.Set{Object: lb.Object{Description: lb.Marker{Owner: loadbalancer.Owner{Cluster: "c1"}}.String()}},
 	}
 
 	err := w.driver.Run(t.Context(), w.gateway, step)
 
-	w.Expect(err).To(MatchError(lb.ErrUnknown))
+	w.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 	w.Expect(err).To(MatchError(ContainSubstring("has not ended the task")))
 }
 
@@ -348,7 +358,7 @@ func TestWhatOldVersionsMade(t *testing.T) {
 				}},
 			})
 	})
-	owner := lb.Owner{Cluster: cluster, Namespace: "default", Name: "web", UID: "u"}
+	owner := loadbalancer.Owner{Cluster: cluster, Namespace: "default", Name: "web", UID: "u"}
 
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: owner, Facts: lb.FullPools})
 
@@ -402,7 +412,7 @@ func TestWritesTakeTurns(t *testing.T) {
 
 	var err error
 	w.Eventually(errs).Should(Receive(&err))
-	w.Expect(err).To(MatchError(lb.ErrBusy), "one writes, two wait, the fourth is turned away")
+	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "one writes, two wait, the fourth is turned away")
 	w.Expect(err).To(MatchError(ContainSubstring("others wait to write to the edge gateway")))
 	w.sim.Faults().Clear()
 	other := *w
@@ -414,7 +424,7 @@ func TestWritesTakeTurns(t *testing.T) {
 	cancel()
 	for range 3 {
 		w.Eventually(errs).Should(Receive(&err))
-		w.Expect(err).To(MatchError(lb.ErrUnknown))
+		w.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 		w.Expect(err).To(MatchError(context.Canceled))
 	}
 }
@@ -433,7 +443,7 @@ func TestWhoGivesUpDoesNotWaitForATask(t *testing.T) {
 
 	var err error
 	w.Eventually(gaveUp).Should(Receive(&err))
-	w.Expect(err).To(MatchError(lb.ErrUnknown))
+	w.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 	w.Expect(err).To(MatchError(context.Canceled))
 	seen, err := w.driver.Observe(t.Context(), w.gateway, lb.Query{Owner: d.Owner})
 	w.Expect(err).NotTo(HaveOccurred())

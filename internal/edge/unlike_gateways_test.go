@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -34,7 +35,7 @@ func TestFeaturesOfPremiumOnAStandardGatewayAreRefusedBeforeAnyWrite(t *testing.
 	w.Expect(writes).To(BeZero(), "%v", all)
 	for _, standard := range []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH"} {
 		d.Algorithm = standard
-		w.Expect(w.insist(&d).Status.Ready).To(BeTrue(), standard)
+		w.Expect(w.insist(&d).Done()).To(BeTrue(), standard)
 	}
 }
 
@@ -96,7 +97,7 @@ func (w *fixture) written(d *lb.Desired) []string {
 		d.Intent = append(d.Intent, plan.Intent...)
 		for _, step := range plan.Steps {
 			if err := w.driver.Run(w.t.Context(), w.gateway, step); err != nil {
-				w.Expect(err).To(MatchError(lb.ErrBusy))
+				w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
 				return false
 			}
 			done = append(done, step.String())
@@ -127,7 +128,7 @@ func TestAVirtualServiceIsNotDeletedForAnotherRefusal(t *testing.T) {
 
 	for range 3 {
 		_, err := w.round(&d)
-		w.Expect(err).To(MatchError(lb.ErrRefused))
+		w.Expect(err).To(MatchError(loadbalancer.ErrRefused))
 	}
 
 	w.Expect(w.idsOf("loadBalancer/virtualServices")).To(Equal(before))
@@ -135,7 +136,7 @@ func TestAVirtualServiceIsNotDeletedForAnotherRefusal(t *testing.T) {
 
 func withUDP(d lb.Desired) lb.Desired {
 	d.Listeners = append(d.Listeners,
-		lb.Listener{Name: "dns", Protocol: lb.UDP, Application: lb.L4, Port: 80, NodePort: 30053})
+		lb.Listener{Name: "dns", Protocol: loadbalancer.UDP, Application: lb.L4, Port: 80, NodePort: 30053})
 	return d
 }
 
@@ -175,8 +176,8 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	one := desired(service("c1", "one"), 80)
 	two := desired(service("c1", "two"), 80)
 
-	w.Expect(w.insist(&one).Status.Ready).To(BeTrue())
-	w.Expect(other.insist(&two).Status.Ready).To(BeTrue())
+	w.Expect(w.insist(&one).Done()).To(BeTrue())
+	w.Expect(other.insist(&two).Done()).To(BeTrue())
 
 	w.Expect(w.sets()).To(ConsistOf(
 		And(ContainSubstring("acme-vdc-gateway-"), Not(ContainSubstring("acme-vdc-gateway-2"))),
@@ -194,7 +195,7 @@ func TestIPSetsOfTwoGatewaysInAVDCGroup(t *testing.T) {
 	}
 	w.Expect(purge(w.gateway, false)).To(Succeed(), "what the other gateway has is none of its")
 	w.Expect(w.sets()).To(ConsistOf(ContainSubstring("acme-vdc-gateway-2-")))
-	w.Expect(other.insist(&two).Status.Ready).To(BeTrue())
+	w.Expect(other.insist(&two).Done()).To(BeTrue())
 
 	w.sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(other.gateway) })
 	w.Expect(purge(other.gateway, true)).To(Succeed(), "the gateway is gone, the group has its IP set")

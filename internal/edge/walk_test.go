@@ -11,12 +11,15 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // moods are ways to change one's mind about a load balancer.
 var moods = []func(r *rand.Rand, d *lb.Desired){
-	func(r *rand.Rand, d *lb.Desired) { d.Listeners[0].Protocol = pickOne(r, lb.TCP, lb.UDP) },
+	func(r *rand.Rand, d *lb.Desired) {
+		d.Listeners[0].Protocol = pickOne(r, loadbalancer.TCP, loadbalancer.UDP)
+	},
 	func(r *rand.Rand, d *lb.Desired) { d.Listeners[0].Port += 10 * (1 - 2*r.IntN(2)) },
 	func(r *rand.Rand, d *lb.Desired) { d.Listeners[0].NodePort = 30000 + r.IntN(2000) },
 	func(r *rand.Rand, d *lb.Desired) {
@@ -78,7 +81,7 @@ func TestWhoeverChangesTheirMindGetsThere(t *testing.T) {
 					d.Absent = false
 					pickOne(r, moods...)(r, d)
 					plan := w.insist(d)
-					w.Expect(plan.Status.Ready || d.Absent).To(BeTrue(), "%+v of %+v", plan, d)
+					w.Expect(plan.Done() || d.Absent).To(BeTrue(), "%+v of %+v", plan, d)
 					d.Published = plan.Status.Addresses
 				}
 				w.remove(all...)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -30,9 +31,9 @@ func (w writer) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, e
 	case err != nil:
 		return task, err
 	case ended.State == vcd.TaskRunning:
-		return task, failed(lb.ErrUnknown, "VCD has not ended the task in %s", opts.TaskTimeout)
+		return task, failed(loadbalancer.ErrUnknown, "VCD has not ended the task in %s", opts.TaskTimeout)
 	case ended.State == vcd.TaskUnknown:
-		return task, failed(lb.ErrUnknown, "VCD does not report what became of the task")
+		return task, failed(loadbalancer.ErrUnknown, "VCD does not report what became of the task")
 	case ended.State == vcd.TaskFailed:
 		return ended, taskFailure(ended)
 	}
@@ -43,7 +44,7 @@ func (w writer) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, e
 func taskFailure(task vcd.Task) error {
 	err := fmt.Errorf("the task failed: %w", task.Err)
 	if errors.Is(task.Err, vcd.ErrUnavailable) {
-		return &failure{lb.ErrBusy, err} // an internal error of VCD; a retry may succeed
+		return &failure{loadbalancer.ErrBusy, err} // an internal error of VCD; a retry may succeed
 	}
 	return err
 }
@@ -113,7 +114,7 @@ func findSame[T any](l *list[T], items []T, want *lb.Object) (bool, error) {
 		case sameOwner(x.Description, want.Description):
 			return true, nil
 		default:
-			return false, failed(lb.ErrRefused, "the name is taken by another owner's object")
+			return false, failed(loadbalancer.ErrRefused, "the name is taken by another owner's object")
 		}
 	}
 	return false, nil
@@ -147,7 +148,7 @@ func update[T any](ctx context.Context, w writer, u objectUpdate[T]) error {
 	task, err := u.start()
 	if _, err = w.wait(ctx, task, err); err != nil {
 		if gone, other := isGone(ctx, w, u.list, id, err); other != nil || gone {
-			return cmp.Or(other, failed(lb.ErrBusy, "it is gone meanwhile"))
+			return cmp.Or(other, failed(loadbalancer.ErrBusy, "it is gone meanwhile"))
 		}
 		return err
 	}
@@ -196,7 +197,7 @@ func resolve[T any](ctx context.Context, w writer, l *list[T], to *lb.Ref) error
 	}
 	items, err := l.get(ctx, w.session, w.fresh())
 	if err == nil && !find(items) {
-		err = failed(lb.ErrBusy, "%s, which it refers to, is not there", to.Name)
+		err = failed(loadbalancer.ErrBusy, "%s, which it refers to, is not there", to.Name)
 	}
 	return err
 }
@@ -212,7 +213,7 @@ func lost[T any](ctx context.Context, w writer, l *list[T], id string, err error
 	case other != nil:
 		return other
 	case gone:
-		return failed(lb.ErrBusy, "something that it refers to is gone meanwhile")
+		return failed(loadbalancer.ErrBusy, "something that it refers to is gone meanwhile")
 	}
 	return err
 }

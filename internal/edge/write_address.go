@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -36,7 +37,7 @@ func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 		return nil
 	case errors.Is(err, vcd.ErrQuota) && hasOtherSpace(ctx, w):
 		w.gateway.refusals.fill(space.ID, true)
-		return &failure{lb.ErrBusy, err} // the next plan takes another space
+		return &failure{loadbalancer.ErrBusy, err} // the next plan takes another space
 	case !is(err, []error{vcd.ErrInvalid, vcd.ErrConflict}):
 		return err
 	}
@@ -50,7 +51,7 @@ func findSpace(spaces []vcd.IPSpace, to lb.Ref) (lb.Ref, error) {
 			return ref(space.Ref), nil
 		}
 	}
-	return lb.Ref{}, failed(lb.ErrRefused, "the edge gateway has no IP Space %s", to.Name)
+	return lb.Ref{}, failed(loadbalancer.ErrRefused, "the edge gateway has no IP Space %s", to.Name)
 }
 
 // noteAllocated notes an address that was just allocated, whose id is empty if VCD does not show it.
@@ -79,12 +80,12 @@ func takenAddress(ctx context.Context, w writer, step lb.Step, refusal error) er
 	i := slices.IndexFunc(claims, func(c lb.Claim) bool { return c.Value == want.Value })
 	if i < 0 { // another organization has it, which is not listed
 		w.gateway.refusals.refuse(want.Value)
-		return &failure{lb.ErrBusy, refusal}
+		return &failure{loadbalancer.ErrBusy, refusal}
 	}
 	if c := claims[i]; c.Description == "" && !step.Stored {
 		m, _ := lb.ParseMarker(want.Description)
 		w.gateway.refusals.disown(m.Owner, c.ID)
-		return failed(lb.ErrBusy, "the address was allocated by another meanwhile")
+		return failed(loadbalancer.ErrBusy, "the address was allocated by another meanwhile")
 	}
 	return ownedBy(claims[i].Description, want.Description)
 }
@@ -92,7 +93,7 @@ func takenAddress(ctx context.Context, w writer, step lb.Step, refusal error) er
 // ownedBy returns an error if the description of an allocated address names another owner than the one wanted.
 func ownedBy(description, want string) error {
 	if _, marked := lb.ParseMarker(description); marked && !sameOwner(description, want) {
-		return failed(lb.ErrBusy, "the address belongs to another owner")
+		return failed(loadbalancer.ErrBusy, "the address belongs to another owner")
 	}
 	return nil
 }
@@ -105,14 +106,14 @@ func markAddress(ctx context.Context, w writer, step lb.Step) error {
 	case err != nil:
 		return err
 	case !found:
-		return failed(lb.ErrBusy, "the address is not allocated any more")
+		return failed(loadbalancer.ErrBusy, "the address is not allocated any more")
 	}
 	former := step.FormerDescription
 	want := step.Address.Description
 	task, err := w.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
 		func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 			if now.Description != former && now.Description != want {
-				return "", "", failed(lb.ErrBusy, "the address belongs to another owner")
+				return "", "", failed(loadbalancer.ErrBusy, "the address belongs to another owner")
 			}
 			return vcd.UsedManual, want, nil
 		})
@@ -144,7 +145,7 @@ func releaseAddress(ctx context.Context, w writer, step lb.Step) error {
 		task, err := w.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
 			func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 				if now.Usage == vcd.Used {
-					return "", "", failed(lb.ErrBusy, "something still uses the address")
+					return "", "", failed(loadbalancer.ErrBusy, "something still uses the address")
 				}
 				return vcd.Unused, now.Description, nil
 			})

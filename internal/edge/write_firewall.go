@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -31,7 +32,7 @@ func createFirewallRule(ctx context.Context, w writer, step lb.Step) error {
 	list.invalidate()
 	if errors.Is(err, vcd.ErrInvalid) &&
 		!slices.ContainsFunc(list.known(), func(x lb.FirewallRule) bool { return x.ID == spec.Before }) {
-		return &failure{lb.ErrBusy, err} // the rule that was the first was just deleted
+		return &failure{loadbalancer.ErrBusy, err} // the rule that was the first was just deleted
 	}
 	return err
 }

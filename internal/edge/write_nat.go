@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -75,7 +76,7 @@ func updateRule(ctx context.Context, w writer, step lb.Step) error {
 	}
 	id, found, err := findRule(ctx, w, step.ID)
 	if err != nil || !found {
-		return cmp.Or(err, failed(lb.ErrBusy, "it is gone meanwhile"))
+		return cmp.Or(err, failed(loadbalancer.ErrBusy, "it is gone meanwhile"))
 	}
 	step.ID = id
 	want.Object = written(step, want.Description)

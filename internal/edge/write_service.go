@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -113,7 +114,7 @@ func updateInPlace(ctx context.Context, w writer, id string, change vcd.VirtualS
 		return refusal
 	}
 	w.gateway.refusals.forbidMoves()
-	return &failure{lb.ErrBusy, refusal}
+	return &failure{loadbalancer.ErrBusy, refusal}
 }
 
 func deleteService(ctx context.Context, w writer, step lb.Step) error {
@@ -175,7 +176,7 @@ func byFamily(addresses []netip.Addr) (v4, v6 netip.Addr) {
 
 func servicePorts(vs lb.VirtualService) []vcd.ServicePort {
 	port := vcd.ServicePort{From: vs.Port, To: vs.Port, Profile: vcd.TCPProxy, SSL: vs.SSL}
-	if vs.Protocol == lb.UDP {
+	if vs.Protocol == loadbalancer.UDP {
 		port.Profile = vcd.UDPFastPath
 	}
 	return []vcd.ServicePort{port}

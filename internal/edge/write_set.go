@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -96,5 +97,5 @@ func withoutSets(g *gateway, err error) error {
 		return err
 	}
 	g.refusals.forbidSets()
-	return &failure{lb.ErrBusy, err}
+	return &failure{loadbalancer.ErrBusy, err}
 }

@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A frontend is where clients reach the load balancer.
 type frontend struct {
-	families []Family
+	families []loadbalancer.Family
 	// internal is set if the load balancer is on an address inside the organization.
 	internal bool
 	// translated is set if virtual services are reached through DNAT rules.
 	translated bool
 	// external is the address of each family that clients use; unused families have nothing of the owner on theirs yet.
-	external map[Family]netip.Addr
-	unused   map[Family]bool
+	external map[loadbalancer.Family]netip.Addr
+	unused   map[loadbalancer.Family]bool
 }
 
 // addresses are those of the families, in their order.
@@ -32,10 +34,10 @@ func (f frontend) addresses() []netip.Addr {
 }
 
 // has reports whether clients use an address.
-func (f frontend) has(a netip.Addr) bool { return f.external[FamilyOf(a)] == a }
+func (f frontend) has(a netip.Addr) bool { return f.external[loadbalancer.FamilyOf(a)] == a }
 
 // chooseAddresses decides on the address of each family that clients use.
-func chooseAddresses(in input, families []Family) (frontend, outcome) {
+func chooseAddresses(in input, families []loadbalancer.Family) (frontend, outcome) {
 	internal, out := choosesInternal(in)
 	front := frontend{
 		internal:   internal,
@@ -56,8 +58,8 @@ func chooseAddresses(in input, families []Family) (frontend, outcome) {
 		families:   families,
 		presence:   presence{in.desired, in.owned, internal},
 		candidates: candidates{in, front},
-		external:   map[Family]netip.Addr{},
-		unused:     map[Family]bool{},
+		external:   map[loadbalancer.Family]netip.Addr{},
+		unused:     map[loadbalancer.Family]bool{},
 		out:        out,
 	}
 	for _, f := range families {
@@ -117,18 +119,18 @@ func isOfGateway(o Observed, a netip.Addr) bool {
 // An addressChooser chooses the addresses of one family after the other.
 type addressChooser struct {
 	in         input
-	families   []Family
+	families   []loadbalancer.Family
 	presence   presence
 	candidates candidates
 
-	external map[Family]netip.Addr
-	unused   map[Family]bool
+	external map[loadbalancer.Family]netip.Addr
+	unused   map[loadbalancer.Family]bool
 	out      outcome
 }
 
 // leavesOut finds the address of a family: the requested one, else the current one, else the intended one, else a
 // free one. It reports whether the load balancer goes without this family.
-func (c *addressChooser) leavesOut(f Family) bool {
+func (c *addressChooser) leavesOut(f loadbalancer.Family) bool {
 	if a, ok := firstOf(f, c.in.desired.Requested); ok {
 		c.request(f, a)
 		return false
@@ -158,7 +160,7 @@ func (c *addressChooser) places() Facts {
 }
 
 // request takes an address that the Service names, or refuses it.
-func (c *addressChooser) request(f Family, a netip.Addr) {
+func (c *addressChooser) request(f loadbalancer.Family, a netip.Addr) {
 	c.external[f] = a
 	switch {
 	case c.presence.count(a) > 0:
@@ -182,7 +184,7 @@ func (c *addressChooser) verifyClaim(a netip.Addr) {
 }
 
 // choose takes an address for a load balancer that has none.
-func (c *addressChooser) choose(f Family) {
+func (c *addressChooser) choose(f loadbalancer.Family) {
 	a, ok := c.candidates.preferred(f)
 	if !ok {
 		a, ok = c.candidates.free(f)

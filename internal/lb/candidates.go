@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // maxScanned is how many addresses of a range are tried for a free one.
@@ -18,8 +20,8 @@ type candidates struct {
 }
 
 // offered reports whether there are addresses of a family, used or not. Takes Addresses, inside nothing.
-func (c *candidates) offered(f Family) bool {
-	of := func(r Range) bool { return FamilyOf(r.First) == f }
+func (c *candidates) offered(f loadbalancer.Family) bool {
+	of := func(r Range) bool { return loadbalancer.FamilyOf(r.First) == f }
 	if c.front.internal {
 		return slices.ContainsFunc(c.in.desired.insideRanges(), of)
 	}
@@ -29,7 +31,7 @@ func (c *candidates) offered(f Family) bool {
 }
 
 // preferred returns the address that comes before any free one: one to be shared, one intended, claimed or published.
-func (c *candidates) preferred(f Family) (netip.Addr, bool) {
+func (c *candidates) preferred(f loadbalancer.Family) (netip.Addr, bool) {
 	var list []netip.Addr
 	for _, u := range c.in.owned.others {
 		if c.isSharable(u) {
@@ -42,7 +44,7 @@ func (c *candidates) preferred(f Family) (netip.Addr, bool) {
 	}
 	list = append(list, c.in.desired.Published...)
 	for _, a := range list {
-		if FamilyOf(a) == f && c.problem(a, false) == nil {
+		if loadbalancer.FamilyOf(a) == f && c.problem(a, false) == nil {
 			return a, true
 		}
 	}
@@ -50,14 +52,14 @@ func (c *candidates) preferred(f Family) (netip.Addr, bool) {
 }
 
 // free finds an unused address.
-func (c *candidates) free(f Family) (netip.Addr, bool) {
+func (c *candidates) free(f loadbalancer.Family) (netip.Addr, bool) {
 	if c.front.internal {
 		return c.firstFree(c.in.desired.insideRanges(), f)
 	}
 	gateway := c.in.observed.Gateway
 	space := c.in.desired.IPSpace
 	for _, s := range gateway.Spaces {
-		i := slices.IndexFunc(s.Free, func(a netip.Addr) bool { return FamilyOf(a) == f && c.isAllocatable(a) })
+		i := slices.IndexFunc(s.Free, func(a netip.Addr) bool { return loadbalancer.FamilyOf(a) == f && c.isAllocatable(a) })
 		if i >= 0 && (space == "" || isNamed(s.ID, s.Name, space)) {
 			return s.Free[i], true
 		}
@@ -75,11 +77,11 @@ func (c *candidates) isAllocatable(a netip.Addr) bool {
 }
 
 // firstFree returns the first address of some ranges, within the subnet, that can be used.
-func (c *candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
+func (c *candidates) firstFree(ranges []Range, f loadbalancer.Family) (netip.Addr, bool) {
 	scanned := 0
 	for _, r := range ranges {
 		r = r.Within(c.in.desired.Subnet)
-		for a := r.First; r.Contains(a) && FamilyOf(a) == f && scanned < maxScanned; a = a.Next() {
+		for a := r.First; r.Contains(a) && loadbalancer.FamilyOf(a) == f && scanned < maxScanned; a = a.Next() {
 			if scanned++; c.problem(a, false) == nil {
 				return a, true
 			}
@@ -90,7 +92,7 @@ func (c *candidates) firstFree(ranges []Range, f Family) (netip.Addr, bool) {
 
 // problem explains why an address cannot be used; nil if it can. Takes Addresses, inside Hosts. An address is
 // requested if the Service names it.
-func (c *candidates) problem(a netip.Addr, requested bool) *Finding {
+func (c *candidates) problem(a netip.Addr, requested bool) *loadbalancer.Finding {
 	if problem := c.problemOfOthers(a); problem != nil {
 		return problem
 	}
@@ -113,9 +115,9 @@ func (c *candidates) problem(a netip.Addr, requested bool) *Finding {
 }
 
 // problemOfOthers explains why an address that others are on cannot be used.
-func (c *candidates) problemOfOthers(a netip.Addr) *Finding {
+func (c *candidates) problemOfOthers(a netip.Addr) *loadbalancer.Finding {
 	others := c.in.owned.others
-	i := slices.IndexFunc(others, func(u Use) bool { return u.Address == a && !c.isSharable(u) })
+	i := slices.IndexFunc(others, func(u loadbalancer.Use) bool { return u.Address == a && !c.isSharable(u) })
 	if i < 0 {
 		return nil
 	}
@@ -128,7 +130,7 @@ func (c *candidates) problemOfOthers(a netip.Addr) *Finding {
 }
 
 // problemInside explains why an address is none for an internal load balancer.
-func (c *candidates) problemInside(a netip.Addr, requested bool) *Finding {
+func (c *candidates) problemInside(a netip.Addr, requested bool) *loadbalancer.Finding {
 	d := c.in.desired
 	switch allowed := d.InternalSubnets; {
 	case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }):
@@ -145,7 +147,7 @@ func (c *candidates) problemInside(a netip.Addr, requested bool) *Finding {
 // problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may be
 // requested, if its description is empty or names the Service; else only what is marked, or was intended before it was
 // allocated.
-func (c *candidates) problemOfClaim(x Claim, requested bool) *Finding {
+func (c *candidates) problemOfClaim(x Claim, requested bool) *loadbalancer.Finding {
 	owner := c.in.desired.Owner
 	named := x.Description == "" || slices.Contains(strings.Fields(x.Description), owner.String())
 	if c.isShared(x.Value) || c.in.owned.claimed(x) || c.in.owned.intends(x) || requested && !x.Used && named {
@@ -157,7 +159,7 @@ func (c *candidates) problemOfClaim(x Claim, requested bool) *Finding {
 }
 
 // problemOfSpace explains why an address of an IP Space cannot be allocated.
-func problemOfSpace(s Space, a netip.Addr) *Finding {
+func problemOfSpace(s Space, a netip.Addr) *loadbalancer.Finding {
 	if !s.Full {
 		return nil
 	}
@@ -167,7 +169,7 @@ func problemOfSpace(s Space, a netip.Addr) *Finding {
 }
 
 // problemOfUse explains why an address that the gateway itself uses cannot be taken.
-func (c *candidates) problemOfUse(a netip.Addr, requested bool) *Finding {
+func (c *candidates) problemOfUse(a netip.Addr, requested bool) *loadbalancer.Finding {
 	for _, u := range c.in.observed.Gateway.Used {
 		translatable := requested && c.front.translated && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !c.isShared(a) && !translatable {
@@ -179,13 +181,13 @@ func (c *candidates) problemOfUse(a netip.Addr, requested bool) *Finding {
 }
 
 // isSharable reports whether the owner of something on an address lets this load balancer use it, too.
-func (c *candidates) isSharable(u Use) bool {
+func (c *candidates) isSharable(u loadbalancer.Use) bool {
 	d := c.in.desired
-	return d.Share != "" && u.Marker.Share == d.Share && u.Marker.Owner.Cluster == d.Owner.Cluster &&
-		c.front.internal == (u.Marker.Via == ViaInside)
+	return d.Share != "" && u.Share == d.Share && u.Owner.Cluster == d.Owner.Cluster &&
+		c.front.internal == u.Internal
 }
 
 // isShared reports whether this load balancer may share an address that others use.
 func (c *candidates) isShared(a netip.Addr) bool {
-	return slices.ContainsFunc(c.in.owned.others, func(u Use) bool { return u.Address == a && c.isSharable(u) })
+	return slices.ContainsFunc(c.in.owned.others, func(u loadbalancer.Use) bool { return u.Address == a && c.isSharable(u) })
 }

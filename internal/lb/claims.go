@@ -5,6 +5,8 @@ package lb
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // planClaims plans claims of floating IPs: it allocates and marks the addresses that need it, releases those that nothing
@@ -62,16 +64,16 @@ func claim(in input, a netip.Addr) outcome {
 
 // isLost reports whether another organization has an address.
 func isLost(o Observed, a netip.Addr) bool {
-	return slices.ContainsFunc(o.Taken, func(u Use) bool { return u.Address == a && u.Kind == KindAddress })
+	return slices.ContainsFunc(o.Taken, func(u loadbalancer.Use) bool { return u.Address == a && u.Kind == KindAddress })
 }
 
 // markClaim describes a claim as an owner's; as no one's, if the owner is empty.
-func markClaim(c Claim, owner Owner) Step {
+func markClaim(c Claim, owner loadbalancer.Owner) Step {
 	want := Claim{
 		Space: c.Space,
 		Value: c.Value,
 	}
-	if owner != (Owner{}) {
+	if owner != (loadbalancer.Owner{}) {
 		want.Description = Marker{Owner: owner}.String()
 	}
 	return Step{
@@ -104,7 +106,7 @@ func releaseClaims(in input, wanted func(netip.Addr) bool) outcome {
 func leaveClaim(in input, c Claim) outcome {
 	out := in.outcome()
 	others := in.owned.others
-	i := slices.IndexFunc(others, func(u Use) bool { return u.Address == c.Value && !u.Reserved })
+	i := slices.IndexFunc(others, func(u loadbalancer.Use) bool { return u.Address == c.Value && !u.Reserved })
 	switch {
 	case i < 0:
 		out.step(phaseRelease, Step{
@@ -117,11 +119,11 @@ func leaveClaim(in input, c Claim) outcome {
 				Value: c.Value,
 			},
 		})
-	case others[i].Marker.Owner.UID != "":
-		out.step(phaseClaim, markClaim(c, others[i].Marker.Owner))
+	case others[i].Owner.UID != "":
+		out.step(phaseClaim, markClaim(c, others[i].Owner))
 	case in.owned.claimed(c):
 		out.notice(AddressShared, "the address %s stays allocated: %q uses it", c.Value, others[i].Name)
-		out.step(phaseClaim, markClaim(c, Owner{}))
+		out.step(phaseClaim, markClaim(c, loadbalancer.Owner{}))
 	}
 	return out
 }
@@ -148,7 +150,7 @@ func intentOf(in input, front frontend) []netip.Addr {
 }
 
 // isToBeStored reports whether the address of a family has to be stored.
-func isToBeStored(in input, front frontend, f Family) bool {
+func isToBeStored(in input, front frontend, f loadbalancer.Family) bool {
 	a := front.external[f]
 	if !a.IsValid() {
 		return false

@@ -5,6 +5,8 @@ package lb
 import (
 	"regexp"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // namedID is an id of a cluster in a name: as cloud provider interface 1.6.1 shortens it, or in full, as Cluster API
@@ -28,7 +30,7 @@ const (
 
 // ClusterOf returns the id of the cluster that an object is of, whichever that is, as its marker or name says; empty if
 // neither does. It knows fewer objects than [OwnerOf], which is asked with an id.
-func ClusterOf(kind Kind, name, description string) (cluster string, by Writer) {
+func ClusterOf(kind loadbalancer.Kind, name, description string) (cluster string, by Writer) {
 	if m, ok := ParseMarker(description); ok {
 		return m.Owner.Cluster, WriterThis
 	}

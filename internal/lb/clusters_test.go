@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestClusterOf(t *testing.T) {
@@ -15,7 +16,7 @@ func TestClusterOf(t *testing.T) {
 	const urn = "urn:vcloud:entity:vmware:capvcdCluster:" + uuid
 	tests := []struct {
 		name            string
-		kind            lb.Kind
+		kind            loadbalancer.Kind
 		of, description string
 		cluster         string
 		by              lb.Writer

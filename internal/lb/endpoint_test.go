@@ -7,14 +7,18 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func endpoint(members ...string) Desired {
 	d := Desired{
-		Owner:      EndpointOf("c1"),
-		Families:   []Family{IPv4},
+		Desired: loadbalancer.Desired{
+			Owner:    loadbalancer.EndpointOf("c1"),
+			Families: []loadbalancer.Family{loadbalancer.IPv4},
+		},
 		OwnMembers: true,
-		Listeners:  []Listener{{Protocol: TCP, Application: L4, Port: 6443, NodePort: 6443}},
+		Listeners:  []Listener{{Protocol: loadbalancer.TCP, Application: L4, Port: 6443, NodePort: 6443}},
 	}
 	for _, m := range members {
 		d.Members = append(d.Members, ip(m))
@@ -52,7 +56,7 @@ func TestMembersOfARefusedEndpointFollowTheControlPlane(t *testing.T) {
 		plan := Follow(d, m.observe(Query{Owner: d.Owner, Facts: FullPools | Forwardings}), m.caps)
 
 		g.Expect(brief(plan)).To(Equal([]string{"update lb-pool tcp-6443"}))
-		g.Expect(m.run(plan.Steps[0])).To(Succeed())
+		g.Expect(m.run(stepsOf(plan)[0])).To(Succeed())
 	}
 }
 
@@ -65,13 +69,13 @@ func TestServicesAndTheEndpointOfAClusterLeaveEachOtherAlone(t *testing.T) {
 		control := endpoint("10.0.0.1")
 		service.OneArm = oneArm
 		control.OneArm = oneArm
-		control.Owner = EndpointOf(service.Owner.Cluster)
+		control.Owner = loadbalancer.EndpointOf(service.Owner.Cluster)
 		m := made(t, &service)
 		_, err := m.converge(&control, -1)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(m.next(service).Steps).To(BeEmpty())
 		g.Expect(m.next(control).Steps).To(BeEmpty())
-		vips := map[netip.Addr]Owner{}
+		vips := map[netip.Addr]loadbalancer.Owner{}
 		for _, vs := range m.services {
 			marker, _ := ParseMarker(vs.Description)
 			for _, a := range vs.VIPs {
@@ -99,7 +103,7 @@ func TestServicesAndTheEndpointOfAClusterLeaveEachOtherAlone(t *testing.T) {
 
 func TestTheMarkerOfAnEndpointIsNoServices(t *testing.T) {
 	g := NewWithT(t)
-	m := Marker{Owner: EndpointOf("c1"), Listener: "tcp-6443", Wrote: "abc"}
+	m := Marker{Owner: loadbalancer.EndpointOf("c1"), Listener: "tcp-6443", Wrote: "abc"}
 
 	read, ok := ParseMarker("text before " + m.String() + " and after")
 
@@ -108,7 +112,7 @@ func TestTheMarkerOfAnEndpointIsNoServices(t *testing.T) {
 	g.Expect(read.Owner.IsEndpoint()).To(BeTrue())
 	g.Expect(read.Owner.WholeCluster()).To(BeFalse())
 	g.Expect(m.String()).NotTo(ContainSubstring("service="))
-	_, stray := StrayOf(EndpointOf("c2"), "n", m.String())
+	_, stray := StrayOf(loadbalancer.EndpointOf("c2"), "n", m.String())
 	g.Expect(stray).To(BeFalse(), "endpoints of two clusters are no copies of one")
 }
 

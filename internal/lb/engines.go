@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A placement is where the virtual service of a listener is to run, and how it gets there.
@@ -109,7 +111,7 @@ func (p *placer) isFixed(b binding) bool {
 		return false
 	}
 	return slices.ContainsFunc(have.VIPs, func(a netip.Addr) bool {
-		isOthers := func(u Use) bool { return u.Address == a && u.Kind == KindService }
+		isOthers := func(u loadbalancer.Use) bool { return u.Address == a && u.Kind == KindService }
 		isAnotherListeners := func(x binding) bool { return x.key() != b.key() && slices.Contains(x.vips, a) }
 		isAnotherServices := func(x owned[VirtualService]) bool { return x.ID != have.ID && slices.Contains(x.object.VIPs, a) }
 		return slices.ContainsFunc(p.in.owned.others, isOthers) ||

@@ -2,15 +2,11 @@
 
 package lb
 
-import "fmt"
+import (
+	"fmt"
 
-// A Finding explains what cannot be as desired.
-type Finding struct {
-	// Reason in CamelCase, one of the constants of this package.
-	Reason string
-	// Message explains the problem and its remedy. It stays the same as long as nothing changes.
-	Message string
-}
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
+)
 
 // Reasons of refusals and notices.
 const (
@@ -53,6 +49,9 @@ const (
 )
 
 // finding returns a finding with a message as of [fmt.Sprintf].
-func finding(reason, format string, args ...any) *Finding {
-	return &Finding{reason, fmt.Sprintf(format, args...)}
+func finding(reason, format string, args ...any) *loadbalancer.Finding {
+	return &loadbalancer.Finding{
+		Reason:  reason,
+		Message: fmt.Sprintf(format, args...),
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // planFirewall plans the rules of the firewall that admit only the source ranges: two for each destination. A new rule
@@ -104,7 +106,7 @@ func (f *filter) effective(key string, drops bool) (owned[FirewallRule], bool) {
 func sourcesFor(destination netip.Addr, ranges []netip.Prefix) []netip.Prefix {
 	var sources []netip.Prefix
 	for _, r := range ranges {
-		if FamilyOf(r.Addr()) == FamilyOf(destination) {
+		if loadbalancer.FamilyOf(r.Addr()) == loadbalancer.FamilyOf(destination) {
 			sources = append(sources, r.Masked())
 		}
 	}
@@ -114,7 +116,7 @@ func sourcesFor(destination netip.Addr, ranges []netip.Prefix) []netip.Prefix {
 
 // createRule returns the step that creates a rule, and the key by which it is found: a hash of everything that the rule
 // does.
-func createRule(owner Owner, action string, r FirewallRule) (create Step, key string) {
+func createRule(owner loadbalancer.Owner, action string, r FirewallRule) (create Step, key string) {
 	hashed := []string{action, r.Destination.String(), string(r.Protocol)}
 	for _, port := range r.Ports {
 		hashed = append(hashed, strconv.Itoa(port))

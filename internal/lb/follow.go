@@ -2,7 +2,11 @@
 
 package lb
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
+)
 
 // Follow plans only what keeps the members of an existing load balancer in step with the nodes while what is
 // desired is refused. Of the desired, only owner, members and proofs of ownership count; nothing is created and nothing
@@ -30,13 +34,13 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	if all.needs != 0 {
 		return Plan{Needs: all.needs}
 	}
-	return Plan{Steps: all.allSteps()}
+	return Plan{Plan: loadbalancer.Plan{Steps: all.stepsBut(func(Step) bool { return false })}}
 }
 
 // followSets updates the IP sets that exist with the nodes of their families.
 func followSets(in input) outcome {
 	all := in.outcome()
-	for _, f := range []Family{IPv4, IPv6} {
+	for _, f := range []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6} {
 		if sets := clusterSets(in, setKey(f)); len(sets) > 0 && len(in.desired.members(f)) > 0 {
 			all.add(updateSet(in, sets[0], f))
 		}
@@ -84,10 +88,10 @@ func followPool(in input, x owned[Pool]) outcome {
 
 // familyOf returns the family of a pool's members, those that there are or, where there may be none, those that there
 // should be.
-func familyOf(d Desired, have Pool) (Family, bool) {
+func familyOf(d Desired, have Pool) (loadbalancer.Family, bool) {
 	switch {
 	case len(have.Members) > 0:
-		return FamilyOf(have.Members[0]), true
+		return loadbalancer.FamilyOf(have.Members[0]), true
 	case d.OwnMembers && len(d.Families) > 0:
 		return d.Families[0], true
 	}
@@ -102,7 +106,7 @@ func writtenMonitors(m Marker) []Monitor {
 	case m.Probe != "":
 		return []Monitor{m.Probe}
 	case strings.HasPrefix(m.Listener, "udp-"):
-		return []Monitor{usualMonitor(UDP)}
+		return []Monitor{usualMonitor(loadbalancer.UDP)}
 	}
-	return []Monitor{usualMonitor(TCP)}
+	return []Monitor{usualMonitor(loadbalancer.TCP)}
 }

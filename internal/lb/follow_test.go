@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // follow is the plan to follow the nodes once everything is known that it asks for.
@@ -28,7 +30,7 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 		encrypt(d, Certificate{Alias: "unknown"})
 		d.Listeners[0].NodePort = 31111
 		d.Sticky = true
-		d.Families = []Family{IPv6}
+		d.Families = []loadbalancer.Family{loadbalancer.IPv6}
 	}
 	more := []netip.Addr{ip("10.0.0.11"), ip("10.0.0.13"), ip("2001:db8:f::1")}
 	tests := []struct {
@@ -96,7 +98,7 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 			plan := m.follow(wrong)
 
 			g.Expect(brief(plan)).To(ConsistOf(tt.want))
-			for _, s := range plan.Steps {
+			for _, s := range stepsOf(plan) {
 				g.Expect(m.run(s)).To(Succeed())
 			}
 			g.Expect(m.follow(wrong).Steps).To(BeEmpty(), "once")
@@ -128,7 +130,7 @@ func TestAWishThatIsMendedFindsTheNodesFollowed(t *testing.T) {
 	d := ourService()
 	m := made(t, &d, withoutSets)
 	d.Members = []netip.Addr{ip("10.0.0.11"), ip("10.0.0.13")}
-	for _, s := range m.follow(d).Steps {
+	for _, s := range stepsOf(m.follow(d)) {
 		g.Expect(m.run(s)).To(Succeed())
 	}
 
@@ -158,7 +160,7 @@ func TestWhatTheOldCPIMadeFollowsTheNodes(t *testing.T) {
 	plan := m.follow(d)
 
 	g.Expect(brief(plan)).To(Equal([]string{"update lb-pool http", "update lb-pool tls"}))
-	for _, s := range plan.Steps {
+	for _, s := range stepsOf(plan) {
 		g.Expect(m.run(s)).To(Succeed())
 	}
 	for _, p := range m.pools {
@@ -167,6 +169,6 @@ func TestWhatTheOldCPIMadeFollowsTheNodes(t *testing.T) {
 	}
 	g.Expect(m.follow(d).Steps).To(BeEmpty())
 	d.SourceRanges = nil
-	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true))
 	g.Expect(m.pools).To(HaveLen(2))
 }

@@ -2,6 +2,10 @@
 
 package lb
 
+import (
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
+)
+
 // planForwarding plans the NAT rules that lead clients to virtual services, and the port profiles that they refer to.
 func planForwarding(in input, lb design) outcome {
 	all := in.outcome()
@@ -52,7 +56,7 @@ func planRule(in input, lb design, b binding, profile Ref) outcome {
 	m.Share = in.desired.Share
 	want := Rule{
 		Object:       Object{Description: describe(have.Description, m)},
-		External:     lb.frontend.external[IPv4],
+		External:     lb.frontend.external[loadbalancer.IPv4],
 		Internal:     b.vips[0],
 		ExternalPort: b.listener.Port,
 		Profile:      profile,

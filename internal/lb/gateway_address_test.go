@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // TestTheGatewaysOwnAddress holds that an address by which nodes go out can be asked for where ports of it are
@@ -82,7 +84,7 @@ func TestAnAddressThatCannotBeHadAgainIsToldAndNotAskedForAgainAndAgain(t *testi
 	m := made(t, &d, withSpaces)
 	m.claims = nil
 	o := m.observe(Query{Owner: d.Owner, Facts: Addresses})
-	o.Taken = append(o.Taken, Use{Address: ip("198.51.100.1"), Kind: KindAddress, Name: "another organization"})
+	o.Taken = append(o.Taken, loadbalancer.Use{Address: ip("198.51.100.1"), Kind: KindAddress, Name: "another organization"})
 
 	plan := Make(d, o, m.caps)
 

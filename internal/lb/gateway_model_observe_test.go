@@ -5,6 +5,8 @@ package lb
 import (
 	"errors"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // observe does what a driver does.
@@ -79,7 +81,7 @@ func (m *model) hints(x Pool) *Hints {
 }
 
 // pick puts an object with the owner's or with what others have.
-func pick[T any](o *Observed, list *[]T, owner Owner, kind Kind, object T, base Object) {
+func pick[T any](o *Observed, list *[]T, owner loadbalancer.Owner, kind loadbalancer.Kind, object T, base Object) {
 	mark, origin := OwnerOf(owner.Cluster, kind, base.Name, base.Description)
 	if origin == Marked && mark.Owner.Is(owner) || origin == OldName && mark.Owner.Name == owner.Name {
 		*list = append(*list, object)

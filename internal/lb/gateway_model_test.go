@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A model is an edge gateway in memory with the rules of VCD that matter to plans.
@@ -23,7 +25,7 @@ type model struct {
 	profiles []Profile
 	certs    []CertificateItem
 	firewall []FirewallRule
-	hosts    []Use
+	hosts    []loadbalancer.Use
 	specs    map[string]FirewallRule
 	// touched are the ids of all objects that steps changed or deleted.
 	touched []string
@@ -366,7 +368,7 @@ func (m *model) converge(d *Desired, kill int) (Plan, error) {
 				return plan, errKilled
 			}
 		}
-		for _, s := range plan.Steps {
+		for _, s := range stepsOf(plan) {
 			if kill == 0 {
 				return plan, errKilled
 			}
@@ -381,11 +383,24 @@ func (m *model) converge(d *Desired, kill int) (Plan, error) {
 }
 
 // left are the names of objects of an owner that are there.
-func (m *model) left(owner Owner) []string {
+func (m *model) left(owner loadbalancer.Owner) []string {
 	o := m.observe(Query{Owner: owner, Facts: ^Facts(0)})
 	var out []string
-	for _, s := range Make(Desired{Owner: owner, Absent: true}, o, m.caps).Status.Objects {
+	nothing := Desired{Desired: loadbalancer.Desired{
+		Owner:  owner,
+		Absent: true,
+	}}
+	for _, s := range Make(nothing, o, m.caps).Status.Objects {
 		out = append(out, s.Name)
+	}
+	return out
+}
+
+// stepsOf are the steps of a plan: all are of this package.
+func stepsOf(p Plan) []Step {
+	var out []Step
+	for _, s := range p.Steps {
+		out = append(out, s.(Step))
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // An inventory is what is proved to be the owner's, and what is another's.
@@ -21,7 +23,7 @@ type inventory struct {
 	intended []Claim
 	// others is what others have on the gateway, and what has an old name and is not proved to be the owner's;
 	// doubtful are the names of the latter, sorted.
-	others   []Use
+	others   []loadbalancer.Use
 	doubtful []string
 	// unread is set if pools must be read in full before all is known.
 	unread bool
@@ -54,7 +56,7 @@ func takeInventory(d Desired, o Observed) inventory {
 		inv.pools = append(inv.pools, classify(&c, KindPool, x, x.Object, "")...)
 	}
 	for _, x := range o.Rules {
-		inv.rules = append(inv.rules, classify(&c, KindRule, x, x.Object, key(TCP, x.ExternalPort))...)
+		inv.rules = append(inv.rules, classify(&c, KindRule, x, x.Object, key(loadbalancer.TCP, x.ExternalPort))...)
 	}
 	for _, x := range o.Profiles {
 		inv.profiles = append(inv.profiles, classify(&c, KindProfile, x, x.Object, key(x.Protocol, x.Port))...)
@@ -95,13 +97,13 @@ func keyOldPools(pools []owned[Pool], services []owned[VirtualService]) {
 type classifier struct {
 	desired  Desired
 	proved   map[string]bool // old names of ports whose objects are the owner's
-	others   []Use
+	others   []loadbalancer.Use
 	doubtful []string
 }
 
 // classify returns an object if it is the owner's, else nothing. Its own key is that which the object itself shows, if
 // any.
-func classify[T any](c *classifier, kind Kind, object T, base Object, ownKey string) []owned[T] {
+func classify[T any](c *classifier, kind loadbalancer.Kind, object T, base Object, ownKey string) []owned[T] {
 	owner := c.desired.Owner
 	m, origin := OwnerOf(owner.Cluster, kind, base.Name, base.Description)
 	x := owned[T]{
@@ -133,7 +135,7 @@ func (c *classifier) keyOf(port string) string {
 }
 
 // usesOf returns the addresses that an object is on.
-func usesOf(object any, m Marker) []Use {
+func usesOf(object any, m Marker) []loadbalancer.Use {
 	switch x := object.(type) {
 	case VirtualService:
 		return x.Uses(x.Name, m)
@@ -150,7 +152,7 @@ func isClaimOf(d Desired, c Claim) bool {
 	case Marked:
 		return m.Owner.Is(d.Owner)
 	case OldName:
-		return m.Owner.Name == d.Owner.Name && (m.Owner.Namespace == d.Owner.Namespace || d.Owner.Old()) &&
+		return m.Owner.Name == d.Owner.Name && (m.Owner.Namespace == d.Owner.Namespace || d.Owner.Inherited()) &&
 			(NamesProve(d.Owner.Cluster) || slices.Contains(d.Published, c.Value))
 	default:
 		return false

@@ -7,24 +7,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
-
-// A Family is a family of IP addresses.
-type Family string
-
-// Families.
-const (
-	IPv4 Family = "IPv4"
-	IPv6 Family = "IPv6"
-)
-
-// FamilyOf returns the family of an address.
-func FamilyOf(a netip.Addr) Family {
-	if a.Unmap().Is4() {
-		return IPv4
-	}
-	return IPv6
-}
 
 // A Range is a range of addresses, both ends included. The zero Range holds none.
 type Range struct{ First, Last netip.Addr }
@@ -79,8 +64,8 @@ func inRanges(ranges []Range, a netip.Addr) bool {
 }
 
 // firstOf returns the first address of a family.
-func firstOf(f Family, list []netip.Addr) (netip.Addr, bool) {
-	i := slices.IndexFunc(list, func(a netip.Addr) bool { return FamilyOf(a) == f })
+func firstOf(f loadbalancer.Family, list []netip.Addr) (netip.Addr, bool) {
+	i := slices.IndexFunc(list, func(a netip.Addr) bool { return loadbalancer.FamilyOf(a) == f })
 	if i < 0 {
 		return netip.Addr{}, false
 	}
@@ -93,10 +78,10 @@ func sorted(addresses []netip.Addr) []netip.Addr {
 }
 
 // allOf returns the addresses of a family, each once, sorted.
-func allOf(f Family, all []netip.Addr) []netip.Addr {
+func allOf(f loadbalancer.Family, all []netip.Addr) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range all {
-		if a.IsValid() && FamilyOf(a) == f {
+		if a.IsValid() && loadbalancer.FamilyOf(a) == f {
 			out = append(out, a.Unmap())
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 const oldCID = "capvcdCluster:c1"
@@ -28,7 +30,7 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 		for range len(m.rules) {
 			vip = vip.Next() // one address for each port
 		}
-		profile := Profile{base("profile", "appPort_dnat-ingress-vs-"), TCP, number}
+		profile := Profile{base("profile", "appPort_dnat-ingress-vs-"), loadbalancer.TCP, number}
 		m.profiles = append(m.profiles, profile)
 		m.rules = append(m.rules,
 			Rule{base("rule", "dnat-ingress-vs-"), ip(external), vip, number, Ref{profile.ID, profile.Name}, false})
@@ -37,7 +39,7 @@ func oldObjects(m *model, port string, number, nodePort int, external string, on
 	m.services = append(m.services, VirtualService{
 		Object:      base("vs", "ingress-vs-"),
 		VIPs:        []netip.Addr{vip},
-		Protocol:    TCP,
+		Protocol:    loadbalancer.TCP,
 		Port:        number,
 		Application: L4,
 		Pool:        Ref{pool.ID, pool.Name},
@@ -167,7 +169,7 @@ func TestAdoption(t *testing.T) {
 
 			g.Expect(plan.Refusals).To(BeEmpty())
 			g.Expect(brief(plan)).To(Equal(tt.want))
-			g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+			g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true))
 			if len(d.Published) > 0 {
 				g.Expect(m.next(d).Status.Addresses).To(Equal(published))
 			}
@@ -189,7 +191,7 @@ func TestAdoptionSurvivesACrashAfterEachWrite(t *testing.T) {
 
 		_, err := m.converge(&d, kill)
 		g.Expect(err).To(Or(Succeed(), MatchError(errKilled)))
-		g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true), "killed after %d writes", kill)
+		g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true), "killed after %d writes", kill)
 
 		g.Expect(m.services).To(HaveLen(2), "killed after %d writes", kill)
 		g.Expect(m.rules).To(HaveLen(2))
@@ -224,7 +226,7 @@ func TestDeletionOfWhatWasNeverAdopted(t *testing.T) {
 			"a cluster that goes takes all that is its",
 			func(d *Desired) {
 				d.Listeners = nil
-				d.Owner = Owner{Cluster: d.Owner.Cluster, Name: "web"}
+				d.Owner = loadbalancer.Owner{Cluster: d.Owner.Cluster, Name: "web"}
 			},
 			[]string{
 				"delete dnat-rule http", "delete dnat-rule tls", "delete app-port-profile http",
@@ -248,10 +250,10 @@ func TestDeletionOfWhatWasNeverAdopted(t *testing.T) {
 
 func TestOwnerOf(t *testing.T) {
 	cluster := "urn:vcloud:entity:vmware:capvcdCluster:c1"
-	ours := Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web", UID: "u1"}, Listener: "tcp-80"}
+	ours := Marker{Owner: loadbalancer.Owner{Cluster: cluster, Namespace: "shop", Name: "web", UID: "u1"}, Listener: "tcp-80"}
 	tests := []struct {
 		name, object, description string
-		kind                      Kind
+		kind                      loadbalancer.Kind
 		want                      Marker
 		origin                    Origin
 	}{
@@ -267,7 +269,7 @@ func TestOwnerOf(t *testing.T) {
 		{
 			"a marker of another cluster",
 			"any",
-			Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(),
+			Marker{Owner: loadbalancer.Owner{Cluster: "c2", UID: "u1"}}.String(),
 			KindPool,
 			Marker{},
 			Foreign,
@@ -275,7 +277,7 @@ func TestOwnerOf(t *testing.T) {
 		{
 			"two owners are none",
 			"any",
-			ours.String() + " " + Marker{Owner: Owner{Cluster: "c2", UID: "u1"}}.String(),
+			ours.String() + " " + Marker{Owner: loadbalancer.Owner{Cluster: "c2", UID: "u1"}}.String(),
 			KindPool,
 			Marker{},
 			Foreign,
@@ -293,7 +295,7 @@ func TestOwnerOf(t *testing.T) {
 			"ingress-vs-web-capvcdCluster:c1-http",
 			"",
 			KindService,
-			Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
+			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
 			OldName,
 		},
 		{
@@ -301,7 +303,7 @@ func TestOwnerOf(t *testing.T) {
 			"ingress-pool-web-capvcdCluster:c1-",
 			"",
 			KindPool,
-			Marker{Owner: Owner{Cluster: cluster, Name: "web"}},
+			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}},
 			OldName,
 		},
 		{
@@ -309,7 +311,7 @@ func TestOwnerOf(t *testing.T) {
 			"dnat-ingress-vs-web-capvcdCluster:c1-http",
 			"",
 			KindRule,
-			Marker{Owner: Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
+			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: "web"}, Listener: "http"},
 			OldName,
 		},
 		{"of another cluster", "ingress-vs-web-capvcdCluster:c2-http", "", KindService, Marker{}, Foreign},
@@ -320,7 +322,7 @@ func TestOwnerOf(t *testing.T) {
 			"198.51.100.1",
 			"cluster-capvcdCluster:c1-namespace-shop-service-web",
 			KindAddress,
-			Marker{Owner: Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},
+			Marker{Owner: loadbalancer.Owner{Cluster: cluster, Namespace: "shop", Name: "web"}},
 			OldName,
 		},
 		{

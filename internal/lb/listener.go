@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A Protocol is a transport protocol.
@@ -13,8 +15,8 @@ type Protocol string
 
 // Protocols.
 const (
-	TCP Protocol = "TCP"
-	UDP Protocol = "UDP"
+	TCP loadbalancer.Protocol = "TCP"
+	UDP loadbalancer.Protocol = "UDP"
 )
 
 // An Application is the protocol that a virtual service understands.
@@ -35,7 +37,7 @@ func (a Application) TLS() bool { return a == L4TLS || a == HTTPS }
 type Listener struct {
 	// Name is that of the Service's port; it may be empty and may change.
 	Name        string
-	Protocol    Protocol
+	Protocol    loadbalancer.Protocol
 	Application Application
 	// Port that clients use, and the one of the nodes.
 	Port, NodePort int
@@ -50,7 +52,9 @@ type Listener struct {
 func (l Listener) key() string { return key(l.Protocol, l.Port) }
 
 // key is that of a listener with a protocol and a port.
-func key(p Protocol, port int) string { return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port) }
+func key(p loadbalancer.Protocol, port int) string {
+	return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port)
+}
 
 // compare orders listeners by what identifies them.
 func (l Listener) compare(other Listener) int {
@@ -71,8 +75,8 @@ const (
 )
 
 // usualMonitor is the monitor of a pool for which nothing else is asked.
-func usualMonitor(p Protocol) Monitor {
-	if p == UDP {
+func usualMonitor(p loadbalancer.Protocol) Monitor {
+	if p == loadbalancer.UDP {
 		return MonitorUDP
 	}
 	return MonitorTCP
@@ -103,7 +107,7 @@ type Certificate struct {
 }
 
 // aliasFor returns the alias of a certificate in the library, also if it is yet to be imported for an owner.
-func (c Certificate) aliasFor(o Owner) string {
+func (c Certificate) aliasFor(o loadbalancer.Owner) string {
 	if c.Alias != "" {
 		return c.Alias
 	}
@@ -111,7 +115,7 @@ func (c Certificate) aliasFor(o Owner) string {
 }
 
 // Imported reports whether an alias is one that imports for an owner have.
-func Imported(o Owner, alias string) bool {
+func Imported(o loadbalancer.Owner, alias string) bool {
 	prefix := nameFor(KindCertificate, o, "")
 	if o.Name == "" {
 		prefix = prefixes[KindCertificate] // a long marker leaves out what the name was made of

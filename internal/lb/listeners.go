@@ -5,6 +5,8 @@ package lb
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A binding is a listener with the addresses of its virtual service, and with its objects; those that do not exist are
@@ -22,7 +24,7 @@ type binding struct {
 func (b binding) key() string { return b.listener.key() }
 
 // marker is what objects of the listener have in common.
-func (b binding) marker(o Owner) Marker { return Marker{Owner: o, Listener: b.key()} }
+func (b binding) marker(o loadbalancer.Owner) Marker { return Marker{Owner: o, Listener: b.key()} }
 
 // occupies reports whether the listener has something on an address already.
 func (b binding) occupies(a netip.Addr) bool {
@@ -39,7 +41,7 @@ func bindListeners(in input, front frontend) ([]binding, inventory, outcome) {
 	if front.translated {
 		arm := oneArm{
 			in:       in,
-			external: front.external[IPv4],
+			external: front.external[loadbalancer.IPv4],
 			used:     map[netip.Addr]bool{},
 		}
 		bindings, out = arm.place(bindings)

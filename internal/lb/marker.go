@@ -2,7 +2,11 @@
 
 package lb
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
+)
 
 const (
 	// markerWord begins a marker, also on virtual machines and vApps: one search finds everything of a cluster.
@@ -27,7 +31,7 @@ const (
 
 // A Marker names the owner of an object. It is in the object's description from the very request that creates it.
 type Marker struct {
-	Owner Owner
+	Owner loadbalancer.Owner
 	// Listener is the key of the listener that the object serves, such as tcp-443; empty for what serves all of them.
 	Listener string
 	// Via is how clients get to a virtual service.

@@ -44,7 +44,7 @@ func TestAKeyIsWrittenOnlyIfTheMarkerCanBeRead(t *testing.T) {
 			g.Expect(p.Refusals).To(ConsistOf(HaveField("Reason", Unsupported)), "%q", key)
 			continue
 		}
-		for _, s := range p.Steps {
+		for _, s := range stepsOf(p) {
 			if s.Service == nil {
 				continue
 			}

@@ -7,36 +7,36 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Kind is a kind of object on or beside an edge gateway.
-type Kind string
-
-// Kinds of objects. The names are those the runtime defined entity uses, where it knows the kind.
+// Kinds of objects on or beside an edge gateway. The names are those the runtime defined entity uses, where it knows
+// the kind.
 const (
 	// KindAddress is a floating IP allocated from an IP Space.
-	KindAddress Kind = "ip-allocation"
+	KindAddress loadbalancer.Kind = "ip-allocation"
 	// KindCertificate is an item of the organization's certificate library.
-	KindCertificate Kind = "certificate"
+	KindCertificate loadbalancer.Kind = "certificate"
 	// KindSet is an IP set: the addresses of the cluster's nodes, of one family.
-	KindSet Kind = "ip-set"
+	KindSet loadbalancer.Kind = "ip-set"
 	// KindPool is a load balancer pool.
-	KindPool Kind = "lb-pool"
+	KindPool loadbalancer.Kind = "lb-pool"
 	// KindService is a virtual service.
-	KindService Kind = "virtual-service"
+	KindService loadbalancer.Kind = "virtual-service"
 	// KindProfile is an application port profile, which a NAT rule refers to.
-	KindProfile Kind = "app-port-profile"
+	KindProfile loadbalancer.Kind = "app-port-profile"
 	// KindRule is a DNAT rule.
-	KindRule Kind = "dnat-rule"
+	KindRule loadbalancer.Kind = "dnat-rule"
 	// KindFirewall is a rule of the edge gateway's firewall.
-	KindFirewall Kind = "firewall-rule"
-	// KindHost is a VM or a gateway inside the organization, in a [Use] only.
-	KindHost Kind = "host"
+	KindFirewall loadbalancer.Kind = "firewall-rule"
+	// KindHost is a VM or a gateway inside the organization, in a [loadbalancer.Use] only.
+	KindHost loadbalancer.Kind = "host"
 )
 
 // OnGateway reports whether objects of a kind are on one gateway. The others are the organization's: they are seen
 // from every gateway, also where they are not used.
-func (k Kind) OnGateway() bool {
+func OnGateway(k loadbalancer.Kind) bool {
 	return k != KindAddress && k != KindCertificate && k != KindProfile
 }
 
@@ -65,7 +65,7 @@ type VirtualService struct {
 	Object
 	// VIPs are its addresses, one for each family at most.
 	VIPs     []netip.Addr
-	Protocol Protocol
+	Protocol loadbalancer.Protocol
 	Port     int
 	// More are further ports, which only virtual services of others have.
 	More        []PortRange
@@ -82,25 +82,32 @@ type VirtualService struct {
 
 // A PortRange is a range of ports, both ends included.
 type PortRange struct {
-	Protocol Protocol
+	Protocol loadbalancer.Protocol
 	From, To int
+}
+
+// useOf returns the use of an object, on an address and port that are still to be set.
+func useOf(kind loadbalancer.Kind, name string, m Marker) loadbalancer.Use {
+	return loadbalancer.Use{
+		Kind:     kind,
+		Name:     name,
+		Owner:    m.Owner,
+		Share:    m.Share,
+		Internal: m.Via == ViaInside,
+	}
 }
 
 // maxUses is how many ports of a range are listed one by one; a longer range uses all ports.
 const maxUses = 32
 
 // Uses returns the addresses and ports of the virtual service, under a name and with the marker of its owner.
-func (vs VirtualService) Uses(name string, m Marker) []Use {
-	var uses []Use
+func (vs VirtualService) Uses(name string, m Marker) []loadbalancer.Use {
+	var uses []loadbalancer.Use
 	for _, a := range vs.VIPs {
-		use := Use{
-			Address:  a,
-			Protocol: vs.Protocol,
-			Port:     vs.Port,
-			Kind:     KindService,
-			Name:     name,
-			Marker:   m,
-		}
+		use := useOf(KindService, name, m)
+		use.Address = a
+		use.Protocol = vs.Protocol
+		use.Port = vs.Port
 		if vs.Port != 0 {
 			uses = append(uses, use)
 		}
@@ -246,14 +253,10 @@ type Rule struct {
 
 // Uses returns the addresses and ports of the rule, with the marker of its owner. Protocol is that of its profile,
 // if known.
-func (r Rule) Uses(m Marker, p Protocol) []Use {
-	outside := Use{
-		Address: r.External,
-		Kind:    KindRule,
-		Name:    r.Name,
-		Marker:  m,
-	}
-	uses := []Use{outside}
+func (r Rule) Uses(m Marker, p loadbalancer.Protocol) []loadbalancer.Use {
+	outside := useOf(KindRule, r.Name, m)
+	outside.Address = r.External
+	uses := []loadbalancer.Use{outside}
 	if !r.Other {
 		inside := outside
 		inside.Address = r.Internal
@@ -263,7 +266,7 @@ func (r Rule) Uses(m Marker, p Protocol) []Use {
 		}
 		uses = append(uses, inside)
 	}
-	return slices.DeleteFunc(uses, func(u Use) bool { return !u.Address.IsValid() })
+	return slices.DeleteFunc(uses, func(u loadbalancer.Use) bool { return !u.Address.IsValid() })
 }
 
 // differs reports whether a rule is not as wanted. The profile of a rule that is wanted has no ID before it is created.
@@ -276,7 +279,7 @@ func (r Rule) differs(have Rule) bool {
 // A Profile is an application port profile of the organization, which a NAT rule refers to.
 type Profile struct {
 	Object
-	Protocol Protocol
+	Protocol loadbalancer.Protocol
 	Port     int
 }
 
@@ -298,24 +301,10 @@ type FirewallRule struct {
 	Object
 	Sources     []netip.Prefix
 	Destination netip.Addr
-	Protocol    Protocol
+	Protocol    loadbalancer.Protocol
 	Ports       []int
 	// Disabled and Drops are observed: what a rule does that is desired follows from its sources.
 	Disabled, Drops bool
-}
-
-// A Use is something of another owner on an address of the gateway.
-type Use struct {
-	Address netip.Addr
-	// Protocol and Port; an empty Protocol stands for all, 0 for all ports.
-	Protocol Protocol
-	Port     int
-	Kind     Kind
-	Name     string
-	// Reserved is set if nothing is on the address, which is only kept from load balancers that are not on it yet.
-	Reserved bool
-	// Marker of the object; the zero value if it belongs to another cluster or to none.
-	Marker Marker
 }
 
 // A Ref refers to an object. In a step the ID may be empty: then Name is that of an object that exists or that an

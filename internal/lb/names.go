@@ -6,10 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // prefixes begin names. Those of cloud provider interface 1.6.1 are kept: tools and users know them.
-var prefixes = map[Kind]string{
+var prefixes = map[loadbalancer.Kind]string{
 	KindPool:        "ingress-pool-",
 	KindService:     "ingress-vs-",
 	KindRule:        "dnat-ingress-vs-",
@@ -28,7 +30,7 @@ const (
 
 // nameFor returns the name of an object: what it is, whose, and which (a listener's key, a family, a hash), with a
 // hash of the whole owner: names are unique on a gateway and repeat themselves after a crash.
-func nameFor(kind Kind, o Owner, which string) string {
+func nameFor(kind loadbalancer.Kind, o loadbalancer.Owner, which string) string {
 	readable := "nodes-of-cluster"
 	switch {
 	case o.IsEndpoint():
@@ -51,11 +53,11 @@ func nameFor(kind Kind, o Owner, which string) string {
 // may have several gateways.
 func setName(cluster string, g Gateway, which string) string {
 	name := sanitized(g.Name)
-	return nameFor(KindSet, Owner{Cluster: cluster}, name[:min(len(name), maxGatewayName)]+"-"+short(g.ID)+"-"+which)
+	return nameFor(KindSet, loadbalancer.Owner{Cluster: cluster}, name[:min(len(name), maxGatewayName)]+"-"+short(g.ID)+"-"+which)
 }
 
 // LoadBalancerName returns the name by which the whole load balancer of an owner is known in logs and events.
-func LoadBalancerName(o Owner) string {
+func LoadBalancerName(o loadbalancer.Owner) string {
 	return strings.TrimSuffix(nameFor(KindService, o, ""), "-")
 }
 

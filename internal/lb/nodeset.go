@@ -5,6 +5,8 @@ package lb
 import (
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A nodeSet is the IP set of the cluster's nodes; the zero value where pools list their members.
@@ -14,7 +16,7 @@ type nodeSet struct {
 }
 
 // planNodeSet plans the IP set of the cluster's nodes: a change of nodes is then one write for all pools.
-func planNodeSet(in input, f Family) (nodeSet, outcome) {
+func planNodeSet(in input, f loadbalancer.Family) (nodeSet, outcome) {
 	sets := clusterSets(in, setKey(f))
 	if len(sets) > 0 {
 		first := sets[0].Object
@@ -33,7 +35,7 @@ func planNodeSet(in input, f Family) (nodeSet, outcome) {
 }
 
 // setKey is the key of a family's IP set in names and markers.
-func setKey(f Family) string { return strings.ToLower(string(f)) }
+func setKey(f loadbalancer.Family) string { return strings.ToLower(string(f)) }
 
 // clusterSets are the cluster's IP sets for this gateway, all or those of a key: first those whose markers name the
 // gateway, then older ones whose markers name none.
@@ -42,7 +44,7 @@ func clusterSets(in input, which string) []Set {
 	for _, s := range in.observed.Sets {
 		m, ok := ParseMarker(s.Description)
 		switch {
-		case !ok, !m.Owner.Is(Owner{Cluster: in.desired.Owner.Cluster}), !m.For(in.observed.Gateway.ID),
+		case !ok, !m.Owner.Is(loadbalancer.Owner{Cluster: in.desired.Owner.Cluster}), !m.For(in.observed.Gateway.ID),
 			which != "" && m.Listener != which:
 		case m.Gateway != "":
 			named = append(named, s)
@@ -54,7 +56,7 @@ func clusterSets(in input, which string) []Set {
 }
 
 // updateSet updates an IP set that is not as wanted. One that seems to have been changed by others is read first.
-func updateSet(in input, have Set, f Family) outcome {
+func updateSet(in input, have Set, f loadbalancer.Family) outcome {
 	out := in.outcome()
 	want := wantedSet(in, f, have.Description)
 	switch {
@@ -72,10 +74,10 @@ func updateSet(in input, have Set, f Family) outcome {
 }
 
 // wantedSet is the IP set of a family's nodes as it shall be, with the words that people added to its description.
-func wantedSet(in input, f Family, description string) Set {
+func wantedSet(in input, f loadbalancer.Family, description string) Set {
 	members := in.desired.members(f)
 	m := Marker{
-		Owner:    Owner{Cluster: in.desired.Owner.Cluster},
+		Owner:    loadbalancer.Owner{Cluster: in.desired.Owner.Cluster},
 		Listener: setKey(f),
 		Gateway:  short(in.observed.Gateway.ID),
 		Wrote:    short(words(members)...),

@@ -5,6 +5,8 @@ package lb
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Facts are parts of an observation that not every plan depends on; each costs requests. A plan that lacks some
@@ -37,7 +39,7 @@ func (f Facts) Has(asked Facts) bool { return f&asked == asked }
 
 // A Query is what to observe.
 type Query struct {
-	Owner Owner
+	Owner loadbalancer.Owner
 	// Subnet limits which free addresses of IP Spaces are of interest ([Desired.Subnet]).
 	Subnet netip.Prefix
 	// Facts to observe besides virtual services, pools, sets and claims, which always are.
@@ -74,7 +76,7 @@ type Observed struct {
 
 	// Taken is what others, of this cluster too, have on the gateway: virtual services and, if Forwardings are
 	// known, both sides of DNAT rules; and what Hosts are.
-	Taken []Use
+	Taken []loadbalancer.Use
 	// Strays are objects with the UID of the owner and the id of another cluster: the cluster had another id, or is
 	// a copy.
 	Strays []Stray

@@ -5,6 +5,8 @@ package lb
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // oneArm gives virtual services addresses of the one-arm range.
@@ -76,7 +78,7 @@ func (o *oneArm) current(b binding) netip.Addr {
 func (o *oneArm) free() netip.Addr {
 	arm := o.in.desired.OneArm
 	for i, a := 0, arm.First; arm.Contains(a) && i < maxScanned; i, a = i+1, a.Next() {
-		if !o.used[a] && !slices.ContainsFunc(o.in.owned.others, func(u Use) bool { return u.Address == a }) {
+		if !o.used[a] && !slices.ContainsFunc(o.in.owned.others, func(u loadbalancer.Use) bool { return u.Address == a }) {
 			return a
 		}
 	}

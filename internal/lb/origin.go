@@ -5,6 +5,8 @@ package lb
 import (
 	"regexp"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // An Origin is how the owner of an object is known.
@@ -22,8 +24,8 @@ const (
 )
 
 // OwnerOf returns the marker of an object, if it is of the given cluster. An [Observed] of an owner holds the
-// objects whose owner [Owner.Is] it, and those of origin OldName that have the Service's name.
-func OwnerOf(cluster string, kind Kind, name, description string) (Marker, Origin) {
+// objects whose owner [loadbalancer.Owner.Is] it, and those of origin OldName that have the Service's name.
+func OwnerOf(cluster string, kind loadbalancer.Kind, name, description string) (Marker, Origin) {
 	if m, ok := ParseMarker(description); ok {
 		if m.Owner.Cluster != cluster {
 			return Marker{}, Foreign
@@ -40,7 +42,7 @@ func OwnerOf(cluster string, kind Kind, name, description string) (Marker, Origi
 	if !ok {
 		return Marker{}, Foreign
 	}
-	return Marker{Owner: Owner{Cluster: cluster, Name: service}, Listener: port}, OldName
+	return Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: service}, Listener: port}, OldName
 }
 
 // uniqueID matches what is the id of one cluster only, and in no other name by chance.
@@ -52,7 +54,7 @@ var uniqueID = regexp.MustCompile(`^(urn:.+|(NO_RDE_)?[0-9A-Fa-f]{8}(-[0-9A-Fa-f
 func NamesProve(cluster string) bool { return uniqueID.MatchString(cluster) }
 
 // oldName takes a name of cloud provider interface 1.6.1 apart: the Service and the name of its port.
-func oldName(cluster string, kind Kind, name string) (service, port string, ok bool) {
+func oldName(cluster string, kind loadbalancer.Kind, name string) (service, port string, ok bool) {
 	switch kind {
 	case KindPool, KindService, KindRule, KindProfile:
 	default:
@@ -75,7 +77,7 @@ func oldClaim(cluster, description string) (Marker, Origin) {
 	if !ok {
 		return Marker{}, Foreign
 	}
-	return Marker{Owner: Owner{Cluster: cluster, Namespace: namespace, Name: service}}, OldName
+	return Marker{Owner: loadbalancer.Owner{Cluster: cluster, Namespace: namespace, Name: service}}, OldName
 }
 
 // cutOnce cuts around a separator that is in the text exactly once.
@@ -91,7 +93,7 @@ type Stray struct{ Cluster, Name string }
 
 // StrayOf returns what an object is of an owner under another id of its cluster, if it is that. UIDs of Services
 // are in no cluster twice; endpoints all have the same.
-func StrayOf(o Owner, name, description string) (Stray, bool) {
+func StrayOf(o loadbalancer.Owner, name, description string) (Stray, bool) {
 	m, ok := ParseMarker(description)
 	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && !o.IsEndpoint() && m.Owner.UID == o.UID &&
 		m.Owner.Cluster != o.Cluster

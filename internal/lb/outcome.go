@@ -3,8 +3,7 @@
 package lb
 
 import (
-	"fmt"
-	"slices"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // A phase is a group of writes; phases run in this order.
@@ -29,8 +28,8 @@ const (
 type outcome struct {
 	known    Facts // what is observed; no part of the result
 	needs    Facts
-	refusals []Finding
-	notices  []Finding
+	refusals []loadbalancer.Finding
+	notices  []loadbalancer.Finding
 	steps    [phases][]Step
 }
 
@@ -51,11 +50,11 @@ func (o *outcome) need(f Facts) bool {
 }
 
 func (o *outcome) refuse(reason, format string, args ...any) {
-	o.refusals = append(o.refusals, Finding{reason, fmt.Sprintf(format, args...)})
+	o.refusals = append(o.refusals, *finding(reason, format, args...))
 }
 
 func (o *outcome) notice(reason, format string, args ...any) {
-	o.notices = append(o.notices, Finding{reason, fmt.Sprintf(format, args...)})
+	o.notices = append(o.notices, *finding(reason, format, args...))
 }
 
 func (o *outcome) step(ph phase, s Step) { o.steps[ph] = append(o.steps[ph], s) }
@@ -68,7 +67,7 @@ func (o *outcome) update(ph phase, have Object, s Step) {
 	o.step(ph, s)
 }
 
-func (o *outcome) remove(ph phase, kind Kind, have Object) {
+func (o *outcome) remove(ph phase, kind loadbalancer.Kind, have Object) {
 	o.step(ph, Step{
 		Verb: Delete,
 		Kind: kind,
@@ -78,7 +77,7 @@ func (o *outcome) remove(ph phase, kind Kind, have Object) {
 }
 
 // removeEach removes all objects of a list.
-func removeEach[T any](o *outcome, ph phase, kind Kind, list []owned[T]) {
+func removeEach[T any](o *outcome, ph phase, kind loadbalancer.Kind, list []owned[T]) {
 	for _, x := range list {
 		o.remove(ph, kind, x.Object)
 	}
@@ -92,5 +91,15 @@ func (o *outcome) stops() bool {
 	return len(o.refusals) > 0 || o.needs&(Addresses|Forwardings|Hosts) != 0
 }
 
-// allSteps are the steps in their order.
-func (o *outcome) allSteps() []Step { return slices.Concat(o.steps[:]...) }
+// stepsBut are the steps in their order, but for some.
+func (o *outcome) stepsBut(leftOut func(Step) bool) []loadbalancer.Step {
+	var out []loadbalancer.Step
+	for _, steps := range o.steps {
+		for _, s := range steps {
+			if !leftOut(s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}

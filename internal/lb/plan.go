@@ -12,42 +12,25 @@
 package lb
 
 import (
-	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Plan is what to do next.
+// A Plan is what to do next. Its steps are of type [Step].
 type Plan struct {
+	loadbalancer.Plan
+
 	// Needs are facts to observe first. Then there is nothing else in the plan.
 	Needs Facts
-	// Refusals explain why the load balancer cannot be as desired. Then there are no steps: what exists stays.
-	Refusals []Finding
-	// Notices explain what is done otherwise than desired.
-	Notices []Finding
-	// Intent are the addresses to store on the Service before any step runs; empty if they are stored already.
-	Intent []netip.Addr
-	// Unused are stored addresses that the load balancer has left, when nothing else is to do. They have to be
-	// removed from the Service: their next user would be taken for it.
-	Unused []netip.Addr
-	// Steps in their order. Stopping after any of them does no harm.
-	Steps []Step
-	// Stuck names what VCD fails to realize, when there are no steps: the load balancer exists, but not as desired.
-	Stuck []Finding
-	// Wait names what VCD is still working on, when there are no steps; else it is empty.
-	Wait string
-	// Status of the load balancer as observed.
-	Status Status
 }
 
 // Done reports whether nothing is left to do.
-func (p Plan) Done() bool {
-	return p.Needs == 0 && len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 &&
-		p.Wait == ""
-}
+func (p Plan) Done() bool { return p.Needs == 0 && p.Plan.Done() }
 
 // Doubtful reports whether a refusal depends on the settings of the gateway's provider, which are cached for long.
-func (p Plan) Doubtful() bool {
-	return slices.ContainsFunc(p.Refusals, func(f Finding) bool {
+func Doubtful(p loadbalancer.Plan) bool {
+	return slices.ContainsFunc(p.Refusals, func(f loadbalancer.Finding) bool {
 		return slices.Contains([]string{AddressOutside, NoFreeAddress, NoEngineGroup, Unsupported}, f.Reason)
 	})
 }

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // reasonsOf are the reasons of findings, in order.
-func reasonsOf(findings []Finding) []string {
+func reasonsOf(findings []loadbalancer.Finding) []string {
 	var out []string
 	for _, f := range findings {
 		out = append(out, f.Reason)
@@ -65,7 +67,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 		{
 			name: "the address of each family is refused",
 			change: func(d *Desired) {
-				d.Families = []Family{IPv4, IPv6}
+				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 				d.Requested = []netip.Addr{ip("2001:db8::99"), ip("9.9.9.9")}
 			},
 			want: []string{AddressOutside, AddressOutside},
@@ -74,10 +76,10 @@ func TestRefusalsThatCompete(t *testing.T) {
 			name: "the lack of a free address is told only if nothing else is wrong with addresses",
 			mods: []func(*model){func(m *model) { m.gateway.Ranges = []Range{addresses("203.0.113.10-203.0.113.10")} }},
 			change: func(d *Desired) {
-				d.Families = []Family{IPv6, IPv4}
+				d.Families = []loadbalancer.Family{loadbalancer.IPv6, loadbalancer.IPv4}
 				d.Members = append(d.Members, ip("fd00::11"))
 				d.Requested = []netip.Addr{ip("2001:db8::99")}
-				d.Reserved = []Use{{Address: ip("203.0.113.10"), Kind: KindService, Name: "soon", Reserved: true}}
+				d.Reserved = []loadbalancer.Use{{Address: ip("203.0.113.10"), Kind: KindService, Name: "soon", Reserved: true}}
 			},
 			want: []string{AddressOutside},
 		},
@@ -102,15 +104,13 @@ func TestRefusalsThatCompete(t *testing.T) {
 		{
 			name: "a port that is taken hides an unknown certificate",
 			mods: []func(*model){func(m *model) {
-				m.hosts = append(m.hosts, Use{
+				m.hosts = append(m.hosts, loadbalancer.Use{
 					Address: ip("203.0.113.10"),
 					Port:    443,
 					Kind:    KindService,
 					Name:    "neighbour",
-					Marker: Marker{
-						Owner: Owner{Cluster: ourService().Owner.Cluster, Namespace: "x", Name: "x", UID: "x"},
-						Share: "web",
-					},
+					Owner:   loadbalancer.Owner{Cluster: ourService().Owner.Cluster, Namespace: "x", Name: "x", UID: "x"},
+					Share:   "web",
 				})
 			}},
 			change: func(d *Desired) {
@@ -207,7 +207,7 @@ func TestNoticesInTheOrderOfWhatTheyAreAbout(t *testing.T) {
 	stray := d.Owner
 	stray.Cluster = "former"
 	m.pools = append(m.pools, Pool{Object: Object{ID: "stray", Name: "stray", Description: Marker{Owner: stray}.String()}})
-	d.Families = []Family{IPv4, IPv6}
+	d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 	d.IPSpace = "public"
 
 	g.Expect(reasonsOf(m.next(d).Notices)).To(Equal([]string{Unsupported, Unsupported, OtherClusterID, TooManyMembers}))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestWhatIsRefused(t *testing.T) {
@@ -158,7 +160,7 @@ func TestWhatIsRefused(t *testing.T) {
 				func(m *model) {
 					m.claims = []Claim{{
 						Value:       ip("198.51.100.3"),
-						Description: Marker{Owner: Owner{Cluster: "c2", UID: "x", Name: "x"}}.String(),
+						Description: Marker{Owner: loadbalancer.Owner{Cluster: "c2", UID: "x", Name: "x"}}.String(),
 					}}
 				},
 			},
@@ -206,7 +208,7 @@ func TestWhatIsRefused(t *testing.T) {
 		},
 		{
 			name:   "HTTP on UDP",
-			change: func(d *Desired) { d.Listeners[0].Protocol = UDP },
+			change: func(d *Desired) { d.Listeners[0].Protocol = loadbalancer.UDP },
 			reason: Unsupported,
 			says:   "UDP",
 		},
@@ -224,7 +226,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			name:   "only IPv6 where there is none",
 			mods:   []func(*model){bare},
-			change: func(d *Desired) { d.Families = []Family{IPv6} },
+			change: func(d *Desired) { d.Families = []loadbalancer.Family{loadbalancer.IPv6} },
 			reason: Unsupported,
 			says:   "IPv6",
 		},
@@ -278,7 +280,7 @@ func TestWhatIsRefused(t *testing.T) {
 			name: "both families where both are required and there is one",
 			mods: []func(*model){bare},
 			change: func(d *Desired) {
-				d.Families = []Family{IPv4, IPv6}
+				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 				d.AllFamilies = true
 				d.Listeners = d.Listeners[:1]
 			},
@@ -289,7 +291,7 @@ func TestWhatIsRefused(t *testing.T) {
 			name: "both families where both are required and the gateway has addresses of one",
 			mods: []func(*model){func(m *model) { m.gateway.Ranges = m.gateway.Ranges[:1] }},
 			change: func(d *Desired) {
-				d.Families = []Family{IPv4, IPv6}
+				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 				d.AllFamilies = true
 			},
 			reason: Unsupported,
@@ -334,7 +336,7 @@ func TestARefusalLeavesWhatStands(t *testing.T) {
 
 	d.Listeners = append(slices.Clone(d.Listeners),
 		Listener{
-			Protocol:    TCP,
+			Protocol:    loadbalancer.TCP,
 			Application: HTTPS,
 			Port:        8443,
 			NodePort:    31000,
@@ -345,11 +347,11 @@ func TestARefusalLeavesWhatStands(t *testing.T) {
 	g.Expect(plan.Steps).To(BeEmpty())
 
 	d.Listeners[2].Certificate.Alias = "shop"
-	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true), "healed when corrected")
+	g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true), "healed when corrected")
 }
 
 func withHost(m *model) {
-	m.hosts = append(m.hosts, Use{Address: ip("192.168.9.2"), Kind: KindHost, Name: "database"})
+	m.hosts = append(m.hosts, loadbalancer.Use{Address: ip("192.168.9.2"), Kind: KindHost, Name: "database"})
 }
 
 func TestInternalAddressesPassOverHosts(t *testing.T) {
@@ -377,7 +379,7 @@ func TestInternalAddressesPassOverHosts(t *testing.T) {
 			m := newModel(withHost)
 			d := ourService()
 			d.Internal = true
-			d.Reserved = []Use{
+			d.Reserved = []loadbalancer.Use{
 				{Address: ip("192.168.9.1"), Kind: "node", Name: "a"},
 			}
 			tt.change(&d)
@@ -394,7 +396,7 @@ func TestASubnetLimitsItsFamilyOnly(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	d := ourService()
-	d.Families = []Family{IPv4, IPv6}
+	d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 	d.Subnet = netip.MustParsePrefix("203.0.113.32/28")
 
 	plan := m.next(d)

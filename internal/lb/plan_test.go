@@ -10,13 +10,15 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // made is a gateway with the load balancer of ourService, after the mods.
 func made(t *testing.T, d *Desired, mods ...func(*model)) *model {
 	t.Helper()
 	m := newModel(mods...)
-	NewWithT(t).Expect(m.converge(d, -1)).To(HaveField("Status.Ready", true))
+	NewWithT(t).Expect(m.converge(d, -1)).To(HaveField("Done()", true))
 	m.writes = 0
 	return m
 }
@@ -36,7 +38,7 @@ func (m *model) next(d Desired) Plan {
 // brief is what steps do, without the parts of names that say whose they are.
 func brief(plan Plan) []string {
 	out := []string{}
-	for _, s := range plan.Steps {
+	for _, s := range stepsOf(plan) {
 		which := s.Name[strings.LastIndex(s.Name, "-")+1:]
 		if i := strings.LastIndex(s.Name, "-tcp-"); i >= 0 {
 			which = s.Name[i+1:]
@@ -206,7 +208,7 @@ func TestWhatIsMade(t *testing.T) {
 			[]func(*model){withoutSets},
 			func(d *Desired) {
 				d.Listeners = d.Listeners[:1]
-				d.Families = []Family{IPv4, IPv6}
+				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 			},
 			[]string{"create lb-pool tcp-80", "create virtual-service tcp-80"},
 			"203.0.113.10 and 2001:db8::10",
@@ -276,7 +278,7 @@ func TestWhatIsChanged(t *testing.T) {
 		{
 			name: "the same port of another protocol beside the old one",
 			change: func(d *Desired) {
-				d.Listeners = []Listener{d.Listeners[0], {Protocol: UDP, Application: L4, Port: 443, NodePort: 30443}}
+				d.Listeners = []Listener{d.Listeners[0], {Protocol: loadbalancer.UDP, Application: L4, Port: 443, NodePort: 30443}}
 			},
 			want: []string{
 				"create lb-pool udp-443", "create virtual-service udp-443", "delete virtual-service tcp-443",
@@ -502,7 +504,7 @@ func TestWhatIsChanged(t *testing.T) {
 
 			g.Expect(plan.Refusals).To(BeEmpty())
 			g.Expect(brief(plan)).To(Equal(tt.want))
-			g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+			g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true))
 			want := before
 			if len(d.Requested) > 0 {
 				want = d.Requested
@@ -525,7 +527,7 @@ func TestARuleLeadsToAVirtualServiceUntilThatHasMoved(t *testing.T) {
 
 	g.Expect(err).To(MatchError(errKilled))
 	g.Expect(m.rules).To(HaveLen(rules), "the first virtual service has moved, the second has not")
-	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true))
 	g.Expect(m.rules).To(BeEmpty(), "they are found although no virtual service is behind them")
 	for _, vs := range m.services {
 		marker, _ := ParseMarker(vs.Description)

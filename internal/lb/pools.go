@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // planPools plans the pool of each listener and returns the references to them.
@@ -101,7 +103,7 @@ func probeOf(p Pool) Monitor {
 
 // unusualProbe is the monitor that the marker of a pool has to name: of several monitors the pool itself does not show
 // which is ours.
-func unusualProbe(want Pool, p Protocol) Monitor {
+func unusualProbe(want Pool, p loadbalancer.Protocol) Monitor {
 	if now := probeOf(want); now != usualMonitor(p) {
 		return now
 	}

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // What an address weighs that is stored on the Service, or published in its status: more than any number of objects.
@@ -23,7 +25,7 @@ type presence struct {
 
 // current returns the address of a family that the load balancer has: of several the published one, then the
 // intended one, then the one that most objects are on, then the lowest.
-func (p *presence) current(f Family) (netip.Addr, bool) {
+func (p *presence) current(f loadbalancer.Family) (netip.Addr, bool) {
 	var found []netip.Addr
 	for _, vs := range p.owned.services {
 		found = append(found, vs.object.VIPs...)
@@ -32,7 +34,7 @@ func (p *presence) current(f Family) (netip.Addr, bool) {
 		found = append(found, r.object.External)
 	}
 	found = slices.DeleteFunc(found,
-		func(a netip.Addr) bool { return !a.IsValid() || FamilyOf(a) != f || p.count(a) == 0 })
+		func(a netip.Addr) bool { return !a.IsValid() || loadbalancer.FamilyOf(a) != f || p.count(a) == 0 })
 	if len(found) == 0 {
 		return netip.Addr{}, false
 	}

@@ -5,6 +5,8 @@ package lb
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // provenPorts are the old names of ports whose objects are provably the owner's.
@@ -55,7 +57,7 @@ type prover struct {
 type proof struct{ ofCluster, ofService func() bool }
 
 // prove notes the old name of the port of an object that is the owner's; the proof is asked where its name is none.
-func (p *prover) prove(kind Kind, x Object, itself proof) {
+func (p *prover) prove(kind loadbalancer.Kind, x Object, itself proof) {
 	owner := p.desired.Owner
 	m, origin := OwnerOf(owner.Cluster, kind, x.Name, x.Description)
 	switch {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Changes of what users want of a load balancer, and of what is done to it by hand.
@@ -30,10 +32,12 @@ var wishes = map[string]func(r *rand.Rand, d *Desired){
 		d.Internal = false
 		d.Requested = nil
 	},
-	"one-arm":              func(_ *rand.Rand, d *Desired) { d.OneArm = arm() },
-	"direct":               func(_ *rand.Rand, d *Desired) { d.OneArm = nil },
-	"dual stack":           func(_ *rand.Rand, d *Desired) { d.Families = []Family{IPv4, IPv6} },
-	"single stack":         func(_ *rand.Rand, d *Desired) { d.Families = []Family{IPv4} },
+	"one-arm": func(_ *rand.Rand, d *Desired) { d.OneArm = arm() },
+	"direct":  func(_ *rand.Rand, d *Desired) { d.OneArm = nil },
+	"dual stack": func(_ *rand.Rand, d *Desired) {
+		d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
+	},
+	"single stack":         func(_ *rand.Rand, d *Desired) { d.Families = []loadbalancer.Family{loadbalancer.IPv4} },
 	"sticky":               func(_ *rand.Rand, d *Desired) { d.Sticky = !d.Sticky },
 	"another engine group": func(_ *rand.Rand, d *Desired) { d.EngineGroup = "large" },
 	"an algorithm":         func(_ *rand.Rand, d *Desired) { d.Algorithm = "LEAST_LOAD" },
@@ -126,7 +130,7 @@ func rotate(d *Desired) {
 
 func encrypt(d *Desired, c Certificate) {
 	mend(d, func(l *Listener) {
-		if l.Protocol == TCP {
+		if l.Protocol == loadbalancer.TCP {
 			l.Application = HTTPS
 			l.Certificate = c
 		}
@@ -135,10 +139,10 @@ func encrypt(d *Desired, c Certificate) {
 
 func someListeners(r *rand.Rand) []Listener {
 	all := []Listener{
-		{Name: "http", Protocol: TCP, Application: HTTP, Port: 80, NodePort: 30080},
-		{Name: "tls", Protocol: TCP, Application: L4, Port: 443, NodePort: 30443},
-		{Name: "dns", Protocol: UDP, Application: L4, Port: 53, NodePort: 30053},
-		{Name: "dns-tcp", Protocol: TCP, Application: L4, Port: 53, NodePort: 30054},
+		{Name: "http", Protocol: loadbalancer.TCP, Application: HTTP, Port: 80, NodePort: 30080},
+		{Name: "tls", Protocol: loadbalancer.TCP, Application: L4, Port: 443, NodePort: 30443},
+		{Name: "dns", Protocol: loadbalancer.UDP, Application: L4, Port: 53, NodePort: 30053},
+		{Name: "dns-tcp", Protocol: loadbalancer.TCP, Application: L4, Port: 53, NodePort: 30054},
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:1+r.IntN(len(all))]
@@ -178,17 +182,19 @@ func prefixList(list ...string) []netip.Prefix {
 
 func ourService() Desired {
 	return Desired{
-		Owner: Owner{
-			Cluster:   "urn:vcloud:entity:vmware:capvcdCluster:c1",
-			Namespace: "shop",
-			Name:      "web",
-			UID:       "11111111-1111-1111-1111-111111111111",
+		Desired: loadbalancer.Desired{
+			Owner: loadbalancer.Owner{
+				Cluster:   "urn:vcloud:entity:vmware:capvcdCluster:c1",
+				Namespace: "shop",
+				Name:      "web",
+				UID:       "11111111-1111-1111-1111-111111111111",
+			},
+			Families: []loadbalancer.Family{loadbalancer.IPv4},
 		},
-		Families: []Family{IPv4},
-		Members:  []netip.Addr{ip("10.0.0.11"), ip("10.0.0.12")},
+		Members: []netip.Addr{ip("10.0.0.11"), ip("10.0.0.12")},
 		Listeners: []Listener{
-			{Name: "http", Protocol: TCP, Application: HTTP, Port: 80, NodePort: 30080},
-			{Name: "tls", Protocol: TCP, Application: L4, Port: 443, NodePort: 30443},
+			{Name: "http", Protocol: loadbalancer.TCP, Application: HTTP, Port: 80, NodePort: 30080},
+			{Name: "tls", Protocol: loadbalancer.TCP, Application: L4, Port: 443, NodePort: 30443},
 		},
 	}
 }
@@ -206,18 +212,18 @@ func strangers(m *model) []string {
 		m.services = append(m.services, VirtualService{
 			Object:   Object{ID: "other-vs-" + name, Name: name, Description: description, State: Realized},
 			VIPs:     []netip.Addr{ip(vip)},
-			Protocol: TCP,
+			Protocol: loadbalancer.TCP,
 			Port:     port,
 			Pool:     Ref{pool.ID, pool.Name},
 		})
 	}
 	add("people", "other: made by hand", "203.0.113.10", 80)
 	add("cluster", Marker{
-		Owner:    Owner{Cluster: "c2", Namespace: "shop", Name: "other", UID: "u2"},
+		Owner:    loadbalancer.Owner{Cluster: "c2", Namespace: "shop", Name: "other", UID: "u2"},
 		Listener: "tcp-80",
 	}.String(), "203.0.113.11", 80)
 	add("neighbour", Marker{
-		Owner: Owner{
+		Owner: loadbalancer.Owner{
 			Cluster:   ourService().Owner.Cluster,
 			Namespace: "other",
 			Name:      "web",
@@ -328,7 +334,7 @@ func settle(r *rand.Rand, m *model, d *Desired) error {
 
 // served reports whether clients reach what they should.
 func served(m *model, d *Desired, plan Plan) error {
-	if len(plan.Status.Addresses) == 0 || !plan.Status.Ready {
+	if len(plan.Status.Addresses) == 0 || !plan.Done() {
 		return fmt.Errorf("no address: %+v", plan.Status)
 	}
 	n := 0

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // TestAnAddressThatBecomesReservedStaysUsable holds that reserving an address keeps it only from load balancers that
@@ -22,16 +24,16 @@ func TestAnAddressThatBecomesReservedStaysUsable(t *testing.T) {
 				shape(&d)
 				m := made(t, &d, mods...)
 				address := m.next(d).Status.Addresses[0]
-				d.Reserved = []Use{{Address: address, Kind: "configuration", Name: "reserved", Reserved: true}}
+				d.Reserved = []loadbalancer.Use{{Address: address, Kind: "configuration", Name: "reserved", Reserved: true}}
 				for _, vs := range m.services {
 					for _, a := range vs.VIPs {
-						d.Reserved = append(d.Reserved, Use{Address: a, Kind: "node", Name: "n", Reserved: true})
+						d.Reserved = append(d.Reserved, loadbalancer.Use{Address: a, Kind: "node", Name: "n", Reserved: true})
 					}
 				}
 
 				d.Listeners = append(d.Listeners, Listener{
 					Name:        "more",
-					Protocol:    TCP,
+					Protocol:    loadbalancer.TCP,
 					Application: L4,
 					Port:        8081,
 					NodePort:    31081,
@@ -55,7 +57,7 @@ func TestAReservedAddressIsGivenToNoNewLoadBalancer(t *testing.T) {
 	m := newModel()
 	d := ourService()
 	first := m.gateway.Ranges[0].First
-	d.Reserved = []Use{{Address: first, Kind: "configuration", Name: "reserved", Reserved: true}}
+	d.Reserved = []loadbalancer.Use{{Address: first, Kind: "configuration", Name: "reserved", Reserved: true}}
 	d.Requested = append(d.Requested, first)
 
 	g.Expect(m.next(d).Refusals).To(ConsistOf(HaveField("Reason", AddressTaken)))

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // similarNames puts what cloud provider interface 1.6.1 made for the Service api-prod of cluster dev on the gateway.
@@ -21,7 +23,7 @@ func similarNames(m *model) {
 	m.services = append(m.services, VirtualService{
 		Object:      Object{ID: "vs", Name: "ingress-vs-api-prod-dev-http", State: Realized},
 		VIPs:        []netip.Addr{ip("203.0.113.30")},
-		Protocol:    TCP,
+		Protocol:    loadbalancer.TCP,
 		Port:        80,
 		Application: L4,
 		Pool:        Ref{pool.ID, pool.Name},

@@ -6,39 +6,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
-
-// Status is what clients can use.
-type Status struct {
-	// Addresses of the load balancer, in the order of the families; only those that all listeners have.
-	Addresses []netip.Addr
-	// Ready is set if everything is as desired.
-	Ready bool
-	// Ports, in order.
-	Ports []PortStatus
-	// Objects of the owner.
-	Objects []ObjectStatus
-}
-
-// A PortStatus is that of one listener.
-type PortStatus struct {
-	Protocol Protocol
-	Port     int
-	// Problem in CamelCase, empty if there is none.
-	Problem string
-	// Health of the virtual service in VCD's words; it does not keep the address from being published.
-	Health string
-}
-
-// An ObjectStatus names an object.
-type ObjectStatus struct {
-	Kind     Kind
-	ID, Name string
-	// Addresses of a virtual service, an address or a rule.
-	Addresses []netip.Addr
-	// Old is set if cloud provider interface 1.6.1 named it.
-	Old bool
-}
 
 // Problems of ports.
 const (
@@ -53,19 +23,19 @@ func conclude(in input, lb design, all outcome) Plan {
 	if len(all.refusals) == 0 && all.needs != 0 {
 		return Plan{Needs: all.needs}
 	}
-	plan := Plan{
+	plan := Plan{Plan: loadbalancer.Plan{
 		Refusals: all.refusals,
 		Notices:  slices.Compact(all.notices),
-		Status: Status{
+		Status: loadbalancer.Status{
 			Ports:   portsOf(lb),
 			Objects: objectsOf(in.desired.Owner, in.owned),
 		},
-	}
+	}}
 	if len(all.refusals) > 0 {
 		return plan
 	}
 	plan.Intent = lb.intent
-	plan.Steps = slices.DeleteFunc(all.allSteps(), func(s Step) bool { return isDeferred(in.desired, s) })
+	plan.Steps = all.stepsBut(func(s Step) bool { return isDeferred(in.desired, s) })
 	if in.desired.Absent {
 		return plan
 	}
@@ -76,7 +46,7 @@ func conclude(in input, lb design, all outcome) Plan {
 	if len(plan.Steps) == 0 && len(plan.Stuck) == 0 {
 		plan.Wait = waitFor(plan.Status.Ports)
 	}
-	if plan.Status.Ready = plan.Done(); plan.Status.Ready {
+	if plan.Done() {
 		plan.Unused = unusedIntent(in, lb.frontend)
 	}
 	return plan
@@ -88,13 +58,12 @@ func isDeferred(d Desired, s Step) bool {
 }
 
 // portsOf are the listeners whose objects are known.
-func portsOf(lb design) []PortStatus {
-	var ports []PortStatus
+func portsOf(lb design) []loadbalancer.PortStatus {
+	var ports []loadbalancer.PortStatus
 	for _, b := range lb.bindings {
-		ports = append(ports, PortStatus{
+		ports = append(ports, loadbalancer.PortStatus{
 			Protocol: b.listener.Protocol,
 			Port:     b.listener.Port,
-			Health:   b.service.object.Health,
 			Problem:  problemOf(lb, b),
 		})
 	}
@@ -119,7 +88,7 @@ func problemOf(lb design, b binding) string {
 
 // A part is an object that a listener needs; one that does not exist is zero.
 type part struct {
-	kind   Kind
+	kind   loadbalancer.Kind
 	object Object
 }
 
@@ -157,13 +126,13 @@ func (b binding) isReachable(a netip.Addr, translated bool) bool {
 }
 
 // stuck names what VCD fails to realize.
-func stuck(lb design) []Finding {
-	var out []Finding
+func stuck(lb design) []loadbalancer.Finding {
+	var out []loadbalancer.Finding
 	for _, b := range lb.bindings {
 		for _, p := range partsOf(lb, b) {
-			f := Finding{
-				RealizationFailed,
-				fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
+			f := loadbalancer.Finding{
+				Reason: RealizationFailed,
+				Message: fmt.Sprintf("VCD could not realize the %s %q, and neither when it was written again: "+
 					"ask the provider what is wrong; it is tried again now and then", p.kind, p.object.Name),
 			}
 			if p.object.State == Broken && !slices.Contains(out, f) {
@@ -175,7 +144,7 @@ func stuck(lb design) []Finding {
 }
 
 // waitFor tells how many ports are ready; nothing if all are.
-func waitFor(ports []PortStatus) string {
+func waitFor(ports []loadbalancer.PortStatus) string {
 	ready := 0
 	for _, p := range ports {
 		if p.Problem == "" {
@@ -197,11 +166,17 @@ func unusedIntent(in input, front frontend) []netip.Addr {
 }
 
 // objectsOf are all that the owner has.
-func objectsOf(owner Owner, inv inventory) []ObjectStatus {
-	var out []ObjectStatus
-	add := func(kind Kind, o Object, addresses ...netip.Addr) {
+func objectsOf(owner loadbalancer.Owner, inv inventory) []loadbalancer.Object {
+	var out []loadbalancer.Object
+	add := func(kind loadbalancer.Kind, o Object, addresses ...netip.Addr) {
 		_, _, old := oldName(owner.Cluster, kind, o.Name)
-		out = append(out, ObjectStatus{kind, o.ID, o.Name, addresses, old})
+		out = append(out, loadbalancer.Object{
+			Kind:      kind,
+			ID:        o.ID,
+			Name:      o.Name,
+			Addresses: addresses,
+			Inherited: old,
+		})
 	}
 	for _, x := range inv.services {
 		add(KindService, x.Object, slices.Clone(x.object.VIPs)...)

@@ -2,7 +2,11 @@
 
 package lb
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
+)
 
 // A Verb is what a step does.
 type Verb string
@@ -21,7 +25,7 @@ const (
 // kind is set and carries what is to be written; none for Delete, but for an address.
 type Step struct {
 	Verb Verb
-	Kind Kind
+	Kind loadbalancer.Kind
 	// Name of the object, also the one it is created with.
 	Name string
 	// ID of the object; empty for Create.
@@ -51,22 +55,27 @@ type Step struct {
 	Firewall *FirewallRule
 }
 
-// Uses returns the addresses and ports that the step takes into use for clients.
-func (s Step) Uses() []Use {
+// Uses implements [loadbalancer.Step]. Whether an address is inside the organization is left out, as it is of addresses
+// that other Services keep: internal load balancers share only what exists.
+func (s Step) Uses() []loadbalancer.Use {
 	switch {
 	case s.Service != nil:
 		m, _ := ParseMarker(s.Service.Description)
+		m.Via = ViaItself
 		return s.Service.Uses(s.Name, m)
 	case s.Rule != nil:
 		m, _ := ParseMarker(s.Rule.Description)
-		return []Use{{Address: s.Rule.External, Port: s.Rule.ExternalPort, Kind: KindRule, Name: s.Name, Marker: m}}
+		use := useOf(KindRule, s.Name, m)
+		use.Address = s.Rule.External
+		use.Port = s.Rule.ExternalPort
+		return []loadbalancer.Use{use}
 	}
 	return nil
 }
 
 // Deferrable reports whether the step may be left for later, because it removes an object of the organization, which
 // the owner may use at other gateways as well.
-func (s Step) Deferrable() bool { return s.Verb == Delete && !s.Kind.OnGateway() }
+func (s Step) Deferrable() bool { return s.Verb == Delete && !OnGateway(s.Kind) }
 
 // String describes the step for users. It contains no secrets.
 func (s Step) String() string {

@@ -12,7 +12,7 @@ func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	d := ourService()
-	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true))
 	before := d.Owner.Cluster
 	stand := len(m.left(d.Owner))
 	again := ourService()
@@ -32,14 +32,14 @@ func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
 	_, err := m.converge(&d, -1)
 	g.Expect(err).NotTo(HaveOccurred())
 	again.Absent = false
-	g.Expect(m.converge(&again, -1)).To(HaveField("Status.Ready", true), "and without what stood it is made")
+	g.Expect(m.converge(&again, -1)).To(HaveField("Done()", true), "and without what stood it is made")
 }
 
 func TestWhoHasALoadBalancerUnderBothIDsKeepsIt(t *testing.T) {
 	g := NewWithT(t)
 	m := newModel()
 	d := ourService()
-	g.Expect(m.converge(&d, -1)).To(HaveField("Status.Ready", true))
+	g.Expect(m.converge(&d, -1)).To(HaveField("Done()", true))
 	old := m.pools[0]
 	stray := d.Owner
 	stray.Cluster = "former"

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 func TestWhatIsRemoved(t *testing.T) {
@@ -27,7 +29,7 @@ func TestWhatIsRemoved(t *testing.T) {
 			name: "not the IP set, while another Service has something",
 			hand: func(m *model) {
 				other := Marker{
-					Owner: Owner{
+					Owner: loadbalancer.Owner{
 						Cluster:   ourService().Owner.Cluster,
 						Namespace: "other",
 						Name:      "other",
@@ -94,7 +96,7 @@ func TestWhatIsRemoved(t *testing.T) {
 					VirtualService{
 						Object:   Object{ID: "p", Name: "people's"},
 						VIPs:     []netip.Addr{ip("198.51.100.1")},
-						Protocol: TCP,
+						Protocol: loadbalancer.TCP,
 						Port:     9,
 					})
 			},
@@ -223,7 +225,7 @@ func TestACrashWhileVirtualServicesMove(t *testing.T) {
 		"out of one-arm mode":  {true, func(d *Desired) { d.OneArm = nil }},
 		"to another arm range": {true, func(d *Desired) { d.OneArm = otherArm() }},
 		"into one-arm mode":    {false, func(d *Desired) { d.OneArm = arm() }},
-		"to a second family":   {false, func(d *Desired) { d.Families = []Family{IPv4, IPv6} }},
+		"to a second family":   {false, func(d *Desired) { d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6} }},
 		"to another address":   {false, func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.22")} }},
 	}
 	for name, move := range moves {
@@ -292,7 +294,7 @@ func TestTwoServicesOnOneAddress(t *testing.T) {
 	second.Share = "dns"
 	second.Owner.Name = "web2"
 	second.Owner.UID = "22222222-2222-2222-2222-222222222222"
-	second.Listeners = []Listener{{Protocol: UDP, Application: L4, Port: 53, NodePort: 30053}}
+	second.Listeners = []Listener{{Protocol: loadbalancer.UDP, Application: L4, Port: 53, NodePort: 30053}}
 
 	one, err := m.converge(&first, -1)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -318,18 +320,18 @@ func TestServicesThatShareAnAddressDoNotWaitForEachOtherToAllocateIt(t *testing.
 	pair := [2]Desired{ourService(), ourService()}
 	pair[1].Owner.Name = "web2"
 	pair[1].Owner.UID = "22222222-2222-2222-2222-222222222222"
-	pair[1].Listeners = []Listener{{Protocol: UDP, Application: L4, Port: 53, NodePort: 30053}}
+	pair[1].Listeners = []Listener{{Protocol: loadbalancer.UDP, Application: L4, Port: 53, NodePort: 30053}}
 	for i := range pair {
 		pair[i].Share = "dns"
-		other := Marker{Owner: pair[1-i].Owner, Share: "dns"}
 		for _, l := range pair[1-i].Listeners { // as each is about to make it
-			pair[i].Reserved = append(pair[i].Reserved, Use{
+			pair[i].Reserved = append(pair[i].Reserved, loadbalancer.Use{
 				Address:  ip("198.51.100.1"),
 				Protocol: l.Protocol,
 				Port:     l.Port,
 				Kind:     KindService,
 				Name:     "x",
-				Marker:   other,
+				Owner:    pair[1-i].Owner,
+				Share:    "dns",
 			})
 		}
 	}
@@ -378,7 +380,7 @@ func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {
 	g.Expect(err).To(MatchError(errKilled))
 	g.Expect(d.Intent).To(Equal([]netip.Addr{ip("203.0.113.10")}))
 	m.services = append(m.services,
-		VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: d.Intent, Protocol: TCP, Port: 80})
+		VirtualService{Object: Object{ID: "p", Name: "people's"}, VIPs: d.Intent, Protocol: loadbalancer.TCP, Port: 80})
 
 	plan, err := m.converge(&d, -1)
 
@@ -395,11 +397,11 @@ func TestMembersBeyondWhatAPoolTakes(t *testing.T) {
 	}
 	first := newModel(withoutSets).next(d)
 	g.Expect(first.Notices).To(ConsistOf(HaveField("Reason", TooManyMembers)))
-	some := first.Steps[0].Pool.Members
+	some := stepsOf(first)[0].Pool.Members
 	g.Expect(some).To(HaveLen(100))
 
 	d.Members = append(d.Members[:0:0], d.Members[1:]...)
-	next := newModel(withoutSets).next(d).Steps[0].Pool.Members
+	next := stepsOf(newModel(withoutSets).next(d))[0].Pool.Members
 	changed := 0
 	for _, a := range next {
 		if !containsAddr(some, a) {
@@ -421,15 +423,15 @@ func containsAddr(list []netip.Addr, a netip.Addr) bool {
 func TestMonitors(t *testing.T) {
 	g := NewWithT(t)
 
-	g.Expect(Listener{Protocol: TCP}.monitors()).To(Equal([]Monitor{MonitorTCP}))
-	g.Expect(Listener{Protocol: UDP}.monitors()).To(Equal([]Monitor{MonitorUDP}))
-	g.Expect(Listener{Protocol: UDP, Monitor: MonitorPing}.monitors()).To(Equal([]Monitor{MonitorPing}))
-	g.Expect(Listener{Protocol: TCP, Monitor: MonitorNone}.monitors()).To(BeEmpty())
+	g.Expect(Listener{Protocol: loadbalancer.TCP}.monitors()).To(Equal([]Monitor{MonitorTCP}))
+	g.Expect(Listener{Protocol: loadbalancer.UDP}.monitors()).To(Equal([]Monitor{MonitorUDP}))
+	g.Expect(Listener{Protocol: loadbalancer.UDP, Monitor: MonitorPing}.monitors()).To(Equal([]Monitor{MonitorPing}))
+	g.Expect(Listener{Protocol: loadbalancer.TCP, Monitor: MonitorNone}.monitors()).To(BeEmpty())
 }
 
 func TestNamesAndMarkersFit(t *testing.T) {
 	g := NewWithT(t)
-	long := Owner{
+	long := loadbalancer.Owner{
 		Cluster:   "urn:vcloud:entity:vmware:capvcdCluster:11111111-1111-1111-1111-111111111111",
 		Namespace: strings.Repeat("n", 63),
 		Name:      strings.Repeat("s", 63),
@@ -451,7 +453,7 @@ func TestAStepTellsNoSecret(t *testing.T) {
 	g := NewWithT(t)
 	d := ourService()
 	encrypt(&d, Certificate{Chain: "PEM", Key: "SECRET"})
-	for _, s := range newModel().next(d).Steps {
+	for _, s := range stepsOf(newModel().next(d)) {
 		g.Expect(s.String()).NotTo(ContainSubstring("SECRET"))
 		g.Expect(s.Name).NotTo(ContainSubstring("SECRET"))
 	}

@@ -5,6 +5,8 @@ package lb
 import (
 	"slices"
 	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // algorithms that VCD knows.
@@ -24,7 +26,7 @@ const maxPort = 65535
 func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
 
 // validate refuses what cannot be, whatever is observed. It returns the families that the load balancer can have.
-func validate(in input) ([]Family, outcome) {
+func validate(in input) ([]loadbalancer.Family, outcome) {
 	if in.can.Disabled {
 		out := in.outcome()
 		out.refuse(Unsupported, "the edge gateway %q has no load balancer: ask the provider to enable NSX Advanced Load "+
@@ -43,13 +45,13 @@ func validate(in input) ([]Family, outcome) {
 
 // validateFamilies finds out which families the load balancer can have. Those that it cannot have are left out, unless
 // all are required or none is left.
-func validateFamilies(in input) ([]Family, outcome) {
+func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	out := in.outcome()
 	if len(in.desired.Families) == 0 {
 		out.refuse(BadFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
 		return nil, out
 	}
-	var families []Family
+	var families []loadbalancer.Family
 	var lacking []string
 	for _, f := range in.desired.Families {
 		if why := lackOf(in, f); why != "" {
@@ -68,20 +70,20 @@ func validateFamilies(in input) ([]Family, outcome) {
 }
 
 // lackOf explains why the load balancer cannot have a family.
-func lackOf(in input, f Family) string {
+func lackOf(in input, f loadbalancer.Family) string {
 	switch {
-	case f == IPv6 && !in.can.IPv6:
+	case f == loadbalancer.IPv6 && !in.can.IPv6:
 		return "the load balancer of the edge gateway has no IPv6, which takes VCD 10.4 and an IPv6 service network"
-	case f == IPv4 && in.can.OnlyIPv6:
+	case f == loadbalancer.IPv4 && in.can.OnlyIPv6:
 		return "the load balancer of the edge gateway has an IPv6 service network only"
-	case f == IPv6 && in.desired.OneArm != nil && !in.desired.Internal:
+	case f == loadbalancer.IPv6 && in.desired.OneArm != nil && !in.desired.Internal:
 		return "in one-arm mode addresses are translated, which IPv6 cannot be"
 	}
 	return ""
 }
 
 // leaveOutFamily tells that the load balancer has only the given families, or refuses that.
-func leaveOutFamily(in input, families []Family, why string) outcome {
+func leaveOutFamily(in input, families []loadbalancer.Family, why string) outcome {
 	out := in.outcome()
 	switch {
 	case len(families) == 0:
@@ -117,9 +119,9 @@ func validateListener(in input, l Listener) outcome {
 		out.refuse(BadPort, "port %d is invalid", l.Port)
 	case !isPort(l.NodePort):
 		out.refuse(BadPort, "port %d has no node port: set allocateLoadBalancerNodePorts to true", l.Port)
-	case l.Protocol != TCP && l.Protocol != UDP:
+	case l.Protocol != loadbalancer.TCP && l.Protocol != loadbalancer.UDP:
 		out.refuse(Unsupported, "port %d has the protocol %s: use TCP or UDP", l.Port, l.Protocol)
-	case l.Protocol == UDP && l.Application != L4:
+	case l.Protocol == loadbalancer.UDP && l.Application != L4:
 		out.refuse(Unsupported, "port %d is UDP, which cannot be %s: remove its appProtocol", l.Port, l.Application)
 	case l.Application.TLS() && l.Certificate == (Certificate{}):
 		out.refuse(CertificateMissing,
@@ -136,9 +138,9 @@ func isPort(n int) bool { return n >= 1 && n <= maxPort }
 
 func validateRequested(in input) outcome {
 	out := in.outcome()
-	seen := map[Family]bool{}
+	seen := map[loadbalancer.Family]bool{}
 	for _, a := range in.desired.Requested {
-		f := FamilyOf(a)
+		f := loadbalancer.FamilyOf(a)
 		switch {
 		case seen[f]:
 			out.refuse(BadFamilies, "more than one %s address is requested: request one for each family", f)
@@ -169,7 +171,7 @@ func validateWishes(in input) outcome {
 }
 
 // validateTransparency refuses to preserve client addresses where that cannot be.
-func validateTransparency(in input, families []Family) outcome {
+func validateTransparency(in input, families []loadbalancer.Family) outcome {
 	out := in.outcome()
 	switch {
 	case !in.desired.PreserveClientIP:

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -284,7 +285,7 @@ func (t *taking) gateways(ctx context.Context) error {
 	for _, g := range visible {
 		t.inventory.gateways = append(t.inventory.gateways, g.ID)
 		marked, hidden, err := driver.Marked(ctx, g.ID)
-		if errors.Is(err, lb.ErrRefused) {
+		if errors.Is(err, loadbalancer.ErrRefused) {
 			t.hide("edge gateway %s: %v", g.Name, err)
 			continue
 		}
@@ -362,7 +363,7 @@ func objectOn(g vcd.Gateway, m edge.Marked) Object {
 	if m.Inside.IsValid() {
 		o.inside = m.Inside.String()
 	}
-	if m.Kind.OnGateway() {
+	if lb.OnGateway(m.Kind) {
 		o.Where = g.Name
 	}
 	for _, a := range m.Addresses {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -157,7 +158,7 @@ func (p purge) balancers(ctx context.Context, gateways []string) error {
 			Cluster: p.Cluster,
 			NAT:     nat,
 			Only:    p.may,
-			Before: func(_ context.Context, _ lb.Owner, step lb.Step) error {
+			Before: func(_ context.Context, _ loadbalancer.Owner, step lb.Step) error {
 				p.Step(string(step.Kind) + " " + step.Name)
 				return nil
 			},
@@ -195,14 +196,16 @@ func (p purge) floatingIPs(ctx context.Context) error {
 }
 
 // may reports whether load balancers of an owner may be deleted: what VMware's CPI made has no UID.
-func (p purge) may(owner lb.Owner) bool { return p.Legacy || owner.UID != "" || owner.Name == "" }
+func (p purge) may(owner loadbalancer.Owner) bool {
+	return p.Legacy || owner.UID != "" || owner.Name == ""
+}
 
 // legacyOrder is the order in which what CAPVCD made for a control plane is deleted: users before what they use.
-var legacyOrder = []lb.Kind{lb.KindRule, lb.KindProfile, lb.KindService, lb.KindPool}
+var legacyOrder = []loadbalancer.Kind{lb.KindRule, lb.KindProfile, lb.KindService, lb.KindPool}
 
 // legacy removes the load balancer of the control plane of a cluster of CAPVCD, which no plan knows.
 func (p purge) legacy(ctx context.Context) error {
-	remove := map[lb.Kind]func(x Object) (vcd.Task, error){
+	remove := map[loadbalancer.Kind]func(x Object) (vcd.Task, error){
 		lb.KindRule:    func(x Object) (vcd.Task, error) { return p.session.NAT.DeleteRule(ctx, x.gateway, x.ID) },
 		lb.KindProfile: func(x Object) (vcd.Task, error) { return p.session.NAT.DeletePortProfile(ctx, x.ID) },
 		lb.KindService: func(x Object) (vcd.Task, error) { return p.session.Balancers.DeleteVirtualService(ctx, x.ID) },

@@ -37,9 +37,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -209,8 +209,8 @@ type gateway struct{ cpi.Balancer }
 
 func (gateway) Locate(context.Context, string) (string, error) { return "urn:vcloud:gateway:1", nil }
 
-func (gateway) Plan(context.Context, string, cpi.PlanRequest) (plan.Plan, error) {
-	return plan.Plan{}, nil
+func (gateway) Plan(context.Context, string, cpi.PlanRequest) (loadbalancer.Plan, error) {
+	return loadbalancer.Plan{}, nil
 }
 
 // exerciseBalancers counts a Service that asks for something impossible, and reads a gateway.

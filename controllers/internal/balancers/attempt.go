@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // An attempt removes load balancers once, from all gateways.
@@ -42,7 +43,7 @@ func newAttempt(p *Purge, r Request, on Gateways) *attempt {
 	a.options = edge.PurgeOptions{
 		Cluster: r.Cluster.Spec.InfraID,
 		NAT:     usesNAT(r.Cluster),
-		Only:    func(o lb.Owner) bool { return o.IsEndpoint() == r.Endpoint },
+		Only:    func(o loadbalancer.Owner) bool { return o.IsEndpoint() == r.Endpoint },
 		Before:  a.before,
 	}
 	return a
@@ -54,7 +55,7 @@ func (a *attempt) run(ctx context.Context) {
 	refused := a.on.Lost
 	failed := error(nil)
 	for _, id := range a.on.IDs {
-		if err := a.clear(ctx, id); errors.Is(err, lb.ErrRefused) {
+		if err := a.clear(ctx, id); errors.Is(err, loadbalancer.ErrRefused) {
 			refused = errors.Join(refused, err)
 		} else {
 			failed = errors.Join(failed, err)
@@ -71,12 +72,12 @@ func (a *attempt) run(ctx context.Context) {
 func (a *attempt) clear(ctx context.Context, id string) error {
 	options := a.options
 	err := a.driver.Purge(ctx, id, options)
-	if !errors.Is(err, lb.ErrRefused) || a.on.VDC.ID == "" || id == a.on.Connected {
+	if !errors.Is(err, loadbalancer.ErrRefused) || a.on.VDC.ID == "" || id == a.on.Connected {
 		return err
 	}
 	seen, lookErr := a.on.Session.LostGateway(ctx, a.on.VDC, id)
 	if lookErr != nil {
-		return fmt.Errorf("%w: %w", lb.ErrUnknown, lookErr)
+		return fmt.Errorf("%w: %w", loadbalancer.ErrUnknown, lookErr)
 	}
 	now := a.now()
 	verdict := gone.Decide(now, gone.Subject{
@@ -91,7 +92,7 @@ func (a *attempt) clear(ctx context.Context, id string) error {
 		a.purge.missing[id] = now
 	}
 	if verdict.State != gone.Gone {
-		return fmt.Errorf("%w: edge gateway %s is not shown: %s", lb.ErrRefused, id, verdict.Reason)
+		return fmt.Errorf("%w: edge gateway %s is not shown: %s", loadbalancer.ErrRefused, id, verdict.Reason)
 	}
 	options.Gone = true
 	return a.driver.Purge(ctx, id, options)
@@ -99,7 +100,7 @@ func (a *attempt) clear(ctx context.Context, id string) error {
 
 // before records that a step is about to run: first on the VCDCluster, so that another manager knows that something was
 // removed.
-func (a *attempt) before(ctx context.Context, owner lb.Owner, step lb.Step) error {
+func (a *attempt) before(ctx context.Context, owner loadbalancer.Owner, step lb.Step) error {
 	ctrl.LoggerFrom(ctx).Info("Removing a load balancer of the cluster", "step", step.String(), "service",
 		owner.String())
 	p := a.purge

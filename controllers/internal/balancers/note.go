@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // noteInterval is how often the VCDCluster records a removal: the last one may be that much later than it says.
@@ -45,13 +45,13 @@ func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, 
 				time.RFC3339Nano)},
 		}})
 		if err != nil {
-			return fmt.Errorf("%w: noting a removal: %w", lb.ErrUnknown, err)
+			return fmt.Errorf("%w: noting a removal: %w", loadbalancer.ErrUnknown, err)
 		}
 		noted := &infrav1.VCDCluster{}
 		noted.Namespace = namespace
 		noted.Name = name
 		if err := to.Patch(ctx, noted, client.RawPatch(types.MergePatchType, note)); err != nil {
-			return fmt.Errorf("%w: noting on VCDCluster %s that load balancers are removed: %w", lb.ErrUnknown, name,
+			return fmt.Errorf("%w: noting on VCDCluster %s that load balancers are removed: %w", loadbalancer.ErrUnknown, name,
 				err)
 		}
 		return nil

@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -30,9 +30,9 @@ func retryAfter(err error) time.Duration {
 	switch {
 	case err == nil:
 		return Afterlife
-	case errors.Is(err, lb.ErrBusy):
+	case errors.Is(err, loadbalancer.ErrBusy):
 		return session.TaskPoll
-	case errors.Is(err, lb.ErrRefused):
+	case errors.Is(err, loadbalancer.ErrRefused):
 		return session.RemedyPoll
 	}
 	return session.UnreachablePoll
@@ -45,10 +45,10 @@ func problem(err error, on Gateways, after time.Duration) phases.Result {
 		return phases.Wait(after, infrav1.LastCheckReason,
 			"Load balancers of the cluster are removed from %s, which is checked once more when no cloud controller "+
 				"manager can run any more", on.Name)
-	case errors.Is(err, lb.ErrBusy):
+	case errors.Is(err, loadbalancer.ErrBusy):
 		return phases.Wait(after, infrav1.EntityBusyReason,
 			"Waiting for VCD, to remove load balancers of the cluster from %s", on.Name)
-	case errors.Is(err, lb.ErrRefused):
+	case errors.Is(err, loadbalancer.ErrRefused):
 		return phases.Fail(after, infrav1.LoadBalancersRemainReason,
 			"Load balancers of the cluster may be left on %s (%v): grant the right, or to leave them in VCD, annotate "+
 				"the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)

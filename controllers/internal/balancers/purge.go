@@ -17,7 +17,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -94,7 +94,7 @@ func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Resu
 			deleted(r.Recorder, r.Cluster, on.Name, p.removed)
 		}
 		return phases.Done
-	case errors.Is(p.err, lb.ErrRefused) && p.mayBeLeft(r):
+	case errors.Is(p.err, loadbalancer.ErrRefused) && p.mayBeLeft(r):
 		p.over = true
 		left(r.Recorder, r.Cluster, fmt.Sprintf("%s may not be read: %v", on.Name, p.err))
 		return phases.Done

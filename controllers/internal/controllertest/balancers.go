@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -36,13 +37,15 @@ func NewBalancedOn(t *testing.T, model vcdsim.Model) *Env {
 // Balance makes a load balancer for a Service of a cluster.
 func (w *Env) Balance(cluster, name string, oneArm *lb.Range) {
 	d := lb.Desired{
-		Owner:    lb.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name},
-		Families: []lb.Family{lb.IPv4},
-		OneArm:   oneArm,
-		Members:  []netip.Addr{netip.MustParseAddr("192.168.100.11")},
+		Desired: loadbalancer.Desired{
+			Owner:    loadbalancer.Owner{Cluster: cluster, Namespace: "shop", Name: name, UID: "uid-of-" + cluster + "-" + name},
+			Families: []loadbalancer.Family{loadbalancer.IPv4},
+		},
+		OneArm:  oneArm,
+		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11")},
 		Listeners: []lb.Listener{
-			{Name: "http", Protocol: lb.TCP, Application: lb.L4, Port: 80, NodePort: 30080},
-			{Name: "admin", Protocol: lb.TCP, Application: lb.L4, Port: 81, NodePort: 30081},
+			{Name: "http", Protocol: loadbalancer.TCP, Application: lb.L4, Port: 80, NodePort: 30080},
+			{Name: "admin", Protocol: loadbalancer.TCP, Application: lb.L4, Port: 81, NodePort: 30081},
 		},
 	}
 	for range 20 {
@@ -55,7 +58,7 @@ func (w *Env) Balance(cluster, name string, oneArm *lb.Range) {
 		d.Intent = append(d.Intent, plan.Intent...)
 		for _, step := range plan.Steps {
 			err := w.balancing.Run(w.Ctx, w.Gateway, step)
-			if errors.Is(err, lb.ErrBusy) {
+			if errors.Is(err, loadbalancer.ErrBusy) {
 				d.Intent = nil // What a manager began before it died took the address.
 				break
 			}
@@ -66,20 +69,25 @@ func (w *Env) Balance(cluster, name string, oneArm *lb.Range) {
 }
 
 // Owners are those of a cluster who have something on the gateway.
-func (w *Env) Owners(cluster string) []lb.Owner {
+func (w *Env) Owners(cluster string) []loadbalancer.Owner {
 	found, err := w.balancing.Owners(w.Ctx, w.Gateway, cluster)
 	w.Expect(err).NotTo(HaveOccurred())
 	return found
 }
 
 // ByHand deletes what a cluster has of some kinds.
-func (w *Env) ByHand(cluster string, kinds ...lb.Kind) {
+func (w *Env) ByHand(cluster string, kinds ...loadbalancer.Kind) {
 	for _, owner := range slices.Backward(w.Owners(cluster)) {
-		plan, err := w.balancing.Plan(w.Ctx, w.Gateway, lb.Desired{Owner: owner, Absent: true},
-			edge.PlanOptions{Fresh: true})
+		nothing := lb.Desired{Desired: loadbalancer.Desired{
+			Owner:  owner,
+			Absent: true,
+		}}
+		plan, err := w.balancing.Plan(w.Ctx, w.Gateway, nothing, edge.PlanOptions{Fresh: true})
 		w.Expect(err).NotTo(HaveOccurred())
 		for _, step := range plan.Steps {
-			if slices.Contains(kinds, step.Kind) {
+			own, ok := step.(lb.Step)
+			w.Expect(ok).To(BeTrue())
+			if slices.Contains(kinds, own.Kind) {
 				w.Expect(w.balancing.Run(w.Ctx, w.Gateway, step)).To(Succeed())
 			}
 		}

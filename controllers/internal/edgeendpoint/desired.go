@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
@@ -25,13 +26,15 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 		spec = *given
 	}
 	d := lb.Desired{
-		Owner:       lb.EndpointOf(InfraID(c)),
+		Desired: loadbalancer.Desired{
+			Owner:       loadbalancer.EndpointOf(InfraID(c)),
+			AllFamilies: true,
+			Requested:   requested(c, spec),
+			Intent:      addresses(placement.EndpointAddresses(c)),
+			Published:   addresses([]string{hostOf(c)}),
+		},
 		OwnMembers:  true,
 		Members:     members,
-		AllFamilies: true,
-		Requested:   requested(c, spec),
-		Intent:      addresses(placement.EndpointAddresses(c)),
-		Published:   addresses([]string{hostOf(c)}),
 		IPSpace:     spec.IPSpace,
 		EngineGroup: spec.ServiceEngineGroup,
 	}
@@ -71,7 +74,7 @@ func addresses(texts []string) []netip.Addr {
 
 // MemberFamily returns the family of the addresses under which control planes are members: that of the first address of
 // the endpoint. One pool serves all addresses, and its members have one family. It is empty while no address is known.
-func MemberFamily(c *infrav1.VCDCluster) lb.Family {
+func MemberFamily(c *infrav1.VCDCluster) loadbalancer.Family {
 	spec := infrav1.EdgeGatewayEndpoint{}
 	if given := c.Spec.ControlPlaneLoadBalancer.EdgeGateway; given != nil {
 		spec = *given
@@ -83,24 +86,24 @@ func MemberFamily(c *infrav1.VCDCluster) lb.Family {
 	if len(known) == 0 {
 		return ""
 	}
-	return lb.FamilyOf(known[0])
+	return loadbalancer.FamilyOf(known[0])
 }
 
 // familiesOf returns the families of the addresses that are requested, else of those that are stored, else the usual
 // one.
-func familiesOf(d lb.Desired, usual lb.Family) []lb.Family {
+func familiesOf(d lb.Desired, usual loadbalancer.Family) []loadbalancer.Family {
 	known := d.Requested
 	if len(known) == 0 {
 		known = d.Intent
 	}
-	var out []lb.Family
+	var out []loadbalancer.Family
 	for _, a := range known {
-		if f := lb.FamilyOf(a); !slices.Contains(out, f) {
+		if f := loadbalancer.FamilyOf(a); !slices.Contains(out, f) {
 			out = append(out, f)
 		}
 	}
 	if len(out) == 0 {
-		return []lb.Family{cmp.Or(usual, lb.IPv4)}
+		return []loadbalancer.Family{cmp.Or(usual, loadbalancer.IPv4)}
 	}
 	return out
 }
@@ -125,7 +128,7 @@ func listeners(c *infrav1.VCDCluster, owner *clusterv1.Cluster, spec infrav1.Edg
 func listener(name string, port, target int32, monitor lb.Monitor) lb.Listener {
 	return lb.Listener{
 		Name:        name,
-		Protocol:    lb.TCP,
+		Protocol:    loadbalancer.TCP,
 		Application: lb.L4,
 		Port:        int(port),
 		NodePort:    int(target),

@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
@@ -50,7 +50,7 @@ type endpoint struct {
 // An intent is a plan that waits until its addresses are stored. What is allocated of them before its steps run is
 // not the endpoint's.
 type intent struct {
-	plan       lb.Plan
+	plan       loadbalancer.Plan
 	gateway    string
 	generation int64
 }
@@ -81,7 +81,7 @@ type Request struct {
 	// Gateway is the URN of the edge gateway.
 	Gateway string
 	// Family of the endpoint while nothing else decides it; empty: IPv4.
-	Family lb.Family
+	Family loadbalancer.Family
 	// Wake starts another reconcile.
 	Wake func()
 	Now  time.Time
@@ -107,13 +107,13 @@ func (e *Endpoints) Forget(cluster types.UID) { e.store.Drop(cluster) }
 
 // Ensure makes the endpoint as the cluster asks for it. With a plan that has an intent, the addresses in it have to be
 // stored first, as must the id of the cluster: until stored is set, nothing is written.
-func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan, phases.Result, error) {
+func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (loadbalancer.Plan, phases.Result, error) {
 	own := e.store.Of(r.Cluster.UID)
 	own.mu.Lock()
 	defer own.mu.Unlock()
 	own.note(r.Machine)
 	if out := own.busy(r); out != phases.Done {
-		return lb.Plan{}, out, nil
+		return loadbalancer.Plan{}, out, nil
 	}
 	if plan, ok := own.intended(r, stored); ok {
 		return plan, own.start(ctx, r, plan.Steps), nil
@@ -126,7 +126,7 @@ func (e *Endpoints) Ensure(ctx context.Context, r Request, stored bool) (lb.Plan
 }
 
 // follow does what a plan says.
-func (own *endpoint) follow(ctx context.Context, r Request, plan lb.Plan, stored bool) phases.Result {
+func (own *endpoint) follow(ctx context.Context, r Request, plan loadbalancer.Plan, stored bool) phases.Result {
 	switch {
 	case len(plan.Refusals) > 0:
 		own.keepMembers(ctx, r)
@@ -147,11 +147,11 @@ func (own *endpoint) follow(ctx context.Context, r Request, plan lb.Plan, stored
 }
 
 // intended takes the plan whose addresses were to be stored, and reports whether they are.
-func (own *endpoint) intended(r Request, stored bool) (lb.Plan, bool) {
+func (own *endpoint) intended(r Request, stored bool) (loadbalancer.Plan, bool) {
 	last := own.intent
 	if !stored || len(last.plan.Intent) == 0 || last.gateway != r.Gateway || last.generation != r.Cluster.Generation ||
 		!slices.Equal(last.plan.Intent, addresses(placement.EndpointAddresses(r.Cluster))) {
-		return lb.Plan{}, false
+		return loadbalancer.Plan{}, false
 	}
 	own.intent = intent{}
 	return last.plan, true
@@ -223,20 +223,20 @@ func (own *endpoint) await(r Request) {
 }
 
 // plan observes the gateway and plans.
-func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (lb.Plan, phases.Result, error) {
+func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (loadbalancer.Plan, phases.Result, error) {
 	members, err := own.members(ctx, r)
 	if err != nil {
-		return lb.Plan{}, phases.Done, err
+		return loadbalancer.Plan{}, phases.Done, err
 	}
 	want, err := desiredOf(r, members)
 	if err != nil {
-		return lb.Plan{}, phases.Stop(infrav1.EndpointAddressInvalidReason, "%v", err), nil
+		return loadbalancer.Plan{}, phases.Stop(infrav1.EndpointAddressInvalidReason, "%v", err), nil
 	}
 	o.NAT = want.OneArm != nil
 	plan, err := r.Session.SharedBalancers().Plan(ctx, r.Gateway, want, o)
 	if err != nil {
 		out, err := unread(err, r.Gateway)
-		return lb.Plan{}, out, err
+		return loadbalancer.Plan{}, out, err
 	}
 	return plan, phases.Done, nil
 }
@@ -271,7 +271,7 @@ func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, erro
 }
 
 // start runs steps beside reconciles. Their end wakes the caller, and others that wait for it.
-func (own *endpoint) start(ctx context.Context, r Request, steps []lb.Step) phases.Result {
+func (own *endpoint) start(ctx context.Context, r Request, steps []loadbalancer.Step) phases.Result {
 	own.running = true
 	own.step = steps[0].String()
 	own.await(r)
@@ -286,7 +286,7 @@ func (own *endpoint) start(ctx context.Context, r Request, steps []lb.Step) phas
 	return working(own.step)
 }
 
-func (own *endpoint) run(ctx context.Context, driver *edge.Driver, gateway string, steps []lb.Step) error {
+func (own *endpoint) run(ctx context.Context, driver *edge.Driver, gateway string, steps []loadbalancer.Step) error {
 	for _, step := range steps {
 		own.mu.Lock()
 		own.step = step.String()

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
@@ -44,10 +45,10 @@ func KeepsMember(c *infrav1.VCDCluster, m *infrav1.VCDMachine) bool {
 
 // OfFamily returns the first of some addresses that has a family, or the first of all if none is wanted. What is no
 // address has none.
-func OfFamily(addresses []string, family lb.Family) string {
+func OfFamily(addresses []string, family loadbalancer.Family) string {
 	for _, text := range addresses {
 		address, err := netip.ParseAddr(text)
-		if err == nil && (family == "" || lb.FamilyOf(address) == family) {
+		if err == nil && (family == "" || loadbalancer.FamilyOf(address) == family) {
 			return text
 		}
 	}
@@ -96,8 +97,8 @@ func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bo
 
 // stands reports whether the endpoint serves its members though it may not be as desired: its objects are there, the
 // members in its pools are those that there should be, and nothing is being written.
-func (e *Endpoints) stands(plan lb.Plan, c *infrav1.VCDCluster) bool {
-	kinds := map[lb.Kind]bool{}
+func (e *Endpoints) stands(plan loadbalancer.Plan, c *infrav1.VCDCluster) bool {
+	kinds := map[loadbalancer.Kind]bool{}
 	for _, o := range plan.Status.Objects {
 		kinds[o.Kind] = true
 	}

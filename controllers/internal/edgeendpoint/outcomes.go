@@ -9,6 +9,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -32,7 +33,7 @@ var refusals = map[string]struct{ reason, field string }{
 }
 
 // refusal returns the outcome of what a plan refuses.
-func refusal(f lb.Finding) phases.Result {
+func refusal(f loadbalancer.Finding) phases.Result {
 	known, ok := refusals[f.Reason]
 	if !ok {
 		known.reason = infrav1.LoadBalancerUnavailableReason
@@ -69,7 +70,7 @@ func (f failure) after(err error, generation int64, now time.Time) failure {
 	}
 	next.out = refused(err)
 	pause := min(session.FirstRetry<<min(next.count, 10), longestPause)
-	if errors.Is(err, lb.ErrBusy) {
+	if errors.Is(err, loadbalancer.ErrBusy) {
 		pause = session.BusyPoll
 		next.count = 0
 	}
@@ -80,7 +81,7 @@ func (f failure) after(err error, generation int64, now time.Time) failure {
 // refused returns the outcome of a step that failed.
 func refused(err error) phases.Result {
 	const doing = "Setting up the endpoint"
-	if errors.Is(err, lb.ErrBusy) {
+	if errors.Is(err, loadbalancer.ErrBusy) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: waiting for VCD: %v", doing, err)
 	}
 	out, other := session.Refusal(err, doing)

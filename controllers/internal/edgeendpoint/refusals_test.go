@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -27,11 +28,13 @@ func (w *world) other(t *testing.T, address string) {
 	driver := edge.New(func(context.Context) (*vcd.Session, error) { return session, nil }, edge.Options{})
 	gateway := vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 	want := lb.Desired{
-		Owner:      lb.EndpointOf("another"),
+		Desired: loadbalancer.Desired{
+			Owner:     loadbalancer.EndpointOf("another"),
+			Families:  []loadbalancer.Family{loadbalancer.IPv4},
+			Requested: []netip.Addr{netip.MustParseAddr(address)},
+		},
 		OwnMembers: true,
-		Families:   []lb.Family{lb.IPv4},
-		Requested:  []netip.Addr{netip.MustParseAddr(address)},
-		Listeners:  []lb.Listener{{Protocol: lb.TCP, Application: lb.L4, Port: 6443, NodePort: 6443}},
+		Listeners:  []lb.Listener{{Protocol: loadbalancer.TCP, Application: lb.L4, Port: 6443, NodePort: 6443}},
 	}
 	plan, err := driver.Plan(t.Context(), gateway, want, edge.PlanOptions{})
 	w.Expect(err).NotTo(HaveOccurred())

@@ -6,8 +6,8 @@ package servicetest
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Prefix of all annotations.
@@ -61,7 +61,7 @@ func (d Dialect) Names() service.Names {
 }
 
 // Read implements [service.Dialect].
-func (Dialect) Read(s *corev1.Service) (service.Asked, []plan.Finding) {
+func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 	return annotations.Read(s.Annotations)
 }
 

@@ -17,9 +17,9 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/plan"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
 // Name of the provider.
@@ -41,7 +41,7 @@ type Cloud struct {
 }
 
 type balancer struct {
-	owner   plan.Owner
+	owner   loadbalancer.Owner
 	address netip.Addr
 	ports   map[int]string // addresses that a port sends to
 }
@@ -183,16 +183,16 @@ type balancers struct {
 func (b *balancers) Locate(context.Context, string) (string, error) { return "everywhere", nil }
 
 // NameOf implements [cpi.Balancer].
-func (b *balancers) NameOf(o plan.Owner) string { return o.String() }
+func (b *balancers) NameOf(o loadbalancer.Owner) string { return o.String() }
 
 // Owners implements [cpi.Balancer].
-func (b *balancers) Owners(context.Context, string) ([]plan.Owner, error) {
+func (b *balancers) Owners(context.Context, string) ([]loadbalancer.Owner, error) {
 	unlock, err := b.cloud.lock()
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	var out []plan.Owner
+	var out []loadbalancer.Owner
 	for _, lb := range b.cloud.balancers {
 		if lb.owner.Cluster == b.cluster {
 			out = append(out, lb.owner)
@@ -204,21 +204,21 @@ func (b *balancers) Owners(context.Context, string) ([]plan.Owner, error) {
 // A step changes one load balancer.
 type step struct {
 	text string
-	uses []plan.Use
+	uses []loadbalancer.Use
 	run  func(*balancers)
 }
 
-// String implements [plan.Step].
+// String implements [loadbalancer.Step].
 func (s step) String() string { return s.text }
 
-// Uses implements [plan.Step].
-func (s step) Uses() []plan.Use { return s.uses }
+// Uses implements [loadbalancer.Step].
+func (s step) Uses() []loadbalancer.Use { return s.uses }
 
-// Deferrable implements [plan.Step].
+// Deferrable implements [loadbalancer.Step].
 func (s step) Deferrable() bool { return false }
 
 // Run implements [cpi.Balancer].
-func (b *balancers) Run(_ context.Context, _ string, s plan.Step) error {
+func (b *balancers) Run(_ context.Context, _ string, s loadbalancer.Step) error {
 	unlock, err := b.cloud.lock()
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (b *balancers) Run(_ context.Context, _ string, s plan.Step) error {
 	defer unlock()
 	own, ok := s.(step)
 	if !ok {
-		return plan.ErrRefused
+		return loadbalancer.ErrRefused
 	}
 	own.run(b)
 	b.cloud.writes++
@@ -234,28 +234,28 @@ func (b *balancers) Run(_ context.Context, _ string, s plan.Step) error {
 }
 
 // Plan implements [cpi.Balancer].
-func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (plan.Plan, error) {
+func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (loadbalancer.Plan, error) {
 	unlock, err := b.cloud.lock()
 	if err != nil {
-		return plan.Plan{}, err
+		return loadbalancer.Plan{}, err
 	}
 	defer unlock()
 	want := request.Want
 	have := b.cloud.balancers[request.Want.Owner.UID]
 	switch {
 	case want.Absent && have == nil:
-		return plan.Plan{}, nil
+		return loadbalancer.Plan{}, nil
 	case want.Absent:
 		remove := func(b *balancers) { delete(b.cloud.balancers, want.Owner.UID) }
-		return plan.Plan{
-			Steps: []plan.Step{step{text: "remove " + want.Owner.String(), run: remove}},
-			Status: plan.Status{Objects: []plan.Object{{
+		return loadbalancer.Plan{
+			Steps: []loadbalancer.Step{step{text: "remove " + want.Owner.String(), run: remove}},
+			Status: loadbalancer.Status{Objects: []loadbalancer.Object{{
 				Name:      want.Owner.String(),
 				Addresses: []netip.Addr{have.address},
 			}}},
 		}, nil
 	case len(want.SourceRanges) > 0:
-		return plan.Plan{Refusals: []plan.Finding{{
+		return loadbalancer.Plan{Refusals: []loadbalancer.Finding{{
 			Reason:  "Unsupported",
 			Message: "the tiny cloud has no source ranges",
 		}}}, nil
@@ -265,7 +265,7 @@ func (b *balancers) Plan(_ context.Context, _ string, request cpi.PlanRequest) (
 	return change(want, have), nil
 }
 
-func (b *balancers) create(want plan.Desired) plan.Plan {
+func (b *balancers) create(want service.Desired) loadbalancer.Plan {
 	address := firstAddress
 	if len(want.Intent) > 0 {
 		address = want.Intent[0]
@@ -278,9 +278,9 @@ func (b *balancers) create(want plan.Desired) plan.Plan {
 	create := func(b *balancers) {
 		b.cloud.balancers[want.Owner.UID] = &balancer{owner: want.Owner, address: address, ports: map[int]string{}}
 	}
-	p := plan.Plan{Steps: []plan.Step{step{
+	p := loadbalancer.Plan{Steps: []loadbalancer.Step{step{
 		"create " + want.Owner.String(),
-		[]plan.Use{{Address: address, Owner: want.Owner}},
+		[]loadbalancer.Use{{Address: address, Owner: want.Owner}},
 		create,
 	}}}
 	if !slices.Equal(want.Intent, []netip.Addr{address}) {
@@ -289,20 +289,20 @@ func (b *balancers) create(want plan.Desired) plan.Plan {
 	return p
 }
 
-func (b *balancers) taken(a netip.Addr, reserved []plan.Use) bool {
+func (b *balancers) taken(a netip.Addr, reserved []loadbalancer.Use) bool {
 	for _, other := range b.cloud.balancers {
 		if other.address == a {
 			return true
 		}
 	}
-	return slices.ContainsFunc(reserved, func(u plan.Use) bool { return u.Address == a })
+	return slices.ContainsFunc(reserved, func(u loadbalancer.Use) bool { return u.Address == a })
 }
 
 // change plans the ports of a load balancer that stands.
-func change(want plan.Desired, have *balancer) plan.Plan {
-	p := plan.Plan{Status: plan.Status{
+func change(want service.Desired, have *balancer) loadbalancer.Plan {
+	p := loadbalancer.Plan{Status: loadbalancer.Status{
 		Addresses: []netip.Addr{have.address},
-		Objects:   []plan.Object{{Name: want.Owner.String(), Addresses: []netip.Addr{have.address}}},
+		Objects:   []loadbalancer.Object{{Name: want.Owner.String(), Addresses: []netip.Addr{have.address}}},
 	}}
 	wanted := map[int]string{}
 	for _, port := range want.Ports {
@@ -311,7 +311,7 @@ func change(want plan.Desired, have *balancer) plan.Plan {
 			members = append(members, m.Addresses[0].String())
 		}
 		wanted[port.Number] = strings.Join(members, " ")
-		p.Status.Ports = append(p.Status.Ports, plan.PortStatus{Protocol: port.Protocol, Port: port.Number})
+		p.Status.Ports = append(p.Status.Ports, loadbalancer.PortStatus{Protocol: port.Protocol, Port: port.Number})
 	}
 	for _, port := range slices.Sorted(maps.Keys(wanted)) {
 		if members := wanted[port]; have.ports[port] != members {

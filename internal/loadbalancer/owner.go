@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package lb
+package loadbalancer
 
 import (
 	"cmp"
@@ -9,12 +9,12 @@ import (
 
 // An Owner is what a load balancer belongs to: a Service of a cluster, or its control-plane endpoint.
 type Owner struct {
-	// Cluster is the id of the cluster that all its objects in VCD carry (the infraID of a VCDCluster, CLUSTER_ID
-	// of the cloud controller manager).
+	// Cluster is the id of the cluster that all its objects in the cloud carry (for VCD the infraID of a VCDCluster,
+	// CLUSTER_ID of the cloud controller manager).
 	Cluster string
-	// Namespace and Name are those of the Service. Both are empty for what belongs to the cluster as a whole: the
-	// sets of node addresses. Only Namespace is empty for what cloud provider interface 1.6.1 made, which wrote
-	// down neither namespace nor UID.
+	// Namespace and Name are those of the Service. Both are empty for what belongs to the cluster as a whole, such as
+	// sets of node addresses. Only Namespace is empty where a predecessor of this program wrote down neither namespace
+	// nor UID.
 	Namespace, Name string
 	// UID is that of the Service; with Cluster it is the identity. A Service that is created again under its name
 	// is another owner.
@@ -35,8 +35,8 @@ func (o Owner) IsEndpoint() bool { return o.Cluster != "" && o.UID == endpointID
 // WholeCluster reports whether the owner is the cluster itself, not one of its Services.
 func (o Owner) WholeCluster() bool { return o.Cluster != "" && o.Name == "" && o.UID == "" }
 
-// Old reports whether the owner is a Service known only from the names that cloud provider interface 1.6.1 gave.
-func (o Owner) Old() bool { return o.Cluster != "" && o.UID == "" && o.Name != "" }
+// Inherited reports whether the owner is a Service known only from names that a predecessor of this program gave.
+func (o Owner) Inherited() bool { return o.Cluster != "" && o.UID == "" && o.Name != "" }
 
 // Is reports whether two owners are the same: of one cluster and one UID. The names are not compared, as a long
 // marker omits them.
