@@ -5,7 +5,6 @@ package conversion
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,21 +14,14 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta3"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 )
 
-// What CAPVCD calls the id of a cluster without a runtime defined entity, and the version of the entity.
-const (
-	noRDEPrefix = "NO_RDE_"
-	rdePrefix   = "urn:vcloud:entity:vmware:capvcdCluster:"
-	rdeVersion  = "1.1.0"
-)
+// rdeVersion is the version of the entities that CAPVCD writes.
+const rdeVersion = "1.1.0"
 
 // vdcType is the type of VDCs in the resource map of CAPVCD.
 const vdcType = "ovdc"
-
-// capvcdInfraID is what CAPVCD gives a cluster as its id.
-var capvcdInfraID = regexp.MustCompile(`^(` + rdePrefix + `|` + noRDEPrefix +
-	`)[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 func clusterKind() *kind[*infrav1.VCDCluster, *v1beta3.VCDCluster] {
 	return &kind[*infrav1.VCDCluster, *v1beta3.VCDCluster]{
@@ -59,10 +51,10 @@ func clusterToHub(old *v1beta3.VCDCluster, hub *infrav1.VCDCluster) {
 	hub.Spec.InfraID = infraIDOf(old)
 	hub.Spec.ControlPlaneEndpoint = endpointToHub(old.Spec.ControlPlaneEndpoint)
 	hub.Spec.VApp.Name = old.Name
-	if id := old.Spec.RDEID; id != hub.Spec.InfraID && strings.HasPrefix(id, rdePrefix) {
+	if id := old.Spec.RDEID; id != hub.Spec.InfraID && strings.HasPrefix(id, capvcd.EntityPrefix) {
 		hub.Spec.RDE.ID = id
 	}
-	if strings.HasPrefix(hub.Spec.InfraID, rdePrefix) || hub.Spec.RDE.ID != "" {
+	if strings.HasPrefix(hub.Spec.InfraID, capvcd.EntityPrefix) || hub.Spec.RDE.ID != "" {
 		hub.Spec.RDE.Mode = infrav1.RDEProject
 	}
 	hub.Status.Conditions = conditionsToHub(old.Status.Conditions)
@@ -82,13 +74,13 @@ func clusterFromHub(hub *infrav1.VCDCluster, old *v1beta3.VCDCluster) {
 		Port: int(hub.Spec.ControlPlaneEndpoint.Port),
 	}
 	old.Spec.RDEID = hub.Spec.RDE.ID
-	if old.Spec.RDEID == "" && capvcdInfraID.MatchString(hub.Spec.InfraID) {
+	if old.Spec.RDEID == "" && capvcd.IsClusterID(hub.Spec.InfraID) {
 		old.Spec.RDEID = hub.Spec.InfraID
 	}
 	old.Status.InfraID = hub.Spec.InfraID
 	old.Status.RDEVersionInUse = rdeVersion
-	if strings.HasPrefix(hub.Spec.InfraID, noRDEPrefix) {
-		old.Status.RDEVersionInUse = noRDEPrefix
+	if strings.HasPrefix(hub.Spec.InfraID, capvcd.NoEntityPrefix) {
+		old.Status.RDEVersionInUse = capvcd.NoEntityPrefix
 	}
 	old.Status.Conditions = conditionsFromHub(hub.Status.Conditions)
 	old.Status.Ready = ptr.Deref(hub.Status.Initialization.Provisioned, false)
@@ -177,7 +169,7 @@ func settleClusterSpec(spec *infrav1.VCDClusterSpec) {
 // infraIDOf returns the id of a cluster. CAPVCD keeps it in the spec, too, because `clusterctl move` drops the status.
 func infraIDOf(old *v1beta3.VCDCluster) string {
 	for _, id := range []string{old.Status.InfraID, old.Spec.RDEID} {
-		if capvcdInfraID.MatchString(id) {
+		if capvcd.IsClusterID(id) {
 			return id
 		}
 	}

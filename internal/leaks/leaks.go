@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
@@ -169,19 +170,16 @@ func (t *taking) vApp(ctx context.Context, record vcd.VAppRecord) error {
 	return nil
 }
 
-// capvcdKey is where CAPVCD 1.3 keeps the id of a cluster, in the metadata of its vApp.
-const capvcdKey = "CapvcdInfraId"
-
 // ownerOf returns the cluster of a vApp. That of CAPVCD is in its metadata, which are read only if the description is
 // as CAPVCD writes it.
 func (t *taking) ownerOf(ctx context.Context, v vcd.VAppDetails) (cluster string, by lb.Writer, err error) {
 	if marker, ok := vcd.ParseMarker(v.Description); ok {
 		return marker.Cluster, lb.WriterThis, nil
 	}
-	if v.Description != "Description for ["+v.Name+"]" {
+	if v.Description != capvcd.VAppDescription(v.Name) {
 		return "", "", nil
 	}
-	cluster, err = t.session.VApps.MetadataValue(ctx, v.ID, capvcdKey)
+	cluster, err = t.session.VApps.MetadataValue(ctx, v.ID, capvcd.MetadataKey)
 	return cluster, lb.WriterCAPVCD, err
 }
 
@@ -190,7 +188,7 @@ func ownerOfVM(vm vcd.VM, ofVApp string, by lb.Writer) (string, lb.Writer) {
 	if marker, ok := vcd.ParseMarker(vm.Description); ok {
 		return marker.Cluster, lb.WriterThis
 	}
-	if by == lb.WriterCAPVCD && vm.Description == "Auto-created VM" {
+	if by == lb.WriterCAPVCD && vm.Description == capvcd.VMDescription {
 		return ofVApp, by
 	}
 	return "", ""
