@@ -115,8 +115,7 @@ func (o *observation) owned(kind loadbalancer.Kind, name, description string) (m
 	case m.Owner.Is(o.query.Owner):
 		return m, true
 	case origin == lb.OldName:
-		same := m.Owner.Name == o.query.Owner.Name
-		return m, same && (m.Owner.Namespace == "" || m.Owner.Namespace == o.query.Owner.Namespace)
+		return m, lb.Likely(o.query.Owner, m.Owner) && (m.Owner.Namespace == "" || m.Owner.Namespace == o.query.Owner.Namespace)
 	}
 	o.out.Others = o.out.Others || lb.OnGateway(kind) && !m.Owner.WholeCluster() && !m.Owner.IsEndpoint()
 	return m, false

@@ -116,10 +116,10 @@ func classify[T any](c *classifier, kind loadbalancer.Kind, object T, base Objec
 	switch {
 	case origin == Marked && m.Owner.Is(owner):
 		return []owned[T]{x}
-	case origin == OldName && m.Owner.Name == owner.Name && c.proved[m.Listener]:
+	case origin == OldName && Likely(owner, m.Owner) && c.proved[m.Listener]:
 		x.key = cmp.Or(ownKey, c.keyOf(m.Listener))
 		return []owned[T]{x}
-	case origin == OldName && m.Owner.Name == owner.Name:
+	case origin == OldName && Likely(owner, m.Owner):
 		c.doubtful = append(c.doubtful, base.Name)
 		c.others = append(c.others, usesOf(object, Marker{})...)
 	}
@@ -152,7 +152,7 @@ func isClaimOf(d Desired, c Claim) bool {
 	case Marked:
 		return m.Owner.Is(d.Owner)
 	case OldName:
-		return m.Owner.Name == d.Owner.Name && (m.Owner.Namespace == d.Owner.Namespace || d.Owner.Inherited()) &&
+		return Likely(d.Owner, m.Owner) && (m.Owner.Namespace == d.Owner.Namespace || d.Owner.Inherited()) &&
 			(NamesProve(d.Owner.Cluster) || slices.Contains(d.Published, c.Value))
 	default:
 		return false

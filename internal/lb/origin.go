@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
@@ -19,7 +20,7 @@ const (
 	// Marked is an object with a marker in its description.
 	Marked
 	// OldName is an object without a marker that has a name as cloud provider interface 1.6.1 gives: the cluster's if
-	// [NamesProve], and likely the Service's.
+	// [NamesProve], and likely the Service's. Or CAPVCD 1.3 named it, for the endpoint of the cluster.
 	OldName
 )
 
@@ -38,11 +39,38 @@ func OwnerOf(cluster string, kind loadbalancer.Kind, name, description string) (
 	if kind == KindAddress {
 		return oldClaim(cluster, description)
 	}
-	service, port, ok := oldName(cluster, kind, name)
-	if !ok {
-		return Marker{}, Foreign
+	if service, port, ok := oldName(cluster, kind, name); ok {
+		return Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: service}, Listener: port}, OldName
 	}
-	return Marker{Owner: loadbalancer.Owner{Cluster: cluster, Name: service}, Listener: port}, OldName
+	if isOldEndpoint(cluster, kind, name) {
+		return Marker{Owner: loadbalancer.EndpointOf(cluster), Listener: endpointListener}, OldName
+	}
+	return Marker{}, Foreign
+}
+
+// endpointListener is the name of the listener for the API server, the only one that CAPVCD made.
+const endpointListener = "api"
+
+// isOldEndpoint reports whether CAPVCD 1.3 gave an object its name, for the endpoint of a cluster: it consists of the
+// name of the VCDCluster and the id of the cluster, which no other cluster has.
+func isOldEndpoint(cluster string, kind loadbalancer.Kind, name string) bool {
+	prefix, ok := map[loadbalancer.Kind]string{
+		KindPool:    "",
+		KindService: "",
+		KindRule:    "dnat-",
+		KindProfile: "appPort_dnat-",
+	}[kind]
+	if !ok || !capvcd.IsClusterID(cluster) {
+		return false
+	}
+	rest, ok := strings.CutPrefix(name, prefix)
+	ofCluster, isEndpoint := strings.CutSuffix(rest, "-"+cluster+"-tcp")
+	return ok && isEndpoint && ofCluster != ""
+}
+
+// Likely reports whether the owner that the name of an object without a marker tells may be o.
+func Likely(o, named loadbalancer.Owner) bool {
+	return named.Name == o.Name && named.IsEndpoint() == o.IsEndpoint()
 }
 
 // uniqueID matches what is the id of one cluster only, and in no other name by chance.
@@ -71,13 +99,22 @@ func oldName(cluster string, kind loadbalancer.Kind, name string) (service, port
 func oldClaim(cluster, description string) (Marker, Origin) {
 	rest, ok := strings.CutPrefix(description, "cluster-"+oldCluster(cluster)+"-namespace-")
 	if !ok {
-		return Marker{}, Foreign
+		return oldEndpointClaim(cluster, description)
 	}
 	namespace, service, ok := cutOnce(rest, "-service-")
 	if !ok {
 		return Marker{}, Foreign
 	}
 	return Marker{Owner: loadbalancer.Owner{Cluster: cluster, Namespace: namespace, Name: service}}, OldName
+}
+
+// oldEndpointClaim reads the words with which CAPVCD 1.3 marked the allocation of an endpoint's address.
+func oldEndpointClaim(cluster, description string) (Marker, Origin) {
+	name, ok := strings.CutPrefix(description, "cluster-")
+	if !ok || !capvcd.IsClusterID(cluster) || !strings.HasSuffix(name, "-id-"+cluster) {
+		return Marker{}, Foreign
+	}
+	return Marker{Owner: loadbalancer.EndpointOf(cluster)}, OldName
 }
 
 // cutOnce cuts around a separator that is in the text exactly once.

@@ -65,7 +65,7 @@ func (p *prover) prove(kind loadbalancer.Kind, x Object, itself proof) {
 		if _, port, ok := oldName(owner.Cluster, kind, x.Name); ok {
 			p.ports.names[port] = true
 		}
-	case origin == OldName && m.Owner.Name == owner.Name && (NamesProve(owner.Cluster) || itself.ofCluster()) &&
+	case origin == OldName && Likely(owner, m.Owner) && (NamesProve(owner.Cluster) || itself.ofCluster()) &&
 		(!p.desired.Duplicate || itself.ofService()):
 		p.ports.names[m.Listener] = true
 	}

@@ -224,9 +224,9 @@ func (own *endpoint) await(r Request) {
 
 // plan observes the gateway and plans.
 func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (loadbalancer.Plan, phases.Result, error) {
-	members, err := own.members(ctx, r)
-	if err != nil {
-		return loadbalancer.Plan{}, phases.Done, err
+	members, out, err := own.members(ctx, r)
+	if err != nil || out != phases.Done {
+		return loadbalancer.Plan{}, out, err
 	}
 	want, err := desiredOf(r, members)
 	if err != nil {
@@ -242,11 +242,11 @@ func (own *endpoint) plan(ctx context.Context, r Request, o edge.PlanOptions) (l
 }
 
 // members returns the addresses of the control planes that are members and stay.
-func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, error) {
+func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, phases.Result, error) {
 	list := &infrav1.VCDMachineList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(r.Cluster.Namespace),
 		session.OfCluster(session.ClusterName(r.Cluster, r.Owner))); err != nil {
-		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+		return nil, phases.Done, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	var texts []string
 	listed := map[types.UID]bool{}
@@ -260,14 +260,22 @@ func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, erro
 				now.address = known.address
 			}
 		}
-		if !now.leaves {
-			texts = append(texts, now.address)
+		if now.leaves {
+			continue
 		}
+		if now.address == "" {
+			address, out, err := adoptedMember(ctx, r, m)
+			if err != nil || out != phases.Done {
+				return nil, out, err
+			}
+			now.address = address
+		}
+		texts = append(texts, now.address)
 	}
 	maps.DeleteFunc(own.seen, func(uid types.UID, _ member) bool { return !listed[uid] })
 	found := addresses(texts)
 	slices.SortFunc(found, netip.Addr.Compare)
-	return slices.Compact(found), nil
+	return slices.Compact(found), phases.Done, nil
 }
 
 // start runs steps beside reconciles. Their end wakes the caller, and others that wait for it.
