@@ -63,6 +63,9 @@ const (
 	VAppReadyCondition = "VAppReady"
 	// VMCreatedCondition is True when the VM exists.
 	VMCreatedCondition = "VMCreated"
+	// AdoptedCondition is True when the VM that CAPVCD created is proved to be the machine's. It exists on machines with
+	// such a VM. On a VCDCluster that CAPVCD created, it is True when the vApp is proved to be the cluster's.
+	AdoptedCondition = "Adopted"
 	// BootstrapInjectedCondition is True when bootstrap data and network configuration are written to the VM.
 	BootstrapInjectedCondition = "BootstrapInjected"
 	// EndpointJoinedCondition is True when a control plane is a member of its cluster's endpoint on an edge gateway:

@@ -334,6 +334,9 @@ const (
 	// DuplicateMarkerReason means that several VMs have the marker of the machine; none is touched. Delete or rename
 	// the others.
 	DuplicateMarkerReason = "DuplicateMarker"
+	// AdoptionInDoubtReason means that nothing proves that a VM or vApp which CAPVCD may have created belongs to the
+	// object, so that it is neither changed nor deleted. Follow the message.
+	AdoptionInDoubtReason = "AdoptionInDoubt"
 	// NotOursReason means that the recorded VM does not have the marker of the machine, or that another VCDMachine
 	// is its owner; it is neither changed nor deleted. Follow the message.
 	NotOursReason = "NotOurs"

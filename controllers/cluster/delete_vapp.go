@@ -16,6 +16,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -175,7 +176,12 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 		case err != nil:
 			out, err := session.Unread(err, "Reading vApp "+name)
 			return d.unlessNeverAsked(ctx, out, err)
-		case !d.owns(vApp):
+		}
+		owns, err := ownership.OwnsVApp(ctx, d.at.session, d.vcdCluster, vApp)
+		switch {
+		case err != nil:
+			return session.Unread(err, "Reading the metadata of vApp "+name)
+		case !owns:
 			d.foreign = append(d.foreign, name)
 			continue
 		}
@@ -202,7 +208,12 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 			continue
 		case err != nil:
 			return session.Unread(err, "Reading vApp "+id)
-		case !d.owns(vApp):
+		}
+		owns, err := ownership.OwnsVApp(ctx, d.at.session, d.vcdCluster, vApp)
+		switch {
+		case err != nil:
+			return session.Unread(err, "Reading the metadata of vApp "+id)
+		case !owns:
 			d.left = append(d.left, id)
 			continue
 		}
@@ -211,12 +222,6 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 		}
 	}
 	return d.proveGone(ctx, lost)
-}
-
-// owns reports whether a vApp is the cluster's.
-func (d *vAppDeletion) owns(vApp vcd.VApp) bool {
-	marker, ok := vcd.ParseMarker(vApp.Description)
-	return ok && marker.Cluster == d.vcdCluster.Spec.InfraID
 }
 
 // lost is the vApp that is not found.

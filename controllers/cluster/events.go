@@ -17,6 +17,11 @@ func endpointKnown(r events.EventRecorder, c *infrav1.VCDCluster) {
 	phases.Happened(r, c, "EndpointKnown", "The control-plane endpoint is "+c.Spec.ControlPlaneEndpoint.String())
 }
 
+// clusterAdopted records that a vApp that CAPVCD made is c's.
+func clusterAdopted(r events.EventRecorder, c *infrav1.VCDCluster, vApp vcd.Ref) {
+	phases.Happened(r, c, "VAppAdopted", "Adopted vApp "+vApp.Name+" ("+vApp.ID+"), which CAPVCD created")
+}
+
 // vipMayBeFiltered records that the network of c has a SpoofGuard profile, which may filter the virtual IP.
 func vipMayBeFiltered(r events.EventRecorder, c *infrav1.VCDCluster, network, profile string) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, "VirtualIPMayBeFiltered", "VirtualIPMayBeFiltered", "%s",

@@ -16,6 +16,7 @@ func provisioning() []phases.Phase[*scope] {
 		{Condition: infrav1.IdentityReadyCondition, Run: reconcileIdentityReady},
 		{Condition: infrav1.FailureDomainsReadyCondition, Run: reconcileFailureDomains, Applies: findsFirstZones},
 		{Condition: infrav1.NetworkReadyCondition, Run: reconcileNetwork},
+		{Condition: infrav1.AdoptedCondition, Run: reconcileAdopted, Applies: isOfCAPVCD},
 		{Condition: infrav1.EndpointReadyCondition, Run: reconcileEndpoint},
 		{Condition: infrav1.NodeProxyReadyCondition, Run: reconcileNodeProxy, Applies: hasNodeProxy},
 		{Condition: infrav1.VAppLayoutReadyCondition, Run: reconcileVAppLayout, Applies: hasSeveralVApps},
@@ -58,6 +59,9 @@ func hadZones(s *scope) bool {
 func findsFirstZones(s *scope) bool {
 	return s.vcdCluster.Spec.FailureDomainSelector != nil && !hadZones(s)
 }
+
+// isOfCAPVCD reports whether CAPVCD made the cluster.
+func isOfCAPVCD(s *scope) bool { return ownership.ByCAPVCD(s.vcdCluster) }
 
 func hasSeveralVApps(s *scope) bool {
 	return vapp.PerMachine(s.vcdCluster) || vapp.Spread(s.vcdCluster)

@@ -34,6 +34,7 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 				"VM %s was not read yet, which it will be compared with", s.vm.row.Name), nil
 		}
 		made = drift.From(*s.vm.known(), s.vm.row.VDC.ID)
+		made.Unmarked = isAdopted(s)
 		c.recordMade(made)
 	}
 	if s.complete || driftInReady(s.inputs.vcdMachine) {

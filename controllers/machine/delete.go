@@ -22,7 +22,7 @@ import (
 func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {
-	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "":
+	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "" && !s.inputs.madeByCAPVCD():
 		return phases.Done, nil // Nothing is created before the id is stored.
 	case s.inputs.vcdCluster != nil && !s.reconciler.batches.Leave(s.inputs.queueName(), s.inputs.key()):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,

@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -23,9 +24,12 @@ func (d deletion) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 		return d.findRecorded(ctx, id)
 	}
 	vApp, err := d.session.FindVApp(ctx, d.vdc, d.inputs.vAppName())
-	marker, _ := vcd.ParseMarker(vApp.Description)
+	owns := false
+	if err == nil {
+		owns, err = ownership.OwnsVApp(ctx, d.session, d.inputs.vcdCluster, vApp)
+	}
 	switch {
-	case errors.Is(err, vcd.ErrNotFound), err == nil && marker.Cluster != d.inputs.vcdCluster.Spec.InfraID:
+	case errors.Is(err, vcd.ErrNotFound), err == nil && !owns:
 		return d.findUnrecorded(ctx)
 	case err != nil:
 		out, err := session.Unread(err, "Reading vApp "+d.inputs.vAppName())
@@ -42,7 +46,8 @@ func (d deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.
 	vm, out, err := d.lost(id).find(ctx)
 	switch {
 	case vm != nil:
-		return vm, d.ownershipProblem(*vm), nil
+		out, err := d.ownershipProblem(ctx, *vm)
+		return vm, out, err
 	case err == nil && out == phases.Done:
 		vmDeleted(d.recorder, d.inputs.vcdMachine, id)
 	}
@@ -50,18 +55,22 @@ func (d deletion) findRecorded(ctx context.Context, id string) (*vcd.VM, phases.
 }
 
 // ownershipProblem returns why a VM without this machine's marker is not touched.
-func (d deletion) ownershipProblem(vm vcd.VM) phases.Result {
-	if d.inputs.marks(vm.Description) {
-		return phases.Done
+func (d deletion) ownershipProblem(ctx context.Context, vm vcd.VM) (phases.Result, error) {
+	owns, err := ownsVM(ctx, d.session, d.inputs, vm)
+	switch {
+	case err != nil:
+		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+	case owns:
+		return phases.Done, nil
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s",
-		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer)
+		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer), nil
 }
 
 // findByName returns the VM in vApp that has the machine's name and marker, else one of its marker.
 func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phases.Result, error) {
-	name := d.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	name := d.inputs.vmName()
 	for _, ref := range vApp.VMs {
 		if ref.Name != name {
 			continue
@@ -71,7 +80,12 @@ func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 			out, err := session.Unread(err, "Reading VM "+name)
 			return nil, out, err
 		}
-		if d.inputs.marks(vm.Description) {
+		owns, err := ownsVM(ctx, d.session, d.inputs, vm)
+		if err != nil {
+			out, err := session.Unread(err, "Reading the metadata of vApp "+vApp.Name)
+			return nil, out, err
+		}
+		if owns {
 			absence.Forget(d.inputs.vcdMachine)
 			return &vm, phases.Done, nil
 		}

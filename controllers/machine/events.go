@@ -19,6 +19,11 @@ func vmCreated(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 	phases.Happened(r, m, "VMCreated", "Created VM "+vm.Name+" ("+vm.ID+")")
 }
 
+// vmAdopted records that a VM that CAPVCD made is the machine's.
+func vmAdopted(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
+	phases.Happened(r, m, "VMAdopted", "Adopted VM "+vm.Name+" ("+vm.ID+"), which CAPVCD created")
+}
+
 // otherKubernetes records that the image of m has another version of Kubernetes than its Machine asks for.
 func otherKubernetes(r events.EventRecorder, m *infrav1.VCDMachine, template, image, wished string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionDiffersReason,

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
@@ -20,6 +21,7 @@ import (
 
 // A layout decides which vApp the machine's VM is created in.
 type layout struct {
+	session *session.Session
 	inputs  *inputs
 	records *records
 	drivers *vapp.Drivers // what runs in the workload cluster
@@ -27,7 +29,13 @@ type layout struct {
 }
 
 func newLayout(s *scope) layout {
-	return layout{inputs: &s.inputs, records: s.records, drivers: s.reconciler.Drivers, now: s.now}
+	return layout{
+		session: s.session,
+		inputs:  &s.inputs,
+		records: s.records,
+		drivers: s.reconciler.Drivers,
+		now:     s.now,
+	}
 }
 
 // nextVApp is how soon the machine goes on in the next vApp.
@@ -48,17 +56,19 @@ func (l layout) ownProblem(ctx context.Context) phases.Result {
 }
 
 // problem says why nothing may or can be done with a vApp.
-func (l layout) problem(vApp vcd.VApp) phases.Result {
-	marker, ok := vcd.ParseMarker(vApp.Description)
-	if !ok || marker.Cluster != l.inputs.vcdCluster.Spec.InfraID {
+func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
+	owns, err := ownership.OwnsVApp(ctx, l.session, l.inputs.vcdCluster, vApp)
+	switch {
+	case err != nil:
+		return session.Unread(err, "Reading the metadata of vApp "+vApp.Name)
+	case !owns:
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
 			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with "+
-				"another spec.vApp.name", vApp.Name)
+				"another spec.vApp.name", vApp.Name), nil
+	case len(vApp.Tasks) > 0:
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
 	}
-	if len(vApp.Tasks) > 0 {
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name)
-	}
-	return phases.Done
+	return phases.Done, nil
 }
 
 // next makes the next pass create the VM in the next vApp of the cluster. Which that is, is stored before

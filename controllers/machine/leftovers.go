@@ -42,15 +42,15 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 	if err != nil {
 		return session.Unread(err, "Reading vApp "+l.inputs.vAppName())
 	}
-	if out := l.layout.problem(vApp); out != phases.Done {
-		return out, nil
+	if out, err := l.layout.problem(ctx, vApp); err != nil || out != phases.Done {
+		return out, err
 	}
 	// The task may have ended well since the VM was read.
 	now, err := l.session.VM(ctx, vm.ID)
 	if err != nil {
 		return session.Unread(err, "Reading VM "+vm.Name)
 	}
-	if len(now.Tasks) > 0 || !failedCreation(now.Status) {
+	if len(now.Tasks) > 0 || !isLeftover(l.inputs, now) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "VM %s was created just now", vm.Name), nil
 	}
 	out, err := l.tasks.write(stepCleanUp, func() (vcd.Task, error) { return l.session.DeleteVM(ctx, vm.ID) })
@@ -80,6 +80,12 @@ func (l leftovers) failedEarlier() {
 	}
 	out := phases.Fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
 	l.tasks.failed(stepAdd, out)
+}
+
+// isLeftover reports whether a VM of the machine cannot become its node: its creation failed, or CAPVCD stopped before
+// it powered the VM on for the first time. Such a VM holds nothing, and is created anew.
+func isLeftover(in *inputs, vm vcd.VM) bool {
+	return failedCreation(vm.Status) || in.madeByCAPVCD() && !in.marks(vm.Description) && vm.Status == vcd.StatusPoweredOff
 }
 
 func failedCreation(status vcd.Status) bool {

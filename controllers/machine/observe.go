@@ -209,8 +209,12 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	if err != nil {
 		return session.Unread(err, "Reading VM "+o.inputs.vmID())
 	}
+	owns, err := ownsVM(ctx, o.session, o.inputs, vm)
+	if err != nil {
+		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+	}
 	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
-	if !o.inputs.cameUp() && !o.inputs.marks(vm.Description) {
+	if !o.inputs.cameUp() && !owns {
 		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
 			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, "+
 				"else delete the Machine", vm.Name, o.inputs.marker()), nil
@@ -231,7 +235,12 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 		out, err := session.Unread(err, "Reading VM "+o.inputs.vmID())
 		return vm, out, err
 	}
-	if o.inputs.marks(vm.Description) {
+	owns, err := ownsVM(ctx, o.session, o.inputs, vm)
+	if err != nil {
+		out, err := session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+		return vm, out, err
+	}
+	if owns {
 		return vm, phases.Done, nil
 	}
 	known := vm

@@ -19,6 +19,7 @@ func provisioning() []phases.Phase[*scope] {
 		{Condition: infrav1.AddressesClaimedCondition, Run: reconcileAddressesClaimed, Applies: hasStaticAddresses},
 		{Condition: infrav1.VAppReadyCondition, Run: reconcileVApp},
 		{Condition: infrav1.VMCreatedCondition, Run: reconcileVM},
+		{Condition: infrav1.AdoptedCondition, Run: reconcileAdopted, Applies: isAdopted},
 		{Condition: infrav1.BootstrapInjectedCondition, Run: reconcileBootstrapInjected},
 		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsBeforePowerOn},
 		{Condition: infrav1.PoweredOnCondition, Run: reconcilePower},
@@ -31,7 +32,7 @@ func provisioning() []phases.Phase[*scope] {
 // upkeep are the phases whose conditions are no part of Ready. They apply if the VM is observed, whatever state it is in.
 func upkeep() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
-		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: isObserved},
+		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: leavesBootstrapData},
 		{Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata, Applies: isObserved},
 		{Condition: infrav1.VMAsSpecifiedCondition, Run: reconcileAsSpecified, Applies: hasDriftBesideReady},
 	}
@@ -55,6 +56,10 @@ func hasStaticAddresses(s *scope) bool { return nics.HasStatic(s.inputs.vcdMachi
 func hasDriftInReady(s *scope) bool { return driftInReady(s.inputs.vcdMachine) }
 
 func hasDriftBesideReady(s *scope) bool { return isObserved(s) && !hasDriftInReady(s) }
+
+// leavesBootstrapData reports whether bootstrap data that this provider wrote may be left in the VM. What CAPVCD wrote
+// stays: an adopted VM is not changed.
+func leavesBootstrapData(s *scope) bool { return isObserved(s) && !isAdopted(s) }
 
 // isEndpointMember reports whether the machine became a member of its cluster's endpoint on an edge gateway.
 func isEndpointMember(s *scope) bool {

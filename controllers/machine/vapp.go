@@ -71,7 +71,9 @@ func (c creator) prepareVApp(ctx context.Context) (phases.Result, error) {
 
 // useVApp takes the next step towards a vApp that VMs can be added to, or finds that the VM is in it.
 func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
-	switch out := c.layout.problem(vApp); {
+	switch out, err := c.layout.problem(ctx, vApp); {
+	case err != nil:
+		return phases.Done, err
 	case out.Reason == infrav1.NameConflictReason && c.inputs.vAppNumber() > 1:
 		return c.layout.next(ctx, vApp.Name+" is another owner's")
 	case out != phases.Done:

@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
@@ -72,7 +73,11 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 		c.session.Invalidate(c.vdc)
 		return session.Unread(err, "Reading VM "+ref.Name)
 	}
-	if !c.inputs.marks(vm.Description) {
+	owns, err := ownsVM(ctx, c.session, c.inputs, vm)
+	if err != nil {
+		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+	}
+	if !owns {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
 				"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name,
 				c.inputs.vAppName()),
@@ -82,7 +87,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
 			nil
 	}
-	if failedCreation(vm.Status) {
+	if isLeftover(c.inputs, vm) {
 		return c.leftovers.cleanUpVM(ctx, vm)
 	}
 	m := c.inputs.vcdMachine
@@ -90,6 +95,9 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 	m.Status.VM = &infrav1.ResourceReference{Name: vm.Name, ID: vm.ID}
 	if vm.VApp.ID != "" {
 		m.Status.VApp = &infrav1.ResourceReference{Name: c.inputs.vAppName(), ID: vm.VApp.ID}
+	}
+	if c.inputs.madeByCAPVCD() { // It runs, or it would be a leftover: it was bootstrapped by CAPVCD.
+		notes.Set(m, infrav1.PoweredOnAnnotation, c.now().UTC().Format(time.RFC3339))
 	}
 	if err := c.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err

@@ -25,8 +25,9 @@ type Made struct {
 	NICs            []madeNIC `json:"nics,omitempty"`
 	CPUs            int64     `json:"cpus,omitempty"`
 	MemoryMiB       int64     `json:"memoryMiB,omitempty"`
-	DiskMiB         int64     `json:"diskMiB,omitempty"` // of the first disk
-	Differs         bool      `json:"differs,omitempty"` // when it was compared last
+	DiskMiB         int64     `json:"diskMiB,omitempty"`  // of the first disk
+	Unmarked        bool      `json:"unmarked,omitempty"` // it has no marker, as CAPVCD made it
+	Differs         bool      `json:"differs,omitempty"`  // when it was compared last
 }
 
 // A madeNIC is a NIC of a VM as it was made. Its address is what the guest was configured with, empty where it uses
@@ -137,7 +138,7 @@ func (m Made) Differences(s Observed) []Difference {
 	if s.VM == nil {
 		return found
 	}
-	if !s.Marker.IsOf(s.VM.Description) {
+	if _, marked := vcd.ParseMarker(s.VM.Description); !s.Marker.IsOf(s.VM.Description) && (marked || !m.Unmarked) {
 		found = append([]Difference{{
 			infrav1.MarkerLostReason,
 			fmt.Sprintf("the description of the VM does not say that it is this machine's, so nothing is "+

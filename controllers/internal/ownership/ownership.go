@@ -8,13 +8,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -22,10 +22,7 @@ import (
 func IsOriginal(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) }
 
 // ByCAPVCD reports whether c has an id that CAPVCD made: the URN of an entity, or NO_RDE_<UUID>.
-func ByCAPVCD(c *infrav1.VCDCluster) bool {
-	return strings.HasPrefix(c.Spec.InfraID, "urn:vcloud:entity:vmware:capvcdCluster:") ||
-		strings.HasPrefix(c.Spec.InfraID, "NO_RDE_")
-}
+func ByCAPVCD(c *infrav1.VCDCluster) bool { return capvcd.IsClusterID(c.Spec.InfraID) }
 
 // RanHere reports whether c was complete in this management cluster, and its status not lost since.
 func RanHere(c *infrav1.VCDCluster) bool {

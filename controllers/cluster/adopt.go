@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileAdopted makes the vApp that CAPVCD made the cluster's, and records that. Nothing is written to VCD. If there
+// is no vApp, CAPVCD was interrupted before it made one, and the first machine creates it.
+func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
+	c := s.vcdCluster
+	if c.Annotations[infrav1.VAppCreatedAnnotation] != "" {
+		return phases.Done, nil
+	}
+	name := vapp.Name(c, s.clusterName())
+	vApp, err := s.session.FindVApp(ctx, s.home.vdc, name)
+	switch {
+	case errors.Is(err, vcd.ErrNotFound):
+		return phases.Done, nil
+	case err != nil:
+		return session.Unread(err, "Reading vApp "+name)
+	}
+	owns, err := ownership.OwnsVApp(ctx, s.session, c, vApp)
+	switch {
+	case err != nil:
+		return session.Unread(err, "Reading the metadata of vApp "+name)
+	case !owns:
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+			"vApp %s is not this cluster's: its metadata %s is not %s. Rename the vApp in VCD if it is another owner's; "+
+				"correct its metadata if CAPVCD made it for this cluster", name, capvcd.MetadataKey, c.Spec.InfraID), nil
+	}
+	notes.Set(c, infrav1.VAppCreatedAnnotation, "true")
+	notes.AddURN(c, infrav1.VAppsAnnotation, vApp.ID)
+	clusterAdopted(s.reconciler.Recorder, c, vApp.Ref)
+	return phases.Done, nil
+}

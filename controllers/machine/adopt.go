@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileAdopted makes the VM that CAPVCD made the machine's. Nothing is written to the VM: what proves that it is the
+// machine's is in VCD and checked before each later write.
+func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
+	if s.inputs.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != "" {
+		return phases.Done, nil
+	}
+	a := adoption{
+		session:  s.session,
+		inputs:   &s.inputs,
+		observer: newObserver(s),
+		records:  s.records,
+		recorder: s.reconciler.Recorder,
+		now:      s.now,
+	}
+	return a.run(ctx)
+}
+
+// An adoption proves that a VM which CAPVCD made is the machine's, and records that.
+type adoption struct {
+	session  *session.Session
+	inputs   *inputs
+	observer observer
+	records  *records
+	recorder events.EventRecorder
+	now      func() time.Time
+}
+
+func (a adoption) run(ctx context.Context) (phases.Result, error) {
+	vm, err := a.session.VM(ctx, a.inputs.vmID())
+	if err != nil {
+		return session.Unread(err, "Reading VM "+a.inputs.vmID())
+	}
+	owns, err := ownsVM(ctx, a.session, a.inputs, vm)
+	if err != nil {
+		return session.Unread(err, "Reading the metadata of vApp "+vm.VApp.ID)
+	}
+	if out := a.doubt(vm, owns); out != phases.Done {
+		return out, nil
+	}
+	return phases.Done, a.record(ctx, vm)
+}
+
+// doubt returns why it is not certain that a VM is the machine's. A copied VCDMachine names the VM of another one: that
+// has another name.
+func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
+	expected := a.inputs.vmName()
+	switch {
+	case !owns:
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+			"VM %s, which spec.providerID names, is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
+				"Correct the metadata of the vApp if CAPVCD made the VM for this machine",
+			vm.Name, capvcd.MetadataKey, a.inputs.vcdCluster.Spec.InfraID)
+	case expected == "":
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+			"The name of the VM cannot be derived from spec.vmNamingTemplate, so nothing proves that VM %s is this "+
+				"machine's: set annotation %s to the name of the VM if it is", vm.Name, infrav1.VMNameAnnotation)
+	case vm.Name != expected:
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+			"VM %s, which spec.providerID names, should be named %s: rename it in VCD if it is this machine's",
+			vm.Name, expected)
+	}
+	return phases.Done
+}
+
+// record stores the name of the VM, the id of the machine, and that the VM ran: CAPVCD recorded VMs once their nodes had
+// joined.
+func (a adoption) record(ctx context.Context, vm vcd.VM) error {
+	m := a.inputs.vcdMachine
+	notes.Set(m, infrav1.VMNameAnnotation, vm.Name)
+	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
+		notes.Set(m, infrav1.InstanceIDAnnotation, string(m.UID))
+	}
+	notes.Set(m, infrav1.PoweredOnAnnotation, a.now().UTC().Format(time.RFC3339))
+	if err := a.records.patcher.Save(ctx); err != nil {
+		return err
+	}
+	vmAdopted(a.recorder, m, vm.Ref)
+	vm.ExtraConfig = nil
+	a.observer.keep(vm)
+	return nil
+}
+
+// isAdopted reports whether the machine has a VM that CAPVCD made.
+func isAdopted(s *scope) bool { return s.inputs.madeByCAPVCD() && s.inputs.vmID() != "" }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
+)
+
+// ownsVM reports whether a VM is the machine's, so that it may be written to. The marker in its description says so.
+// CAPVCD marked no VMs: one that it made has the recorded URN, or the machine's name while none is recorded, and is in
+// the vApp that CAPVCD made for the cluster.
+func ownsVM(ctx context.Context, metadata ownership.VAppMetadata, in *inputs, vm vcd.VM) (bool, error) {
+	if in.marks(vm.Description) {
+		return true, nil
+	}
+	if !in.madeByCAPVCD() {
+		return false, nil
+	}
+	isNamed := vm.ID == in.vmID()
+	if in.vmID() == "" {
+		isNamed = vm.Name == in.vmName()
+	}
+	if !isNamed {
+		return false, nil
+	}
+	return ownership.OwnsUnmarkedVM(ctx, metadata, in.vcdCluster, vm)
+}
+
+// madeByCAPVCD reports whether the VM of the machine, if there is one, was made by CAPVCD: this provider notes its own
+// requests before it sends them.
+func (i *inputs) madeByCAPVCD() bool {
+	return i.vcdCluster != nil && ownership.ByCAPVCD(i.vcdCluster) &&
+		i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == ""
+}
+
+// vmName returns the recorded name of the VM. While none is recorded, it returns the name that CAPVCD gave it, which
+// follows from the naming template; empty if that is not known.
+func (i *inputs) vmName() string {
+	if name := i.vcdMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
+		return name
+	}
+	if i.machine == nil || i.cluster == nil {
+		return ""
+	}
+	name, err := vmname.Render(i.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
+		Cluster:    i.cluster.Name,
+		Machine:    named(i.machine),
+		VCDMachine: named(i.vcdMachine),
+	})
+	if err != nil {
+		return ""
+	}
+	return name
+}
