@@ -23,6 +23,15 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	if c.Annotations[infrav1.VAppCreatedAnnotation] != "" {
 		return phases.Done, nil
 	}
+	others, err := ownership.Duplicates(ctx, s.reconciler.Client, c)
+	if err != nil {
+		return phases.Done, err
+	}
+	if len(others) > 0 {
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+			"%s has the same id, %s, so nothing in VCD shows which of the two owns what: pause both, delete the copy "+
+				"with its finalizers removed, and unpause the other", session.NameFor(c, others[0]), c.Spec.InfraID), nil
+	}
 	name := vapp.Name(c, s.clusterName())
 	vApp, err := s.session.FindVApp(ctx, s.home.vdc, name)
 	switch {
