@@ -305,7 +305,14 @@ func putAllocation(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*ap
 		return nil, err
 	}
 	w := store.Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
-	return r.Start(w, a.Entity(), []string{a.ID}), nil
+	return r.Start(w, ownAddress(r, a), []string{a.ID}), nil
+}
+
+// ownAddress is an allocation at the address of a request for it.
+func ownAddress(r *api.Request, a *store.IPAllocation) store.Entity {
+	e := a.Entity()
+	e.Path = strings.TrimSuffix(r.URL.Path, "/")
+	return e
 }
 
 // usable refuses a usage state that a client cannot set.
@@ -345,7 +352,7 @@ func releaseIP(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*api.Re
 		return nil, store.Refuse(http.StatusBadRequest, "VALIDATION_ERROR",
 			"%s cannot be released because it is in use (%s).", a.Value, state)
 	}
-	return r.Start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.Entity(), []string{a.ID}), nil
+	return r.Start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, ownAddress(r, a), []string{a.ID}), nil
 }
 
 func commitRelease(s *cloud.Cloud, t *store.Task) error {

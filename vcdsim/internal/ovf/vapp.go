@@ -79,7 +79,6 @@ func vappLinks(site wire.Site, st *store.Store, v *store.VApp) []*xmltree.Node {
 	}
 	add("down", "/owner", "owner")
 	add("down", "/metadata", "metadata")
-	out = append(out, site.Link("ovf", path+"/ovf", "text/xml"))
 	add("down", "/productSections/", "productSections")
 	return out
 }
@@ -122,8 +121,6 @@ func startupSection(site wire.Site, st *store.Store, v *store.VApp) *xmltree.Nod
 			xmltree.A("ovf:startAction", "powerOn"),
 			xmltree.A("ovf:startDelay", 0), xmltree.A("ovf:stopAction", "powerOff"), xmltree.A("ovf:stopDelay", 0)))
 	}
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-		xmltree.A("type", wire.Mime("startupSection"))))
 	return n
 }
 
@@ -151,7 +148,6 @@ func NetworkConfigSection(site wire.Site, st *store.Store, v *store.VApp, root b
 	})
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("NetworkConfig", A("networkName", net.Name),
-			site.Link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""),
 			site.Link("down", "/api/network/"+net.ID, wire.Mime("vAppNetwork")),
 			T("Description", net.Description), VAppNetworkConfiguration(site, st, net),
 			T("IsDeployed", st.Deployed(v))))

@@ -95,7 +95,6 @@ func vmLinks(r *api.Request, vm *store.VM) []*xmltree.Node {
 	if r.Session.Provider() || access.HasRight(r, access.RightConsolidate) {
 		add("consolidate", "/action/consolidate", "")
 	}
-	add("customizeAtNextPowerOn", "/action/customizeAtNextPowerOn", "")
 	out = append(out, r.Site.Link("reconfigureVm", path+"/action/reconfigureVm", wire.Mime("vm"), vm.Name))
 	return append(out, r.Site.Link("up", "/api/vApp/vapp-"+vm.VAppID, wire.Mime("vapp")))
 }
@@ -129,9 +128,7 @@ func osSection(site wire.Site, vm *store.VM) *xmltree.Node {
 		xmltree.A("ovf:id", 94),
 		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", wire.Mime("operatingSystemSection")),
 		xmltree.A("vmw:osType", vm.OS),
-		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", OSName(vm.OS)),
-		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-			xmltree.A("type", wire.Mime("operatingSystemSection"))))
+		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", OSName(vm.OS)))
 }
 
 // osNames are the display names of guest operating systems.

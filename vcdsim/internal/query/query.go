@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -22,6 +23,21 @@ import (
 // Routes are the routes of the query service.
 func Routes(add api.AddRoute) {
 	add("GET", "/api/query", runQuery, cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/edgeGateways", api.With2(vdcs.OwnVDC, queryOf("edgeGateway")), cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/networks", api.With2(vdcs.OwnVDC, queryOf("orgVdcNetwork")), cloud.LatencyQuery)
+}
+
+// queryOf answers with what a VDC has of a type, as a query with a filter does.
+func queryOf(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Response, error) {
+	return func(r *api.Request, _ *store.Org, v *store.VDC) (*api.Response, error) {
+		filter := "vdc==" + r.Site.Href("vdc", v.ID)
+		if more := r.Query.Get("filter"); more != "" {
+			filter += ";(" + more + ")"
+		}
+		r.Query["type"] = name
+		r.Query["filter"] = filter
+		return runQuery(r)
+	}
 }
 
 // A record is a row of the query service: attributes in the order they are written, and metadata to filter by.

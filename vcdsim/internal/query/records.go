@@ -30,7 +30,6 @@ func templateVMRecords(r *api.Request) []*record {
 					A("containerName", t.Name),
 					A("container", r.Site.Href("vapptemplate", t.ID)),
 					A("ownerName", "system"),
-					A("owner", r.Site.Base()+"/api/admin/user/"),
 					A("vdc", r.Site.Href("vdc", vdc.ID)),
 					A("vdcName", vdc.Name),
 					A("isVAppTemplate", true),
@@ -357,7 +356,7 @@ func taskRecords(r *api.Request) []*record {
 		}
 		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.Progress(now)),
 			A("ownerName", t.UserName),
-			A("object", r.Site.Href(t.Owner.Kind, t.Owner.ID)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
+			A("object", r.Site.At(t.Owner)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
 			A("serviceNamespace", "com.vmware.vcloud"), A("href", r.Site.Href("task", t.ID)), A("type", wire.Mime("task")))
 		out = append(out, rec)
 	}

@@ -138,6 +138,7 @@ type Entity struct {
 	Kind string // vapp, vm, disk
 	ID   string
 	Name string
+	Path string // on the site, if the kind does not give it away
 }
 
 // OrgOf is the organization of a vApp, VM or disk, empty for anything else: it also sees what providers do to them.

@@ -80,7 +80,7 @@ func (vm *VM) Size(p *ComputePolicy) {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (vm *VM) Entity() Entity { return Entity{"vm", vm.ID, vm.Name} }
+func (vm *VM) Entity() Entity { return Entity{Kind: "vm", ID: vm.ID, Name: vm.Name} }
 
 // Tag replaces the security tags.
 func (vm *VM) Tag(tags []string) {

@@ -41,14 +41,8 @@ const allocationFlex = "Flex"
 
 // vdcActions are the requests a VDC offers: path below the VDC, and type.
 var vdcActions = [][2]string{
-	{"/action/uploadVAppTemplate", "uploadVAppTemplateParams"},
-	{"/media", "media"},
-	{"/action/instantiateOvf", "instantiateOvfParams"},
 	{"/action/instantiateVAppTemplate", "instantiateVAppTemplateParams"},
 	{"/action/cloneVApp", "cloneVAppParams"},
-	{"/action/cloneVAppTemplate", "cloneVAppTemplateParams"},
-	{"/action/cloneMedia", "cloneMediaParams"},
-	{"/action/captureVApp", "captureVAppParams"},
 	{"/action/composeVApp", "composeVAppParams"},
 	{"/disk", "diskCreateParams"},
 	{"/action/createVm", "CreateVmParams"},
@@ -72,7 +66,6 @@ func vdcContent(r *api.Request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 	n.Add([]*xmltree.Node{
 		r.Site.Link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways",
 			"application/vnd.vmware.vcloud.query.records+xml"),
-		r.Site.Link("add", "/api/admin/vdc/"+v.ID+"/networks", wire.Mime("network")),
 		r.Site.Link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
 		r.Site.Link("down", path+"/vmAffinityRules/", wire.Mime("vmaffinityrules")),
 		r.Site.Link("add", path+"/vmAffinityRules/", wire.Mime("vmaffinityrule")),
