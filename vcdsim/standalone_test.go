@@ -46,6 +46,7 @@ func TestStandaloneVMs(t *testing.T) {
 			g := NewWithT(t)
 			vapp := c.ok(http.MethodPost, c.vdc()+"/action/"+tc.action, tc.body).xml.At("Owner").Attr("href")
 			g.Expect(c.records("type=vApp&filter=isAutoNature==true")).To(HaveLen(1))
+			g.Expect(c.get(vapp).xml.Bool("autoNature")).To(BeTrue())
 			vm := c.get(vapp).xml.At("Children", "Vm")
 			g.Expect(vm.Attr("name")).To(Equal("vm"))
 			g.Expect(vm.Attr("status")).To(Equal("4"))

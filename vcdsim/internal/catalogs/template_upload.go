@@ -79,15 +79,28 @@ func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []store.TemplateVM
 	var out []store.TemplateVM
 	for _, s := range append(ovf.All("VirtualSystem"), ovf.At("VirtualSystemCollection").All("VirtualSystem")...) {
 		vm := store.TemplateVM{
-			ID:   next("vm"),
-			Name: api.OrElse(s.Str("Name"), s.Attr("id")),
-			OS:   s.At("OperatingSystemSection").Attr("osType"),
-			CPUs: 1,
+			ID:          next("vm"),
+			Name:        api.OrElse(s.Str("Name"), s.Attr("id")),
+			OS:          s.At("OperatingSystemSection").Attr("osType"),
+			CPUs:        1,
+			ExtraConfig: values(s.At("VirtualHardwareSection").All("ExtraConfig")),
+			Properties:  values(s.At("ProductSection").All("Property")),
 		}
 		for _, item := range s.At("VirtualHardwareSection").All("Item") {
 			readTemplateHardware(&vm, item, capacity)
 		}
 		out = append(out, vm)
+	}
+	return out
+}
+
+// values are the values of elements of a descriptor by their keys.
+func values(elements []*xmltree.Node) map[string]string {
+	out := map[string]string{}
+	for _, e := range elements {
+		if key := e.Attr("key"); key != "" {
+			out[key] = e.Attr("value")
+		}
 	}
 	return out
 }
@@ -311,33 +324,7 @@ func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, e
 func clonedVMs(r *api.Request, source, v *store.VApp) []*store.VM {
 	var out []*store.VM
 	for _, vm := range r.Cloud.Store.VMsOf(source.ID) {
-		c := vm.Clone()
-		c.ID = r.Cloud.IDs.Next("vm")
-		c.VAppID = v.ID
-		c.Status = store.Unresolved
-		c.Deployed = false
-		c.Created = v.Created
-		c.Boot = store.Boot{}
-		c.PoweredOn = false
-		c.MediaID = ""
-		c.Snapshot = nil
-		c.Metadata = map[string]store.Metadata{}
-		c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
-		for i := range c.NICs {
-			n := &c.NICs[i]
-			n.MAC = r.Cloud.IDs.MAC()
-			n.Lease = ""
-			if n.Mode != store.ModeManual {
-				n.Address = ""
-			}
-			if v.Network(n.Network) == nil {
-				n.Network = "none"
-				n.Mode = store.ModeNone
-				n.Address = ""
-				n.Connected = false
-			}
-		}
-		out = append(out, &c)
+		out = append(out, compute.CopyVM(r, vm, v))
 	}
 	return out
 }

@@ -77,6 +77,13 @@ func putVDC(r *api.Request) (*api.Response, error) {
 	if slices.ContainsFunc(org.VDCs, func(x store.VDC) bool { return x.Name == name && x.ID != v.ID }) {
 		return nil, store.DuplicateName(name)
 	}
+	if model := tree.Str("AllocationModel"); model != "" && model != vdcs.AllocationModel(v) {
+		return nil, store.BadRequest("The allocation model of VDC %q cannot be changed from %s to %s.", v.Name,
+			vdcs.AllocationModel(v), model)
+	}
+	if err := vdcs.ReadDefaultPolicy(r.Cloud.Store, v, tree); err != nil {
+		return nil, err
+	}
 	renameVDC(v, org, name)
 	v.Description = tree.Str("Description")
 	vdcs.ReadVDC(v, tree)

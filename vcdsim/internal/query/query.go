@@ -165,7 +165,7 @@ var queryTypes = map[string]queryType{
 		"DiskRecord",
 		"AdminDiskRecord",
 		"name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
-			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted",
+			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted datastoreName",
 		diskRecords,
 	},
 	"organization": {

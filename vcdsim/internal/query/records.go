@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -396,12 +397,21 @@ func diskRecords(r *api.Request) []*record {
 				Opt("sharingType", d.SharingType),
 				A("uuid", d.UUID),
 				A("encrypted", false),
+				datastoreOf(r),
 				A("href", r.Site.Href("disk", d.ID)),
 				A("type", wire.Mime("disk")),
 			}),
 		})
 	}
 	return out
+}
+
+// datastoreOf is where a disk is, which only providers see.
+func datastoreOf(r *api.Request) xmltree.Attr {
+	if !r.Session.Provider() {
+		return xmltree.Attr{}
+	}
+	return xmltree.A("datastoreName", vdcs.ProviderDatastore)
 }
 
 func orgRecords(r *api.Request) []*record {

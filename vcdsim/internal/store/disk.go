@@ -16,6 +16,7 @@ type Disk struct {
 	Status           Status
 	BusType          string
 	BusSubType       string
+	IOPS             int64
 	SharingType      string
 	UUID             string
 	StorageProfileID string

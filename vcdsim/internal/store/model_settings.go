@@ -12,6 +12,7 @@ type OrgSettings struct {
 	DeployedVMQuota      int64
 	StoredVMQuota        int64
 	PowerOnDelay         time.Duration
+	ServerBootSequence   bool
 	// KeepExpired and KeepRunning invert the defaults: what expired is deleted, and powered off.
 	KeepExpired          bool
 	KeepRunning          bool

@@ -70,6 +70,7 @@ type VAppNetwork struct {
 	Retain      bool // addresses, while the vApp is not deployed
 	GuestVLANs  bool // guests may tag
 	DHCP        *VAppDHCP
+	Features    string // the XML element, of which only DHCP has an effect
 }
 
 // Segment is the network whose addresses a vApp network uses: the organization's, or its own.

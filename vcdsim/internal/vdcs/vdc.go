@@ -49,6 +49,9 @@ var vdcActions = [][2]string{
 	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
 }
 
+// AllocationModel is how a VDC gets its CPU and memory.
+func AllocationModel(v *store.VDC) string { return api.OrElse(v.AllocationModel, allocationFlex) }
+
 func getVDC(r *api.Request, org *store.Org, v *store.VDC) (*api.Response, error) {
 	n := r.Site.Entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
 	n.Add(r.Site.Link("up", "/api/org/"+org.ID, wire.Mime("org")))
@@ -71,12 +74,12 @@ func vdcContent(r *api.Request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 		r.Site.Link("add", path+"/vmAffinityRules/", wire.Mime("vmaffinityrule")),
 		xmltree.T("Description", v.Description),
 		api.TasksNode(r, v.ID),
-		xmltree.T("AllocationModel", api.OrElse(v.AllocationModel, allocationFlex)),
+		xmltree.T("AllocationModel", AllocationModel(v)),
 		computeNode(&v.Compute),
 		resourceEntities(r, org, v),
 		availableNetworks(r.Site, org, v),
 		hardwareVersions(r.Site, v.ID),
-		xmltree.T("NicQuota", 0),
+		xmltree.T("NicQuota", v.NICQuota),
 		xmltree.T("NetworkQuota", networkQuota(&v.Compute)),
 		xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota),
@@ -169,9 +172,9 @@ func profileContent(st *store.Store, n *xmltree.Node, p *store.StorageProfile) {
 		xmltree.T("Units", "MB"),
 		xmltree.T("Limit", p.LimitMiB),
 		xmltree.T("Default", p.Default),
-		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0),
-			xmltree.T("DiskIopsDefault", 0),
-			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
+		xmltree.New("IopsSettings", xmltree.T("Enabled", p.IOPS.Enabled), xmltree.T("DiskIopsMax", p.IOPS.DiskMax),
+			xmltree.T("DiskIopsDefault", p.IOPS.DiskDefault), xmltree.T("StorageProfileIopsLimit", p.IOPS.Limit),
+			xmltree.T("DiskIopsPerGbMax", p.IOPS.PerGB)),
 		xmltree.T("StorageUsedMB", st.StorageUsed(p.ID)),
 		xmltree.T("IopsAllocated", 0),
 	})
