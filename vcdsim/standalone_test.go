@@ -67,6 +67,23 @@ func TestStandaloneVMs(t *testing.T) {
 		400, "BAD_REQUEST")
 }
 
+func TestTheVAppOfAStandaloneVMFollowsItsNetworks(t *testing.T) {
+	c := start(t)
+	m := c.model()
+	vapp := c.ok(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+` name="vm"><CreateVm name="vm">`+rawVM+
+		`</CreateVm></CreateVmParams>`).xml.At("Owner").Attr("href")
+	vm := "/api/vApp/vm-" + c.state("vm").ID
+	c.Expect(c.get(vapp).xml.At("NetworkConfigSection").All("NetworkConfig")).To(BeEmpty())
+
+	c.ok(http.MethodPut, vm+"/networkConnectionSection", `<NetworkConnectionSection `+xmlns+
+		`><ovf:Info/><NetworkConnection network="`+m.VDCs[0].Networks[0].Name+
+		`"><NetworkConnectionIndex>0</NetworkConnectionIndex><IsConnected>true</IsConnected>`+
+		`<IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`)
+
+	c.Expect(c.state("vm").NICs[0].Address).NotTo(BeEmpty())
+	c.Expect(c.get(vapp).xml.At("NetworkConfigSection").All("NetworkConfig")).To(HaveLen(1))
+}
+
 func TestAVMThatComesFromNoTemplateIsAddedToAVApp(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")

@@ -30,15 +30,60 @@ func templateRoutes(add api.AddRoute) {
 	add("POST", "/api/vdc/{id}/action/cloneVApp", api.With2(vdcs.OwnVDC, cloneVApp), cloud.LatencyWrite)
 }
 
-// uploadTemplate creates a template. Its descriptor is sent first and lists the other files.
+// uploadTemplate creates a template. Its descriptor is sent first and lists the other files; or both are at an address.
 func uploadTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
-	if tree.Attr("sourceHref") != "" {
-		return nil, store.BadRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
+	if source := tree.Attr("sourceHref"); source != "" {
+		return importTemplate(r, sh, tree, source)
 	}
 	t := newTemplate(r.Cloud.IDs, tree)
 	t.Upload = newUpload(r, t.Entity(), store.UploadFile{Name: descriptorFile, Size: -1}).ID
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	return createdItem(r, t.ItemID)
+}
+
+// importTemplate creates a template from a descriptor at an address, which has to be a download of the site itself: the
+// simulator connects to nothing. The files that the descriptor names are taken to be there.
+func importTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node, source string) (*api.Response, error) {
+	descriptor, found := downloadAt(r, source)
+	if !found {
+		return nil, store.BadRequest("The source %q cannot be reached.", source)
+	}
+	if _, err := readDescriptor(descriptor.Content); err != nil {
+		return nil, err
+	}
+	t := newTemplate(r.Cloud.IDs, tree)
+	u := newUpload(r, t.Entity(), store.UploadFile{
+		Name:     descriptorFile,
+		Size:     descriptor.Size,
+		Received: descriptor.Size,
+		Content:  descriptor.Content,
+	})
+	t.Upload = u.ID
+	if err := describeUpload(u); err != nil {
+		return nil, err
+	}
+	for i := range u.Files {
+		u.Files[i].Size = max(u.Files[i].Size, 0)
+		u.Files[i].Received = u.Files[i].Size
+	}
+	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
+	finishUpload(r.Cloud, u)
+	return createdItem(r, t.ItemID)
+}
+
+// downloadAt finds the file that a download link of the site leads to.
+func downloadAt(r *api.Request, address string) (*store.UploadFile, bool) {
+	path, own := strings.CutPrefix(address, r.Site.Base()+"/transfer/")
+	id, name, _ := strings.Cut(path, "/")
+	u := r.Cloud.Store.Uploads[id]
+	if !own || u == nil || !u.Download {
+		return nil, false
+	}
+	i := slices.IndexFunc(u.Files, func(f store.UploadFile) bool { return f.Name == name && int64(len(f.Content)) == f.Size })
+	if i < 0 {
+		return nil, false
+	}
+	return &u.Files[i], true
 }
 
 func newTemplate(source *ids.Source, tree *xmltree.Node) store.Template {
@@ -55,9 +100,9 @@ func describeUpload(u *store.Upload) error {
 	if u.Entity.Kind != "vapptemplate" || len(u.Files) > 1 || !fileReceived(&u.Files[0]) {
 		return nil
 	}
-	ovf, err := xmltree.Parse(u.Files[0].Content)
-	if err != nil || ovf.Name != "Envelope" {
-		return store.BadRequest("The OVF descriptor is invalid.")
+	ovf, err := readDescriptor(u.Files[0].Content)
+	if err != nil {
+		return err
 	}
 	for _, f := range ovf.At("References").All("File") {
 		size, err := strconv.ParseInt(f.Attr("size"), 10, 64)
@@ -67,6 +112,15 @@ func describeUpload(u *store.Upload) error {
 		u.Files = append(u.Files, store.UploadFile{Name: f.Attr("href"), Size: size})
 	}
 	return nil
+}
+
+// readDescriptor parses an OVF descriptor.
+func readDescriptor(content []byte) (*xmltree.Node, error) {
+	ovf, err := xmltree.Parse(content)
+	if err != nil || ovf.Name != "Envelope" {
+		return nil, store.BadRequest("The OVF descriptor is invalid.")
+	}
+	return ovf, nil
 }
 
 // ovfVMs are the VMs an OVF descriptor has.

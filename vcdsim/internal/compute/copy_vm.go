@@ -36,8 +36,9 @@ func CopyVM(r *api.Request, source *store.VM, v *store.VApp) *store.VM {
 		}
 	}
 	c.Disconnect(v)
+	_, vdc := r.Cloud.Store.VDC(v.VDCID)
+	c.LinkedClone = !vdc.FullClones
 	if home := r.Cloud.Store.VApps[source.VAppID]; home.VDCID != v.VDCID {
-		_, vdc := r.Cloud.Store.VDC(v.VDCID)
 		moveDisks(&c, vdc.DefaultProfile(), &store.VMChange{})
 		c.StorageProfileID = vdc.DefaultProfile()
 	}

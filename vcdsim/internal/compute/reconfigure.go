@@ -326,12 +326,22 @@ func readCompute(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMCh
 	return nil
 }
 
+// changeNICs reads the NICs. The vApp of a standalone VM is connected to what they name, as nobody else does it.
 func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	c.NICs = true
+	home := r.Cloud.Store.VApps[vm.VAppID].Clone()
+	if home.AutoNature {
+		vdc, err := vdcs.VDCByID(r.Cloud.Store, home.VDCID)
+		if err != nil {
+			return err
+		}
+		c.Networks = bridges(r.Cloud, vdc, &home, section)
+		home.Networks = append(home.Networks, c.Networks...)
+	}
 	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
 	live := r.Cloud.Store.VMs[vm.ID]
 	edited := *live
-	if err := readNICsFor(r, live, &edited, section); err != nil {
+	if err := readNICsFor(r, &home, live, &edited, section); err != nil {
 		return err
 	}
 	vm.NICs = edited.NICs
@@ -340,10 +350,10 @@ func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VM
 }
 
 // readNICsFor reads NICs into edited, checking them as those of live.
-func readNICsFor(r *api.Request, live, edited *store.VM, section *xmltree.Node) error {
+func readNICsFor(r *api.Request, home *store.VApp, live, edited *store.VM, section *xmltree.Node) error {
 	saved := live.NICs
 	primary := live.PrimaryNIC
-	err := readNICs(r, r.Cloud.Store.VApps[live.VAppID], live, section)
+	err := readNICs(r, home, live, section)
 	edited.NICs = live.NICs
 	edited.PrimaryNIC = live.PrimaryNIC
 	live.NICs = saved

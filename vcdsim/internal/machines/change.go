@@ -89,12 +89,16 @@ func (m VMs) connect(vm *store.VM, c *store.VMChange) error {
 	if !c.NICs {
 		return nil
 	}
+	home := m.cloud.Store.VApps[vm.VAppID]
+	networks := home.Networks
 	nics := vm.NICs
 	primary := vm.PrimaryNIC
+	VAppsOf(m.cloud).setNetworks(home, store.Work{Networks: c.Networks})
 	vm.NICs = slices.Clone(c.VM.NICs)
 	vm.PrimaryNIC = c.VM.PrimaryNIC
 	err := IPAMOf(m.cloud).assign(vm)
 	if err != nil {
+		home.Networks = networks
 		vm.NICs = nics
 		vm.PrimaryNIC = primary
 	}

@@ -23,6 +23,9 @@ func vdcChangeRoutes(add api.AddRoute) {
 	add("DELETE", "/api/admin/vdc/{id}", deleteVDC, cloud.LatencyWrite)
 }
 
+// guaranteedSince is the API version since which a VDC that counts the overhead of memory needs a guaranteed share of it.
+const guaranteedSince = "39.0"
+
 // createVDC creates a VDC on the one provider VDC. Its capacity is stored and limits nothing.
 func createVDC(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("VDC_CREATE"); err != nil {
@@ -44,7 +47,7 @@ func createVDC(r *api.Request) (*api.Response, error) {
 	if slices.ContainsFunc(org.VDCs, func(x store.VDC) bool { return x.Name == v.Name }) {
 		return nil, store.DuplicateName(v.Name)
 	}
-	if tree.Bool("IncludeMemoryOverhead") && tree.Str("ResourceGuaranteedMemory") == "" {
+	if r.Version >= guaranteedSince && tree.Bool("IncludeMemoryOverhead") && tree.Str("ResourceGuaranteedMemory") == "" {
 		return nil, store.BadRequest("The guaranteed share of memory is missing.")
 	}
 	vdcs.ReadVDC(&v, tree)

@@ -98,7 +98,7 @@ var queryTypes = map[string]queryType{
 			"vmToolsStatus isInMaintenanceMode isAutoNature " +
 			"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified " +
 			"isComputePolicyCompliant vmSizingPolicyId " +
-			"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref",
+			"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref org",
 		vmRecords,
 	},
 	"vApp": {
@@ -106,7 +106,7 @@ var queryTypes = map[string]queryType{
 		"AdminVAppRecord",
 		"name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
 			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB " +
-			"isVdcEnabled autoUndeployDate autoDeleteDate description",
+			"isVdcEnabled autoUndeployDate autoDeleteDate description org",
 		vappRecords,
 	},
 	"orgVdc": {

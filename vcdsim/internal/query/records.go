@@ -91,6 +91,7 @@ func vappRecords(r *api.Request) []*record {
 				A("name", v.Name),
 				A("vdc", r.Site.Href("vdc", v.VDCID)),
 				A("vdcName", vdcName),
+				orgOf(r, v.OrgID),
 				A("isPublic", false),
 				A("isEnabled", true),
 				A("isBusy", r.Cloud.Tasks.Busy(v.ID)),

@@ -38,6 +38,14 @@ type vmRow struct {
 	vapp *store.VApp
 }
 
+// orgOf is the organization of a row, which only providers see.
+func orgOf(r *api.Request, id string) xmltree.Attr {
+	if !r.Session.Provider() {
+		return xmltree.Attr{}
+	}
+	return xmltree.A("org", r.Site.Href("org", id))
+}
+
 func (w *vmRow) peek(name string) (string, bool) {
 	switch name {
 	case "id", "href": // in the order of hrefs, VMs come before templates' VMs
@@ -81,6 +89,7 @@ func (w *vmRow) fill(rec *record) {
 		A("numberOfCpus", vm.CPUs),
 		A("memoryMB", vm.MemoryMiB),
 		A("status", vm.Status.Text()),
+		orgOf(r, vapp.OrgID),
 	}
 	if nic := vm.Primary(); nic != nil {
 		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r.Site, vapp, nic.Network)),

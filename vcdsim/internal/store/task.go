@@ -123,6 +123,7 @@ type VMChange struct {
 	Name        bool // and description
 	Compute     bool // CPU, memory, policies, storage profile
 	NICs        bool
+	Networks    []VAppNetwork // that its vApp gets for its NICs
 	Disks       bool
 	Custom      bool
 	Properties  bool
