@@ -5,6 +5,7 @@ package vcdsim_test
 import (
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 
@@ -18,6 +19,7 @@ const (
 	address  = "written at its own address"
 	action   = "changed by an action of its own"
 	nsxv     = "of NSX-V, which is not simulated"
+	hidden   = "a secret, which is never shown"
 )
 
 // writtenModel has one of everything that can be written.
@@ -29,7 +31,96 @@ func writtenModel() vcdsim.Model {
 
 // writables makes one of each kind of document that can be written.
 func (c *client) writables() []writable {
-	return append(c.machineDocuments(), append(c.adminDocuments(), c.networkDocuments()...)...)
+	return slices.Concat(c.machineDocuments(), c.adminDocuments(), c.networkDocuments(), c.gatewaySettings(), c.providerDocuments())
+}
+
+// gatewaySettings are the settings of an edge gateway.
+func (c *client) gatewaySettings() []writable {
+	gateway := cloudAPI + "edgeGateways/" + c.gatewayURN()
+	return []writable{
+		{
+			name:     "DNS forwarder",
+			path:     gateway + "/dns",
+			document: reflect.TypeFor[types.NsxtEdgeGatewayDns](),
+		},
+		{
+			name:     "DHCP forwarder",
+			path:     gateway + "/dhcpForwarder",
+			document: reflect.TypeFor[types.NsxtEdgeGatewayDhcpForwarder](),
+		},
+		{
+			name:     "SLAAC profile",
+			path:     gateway + "/slaacProfile",
+			document: reflect.TypeFor[types.NsxtEdgeGatewaySlaacProfile](),
+		},
+		{
+			name:     "QoS",
+			path:     gateway + "/qos",
+			document: reflect.TypeFor[types.NsxtEdgeGatewayQos](),
+			provider: true,
+		},
+		{
+			name:     "BGP",
+			path:     gateway + "/routing/bgp",
+			document: reflect.TypeFor[types.EdgeBgpConfig](),
+		},
+		{
+			name:     "route advertisement",
+			path:     gateway + "/routing/advertisement",
+			document: reflect.TypeFor[types.RouteAdvertisement](),
+		},
+	}
+}
+
+// providerDocuments are those of load balancing and of the library.
+func (c *client) providerDocuments() []writable {
+	first := func(path string) string {
+		return cloudAPI + path + "/" + c.provider().values(path)[0]["id"].(string)
+	}
+	return []writable{
+		{
+			name:     "ALB controller",
+			path:     first("loadBalancer/controllers"),
+			document: reflect.TypeFor[types.NsxtAlbController](),
+			provider: true,
+			ignored: map[string]string{
+				"Password": hidden,
+			},
+		},
+		{
+			name:     "ALB cloud",
+			path:     first("loadBalancer/clouds"),
+			document: reflect.TypeFor[types.NsxtAlbCloud](),
+			provider: true,
+			ignored: map[string]string{
+				"DetailedHealthMessage": computed,
+				"HealthStatus":          computed,
+				"Status":                computed,
+			},
+		},
+		{
+			name:     "service engine group",
+			path:     first("loadBalancer/serviceEngineGroups"),
+			document: reflect.TypeFor[types.NsxtAlbServiceEngineGroup](),
+			provider: true,
+			ignored: map[string]string{
+				"NumDeployedVirtualServices": computed,
+				"OverAllocated":              computed,
+				"ReservationType":            creation,
+				"ReservedVirtualServices":    computed,
+			},
+		},
+		{
+			name:     "certificate",
+			path:     cloudAPI + "ssl/certificateLibrary/" + c.values("ssl/certificateLibrary")[0]["id"].(string),
+			document: reflect.TypeFor[types.CertificateLibraryItem](),
+			ignored: map[string]string{
+				"Certificate":          creation,
+				"PrivateKey":           hidden,
+				"PrivateKeyPassphrase": hidden,
+			},
+		},
+	}
 }
 
 func (c *client) machineDocuments() []writable {
@@ -191,7 +282,7 @@ func (c *client) adminDocuments() []writable {
 				"IsGroupRole":     "there are no groups",
 				"IsLocked":        computed,
 				"NameInSource":    computed,
-				"Password":        "never shown",
+				"Password":        hidden,
 			},
 		},
 		{
