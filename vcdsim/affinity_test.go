@@ -33,6 +33,7 @@ func TestAffinityRules(t *testing.T) {
 	rules := c.vdc() + "/vmAffinityRules/"
 	rule := c.ok(http.MethodPost, rules, c.affinity("apart", "Anti-Affinity", true, a, b)).xml.At("Owner").Attr("href")
 	c.Expect(c.get(rules).xml.All("VmAffinityRule")).To(HaveLen(1))
+	c.Expect(rule).To(HaveSuffix("/"+c.get(rule).xml.Attr("id")), "its id is a bare UUID")
 
 	for _, tc := range []struct {
 		name, body string

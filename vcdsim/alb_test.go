@@ -61,6 +61,26 @@ func TestProbesSayWhichMembersAreUp(t *testing.T) {
 	c.Expect(c.get(cloudAPI + "loadBalancer/virtualServices/" + id).json).To(HaveKeyWithValue("healthStatus", "DOWN"))
 }
 
+func TestAPoolThatNothingUsesIsUnassigned(t *testing.T) {
+	c := start(t)
+	pool := c.make("loadBalancer/pools",
+		`{"name":"api","gatewayRef":{"id":"`+c.gatewayURN()+`"},"members":[{"ipAddress":"192.168.100.11"}]}`)
+	show := c.get(cloudAPI + "loadBalancer/pools/" + pool).json
+	c.Expect(show).To(HaveKeyWithValue("healthMessage", "The pool is unassigned."))
+	c.Expect(show["members"].([]any)[0]).NotTo(HaveKey("port"), "it has none of its own")
+
+	c.make("loadBalancer/virtualServices", c.service("api", pool, "203.0.113.20", 6443))
+	up := netip.MustParseAddrPort("192.168.100.11:80") // which is the pool's default
+	c.sim.ReportMembers(map[string]map[netip.AddrPort]bool{pool: {up: false}})
+	show = c.get(cloudAPI + "loadBalancer/pools/" + pool).json
+	c.Expect(show).To(HaveKeyWithValue("upMemberCount", 0.0))
+}
+
+func TestAControllerHasNoLicenceTypeOfItsOwn(t *testing.T) {
+	c := start(t).provider()
+	c.Expect(c.values("loadBalancer/controllers")).To(ConsistOf(HaveKeyWithValue("licenseType", "")))
+}
+
 func TestPoolsByMemberGroup(t *testing.T) {
 	c := start(t)
 	set := c.make("firewallGroups",

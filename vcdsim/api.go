@@ -84,6 +84,9 @@ type ServiceEngineGroup = store.ServiceEngineGroup
 // A SpaceUplink makes an IP Space available to the gateways of an external network.
 type SpaceUplink = store.SpaceUplink
 
+// IOPS are the limits of a storage profile's operations per second. They are kept, and limit nothing.
+type IOPS = store.IOPS
+
 // A StorageProfile is a storage policy of a VDC.
 type StorageProfile = store.StorageProfile
 
@@ -134,6 +137,9 @@ type NIC = store.NIC
 
 // A Boot is what is known of the guest of a powered-on VM.
 type Boot = store.Boot
+
+// A Share is what a VM is guaranteed of a resource of its host, and how much of it at most.
+type Share = store.Share
 
 // BootOptions are how a VM starts.
 type BootOptions = store.BootOptions

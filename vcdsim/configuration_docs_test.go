@@ -32,6 +32,18 @@ Presets, releases, roles and assumptions of [vcdsim](../guides/vcdsim.md). This 
 | Preset | What exists at the start |
 |---|---|
 %s
+### Fast provisioning
+
+As in VCD, VDCs have fast provisioning unless they are created without it: VMs are linked clones of their template, and a
+disk of one cannot grow before the VM is consolidated. Only the VDC ` + "`acme-vdc-full`" + ` of the preset ` + "`full-clones`" + ` makes full
+copies, whose disks grow at once. In a model of your own set ` + "`VDC.FullClones`" + `.
+
+| client | VDC with fast provisioning | ` + "`acme-vdc-full`" + ` |
+|---|---|---|
+| this provider, with a disk larger than the template's | consolidates the VM, then grows the disk | grows the disk |
+| VMware's CAPVCD, with ` + "`diskSize`" + ` larger than the template's | waits for ever: it retries a change that is refused | works |
+| VMware's Terraform provider, with ` + "`override_template_disk`" + ` | fails | works |
+
 ## Releases
 
 ` + "`--api-version`" + `, or ` + "`Config.Version`" + `. Each serves the API versions up to its own.

@@ -35,6 +35,8 @@ func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 	row := c.records("type=disk&filter=isShareable==true;attachedVmCount==2;ownerName==capvcd")
 	c.Expect(row).To(HaveLen(1))
 	c.Expect(row[0].Attr("busTypeDesc")).To(Equal("SCSI"))
+	c.Expect(row[0].Attr("datastoreName")).To(BeEmpty(), "tenants do not see it")
+	c.Expect(c.provider().records("type=adminDisk")[0].Attr("datastoreName")).NotTo(BeEmpty())
 	c.ok(http.MethodPost, a+"/disk/action/detach", param)
 	c.refused(http.MethodPost, a+"/disk/action/detach", param, 400, "BAD_REQUEST")
 	c.refused(http.MethodDelete, disk, "", 400, "BAD_REQUEST")

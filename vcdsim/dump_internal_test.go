@@ -41,6 +41,7 @@ var notDumped = map[string]string{
 	"control":     "code",
 	"site":        "of the program",
 	"bells":       "code",
+	"chain":       "of the program",
 	"names":       "code",
 	"unknown":     "code",
 	"gate":        "what a test does to it",

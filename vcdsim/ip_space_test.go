@@ -60,11 +60,32 @@ func TestFloatingIPsAreAllocatedUsedAndReleased(t *testing.T) {
 		with(c.get(marked).json, map[string]any{"usageState": "USED_MANUAL", "description": "mine"}))
 	c.Expect(c.allocations(";usageState==USED_MANUAL")).To(ConsistOf(And(HaveKeyWithValue("value", "198.51.100.77"),
 		HaveKeyWithValue("description", "mine"))))
-	c.refused(http.MethodDelete, marked, "", 400, "VALIDATION_ERROR")
-	c.ok(http.MethodPut, marked, with(c.get(marked).json, map[string]any{"usageState": "UNUSED", "description": ""}))
 	c.ok(http.MethodDelete, marked, "")
 	c.Expect(c.allocations("")).To(HaveLen(2))
 	c.allocate(`{"type":"FLOATING_IP","value":"198.51.100.77"}`)
+}
+
+func TestAnAllocationInManualUseCanBeKept(t *testing.T) {
+	assume := vcdsim.DefaultAssumptions()
+	assume.ManualUseBlocksRelease = true
+	c := start(t, preset("ip-spaces"), func(cfg *vcdsim.Config) { cfg.Assumptions = &assume })
+	_, ids := c.allocate(`{"type":"FLOATING_IP","quantity":1}`)
+	marked := cloudAPI + c.space() + "/allocations/" + ids[0]
+	c.ok(http.MethodPut, marked, with(c.get(marked).json, map[string]any{"usageState": "USED_MANUAL"}))
+
+	c.refused(http.MethodDelete, marked, "", 400, "VALIDATION_ERROR")
+	c.ok(http.MethodPut, marked, with(c.get(marked).json, map[string]any{"usageState": "UNUSED"}))
+	c.ok(http.MethodDelete, marked, "")
+}
+
+func TestAProviderAllocatesForAnOrganization(t *testing.T) {
+	c := start(t, preset("ip-spaces"))
+	acme := HaveKeyWithValue("orgRef", HaveKeyWithValue("name", "acme"))
+
+	c.provider().allocate(`{"type":"FLOATING_IP","quantity":1,"orgRef":{"id":"urn:vcloud:org:` + c.model().ID + `"}}`)
+	c.Expect(c.allocations("")).To(ConsistOf(acme))
+	c.provider().allocate(`{"type":"FLOATING_IP","quantity":1}`)
+	c.Expect(c.allocations("")).To(ConsistOf(acme, acme), "there is no other organization with the space")
 }
 
 func TestIPSpacesRunOut(t *testing.T) {

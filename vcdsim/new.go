@@ -144,6 +144,7 @@ func (s *Simulator) addCells(cfg Config) error {
 	if s.server, err = tlsserver.New(signer, cfg.Listener, hosts...); err != nil {
 		return err
 	}
+	s.cloud.Chain = s.server.Chain
 	if err := s.addListeners(signer, cfg.Further); err != nil {
 		return err
 	}

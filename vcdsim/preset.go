@@ -27,6 +27,12 @@ func presets() []preset {
 			CloudProvider,
 		},
 		{
+			"full-clones",
+			"The tenant of k8s-tenant with a second VDC, acme-vdc-full, that has no fast provisioning, a gateway " +
+				"and a network of its own.",
+			FullClones,
+		},
+		{
 			"ip-spaces",
 			"The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of " +
 				"addresses.",
@@ -36,7 +42,7 @@ func presets() []preset {
 			"k8s-tenant",
 			"An organization ready for Kubernetes clusters: networks with pools, policies, a node " +
 				"image, an edge gateway with a block of addresses and " +
-				"load balancing, and users with just the rights they need.",
+				"load balancing, and users with just the rights they need. Its VDC has fast provisioning.",
 			K8sTenant,
 		},
 		{"large", "10,000 VMs in 100 vApps.", Large},

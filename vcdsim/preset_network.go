@@ -44,6 +44,36 @@ func k8sGateway() store.EdgeGateway {
 	}
 }
 
+// FullClones is K8sTenant with a second VDC, acme-vdc-full, without fast provisioning: its VMs are full copies of their
+// templates, whose disks can grow at once. It has the gateway acme-vdc-full-gateway, with 30 more addresses of the
+// internet and a load balancer, and the network nodes-full behind it.
+func FullClones() store.Model {
+	m := K8sTenant()
+	gateway := k8sGateway()
+	gateway.Name = "acme-vdc-full-gateway"
+	gateway.Description = "To the internet, from acme-vdc-full"
+	own := addresses("203.0.113.220", "203.0.113.249")
+	gateway.Uplinks[0].Subnets[0].Addresses = []store.Range{own}
+	gateway.Uplinks[0].Subnets[0].Primary = own.From
+	m.Orgs[1].VDCs = append(m.Orgs[1].VDCs, store.VDC{
+		Name:            "acme-vdc-full",
+		Description:     "Full clones, whose disks can grow",
+		StorageProfiles: []store.StorageProfile{{Name: "standard", Default: true}},
+		EdgeGateways:    []store.EdgeGateway{gateway},
+		Policies:        m.Orgs[1].VDCs[0].Policies,
+		FullClones:      true,
+		Networks: []store.Network{{
+			Name:        "nodes-full",
+			Description: "Kubernetes nodes of acme-vdc-full",
+			Type:        store.Routed,
+			Gateway:     netip.MustParsePrefix("192.168.120.1/24"),
+			DNS:         []netip.Addr{netip.MustParseAddr("192.168.120.1")},
+			StaticPool:  []store.Range{addresses("192.168.120.10", "192.168.120.99")},
+		}},
+	})
+	return m
+}
+
 // IPSpaces is K8sTenant with IP Spaces: the gateway's addresses are floating IPs of the space public, which the tenant
 // allocates, ten at most; it has prefixes, too.
 func IPSpaces() store.Model {

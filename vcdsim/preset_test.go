@@ -4,6 +4,7 @@ package vcdsim_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -51,6 +52,23 @@ func TestPresetWithTwoGateways(t *testing.T) {
 	}
 	c.refused(http.MethodPost, cloudAPI+"loadBalancer/pools", `{"name":"q","gatewayRef":{"id":"`+second+`"}}`, 400,
 		"BUSY_ENTITY")
+}
+
+func TestPresetWithFullClones(t *testing.T) {
+	c := start(t, preset("full-clones"))
+	fast := c.records("type=orgVdc&filter=name==acme-vdc")[0]
+	full := c.records("type=orgVdc&filter=name==acme-vdc-full")[0]
+	c.Expect([]string{fast.Attr("isFastProvisioned"), full.Attr("isFastProvisioned")}).To(Equal([]string{"true", "false"}))
+	network := c.sim.URL() + "/api/network/" + c.model().VDCs[1].Networks[0].ID
+	vapp := c.ok(http.MethodPost, full.Attr("href")+"/action/composeVApp", `<ComposeVAppParams `+xmlns+
+		` name="full"><InstantiationParams><NetworkConfigSection><ovf:Info/><NetworkConfig networkName="nodes-full"><Configuration>`+
+		`<ParentNetwork href="`+network+`"/><FenceMode>bridged</FenceMode></Configuration></NetworkConfig></NetworkConfigSection>`+
+		`</InstantiationParams></ComposeVAppParams>`).xml.Attr("href")
+	nics := strings.Replace(nic("POOL", ""), `network="nodes"`, `network="nodes-full"`, 1)
+	c.ok(http.MethodPost, vapp+"/action/recomposeVApp", recompose(c.item("node", nics, "")))
+
+	c.ok(http.MethodPost, "/api/vApp/vm-"+c.state("node").ID+"/action/reconfigureVm", grown())
+	c.Expect(c.state("node").Disks[0].SizeMiB).To(Equal(int64(30720)))
 }
 
 func TestCertificatesOfPresetsAreTheSameEachTime(t *testing.T) {

@@ -60,6 +60,12 @@ func TestTheQueryServiceListsItsTypes(t *testing.T) {
 	}
 	c.Expect(names).To(HaveKeyWithValue("vm", 3))
 	c.Expect(names).NotTo(HaveKey("adminVM"), "a tenant may not ask for it")
+	c.vm(c.vapp("cluster"), "node")
+	for _, kind := range []string{"adminVM", "adminVApp"} {
+		of := c.provider().records("type=" + kind + "&filter=org==urn:vcloud:org:" + c.model().ID)
+		c.Expect(of).To(HaveLen(1), kind)
+		c.Expect(of[0].Attr("org")).To(HaveSuffix(c.model().ID))
+	}
 }
 
 func TestAPageLinkKeepsItsFilter(t *testing.T) {

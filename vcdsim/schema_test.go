@@ -71,7 +71,7 @@ func TestDocumentsAreValid(t *testing.T) {
 		"vm":                 vm,
 		"task":               task,
 		"network":            "/api/network/" + m.VDCs[0].Networks[0].ID,
-		"vapp-network":       c.get(vapp).xml.At("NetworkConfigSection", "NetworkConfig").All("Link")[1].Attr("href"),
+		"vapp-network":       c.get(vapp).xml.At("NetworkConfigSection", "NetworkConfig").All("Link")[0].Attr("href"),
 		"storage-profile":    "/api/vdcStorageProfile/" + m.VDCs[0].StorageProfiles[0].ID,
 		"catalog":            "/api/catalog/" + m.Catalogs[0].ID,
 		"catalog-item":       "/api/catalogItem/" + template.ItemID,

@@ -46,6 +46,7 @@ func TestStandaloneVMs(t *testing.T) {
 			g := NewWithT(t)
 			vapp := c.ok(http.MethodPost, c.vdc()+"/action/"+tc.action, tc.body).xml.At("Owner").Attr("href")
 			g.Expect(c.records("type=vApp&filter=isAutoNature==true")).To(HaveLen(1))
+			g.Expect(c.get(vapp).xml.Bool("autoNature")).To(BeTrue())
 			vm := c.get(vapp).xml.At("Children", "Vm")
 			g.Expect(vm.Attr("name")).To(Equal("vm"))
 			g.Expect(vm.Attr("status")).To(Equal("4"))
@@ -64,6 +65,23 @@ func TestStandaloneVMs(t *testing.T) {
 	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`/>`, 400, "BAD_REQUEST")
 	c.refused(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+`><CreateVm/></CreateVmParams>`,
 		400, "BAD_REQUEST")
+}
+
+func TestTheVAppOfAStandaloneVMFollowsItsNetworks(t *testing.T) {
+	c := start(t)
+	m := c.model()
+	vapp := c.ok(http.MethodPost, c.vdc()+"/action/createVm", `<CreateVmParams `+xmlns+` name="vm"><CreateVm name="vm">`+rawVM+
+		`</CreateVm></CreateVmParams>`).xml.At("Owner").Attr("href")
+	vm := "/api/vApp/vm-" + c.state("vm").ID
+	c.Expect(c.get(vapp).xml.At("NetworkConfigSection").All("NetworkConfig")).To(BeEmpty())
+
+	c.ok(http.MethodPut, vm+"/networkConnectionSection", `<NetworkConnectionSection `+xmlns+
+		`><ovf:Info/><NetworkConnection network="`+m.VDCs[0].Networks[0].Name+
+		`"><NetworkConnectionIndex>0</NetworkConnectionIndex><IsConnected>true</IsConnected>`+
+		`<IpAddressAllocationMode>POOL</IpAddressAllocationMode></NetworkConnection></NetworkConnectionSection>`)
+
+	c.Expect(c.state("vm").NICs[0].Address).NotTo(BeEmpty())
+	c.Expect(c.get(vapp).xml.At("NetworkConfigSection").All("NetworkConfig")).To(HaveLen(1))
 }
 
 func TestAVMThatComesFromNoTemplateIsAddedToAVApp(t *testing.T) {

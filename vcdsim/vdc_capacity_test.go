@@ -37,6 +37,21 @@ func TestAVDCIsChanged(t *testing.T) {
 	c.Expect(c.get(path).xml.At("ResourcePoolRefs")).To(BeNil(), "a tenant does not see vCenter's objects")
 }
 
+func TestAVDCNeedsGuaranteedMemorySinceVCD106(t *testing.T) {
+	c := start(t).provider()
+	provider := c.records("type=providerVdc")[0].Attr("href")
+	body := func(name string) string {
+		return `<CreateVdcParams ` + xmlns + ` name="` + name + `"><AllocationModel>Flex</AllocationModel><ProviderVdcReference href="` +
+			provider + `"/><IncludeMemoryOverhead>true</IncludeMemoryOverhead></CreateVdcParams>`
+	}
+	path := "/api/admin/org/" + c.model().ID + "/vdcsparams"
+
+	c.version = "38.1"
+	c.Expect(c.call(http.MethodPost, path, body("older")).status).To(Equal(http.StatusCreated))
+	c.version = "39.0"
+	c.refused(http.MethodPost, path, body("newer"), 400, "BAD_REQUEST")
+}
+
 func TestInADisabledVDCNothingIsMadeOrStarted(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")

@@ -73,6 +73,18 @@ func TestSettingsOfHardware(t *testing.T) {
 	c.refused(http.MethodPost, vm+"/action/disableNestedHypervisor", "", 400, "BAD_REQUEST")
 }
 
+func TestOldOperatingSystemsAreSupported(t *testing.T) {
+	c := start(t)
+	version := c.get(c.vdc()).xml.At("Capabilities", "SupportedHardwareVersions").Children[0].Attr("href")
+	var systems []string
+	for _, family := range c.get(version).xml.At("supportedOperatingSystems").Children {
+		for _, system := range family.All("OperatingSystem") {
+			systems = append(systems, system.Str("InternalName"))
+		}
+	}
+	c.Expect(systems).To(ContainElements("rhel4Guest", "ubuntu64Guest"))
+}
+
 func TestProductSections(t *testing.T) {
 	c := start(t)
 	vm := c.node("node")

@@ -132,7 +132,7 @@ func TestBadFlags(t *testing.T) {
 	}{
 		{
 			"an unknown preset",
-			`preset "huge" is not one of cloud-provider, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group, zones`,
+			`preset "huge" is not one of cloud-provider, full-clones, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group, zones`,
 			[]string{"--preset", "huge"},
 		},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},

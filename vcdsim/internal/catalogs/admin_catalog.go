@@ -3,6 +3,7 @@
 package catalogs
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -74,7 +75,7 @@ func CreateCatalog(r *api.Request) (*api.Response, error) {
 		Description: tree.Str("Description"),
 		Created:     r.Cloud.Clock.Now(),
 	}
-	if err := checkCatalogName(org, c.Name); err != nil {
+	if err := cmp.Or(checkCatalogName(org, c.Name), notSubscribed(tree)); err != nil {
 		return nil, err
 	}
 	if c.StorageProfiles, err = readCatalogProfiles(r.Cloud.Store, org, tree); err != nil {
@@ -98,6 +99,14 @@ func readCatalogProfiles(st *store.Store, org *store.Org, tree *xmltree.Node) ([
 	return out, nil
 }
 
+// notSubscribed refuses a catalog with the items of another site, which is not simulated.
+func notSubscribed(tree *xmltree.Node) error {
+	if tree.At("ExternalCatalogSubscriptionParams") != nil {
+		return store.BadRequest("Catalogs cannot subscribe to external feeds.")
+	}
+	return nil
+}
+
 func checkCatalogName(org *store.Org, name string) error {
 	if err := api.CheckName("catalog", name); err != nil {
 		return err
@@ -110,6 +119,9 @@ func checkCatalogName(org *store.Org, name string) error {
 
 // PutCatalog changes a catalog; a request that is refused changes nothing.
 func PutCatalog(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
+	if err := notSubscribed(tree); err != nil {
+		return nil, err
+	}
 	name := tree.Attr("name")
 	profiles := sh.Catalog.StorageProfiles
 	if name != sh.Catalog.Name {

@@ -39,7 +39,6 @@ func catalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 	c := sh.Catalog
 	n.Add([]*xmltree.Node{
 		site.Link("down", "/api/catalog/"+c.ID+"/metadata", wire.Mime("metadata")),
-		site.Link("add", "/api/catalog/"+c.ID+"/catalogItems", wire.Mime("catalogitem")),
 		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("media")),
 		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("uploadVAppTemplateParams")),
 		site.Link("add", "/api/catalog/"+c.ID+"/action/captureVApp", wire.Mime("captureVAppParams")),
@@ -94,7 +93,6 @@ func catalogItemNode(r *api.Request, id string) (*xmltree.Node, error) {
 	n.Add([]*xmltree.Node{
 		r.Site.Link("up", "/api/catalog/"+i.Catalog.ID, wire.Mime("catalog")),
 		r.Site.Link("down", path+"/metadata", wire.Mime("metadata")),
-		r.Site.Link("edit", path, wire.Mime("catalogitem")),
 		r.Site.Link("remove", path, ""),
 		xmltree.T("Description", i.Description),
 		r.Site.Ref("Entity", i.Of),
@@ -135,8 +133,6 @@ func getTemplate(r *api.Request, sh store.OrgCatalog, t *store.Template) (*api.R
 		r.Site.Link("catalogItem", "/api/catalogItem/"+t.ItemID, wire.Mime("catalogitem")),
 		r.Site.Link("remove", path, ""),
 		r.Site.Link("edit", path, wire.Mime("vapptemplate")),
-		r.Site.Link("enable", path+"/action/enableDownload", ""),
-		r.Site.Link("ovf", path+"/ovf", "text/xml"),
 		r.Site.Link("down", path+"/owner", wire.Mime("owner")),
 		r.Site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		r.Site.Link("down", path+"/productSections/", wire.Mime("productSections")),
@@ -166,7 +162,7 @@ func getTemplateOwner(r *api.Request, sh store.OrgCatalog, t *store.Template) (*
 
 // getTemplateProducts answers with no product section: those of a template are its VMs'.
 func getTemplateProducts(r *api.Request, _ store.OrgCatalog, t *store.Template) (*api.Response, error) {
-	return api.XML(ovf.ProductSections(r.Site, "/api/vAppTemplate/vappTemplate-"+t.ID, nil)), nil
+	return api.XML(ovf.NoProductSections(r.Site, "/api/vAppTemplate/vappTemplate-"+t.ID)), nil
 }
 
 func templateLease(site wire.Site, t *store.Template) *xmltree.Node {

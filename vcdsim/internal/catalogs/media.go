@@ -86,7 +86,6 @@ func getMedia(r *api.Request) (*api.Response, error) {
 		r.Site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
 		r.Site.Link("catalogItem", "/api/catalogItem/"+m.ItemID, wire.Mime("catalogitem")),
 		r.Site.Link("remove", path, ""),
-		r.Site.Link("edit", path, wire.Mime("media")),
 		r.Site.Link("enable", path+"/action/enableDownload", ""),
 		r.Site.Link("down", path+"/metadata", wire.Mime("metadata")),
 		xmltree.T("Description", m.Description),

@@ -30,15 +30,60 @@ func templateRoutes(add api.AddRoute) {
 	add("POST", "/api/vdc/{id}/action/cloneVApp", api.With2(vdcs.OwnVDC, cloneVApp), cloud.LatencyWrite)
 }
 
-// uploadTemplate creates a template. Its descriptor is sent first and lists the other files.
+// uploadTemplate creates a template. Its descriptor is sent first and lists the other files; or both are at an address.
 func uploadTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
-	if tree.Attr("sourceHref") != "" {
-		return nil, store.BadRequest("The source %q cannot be reached.", tree.Attr("sourceHref"))
+	if source := tree.Attr("sourceHref"); source != "" {
+		return importTemplate(r, sh, tree, source)
 	}
 	t := newTemplate(r.Cloud.IDs, tree)
 	t.Upload = newUpload(r, t.Entity(), store.UploadFile{Name: descriptorFile, Size: -1}).ID
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	return createdItem(r, t.ItemID)
+}
+
+// importTemplate creates a template from a descriptor at an address, which has to be a download of the site itself: the
+// simulator connects to nothing. The files that the descriptor names are taken to be there.
+func importTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node, source string) (*api.Response, error) {
+	descriptor, found := downloadAt(r, source)
+	if !found {
+		return nil, store.BadRequest("The source %q cannot be reached.", source)
+	}
+	if _, err := readDescriptor(descriptor.Content); err != nil {
+		return nil, err
+	}
+	t := newTemplate(r.Cloud.IDs, tree)
+	u := newUpload(r, t.Entity(), store.UploadFile{
+		Name:     descriptorFile,
+		Size:     descriptor.Size,
+		Received: descriptor.Size,
+		Content:  descriptor.Content,
+	})
+	t.Upload = u.ID
+	if err := describeUpload(u); err != nil {
+		return nil, err
+	}
+	for i := range u.Files {
+		u.Files[i].Size = max(u.Files[i].Size, 0)
+		u.Files[i].Received = u.Files[i].Size
+	}
+	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
+	finishUpload(r.Cloud, u)
+	return createdItem(r, t.ItemID)
+}
+
+// downloadAt finds the file that a download link of the site leads to.
+func downloadAt(r *api.Request, address string) (*store.UploadFile, bool) {
+	path, own := strings.CutPrefix(address, r.Site.Base()+"/transfer/")
+	id, name, _ := strings.Cut(path, "/")
+	u := r.Cloud.Store.Uploads[id]
+	if !own || u == nil || !u.Download {
+		return nil, false
+	}
+	i := slices.IndexFunc(u.Files, func(f store.UploadFile) bool { return f.Name == name && int64(len(f.Content)) == f.Size })
+	if i < 0 {
+		return nil, false
+	}
+	return &u.Files[i], true
 }
 
 func newTemplate(source *ids.Source, tree *xmltree.Node) store.Template {
@@ -55,9 +100,9 @@ func describeUpload(u *store.Upload) error {
 	if u.Entity.Kind != "vapptemplate" || len(u.Files) > 1 || !fileReceived(&u.Files[0]) {
 		return nil
 	}
-	ovf, err := xmltree.Parse(u.Files[0].Content)
-	if err != nil || ovf.Name != "Envelope" {
-		return store.BadRequest("The OVF descriptor is invalid.")
+	ovf, err := readDescriptor(u.Files[0].Content)
+	if err != nil {
+		return err
 	}
 	for _, f := range ovf.At("References").All("File") {
 		size, err := strconv.ParseInt(f.Attr("size"), 10, 64)
@@ -67,6 +112,15 @@ func describeUpload(u *store.Upload) error {
 		u.Files = append(u.Files, store.UploadFile{Name: f.Attr("href"), Size: size})
 	}
 	return nil
+}
+
+// readDescriptor parses an OVF descriptor.
+func readDescriptor(content []byte) (*xmltree.Node, error) {
+	ovf, err := xmltree.Parse(content)
+	if err != nil || ovf.Name != "Envelope" {
+		return nil, store.BadRequest("The OVF descriptor is invalid.")
+	}
+	return ovf, nil
 }
 
 // ovfVMs are the VMs an OVF descriptor has.
@@ -79,15 +133,28 @@ func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []store.TemplateVM
 	var out []store.TemplateVM
 	for _, s := range append(ovf.All("VirtualSystem"), ovf.At("VirtualSystemCollection").All("VirtualSystem")...) {
 		vm := store.TemplateVM{
-			ID:   next("vm"),
-			Name: api.OrElse(s.Str("Name"), s.Attr("id")),
-			OS:   s.At("OperatingSystemSection").Attr("osType"),
-			CPUs: 1,
+			ID:          next("vm"),
+			Name:        api.OrElse(s.Str("Name"), s.Attr("id")),
+			OS:          s.At("OperatingSystemSection").Attr("osType"),
+			CPUs:        1,
+			ExtraConfig: values(s.At("VirtualHardwareSection").All("ExtraConfig")),
+			Properties:  values(s.At("ProductSection").All("Property")),
 		}
 		for _, item := range s.At("VirtualHardwareSection").All("Item") {
 			readTemplateHardware(&vm, item, capacity)
 		}
 		out = append(out, vm)
+	}
+	return out
+}
+
+// values are the values of elements of a descriptor by their keys.
+func values(elements []*xmltree.Node) map[string]string {
+	out := map[string]string{}
+	for _, e := range elements {
+		if key := e.Attr("key"); key != "" {
+			out[key] = e.Attr("value")
+		}
 	}
 	return out
 }
@@ -311,33 +378,7 @@ func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, e
 func clonedVMs(r *api.Request, source, v *store.VApp) []*store.VM {
 	var out []*store.VM
 	for _, vm := range r.Cloud.Store.VMsOf(source.ID) {
-		c := vm.Clone()
-		c.ID = r.Cloud.IDs.Next("vm")
-		c.VAppID = v.ID
-		c.Status = store.Unresolved
-		c.Deployed = false
-		c.Created = v.Created
-		c.Boot = store.Boot{}
-		c.PoweredOn = false
-		c.MediaID = ""
-		c.Snapshot = nil
-		c.Metadata = map[string]store.Metadata{}
-		c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
-		for i := range c.NICs {
-			n := &c.NICs[i]
-			n.MAC = r.Cloud.IDs.MAC()
-			n.Lease = ""
-			if n.Mode != store.ModeManual {
-				n.Address = ""
-			}
-			if v.Network(n.Network) == nil {
-				n.Network = "none"
-				n.Mode = store.ModeNone
-				n.Address = ""
-				n.Connected = false
-			}
-		}
-		out = append(out, &c)
+		out = append(out, compute.CopyVM(r, vm, v))
 	}
 	return out
 }

@@ -128,7 +128,7 @@ type Assumptions struct {
 	// documents it.
 	TenantProfilesNeedOrg bool
 	// ManualUseBlocksRelease: an allocation of an IP Space that is marked USED_MANUAL is not released until that is
-	// taken back.
+	// taken back. Off by default: VMware's Terraform provider releases such allocations directly.
 	ManualUseBlocksRelease bool
 }
 
@@ -173,6 +173,6 @@ func DefaultAssumptions() Assumptions {
 		IPv6NeedsServiceNetwork:     true,
 		GroupOwnsFirewallGroups:     true,
 		TenantProfilesNeedOrg:       true,
-		ManualUseBlocksRelease:      true,
+		ManualUseBlocksRelease:      false,
 	}
 }

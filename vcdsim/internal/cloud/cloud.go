@@ -21,6 +21,7 @@ type Cloud struct {
 	Log      *slog.Logger
 	Lifetime time.Duration          // of access tokens
 	Unknown  func(operation string) // notes an operation that was asked for and is not simulated
+	Chain    func() string          // the certificates that the site shows, as PEM
 
 	Ctx context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 

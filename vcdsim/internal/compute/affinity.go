@@ -34,7 +34,7 @@ func affinityNode(site wire.Site, st *store.Store, a *store.AffinityRule, root b
 	n := wire.Element("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
-		xmltree.A("id", store.URN("vmAffinityRule", a.ID)),
+		xmltree.A("id", a.ID), // without a prefix, other than everything else
 		xmltree.A("href", site.Base()+path),
 		xmltree.A("type", wire.Mime("vmaffinityrule")),
 	})

@@ -95,10 +95,19 @@ func checkVAppSize(st *store.Store, assume *cloud.Assumptions, v *store.VApp, mo
 
 // vmsOfItem makes the VMs of one item, which has a source or describes the VM itself.
 func vmsOfItem(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
-	if item.Name == "SourcedItem" {
+	if item.Name != "SourcedItem" {
+		vm, err := newRawVM(r, vdc, v, item)
+		return []*store.VM{vm}, err
+	}
+	id := fiql.ID(item.At("Source").Attr("href"))
+	if r.Cloud.Store.VMs[id] == nil {
 		return sourcedVMs(r, vdc, v, item)
 	}
-	vm, err := newRawVM(r, vdc, v, item)
+	source, err := vmByID(r, id)
+	if err != nil {
+		return nil, err
+	}
+	vm, err := copiedVM(r, vdc, v, source, item)
 	return []*store.VM{vm}, err
 }
 
@@ -152,6 +161,11 @@ func sourcedVMs(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Nod
 
 // DefaultAdapter is the type of a NIC that names none.
 const DefaultAdapter = "VMXNET3"
+
+// adapters are the types of NICs.
+var adapters = []string{
+	DefaultAdapter, "VMXNET", "VMXNET2", "E1000", "E1000E", "FLEXIBLE", "PCNET32", "VLANCE", "SRIOVETHERNETCARD",
+}
 
 func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t *store.TemplateVM, item *xmltree.Node) (*store.VM, error) {
 	name := item.Str("VmGeneralParams", "Name")
@@ -258,6 +272,7 @@ func readCustomization(section *xmltree.Node, c *store.Customization) error {
 	}
 	c.Enabled = section.Bool("Enabled")
 	c.Script = section.Str("CustomizationScript")
+	readWindows(section, c)
 	if name := section.Str("ComputerName"); name != "" {
 		if !validComputerName.MatchString(name) || strings.Trim(name, "0123456789") == "" {
 			return store.BadRequest("The computer name %q is invalid.", name)
@@ -265,6 +280,39 @@ func readCustomization(section *xmltree.Node, c *store.Customization) error {
 		c.ComputerName = name
 	}
 	return nil
+}
+
+// readWindows reads the settings of guest customization that only Windows has, and passwords. What is not named stays.
+func readWindows(section *xmltree.Node, c *store.Customization) {
+	automatic := !c.AdminPasswordGiven
+	for name, into := range map[string]*bool{
+		"ChangeSid":             &c.ChangeSID,
+		"JoinDomainEnabled":     &c.JoinDomain,
+		"UseOrgSettings":        &c.UseOrgSettings,
+		"AdminPasswordEnabled":  &c.AdminPasswordEnabled,
+		"AdminPasswordAuto":     &automatic,
+		"AdminAutoLogonEnabled": &c.AutoLogon,
+		"ResetPasswordRequired": &c.ResetPasswordRequired,
+	} {
+		if section.At(name) != nil {
+			*into = section.Bool(name)
+		}
+	}
+	c.AdminPasswordGiven = !automatic
+	for name, into := range map[string]*string{
+		"DomainName":         &c.Domain,
+		"DomainUserName":     &c.DomainUser,
+		"DomainUserPassword": &c.DomainPassword,
+		"MachineObjectOU":    &c.MachineObjectOU,
+		"AdminPassword":      &c.AdminPassword,
+	} {
+		if section.At(name) != nil {
+			*into = section.Str(name)
+		}
+	}
+	if n, ok := section.Int("AdminAutoLogonCount"); ok {
+		c.AutoLogonCount = n
+	}
 }
 
 // chooseNetworks reads the NICs; without a section the template's, connected as NetworkAssignment says.
@@ -304,6 +352,9 @@ func readNICs(r *api.Request, v *store.VApp, vm *store.VM, section *xmltree.Node
 			return store.BadRequest("Invalid network parameter: duplicate network connection index %d.", nic.Index)
 		}
 		seen[nic.Index] = true
+		if !slices.Contains(adapters, nic.Adapter) {
+			return store.BadRequest("Invalid network parameter: unknown network adapter type %q.", nic.Adapter)
+		}
 		old, known := have[nic.MAC]
 		if known && old.Network == nic.Network && old.Mode == nic.Mode && nic.Mode != store.ModeManual {
 			nic.Address = old.Address

@@ -30,6 +30,7 @@ func diskNode(r *api.Request, d *store.Disk) *xmltree.Node {
 	n := r.Site.Entity("Disk", "disk", d.ID, d.Name, A("status", int(d.Status)), A("sizeMb", d.SizeMiB),
 		A("busType", d.BusType),
 		A("busSubType", d.BusSubType), A("encrypted", false), A("shareable", machines.SharedDisk(d)),
+		A("iops", d.IOPS),
 		xmltree.Opt("sharingType", d.SharingType), A("uuid", d.UUID))
 	n.Add(r.Site.Link("up", "/api/vdc/"+d.VDCID, wire.Mime("vdc")))
 	n.Add(r.Site.Link("edit", path, wire.Mime("disk")))
@@ -66,6 +67,11 @@ func readDisk(st *store.Store, vdc *store.VDC, n *xmltree.Node, d *store.Disk) e
 		return store.BadRequest("The size %d MB of disk %q is invalid.", size, d.Name)
 	}
 	d.SizeMiB = size
+	if iops := n.Attr("iops"); iops != "" {
+		if d.IOPS, err = strconv.ParseInt(iops, 10, 64); err != nil {
+			return store.BadRequest("The number %q of operations per second of disk %q is invalid.", iops, d.Name)
+		}
+	}
 	if ref := n.At("StorageProfile"); ref != nil && ref.Attr("href") != "" {
 		if d.StorageProfileID, err = readProfile(st, vdc, ref); err != nil {
 			return err

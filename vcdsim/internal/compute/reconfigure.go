@@ -72,7 +72,7 @@ func partsOfChange(c *store.VMChange, before *store.VM) []changedPart {
 func reconfigureVM(r *api.Request) (*api.Response, error) {
 	return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 		for _, read := range []changeReader{
-			readVMName, readHardware, readSpec, readCompute, readBoot,
+			readVMName, readHardware, readSpec, readCompute, readBoot, readCapabilities,
 		} {
 			if err := read(r, vm, tree, c); err != nil {
 				return err
@@ -170,11 +170,18 @@ func readSpec(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChang
 		vm.CPUs = n
 	}
 	if n, ok := spec.Int("NumCoresPerSocket"); ok {
+		c.Compute = true
 		vm.CoresPerSocket = n
 	}
 	if n, ok := spec.Int("MemoryResourceMb", "Configured"); ok {
 		c.Compute = true
 		vm.MemoryMiB = n
+	}
+	for name, share := range map[string]*store.Share{"CpuResourceMhz": &vm.CPUShare, "MemoryResourceMb": &vm.MemoryShare} {
+		if n := spec.At(name); n != nil {
+			c.Compute = true
+			readShare(n, share)
+		}
 	}
 	if err := readMachine(vm, spec, c); err != nil {
 		return err
@@ -183,6 +190,16 @@ func readSpec(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChang
 		return readDisks(r, vm, section, c)
 	}
 	return nil
+}
+
+// readShare reads what a VM has of a resource; what is not named stays.
+func readShare(n *xmltree.Node, s *store.Share) {
+	for name, into := range map[string]*int64{"Reservation": &s.Reservation, "Limit": &s.Limit, "Shares": &s.Shares} {
+		if v, ok := n.Int(name); ok {
+			*into = v
+		}
+	}
+	s.Level = api.OrElse(n.Str("SharesLevel"), s.Level)
 }
 
 // readDisks reads a DiskSection, which is the list of all disks: one that is missing is removed, one without id is new.
@@ -244,6 +261,11 @@ func readDiskSettings(r *api.Request, vm *store.VM, s *xmltree.Node, taken []sto
 			vm.Name, d.SizeMiB, size)
 	}
 	d.SizeMiB = size
+	if n, ok := s.Int("iops"); ok && n != d.IOPS.Reservation {
+		d.IOPS.Reservation = n
+	} else {
+		readShare(s.At("IopsAllocation"), &d.IOPS)
+	}
 	err := readDiskProfile(&d, r.Cloud.Store, vm, s.At("StorageProfile"))
 	return d, err
 }
@@ -304,12 +326,22 @@ func readCompute(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMCh
 	return nil
 }
 
+// changeNICs reads the NICs. The vApp of a standalone VM is connected to what they name, as nobody else does it.
 func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VMChange) error {
 	c.NICs = true
+	home := r.Cloud.Store.VApps[vm.VAppID].Clone()
+	if home.AutoNature {
+		vdc, err := vdcs.VDCByID(r.Cloud.Store, home.VDCID)
+		if err != nil {
+			return err
+		}
+		c.Networks = bridges(r.Cloud, vdc, &home, section)
+		home.Networks = append(home.Networks, c.Networks...)
+	}
 	// Checks compare with the VM in the store, so that its own addresses do not count as taken.
 	live := r.Cloud.Store.VMs[vm.ID]
 	edited := *live
-	if err := readNICsFor(r, live, &edited, section); err != nil {
+	if err := readNICsFor(r, &home, live, &edited, section); err != nil {
 		return err
 	}
 	vm.NICs = edited.NICs
@@ -318,10 +350,10 @@ func changeNICs(r *api.Request, vm *store.VM, section *xmltree.Node, c *store.VM
 }
 
 // readNICsFor reads NICs into edited, checking them as those of live.
-func readNICsFor(r *api.Request, live, edited *store.VM, section *xmltree.Node) error {
+func readNICsFor(r *api.Request, home *store.VApp, live, edited *store.VM, section *xmltree.Node) error {
 	saved := live.NICs
 	primary := live.PrimaryNIC
-	err := readNICs(r, r.Cloud.Store.VApps[live.VAppID], live, section)
+	err := readNICs(r, home, live, section)
 	edited.NICs = live.NICs
 	edited.PrimaryNIC = live.PrimaryNIC
 	live.NICs = saved

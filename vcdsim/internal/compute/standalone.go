@@ -7,7 +7,6 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
@@ -71,7 +70,7 @@ func standaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item *xm
 	if section == nil {
 		section = params.At("NetworkConnectionSection")
 	}
-	bridgeNetworks(r.Cloud.IDs, vdc, v, section)
+	v.Networks = append(v.Networks, bridges(r.Cloud, vdc, v, section)...)
 	if item.Name == "CreateVm" {
 		vm, err := newRawVM(r, vdc, v, item)
 		if err != nil {
@@ -106,14 +105,30 @@ func nameItem(item *xmltree.Node, name string) {
 	general.Add(xmltree.T("Name", name))
 }
 
-// bridgeNetworks connects a vApp to the networks of the VDC that a section names.
-func bridgeNetworks(source *ids.Source, vdc *store.VDC, v *store.VApp, section *xmltree.Node) {
-	for _, c := range section.All("NetworkConnection") {
-		i := slices.IndexFunc(vdc.Networks, func(n store.Network) bool { return n.Name == c.Attr("network") })
-		if i >= 0 && v.Network(vdc.Networks[i].Name) == nil {
-			n := vdc.Networks[i]
-			v.Networks = append(v.Networks,
-				store.VAppNetwork{ID: source.Next("network"), Name: n.Name, ParentID: n.ID, FenceMode: "bridged"})
+// bridges are the networks that connect a vApp to the networks of its VDC which a section names and it does not have.
+func bridges(c *cloud.Cloud, vdc *store.VDC, v *store.VApp, section *xmltree.Node) []store.VAppNetwork {
+	var out []store.VAppNetwork
+	for _, connection := range section.All("NetworkConnection") {
+		name := connection.Attr("network")
+		n := networkNamed(c.Store, vdc, name)
+		known := slices.ContainsFunc(out, func(o store.VAppNetwork) bool { return o.Name == name })
+		if n != nil && !known && v.Network(name) == nil {
+			out = append(out, store.VAppNetwork{ID: c.IDs.Next("network"), Name: name, ParentID: n.ID, FenceMode: "bridged"})
 		}
 	}
+	return out
+}
+
+// networkNamed finds a network of a VDC, or of the group it is in, by its name; nil if there is none.
+func networkNamed(st *store.Store, vdc *store.VDC, name string) *store.Network {
+	org, _ := st.VDC(vdc.ID)
+	for i := range org.VDCs {
+		in := &org.VDCs[i]
+		for j := range in.Networks {
+			if n := &in.Networks[j]; n.Name == name && (in.ID == vdc.ID || org.Shares(n, vdc)) {
+				return n
+			}
+		}
+	}
+	return nil
 }

@@ -79,6 +79,9 @@ func readConfiguration(st *store.Store, vdc *store.VDC, c *xmltree.Node, n *stor
 	if n.FenceMode == "" {
 		return store.BadRequest("Bad request - the network configuration of %q has no FenceMode.", n.Name)
 	}
+	if features := c.At("Features"); features != nil {
+		n.Features = features.String()
+	}
 	if dhcp := c.At("Features", "DhcpService"); dhcp != nil {
 		d := &store.VAppDHCP{Enabled: dhcp.Bool("IsEnabled")}
 		d.DefaultLease, _ = dhcp.Int("DefaultLeaseTime")

@@ -46,12 +46,21 @@ func changeVMSetting(r *api.Request, what string, edit func(*store.VM)) (*api.Re
 }
 
 func putCapabilities(r *api.Request) (*api.Response, error) {
-	return changeVM(r, func(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
-		c.Settings = true
-		vm.MemoryHotAdd = tree.Bool("MemoryHotAddEnabled")
-		vm.CPUHotAdd = tree.Bool("CpuHotAddEnabled")
-		return nil
+	return changeVM(r, func(r *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+		return readCapabilities(r, vm, xmltree.New("Vm", tree), c)
 	})
+}
+
+// readCapabilities reads VmCapabilities: without a field it is off.
+func readCapabilities(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
+	n := tree.At("VmCapabilities")
+	if n == nil {
+		return nil
+	}
+	c.Settings = true
+	vm.MemoryHotAdd = n.Bool("MemoryHotAddEnabled")
+	vm.CPUHotAdd = n.Bool("CpuHotAddEnabled")
+	return nil
 }
 
 // readBoot reads BootOptions; what they do not name stays.
@@ -95,7 +104,18 @@ func readMachine(vm *store.VM, spec *xmltree.Node, c *store.VMChange) error {
 		c.Settings = true
 		vm.Firmware = f
 	}
-	if v := spec.Str("HardwareVersion"); slices.Contains(vdcs.Hardware, v) && v != vm.HardwareVersion {
+	if spec.At("TimeSyncWithHost") != nil {
+		c.Settings = true
+		vm.TimeSync = spec.Bool("TimeSyncWithHost")
+	}
+	if os := spec.Str("OsType"); os != "" && os != vm.OS {
+		c.Settings = true
+		vm.OS = os
+	}
+	if v := spec.Str("HardwareVersion"); v != "" && v != vm.HardwareVersion {
+		if !slices.Contains(vdcs.Hardware, v) {
+			return store.BadRequest("The hardware version %q is invalid.", v)
+		}
 		if ovf.HardwareNumber(v) < ovf.HardwareNumber(vm.HardwareVersion) {
 			return store.BadRequest("The hardware version of VM %q cannot be lowered from %s to %s.", vm.Name,
 				vm.HardwareVersion, v)

@@ -230,7 +230,7 @@ func overviewOfPool(s *cloud.Cloud, d *store.Object) overviewPool {
 		if !documents.Enabled(m) {
 			health = "DISABLED"
 		}
-		members = append(members, overviewMember{fmt.Sprintf("%v:%v", m["ipAddress"], m["port"]), health})
+		members = append(members, overviewMember{fmt.Sprintf("%v:%d", m["ipAddress"], loadbalancing.MemberPort(d.Body, m)), health})
 	}
 	if g := s.Store.Documents.Find(firewalls.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		for _, a := range firewalls.SetAddresses(g) {

@@ -146,7 +146,16 @@ func (c *Collection) removeByTask(r *api.Request, d *store.Object) (*api.Respons
 // task begins what makes, changes or removes a document.
 func (c *Collection) task(r *api.Request, verb string, d *store.Object, p Scope, body map[string]any) *store.Task {
 	w := store.Work{Op: verb + " " + c.Path, Document: d.ID(), Body: body, Creates: verb == "create"}
-	owner := store.Entity{Kind: c.Kind, ID: store.Bare(d.ID()), Name: cmp.Or(store.Text(d.Body, "name"), d.ID())}
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if verb == "create" {
+		path += "/" + d.ID()
+	}
+	owner := store.Entity{
+		Kind: c.Kind,
+		ID:   store.Bare(d.ID()),
+		Name: cmp.Or(store.Text(d.Body, "name"), d.ID()),
+		Path: path,
+	}
 	if c.Anonymous {
 		owner = store.Entity{Kind: "gateway", ID: p.Parent, Name: r.Cloud.Store.GatewayName(p.Parent)}
 	}

@@ -250,27 +250,29 @@ func isUUID(s string) bool {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
+// wildcard matches a pattern with asterisks.
 func wildcard(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	if !strings.HasPrefix(s, parts[0]) {
-		return false
-	}
-	s = s[len(parts[0]):]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
+	first, rest, _ := strings.Cut(pattern, "*")
+	s, matches := strings.CutPrefix(s, first)
+	for matches {
+		part, more, found := strings.Cut(rest, "*")
+		if !found {
+			return strings.HasSuffix(s, rest)
 		}
-		s = s[i+len(part):]
+		_, s, matches = strings.Cut(s, part)
+		rest = more
 	}
-	return strings.HasSuffix(s, parts[len(parts)-1])
+	return false
 }
 
 func order(a, b string) int {
-	if x, err := strconv.ParseFloat(a, 64); err == nil {
-		if y, err := strconv.ParseFloat(b, 64); err == nil {
+	if x, ok := number(a); ok {
+		if y, ok := number(b); ok {
 			return sign(x - y)
 		}
+	}
+	if alike(a, b) {
+		return strings.Compare(a, b)
 	}
 	if x, ok := date(a); ok {
 		if y, ok := date(b); ok {
@@ -278,6 +280,21 @@ func order(a, b string) int {
 		}
 	}
 	return strings.Compare(a, b)
+}
+
+// alike reports whether two dates are written so that they can be compared as texts.
+func alike(a, b string) bool {
+	const day = len(time.DateOnly)
+	return len(a) == len(b) && len(a) > day && a[day] == 'T' && b[day] == 'T' && a[len(a)-1] == 'Z' && b[len(b)-1] == 'Z'
+}
+
+// number reads a number. That most texts are none is seen before they are parsed, as an error costs more than that.
+func number(s string) (float64, bool) {
+	if strings.Trim(s, "0123456789+-.eE") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	return n, err == nil
 }
 
 func date(s string) (time.Time, bool) {

@@ -35,6 +35,9 @@ type externalBody struct {
 			PrefixLength int        `json:"prefixLength"`
 			IPRanges     JSONRanges `json:"ipRanges"`
 			Enabled      *bool      `json:"enabled"`
+			DNS1         string     `json:"dnsServer1"`
+			DNS2         string     `json:"dnsServer2"`
+			DNSSuffix    string     `json:"dnsSuffix"`
 		} `json:"values"`
 	} `json:"subnets"`
 	Backings struct {
@@ -67,6 +70,9 @@ func readExternal(r *api.Request, old *store.ExternalNetwork) (*store.ExternalNe
 		e.BackingName = old.BackingName
 	} else if err := readBacking(r, e, body); err != nil {
 		return nil, err
+	}
+	if e.DedicatedTo != "" && r.Cloud.Store.Org(e.DedicatedTo) == nil {
+		return nil, store.Forbidden("ORG_VIEW", e.DedicatedTo)
 	}
 	if e.Name == "" {
 		return nil, store.BadRequest("The field name must not be empty.")
@@ -101,9 +107,11 @@ func readExternalSubnets(e *store.ExternalNetwork, body externalBody) error {
 			return store.BadRequest("The IP address %q is invalid.", v.Gateway)
 		}
 		s := store.ExternalSubnet{
-			Gateway: netip.PrefixFrom(gateway, v.PrefixLength),
-			Disabled: v.Enabled != nil &&
-				!*v.Enabled,
+			Gateway:   netip.PrefixFrom(gateway, v.PrefixLength),
+			Disabled:  v.Enabled != nil && !*v.Enabled,
+			DNS1:      v.DNS1,
+			DNS2:      v.DNS2,
+			DNSSuffix: v.DNSSuffix,
 		}
 		if s.Pool, err = v.IPRanges.Ranges(s.Gateway); err != nil {
 			return err
@@ -138,9 +146,9 @@ func externalJSON(r *api.Request, e *store.ExternalNetwork) map[string]any {
 		subnets = append(subnets, map[string]any{
 			"gateway":      sub.Gateway.Addr().String(),
 			"prefixLength": sub.Gateway.Bits(),
-			"dnsSuffix":    nil,
-			"dnsServer1":   "",
-			"dnsServer2":   "",
+			"dnsSuffix":    sub.DNSSuffix,
+			"dnsServer1":   sub.DNS1,
+			"dnsServer2":   sub.DNS2,
 			"ipRanges":     RangesJSON(sub.Pool),
 			"enabled":      !sub.Disabled,
 			"totalIpCount": Count(sub.Pool),

@@ -31,6 +31,8 @@ type allocationRequest struct {
 	Quantity     int    `json:"quantity"`
 	PrefixLength int    `json:"prefixLength"`
 	Value        string `json:"value"`
+	// OrgRef is the organization that a provider allocates for.
+	OrgRef JSONRefBody `json:"orgRef"`
 }
 
 // spaceCandidates are the free values that fit a request, in order, as many as it wants.
@@ -152,7 +154,7 @@ func allocateIP(r *api.Request, p *store.IPSpace) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	orgID := r.Tenant()
+	orgID := spacesOf(r.Cloud).allocatesFor(r, p, q)
 	if !spacesOf(r.Cloud).assignedTo(p, orgID) {
 		return nil, store.BadRequest("The IP space %q is not available to the organization.", p.Name)
 	}
@@ -166,6 +168,31 @@ func allocateIP(r *api.Request, p *store.IPSpace) (*api.Response, error) {
 	return r.Start(store.Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.Entity(), nil), nil
 }
 
+// allocatesFor is the organization that a request allocates for. A provider who names none allocates for the owner of a
+// private space, or for the only organization that another space is available to.
+func (sp IPSpaces) allocatesFor(r *api.Request, p *store.IPSpace, q allocationRequest) string {
+	tenant := r.Tenant()
+	if r.Session.Provider() && q.OrgRef.ID != "" {
+		return store.Bare(q.OrgRef.ID)
+	}
+	if tenant != r.Session.OrgID || !r.Session.Provider() || sp.assignedTo(p, tenant) {
+		return tenant
+	}
+	if p.OrgID != "" {
+		return p.OrgID
+	}
+	var assigned []string
+	for _, o := range sp.cloud.Store.Model.Orgs {
+		if sp.assignedTo(p, o.ID) {
+			assigned = append(assigned, o.ID)
+		}
+	}
+	if len(assigned) != 1 {
+		return tenant
+	}
+	return assigned[0]
+}
+
 // commitAllocate assigns the values and writes them into the task's result.
 func commitAllocate(s *cloud.Cloud, t *store.Task) error {
 	p := s.Store.Space(t.Owner.ID)
@@ -173,7 +200,12 @@ func commitAllocate(s *cloud.Cloud, t *store.Task) error {
 		return cloud.Gone("IP space", t.Owner.ID)
 	}
 	b := t.Work.Body
-	q := allocationRequest{store.Text(b, "type"), documents.Number(b["quantity"]), documents.Number(b["prefixLength"]), store.Text(b, "value")}
+	q := allocationRequest{
+		Type:         store.Text(b, "type"),
+		Quantity:     documents.Number(b["quantity"]),
+		PrefixLength: documents.Number(b["prefixLength"]),
+		Value:        store.Text(b, "value"),
+	}
 	values, err := spacesOf(s).choose(p, t.Work.Name, q)
 	if err != nil {
 		return err
@@ -305,7 +337,14 @@ func putAllocation(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*ap
 		return nil, err
 	}
 	w := store.Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
-	return r.Start(w, a.Entity(), []string{a.ID}), nil
+	return r.Start(w, ownAddress(r, a), []string{a.ID}), nil
+}
+
+// ownAddress is an allocation at the address of a request for it.
+func ownAddress(r *api.Request, a *store.IPAllocation) store.Entity {
+	e := a.Entity()
+	e.Path = strings.TrimSuffix(r.URL.Path, "/")
+	return e
 }
 
 // usable refuses a usage state that a client cannot set.
@@ -345,7 +384,7 @@ func releaseIP(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*api.Re
 		return nil, store.Refuse(http.StatusBadRequest, "VALIDATION_ERROR",
 			"%s cannot be released because it is in use (%s).", a.Value, state)
 	}
-	return r.Start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, a.Entity(), []string{a.ID}), nil
+	return r.Start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, ownAddress(r, a), []string{a.ID}), nil
 }
 
 func commitRelease(s *cloud.Cloud, t *store.Task) error {

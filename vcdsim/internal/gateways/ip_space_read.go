@@ -71,6 +71,9 @@ func readSpaceContent(p *store.IPSpace, body spaceBody) error {
 // spaceOwner takes over whose a space is from the old one, or finds the organization of a new private one.
 func spaceOwner(session *store.Session, st *store.Store, p, old *store.IPSpace, orgID string) error {
 	if old != nil {
+		if p.Type != "" && p.Type != old.Type || orgID != "" && store.Bare(orgID) != old.OrgID {
+			return store.BadRequest("The type and the organization of the IP space %q cannot be changed.", old.Name)
+		}
 		p.ID = old.ID
 		p.Type = old.Type
 		p.OrgID = old.OrgID

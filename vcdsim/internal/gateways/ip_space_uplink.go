@@ -132,13 +132,19 @@ func createSpaceUplink(r *api.Request) (*api.Response, error) {
 	return r.Start(store.Work{Op: "create ipSpaceUplink", Creates: true}, u.Entity(), []string{u.ID}), nil
 }
 
-func putSpaceUplink(r *api.Request, _ *store.IPSpace, u *store.SpaceUplink) (*api.Response, error) {
+func putSpaceUplink(r *api.Request, p *store.IPSpace, u *store.SpaceUplink) (*api.Response, error) {
 	if err := r.Cloud.Tasks.CheckIdle(u.ID); err != nil {
 		return nil, err
 	}
 	var body spaceUplinkBody
 	if err := r.Document(&body); err != nil {
 		return nil, err
+	}
+	if space := body.Space.ID; space != "" && store.Bare(space) != p.ID {
+		return nil, store.BadRequest("The IP space of the uplink %q cannot be changed.", u.Name)
+	}
+	if network := body.Network.ID; network != "" && store.Bare(network) != u.Network {
+		return nil, store.BadRequest("The external network of the uplink %q cannot be changed.", u.Name)
 	}
 	u.Name = body.Name
 	u.Description = body.Description

@@ -57,6 +57,9 @@ func balancedScope(r *api.Request, body map[string]any) (documents.Scope, error)
 // balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
 func balancedGateway(session *store.Session, st *store.Store, body map[string]any, old *store.Object) (*store.EdgeGateway, error) {
 	if old != nil {
+		if id := store.RefID(body, "gatewayRef"); id != "" && id != store.RefID(old.Body, "gatewayRef") {
+			return nil, store.BadRequest("The edge gateway of %q cannot be changed.", store.Text(old.Body, "name"))
+		}
 		body["gatewayRef"] = old.Body["gatewayRef"]
 	}
 	_, _, g, err := gateways.EdgeByID(session, st, store.RefID(body, "gatewayRef"))
@@ -143,7 +146,7 @@ func settleMembers(body map[string]any) error {
 		if _, err := netip.ParseAddr(store.Text(m, "ipAddress")); err != nil {
 			return store.BadRequest("The IP address %q is invalid.", store.Text(m, "ipAddress"))
 		}
-		documents.Complete(m, map[string]any{"enabled": true, "ratio": 1, "port": body["defaultPort"]})
+		documents.Complete(m, map[string]any{"enabled": true, "ratio": 1})
 		if err := documents.WithinBounds(m, documents.Bound{Field: "port", From: 1, To: 65535}, documents.Bound{Field: "ratio", From: 1, To: 20}); err != nil {
 			return err
 		}
@@ -207,11 +210,15 @@ func (lb LoadBalancing) UpMembers(d *store.Object) int {
 	return min(up, on)
 }
 
+// MemberPort is the port of a member of a pool: its own, or the pool's default.
+func MemberPort(pool, member map[string]any) uint16 {
+	return uint16(cmp.Or(documents.Number(member["port"]), documents.Number(pool["defaultPort"]))) //nolint:gosec // within its bounds
+}
+
 // MemberHealth is that of one member of a pool with some health.
 func (lb LoadBalancing) MemberHealth(d *store.Object, m map[string]any, health string) string {
 	address, _ := netip.ParseAddr(store.Text(m, "ipAddress"))
-	port, _ := m["port"].(float64)
-	up, known := lb.cloud.Probed[d.ID()][netip.AddrPortFrom(address, uint16(port))]
+	up, known := lb.cloud.Probed[d.ID()][netip.AddrPortFrom(address, MemberPort(d.Body, m))]
 	switch {
 	case health != "UP" || !known || up:
 		return health
@@ -259,9 +266,13 @@ func showPool(r *api.Request, d *store.Object, out map[string]any) {
 		health = "UNAVAILABLE"
 		up = 0 // no virtual service uses it, so its members are not checked
 	}
+	message := healthMessages[health]
+	if len(refs) == 0 {
+		message = "The pool is unassigned."
+	}
 	out["status"] = BalancingOf(r.Cloud).balancing(d)
 	out["healthStatus"] = health
-	out["healthMessage"] = healthMessages[health]
+	out["healthMessage"] = message
 	out["memberCount"] = all
 	out["enabledMemberCount"] = on
 	out["upMemberCount"] = up

@@ -40,7 +40,7 @@ func controllerCollection() *documents.Collection {
 		Scope:    documents.ProviderScope,
 		Prepare:  keepPassword,
 		Show:     func(_ *api.Request, _ *store.Object, out map[string]any) { out["password"] = hiddenPassword },
-		Defaults: map[string]any{"description": "", "licenseType": "ENTERPRISE", "version": "22.1.5"},
+		Defaults: map[string]any{"description": "", "licenseType": "", "version": "22.1.5"},
 		Free: func(r *api.Request, d *store.Object) error {
 			return BalancingOf(r.Cloud).usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
 				"loadBalancerControllerRef")
@@ -219,7 +219,7 @@ func SeedBalancers(s *cloud.Cloud) {
 			"url":         "https://alb1.example",
 			"username":    "admin",
 			"password":    "password",
-			"licenseType": "ENTERPRISE",
+			"licenseType": "", // features are those of service engine groups, since VCD 10.4
 			"version":     "22.1.5",
 		})
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{

@@ -37,6 +37,8 @@ func applyChange(vm *store.VM, c *store.VMChange) {
 		vm.CPUs = c.VM.CPUs
 		vm.CoresPerSocket = c.VM.CoresPerSocket
 		vm.MemoryMiB = c.VM.MemoryMiB
+		vm.CPUShare = c.VM.CPUShare
+		vm.MemoryShare = c.VM.MemoryShare
 		vm.SizingPolicyID = c.VM.SizingPolicyID
 		vm.PlacementPolicyID = c.VM.PlacementPolicyID
 		vm.StorageProfileID = c.VM.StorageProfileID
@@ -55,14 +57,16 @@ func applyChange(vm *store.VM, c *store.VMChange) {
 	}
 }
 
-// changeMachine applies firmware, boot options, hardware version and hot-add settings.
+// changeMachine applies operating system, firmware, boot options, hardware version and hot-add settings.
 func changeMachine(vm *store.VM, to *store.VM) {
+	vm.OS = to.OS
 	vm.Firmware = to.Firmware
 	vm.BootOptions = to.BootOptions
 	vm.HardwareVersion = to.HardwareVersion
 	vm.CPUHotAdd = to.CPUHotAdd
 	vm.MemoryHotAdd = to.MemoryHotAdd
 	vm.NestedHypervisor = to.NestedHypervisor
+	vm.TimeSync = to.TimeSync
 }
 
 // MergeExtraConfig sets keys; an empty value removes one.
@@ -85,12 +89,16 @@ func (m VMs) connect(vm *store.VM, c *store.VMChange) error {
 	if !c.NICs {
 		return nil
 	}
+	home := m.cloud.Store.VApps[vm.VAppID]
+	networks := home.Networks
 	nics := vm.NICs
 	primary := vm.PrimaryNIC
+	VAppsOf(m.cloud).setNetworks(home, store.Work{Networks: c.Networks})
 	vm.NICs = slices.Clone(c.VM.NICs)
 	vm.PrimaryNIC = c.VM.PrimaryNIC
 	err := IPAMOf(m.cloud).assign(vm)
 	if err != nil {
+		home.Networks = networks
 		vm.NICs = nics
 		vm.PrimaryNIC = primary
 	}

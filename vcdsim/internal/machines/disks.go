@@ -63,6 +63,7 @@ func commitDisk(s *cloud.Cloud, t *store.Task) error {
 		d.Name = spec.Name
 		d.Description = spec.Description
 		d.SizeMiB = spec.SizeMiB
+		d.IOPS = spec.IOPS
 		d.StorageProfileID = spec.StorageProfileID
 	}
 	d.Status = store.Resolved

@@ -4,6 +4,7 @@ package network
 
 import (
 	"maps"
+	"net/netip"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
@@ -88,20 +89,22 @@ func getVAppNetwork(r *api.Request, id string) (*api.Response, error) {
 	return nil, store.Forbidden("ORG_NETWORK_VIEW", id)
 }
 
+// server is the DNS server with an index, empty if there is none.
+func server(dns []netip.Addr, i int) string {
+	if i < len(dns) {
+		return dns[i].String()
+	}
+	return ""
+}
+
 func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Network) map[string]any { //nolint:funlen // A table with one field per line.
 	total := gateways.Count(n.StaticPool)
 	used := len(machines.IPAMOf(r.Cloud).AddressesIn(n.ID))
-	dns := func(i int) any {
-		if i < len(n.DNS) {
-			return n.DNS[i].String()
-		}
-		return ""
-	}
 	subnets := []any{map[string]any{
 		"gateway":      n.Gateway.Addr().String(),
 		"prefixLength": n.Gateway.Bits(),
-		"dnsServer1":   dns(0),
-		"dnsServer2":   dns(1),
+		"dnsServer1":   server(n.DNS, 0),
+		"dnsServer2":   server(n.DNS, 1),
 		"dnsSuffix":    n.DNSSuffix,
 		"ipRanges":     gateways.RangesJSON(n.StaticPool),
 		"enabled":      true,
@@ -112,9 +115,9 @@ func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Networ
 		subnets = append(subnets, map[string]any{
 			"gateway":      n.Second.Gateway.Addr().String(),
 			"prefixLength": n.Second.Gateway.Bits(),
-			"dnsServer1":   "",
-			"dnsServer2":   "",
-			"dnsSuffix":    "",
+			"dnsServer1":   server(n.Second.DNS, 0),
+			"dnsServer2":   server(n.Second.DNS, 1),
+			"dnsSuffix":    n.Second.DNSSuffix,
 			"ipRanges":     gateways.RangesJSON(n.Second.StaticPool),
 			"enabled":      true,
 			"totalIpCount": gateways.Count(n.Second.StaticPool),

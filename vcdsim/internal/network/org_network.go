@@ -171,20 +171,36 @@ func readOrgSubnets(n *store.Network, values []orgSubnetBody) error {
 		if err != nil {
 			return err
 		}
+		dns, err := v.readDNS()
+		if err != nil {
+			return err
+		}
 		if i == 1 {
-			n.Second = &store.SecondSubnet{Gateway: prefix, StaticPool: pool}
+			n.Second = &store.SecondSubnet{Gateway: prefix, StaticPool: pool, DNS: dns, DNSSuffix: v.Suffix}
 			continue
 		}
 		n.Gateway = prefix
 		n.StaticPool = pool
+		n.DNS = dns
 		n.DNSSuffix = v.Suffix
-		for _, text := range []string{v.DNS1, v.DNS2} {
-			if a, err := netip.ParseAddr(text); err == nil {
-				n.DNS = append(n.DNS, a)
-			}
-		}
 	}
 	return nil
+}
+
+// readDNS reads the addresses of DNS servers, of which the second moves up if there is no first.
+func (v orgSubnetBody) readDNS() ([]netip.Addr, error) {
+	var out []netip.Addr
+	for _, text := range []string{v.DNS1, v.DNS2} {
+		if text == "" {
+			continue
+		}
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, store.BadRequest("The DNS server %q is invalid.", text)
+		}
+		out = append(out, a)
+	}
+	return out, nil
 }
 
 // read reads the gateway with the length of the subnet, and the static pool.

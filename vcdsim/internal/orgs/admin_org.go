@@ -39,7 +39,7 @@ func orgSettingsNode(o *store.Org) *xmltree.Node {
 			T("CanPublishExternally", s.CanPublishExternally),
 			T("CanSubscribe", s.CanSubscribe), T("DeployedVMQuota", s.DeployedVMQuota),
 			T("StoredVmQuota", s.StoredVMQuota),
-			T("UseServerBootSequence", false), T("DelayAfterPowerOnSeconds", secs(s.PowerOnDelay))),
+			T("UseServerBootSequence", s.ServerBootSequence), T("DelayAfterPowerOnSeconds", secs(s.PowerOnDelay))),
 		xmltree.New("VAppLeaseSettings", T("DeleteOnStorageLeaseExpiration", !s.KeepExpired),
 			T("DeploymentLeaseSeconds", secs(o.RuntimeLease)),
 			T("StorageLeaseSeconds", secs(o.StorageLease)), T("PowerOffOnRuntimeLeaseExpiration", !s.KeepRunning)),
@@ -61,6 +61,7 @@ func readOrgSettings(o *store.Org, tree *xmltree.Node) {
 		s.StoredVMQuota, _ = g.Int("StoredVmQuota")
 		delay, _ := g.Int("DelayAfterPowerOnSeconds")
 		s.PowerOnDelay = machines.Seconds(delay)
+		s.ServerBootSequence = g.Bool("UseServerBootSequence")
 	}
 	if l := tree.At("Settings", "VAppLeaseSettings"); l != nil {
 		runtime, _ := l.Int("DeploymentLeaseSeconds")
@@ -99,6 +100,9 @@ func createOrg(r *api.Request) (*api.Response, error) {
 }
 
 func putOrg(r *api.Request, org *store.Org, tree *xmltree.Node) (*api.Response, error) {
+	if name := tree.Attr("name"); name != "" && name != org.Name {
+		return nil, store.BadRequest("The name of the organization %q cannot be changed.", org.Name)
+	}
 	readOrgSettings(org, tree)
 	return r.Done(org.Entity()), nil
 }

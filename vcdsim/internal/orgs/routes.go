@@ -12,4 +12,5 @@ func Routes(add api.AddRoute) {
 	adminRoutes(add)
 	adminOrgRoutes(add)
 	vdcChangeRoutes(add)
+	connectionRoutes(add)
 }

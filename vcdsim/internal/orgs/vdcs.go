@@ -23,6 +23,9 @@ func vdcChangeRoutes(add api.AddRoute) {
 	add("DELETE", "/api/admin/vdc/{id}", deleteVDC, cloud.LatencyWrite)
 }
 
+// guaranteedSince is the API version since which a VDC that counts the overhead of memory needs a guaranteed share of it.
+const guaranteedSince = "39.0"
+
 // createVDC creates a VDC on the one provider VDC. Its capacity is stored and limits nothing.
 func createVDC(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("VDC_CREATE"); err != nil {
@@ -44,7 +47,7 @@ func createVDC(r *api.Request) (*api.Response, error) {
 	if slices.ContainsFunc(org.VDCs, func(x store.VDC) bool { return x.Name == v.Name }) {
 		return nil, store.DuplicateName(v.Name)
 	}
-	if tree.Bool("IncludeMemoryOverhead") && tree.Str("ResourceGuaranteedMemory") == "" {
+	if r.Version >= guaranteedSince && tree.Bool("IncludeMemoryOverhead") && tree.Str("ResourceGuaranteedMemory") == "" {
 		return nil, store.BadRequest("The guaranteed share of memory is missing.")
 	}
 	vdcs.ReadVDC(&v, tree)
@@ -76,6 +79,13 @@ func putVDC(r *api.Request) (*api.Response, error) {
 	}
 	if slices.ContainsFunc(org.VDCs, func(x store.VDC) bool { return x.Name == name && x.ID != v.ID }) {
 		return nil, store.DuplicateName(name)
+	}
+	if model := tree.Str("AllocationModel"); model != "" && model != vdcs.AllocationModel(v) {
+		return nil, store.BadRequest("The allocation model of VDC %q cannot be changed from %s to %s.", v.Name,
+			vdcs.AllocationModel(v), model)
+	}
+	if err := vdcs.ReadDefaultPolicy(r.Cloud.Store, v, tree); err != nil {
+		return nil, err
 	}
 	renameVDC(v, org, name)
 	v.Description = tree.Str("Description")

@@ -224,7 +224,6 @@ func HardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	}
 	for _, p := range []string{"disks", "networkCards"} {
 		link("down", p, "rasdItemsList")
-		link("edit", p, "rasdItemsList")
 	}
 	return n
 }
@@ -234,8 +233,6 @@ func ItemsList(site wire.Site, vm *store.VM, part string, items []*xmltree.Node)
 	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/" + part
 	n := xmltree.New("RasdItemsList", wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),
 		xmltree.A("href", href), xmltree.A("type", wire.Mime("rasdItemsList")))
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-		xmltree.A("type", wire.Mime("rasdItemsList"))))
 	n.Add(items)
 	return api.XML(n)
 }

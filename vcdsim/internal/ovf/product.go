@@ -38,10 +38,16 @@ func PropertyValues(properties map[string]store.Property) map[string]string {
 	return out
 }
 
-// ProductSections is the list of product sections of what is at a path.
+// ProductSections is the list of product sections of what is at a path, which can be edited there.
 func ProductSections(site wire.Site, path string, properties map[string]store.Property) *xmltree.Node {
-	path += "/productSections/"
-	return xmltree.New("ProductSectionList", wire.Namespaces(), xmltree.A("href", site.Base()+path),
-		xmltree.A("type", wire.Mime("productSections")),
-		site.Link("edit", path, wire.Mime("productSections")), ProductSection(properties))
+	n := NoProductSections(site, path)
+	n.Add(site.Link("edit", path+"/productSections/", wire.Mime("productSections")))
+	n.Add(ProductSection(properties))
+	return n
+}
+
+// NoProductSections is the empty list of product sections of what is at a path and cannot have any.
+func NoProductSections(site wire.Site, path string) *xmltree.Node {
+	return xmltree.New("ProductSectionList", wire.Namespaces(), xmltree.A("href", site.Base()+path+"/productSections/"),
+		xmltree.A("type", wire.Mime("productSections")))
 }

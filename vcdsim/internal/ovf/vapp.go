@@ -27,6 +27,7 @@ func VAppNode(r *api.Request, v *store.VApp) *xmltree.Node {
 		NetworkConfigSection(r.Site, r.Cloud.Store, v, false),
 		T("DateCreated", v.Created),
 		api.OwnerNode(r.Site, v.OwnerID, UserName(r.Cloud.Store, v)),
+		T("autoNature", v.AutoNature),
 		T("InMaintenanceMode", false),
 	})
 	vms := r.Cloud.Store.VMsOf(v.ID)
@@ -79,7 +80,6 @@ func vappLinks(site wire.Site, st *store.Store, v *store.VApp) []*xmltree.Node {
 	}
 	add("down", "/owner", "owner")
 	add("down", "/metadata", "metadata")
-	out = append(out, site.Link("ovf", path+"/ovf", "text/xml"))
 	add("down", "/productSections/", "productSections")
 	return out
 }
@@ -122,8 +122,6 @@ func startupSection(site wire.Site, st *store.Store, v *store.VApp) *xmltree.Nod
 			xmltree.A("ovf:startAction", "powerOn"),
 			xmltree.A("ovf:startDelay", 0), xmltree.A("ovf:stopAction", "powerOff"), xmltree.A("ovf:stopDelay", 0)))
 	}
-	n.Add(xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-		xmltree.A("type", wire.Mime("startupSection"))))
 	return n
 }
 
@@ -151,7 +149,6 @@ func NetworkConfigSection(site wire.Site, st *store.Store, v *store.VApp, root b
 	})
 	for _, net := range v.Networks {
 		n.Add(xmltree.New("NetworkConfig", A("networkName", net.Name),
-			site.Link("repair", "/api/admin/network/"+net.ID+"/action/reset", ""),
 			site.Link("down", "/api/network/"+net.ID, wire.Mime("vAppNetwork")),
 			T("Description", net.Description), VAppNetworkConfiguration(site, st, net),
 			T("IsDeployed", st.Deployed(v))))
@@ -175,22 +172,17 @@ func VAppNetworkConfiguration(site wire.Site, st *store.Store, net store.VAppNet
 	n.Add([]*xmltree.Node{
 		xmltree.T("FenceMode", net.FenceMode),
 		xmltree.T("RetainNetInfoAcrossDeployments", net.Retain),
-		vappDHCPNode(net.DHCP),
+		featuresNode(net),
 		xmltree.T("GuestVlanAllowed", net.GuestVLANs),
 	})
 	return n
 }
 
-// vappDHCPNode is the DHCP service in the features of a network, nil if it has none.
-func vappDHCPNode(d *store.VAppDHCP) *xmltree.Node {
-	if d == nil {
+// featuresNode is the Features element of a network as it was written, nil if there was none.
+func featuresNode(n store.VAppNetwork) *xmltree.Node {
+	features, err := xmltree.Parse([]byte(n.Features))
+	if err != nil {
 		return nil
 	}
-	T := xmltree.T
-	n := xmltree.New("DhcpService", T("IsEnabled", d.Enabled), T("DefaultLeaseTime", d.DefaultLease),
-		T("MaxLeaseTime", d.MaxLease))
-	if d.Range.From.IsValid() && d.Range.To.IsValid() {
-		n.Add(xmltree.New("IpRange", T("StartAddress", d.Range.From), T("EndAddress", d.Range.To)))
-	}
-	return xmltree.New("Features", n)
+	return features
 }

@@ -3,6 +3,7 @@
 package ovf
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -95,7 +96,6 @@ func vmLinks(r *api.Request, vm *store.VM) []*xmltree.Node {
 	if r.Session.Provider() || access.HasRight(r, access.RightConsolidate) {
 		add("consolidate", "/action/consolidate", "")
 	}
-	add("customizeAtNextPowerOn", "/action/customizeAtNextPowerOn", "")
 	out = append(out, r.Site.Link("reconfigureVm", path+"/action/reconfigureVm", wire.Mime("vm"), vm.Name))
 	return append(out, r.Site.Link("up", "/api/vApp/vapp-"+vm.VAppID, wire.Mime("vapp")))
 }
@@ -129,9 +129,7 @@ func osSection(site wire.Site, vm *store.VM) *xmltree.Node {
 		xmltree.A("ovf:id", 94),
 		xmltree.A("vcloud:href", href), xmltree.A("vcloud:type", wire.Mime("operatingSystemSection")),
 		xmltree.A("vmw:osType", vm.OS),
-		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", OSName(vm.OS)),
-		xmltree.New("Link", xmltree.A("rel", "edit"), xmltree.A("href", href),
-			xmltree.A("type", wire.Mime("operatingSystemSection"))))
+		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", OSName(vm.OS)))
 }
 
 // osNames are the display names of guest operating systems.
@@ -200,22 +198,28 @@ func CustomizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node
 	A := xmltree.A
 	T := xmltree.T
 	href := site.Href("vm", vm.ID) + "/guestCustomizationSection/"
+	custom := vm.Customization
 	n := wire.Element("GuestCustomizationSection", root)
 	n.Add(api.Section(href, "guestCustomizationSection"))
 	n.Add([]*xmltree.Node{
 		T("ovf:Info", "Specifies Guest OS Customization Settings"),
-		T("Enabled", vm.Customization.Enabled),
-		T("ChangeSid", false),
+		T("Enabled", custom.Enabled),
+		T("ChangeSid", custom.ChangeSID),
 		T("VirtualMachineId", vm.ID),
-		T("JoinDomainEnabled", false),
-		T("UseOrgSettings", false),
-		T("AdminPasswordEnabled", false),
-		T("AdminPasswordAuto", true),
-		T("AdminAutoLogonEnabled", false),
-		T("AdminAutoLogonCount", 0),
-		T("ResetPasswordRequired", false),
-		xmltree.OptT("CustomizationScript", vm.Customization.Script),
-		T("ComputerName", vm.Customization.ComputerName),
+		T("JoinDomainEnabled", custom.JoinDomain),
+		T("UseOrgSettings", custom.UseOrgSettings),
+		xmltree.OptT("DomainName", custom.Domain),
+		xmltree.OptT("DomainUserName", custom.DomainUser),
+		xmltree.OptT("DomainUserPassword", custom.DomainPassword),
+		xmltree.OptT("MachineObjectOU", custom.MachineObjectOU),
+		T("AdminPasswordEnabled", custom.AdminPasswordEnabled),
+		T("AdminPasswordAuto", !custom.AdminPasswordGiven),
+		xmltree.OptT("AdminPassword", custom.AdminPassword),
+		T("AdminAutoLogonEnabled", custom.AutoLogon),
+		T("AdminAutoLogonCount", custom.AutoLogonCount),
+		T("ResetPasswordRequired", custom.ResetPasswordRequired),
+		xmltree.OptT("CustomizationScript", custom.Script),
+		T("ComputerName", custom.ComputerName),
 		xmltree.New("Link", A("rel", "edit"), A("href", href), A("type", wire.Mime("guestCustomizationSection"))),
 	})
 	return n
@@ -257,9 +261,9 @@ func SpecSection(r *api.Request, vm *store.VM) *xmltree.Node {
 		s.Add([]*xmltree.Node{
 			ProfileRef(r.Site, r.Cloud.Store, "StorageProfile", d.StorageProfileID),
 			T("overrideVmDefault", d.StorageProfileID != vm.StorageProfileID),
-			T("iops", 0),
-			xmltree.New("IopsAllocation", T("Reservation", 0), T("Limit", 0), T("SharesLevel", "NORMAL"),
-				T("Shares", 1000)),
+			T("iops", d.IOPS.Reservation),
+			xmltree.New("IopsAllocation", T("Reservation", d.IOPS.Reservation), T("Limit", d.IOPS.Limit),
+				T("SharesLevel", cmp.Or(d.IOPS.Level, "NORMAL")), T("Shares", cmp.Or(d.IOPS.Shares, 1000))),
 			T("VirtualQuantityUnit", "byte"),
 			T("VirtualQuantity", d.SizeMiB<<20),
 		})
@@ -268,12 +272,19 @@ func SpecSection(r *api.Request, vm *store.VM) *xmltree.Node {
 	return xmltree.New("VmSpecSection", xmltree.A("Modified", false),
 		T("ovf:Info", "Virtual hardware requirements (simplified)"),
 		T("OsType", vm.OS), firmwareNode(r.Version, vm), T("NumCpus", vm.CPUs), T("NumCoresPerSocket", vm.CoresPerSocket),
-		xmltree.New("CpuResourceMhz", T("Configured", vm.CPUs*1000), T("Reservation", 0), T("Limit", -1),
-			T("SharesLevel", "NORMAL"), T("Shares", 0)),
-		xmltree.New("MemoryResourceMb", T("Configured", vm.MemoryMiB), T("Reservation", 0), T("Limit", -1),
-			T("SharesLevel", "NORMAL"), T("Shares", 0)),
+		shareNode("CpuResourceMhz", vm.CPUs*1000, vm.CPUShare), shareNode("MemoryResourceMb", vm.MemoryMiB, vm.MemoryShare),
 		xmltree.New("MediaSection"), disks, T("HardwareVersion", vm.HardwareVersion), T("VmToolsVersion", "12389"),
-		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", false))
+		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", vm.TimeSync))
+}
+
+// shareNode is what a VM has of a resource.
+func shareNode(element string, configured int64, s store.Share) *xmltree.Node {
+	return xmltree.New(element,
+		xmltree.T("Configured", configured),
+		xmltree.T("Reservation", s.Reservation),
+		xmltree.T("Limit", cmp.Or(s.Limit, -1)),
+		xmltree.T("SharesLevel", cmp.Or(s.Level, "NORMAL")),
+		xmltree.T("Shares", s.Shares))
 }
 
 // RootItem makes a document of a hardware item.

@@ -33,7 +33,6 @@ func mediaRecords(r *api.Request) []*record {
 					A("creationDate", m.CreatedAt()),
 					A("isBusy", r.Cloud.Tasks.Busy(m.ID)),
 					A("storageB", m.Size),
-					A("owner", r.Site.Base()+"/api/admin/user/"),
 					A("status", store.MediaStatus(m)),
 					A("storageProfileName", r.Cloud.Store.ProfileName(v.DefaultProfile())),
 					A("isInCatalog", true),

@@ -3,6 +3,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/compute"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/fiql"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -22,6 +24,21 @@ import (
 // Routes are the routes of the query service.
 func Routes(add api.AddRoute) {
 	add("GET", "/api/query", runQuery, cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/edgeGateways", api.With2(vdcs.OwnVDC, queryOf("edgeGateway")), cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/networks", api.With2(vdcs.OwnVDC, queryOf("orgVdcNetwork")), cloud.LatencyQuery)
+}
+
+// queryOf answers with what a VDC has of a type, as a query with a filter does.
+func queryOf(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Response, error) {
+	return func(r *api.Request, _ *store.Org, v *store.VDC) (*api.Response, error) {
+		filter := "vdc==" + r.Site.Href("vdc", v.ID)
+		if more := r.Query.Get("filter"); more != "" {
+			filter += ";(" + more + ")"
+		}
+		r.Query["type"] = name
+		r.Query["filter"] = filter
+		return runQuery(r)
+	}
 }
 
 // A record is a row of the query service: attributes in the order they are written, and metadata to filter by.
@@ -34,8 +51,8 @@ type record struct {
 
 // A row makes a record on demand.
 type row interface {
-	// peek returns an attribute that is cheap to know; references as bare ids.
-	peek(name string) (value string, cheap bool)
+	// peek returns an attribute without making the record; references as bare ids.
+	peek(name string) (value string, found bool)
 	fill(rec *record)
 }
 
@@ -49,10 +66,7 @@ func (rec *record) complete() {
 
 func (rec *record) get(name string) (string, bool) {
 	if rec.row != nil {
-		if value, cheap := rec.row.peek(name); cheap {
-			return value, true
-		}
-		rec.complete()
+		return rec.row.peek(name)
 	}
 	for _, a := range rec.attrs {
 		if a.Name == name {
@@ -82,7 +96,7 @@ var queryTypes = map[string]queryType{
 			"vmToolsStatus isInMaintenanceMode isAutoNature " +
 			"storageProfileName gcStatus autoUndeployDate autoDeleteDate isAutoUndeployNotified isAutoDeleteNotified " +
 			"isComputePolicyCompliant vmSizingPolicyId " +
-			"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref",
+			"vmPlacementPolicyId encrypted dateCreated totalStorageAllocatedMb isExpired vmNameInVc hostName moref org",
 		vmRecords,
 	},
 	"vApp": {
@@ -90,7 +104,7 @@ var queryTypes = map[string]queryType{
 		"AdminVAppRecord",
 		"name vdc vdcName isPublic isEnabled isBusy creationDate status ownerName isDeployed isInMaintenanceMode " +
 			"isAutoNature isExpired numberOfVMs numberOfCpus cpuAllocationMhz memoryAllocationMB storageKB " +
-			"isVdcEnabled autoUndeployDate autoDeleteDate description",
+			"isVdcEnabled autoUndeployDate autoDeleteDate description org",
 		vappRecords,
 	},
 	"orgVdc": {
@@ -149,7 +163,7 @@ var queryTypes = map[string]queryType{
 		"DiskRecord",
 		"AdminDiskRecord",
 		"name vdc description sizeMb ownerName vdcName storageProfile storageProfileName status busType busTypeDesc " +
-			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted",
+			"busSubType isAttached attachedVmCount isShareable sharingType uuid encrypted datastoreName",
 		diskRecords,
 	},
 	"organization": {
@@ -225,7 +239,6 @@ func runQuery(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	sortRecords(r.Query, rows)
 	return recordsPage(r, name, element, rows)
 }
 
@@ -291,18 +304,18 @@ func (rec *record) holds(t fiql.Term) bool {
 		}
 		return found && fiql.Compare(fiql.Term{Op: t.Op, Value: value}, have.Value)
 	}
-	name := t.Attr
-	if _, ok := rec.get(name); !ok && name == "id" {
-		name = "href"
+	have, found := rec.get(t.Attr)
+	if !found && t.Attr == "id" {
+		have, found = rec.get("href")
 	}
-	have, found := rec.get(name)
 	if !found && t.Op != "==" && t.Op != "!=" {
 		return false // without a date no comparison holds
 	}
 	return fiql.Compare(t, have)
 }
 
-func sortRecords(query api.Values, rows []*record) {
+// sortRecords sorts the rows from an index to another, as if all were sorted.
+func sortRecords(query api.Values, rows []*record, from, to int) {
 	key := query.Get("sortAsc")
 	sign := 1
 	if key == "" {
@@ -313,24 +326,59 @@ func sortRecords(query api.Values, rows []*record) {
 		key = "id"
 		sign = 1
 	}
-	byKey := func(a, b *record) int {
-		x, ok := a.get(key)
-		y, _ := b.get(key)
-		if !ok && key == "id" {
-			x, _ = a.get("href")
-			y, _ = b.get("href")
-		}
-		if m, ok := whole(x); ok {
-			if n, ok := whole(y); ok {
-				return sign * (m - n)
-			}
-		}
-		return sign * strings.Compare(x, y)
-	}
-	if slices.IsSortedFunc(rows, byKey) {
+	if inOrder(rows, key, sign) {
 		return // as those of a type with many rows are made
 	}
-	slices.SortStableFunc(rows, byKey)
+	keyed := make([]keyedRecord, len(rows))
+	for i, rec := range rows {
+		keyed[i] = keyOf(rec, key)
+		keyed[i].place = i
+	}
+	arrange(keyed, from, to, func(a, b *keyedRecord) int {
+		return cmp.Or(sign*a.compare(b), cmp.Compare(a.place, b.place))
+	})
+	for i := range keyed {
+		rows[i] = keyed[i].record
+	}
+}
+
+// inOrder reports whether rows are sorted already.
+func inOrder(rows []*record, key string, sign int) bool {
+	var last keyedRecord
+	for i, rec := range rows {
+		next := keyOf(rec, key)
+		if i > 0 && sign*last.compare(&next) > 0 {
+			return false
+		}
+		last = next
+	}
+	return true
+}
+
+// A keyedRecord is a record with what it is sorted by, which is computed once.
+type keyedRecord struct {
+	record  *record
+	text    string
+	number  int
+	numeric bool
+	place   int // among those with the same key
+}
+
+func keyOf(rec *record, key string) keyedRecord {
+	text, found := rec.get(key)
+	if !found && key == "id" {
+		text, _ = rec.get("href")
+	}
+	number, numeric := whole(text)
+	return keyedRecord{record: rec, text: text, number: number, numeric: numeric}
+}
+
+// compare compares numbers as such, anything else as text.
+func (k *keyedRecord) compare(other *keyedRecord) int {
+	if k.numeric && other.numeric {
+		return cmp.Compare(k.number, other.number)
+	}
+	return strings.Compare(k.text, other.text)
 }
 
 // whole reads a number that has nothing but digits, which most values are not.
@@ -367,6 +415,7 @@ func recordsPage(r *api.Request, name, element string, rows []*record) (*api.Res
 	}
 	from := min((page-1)*size, len(rows))
 	to := min(from+size, len(rows))
+	sortRecords(r.Query, rows, from, to)
 	n := xmltree.New(container(name, format), wire.Namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
 		xmltree.A("page", page),
 		xmltree.A("name", name), xmltree.A("type", formatType(format)),

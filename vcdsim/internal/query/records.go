@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
@@ -30,7 +31,6 @@ func templateVMRecords(r *api.Request) []*record {
 					A("containerName", t.Name),
 					A("container", r.Site.Href("vapptemplate", t.ID)),
 					A("ownerName", "system"),
-					A("owner", r.Site.Base()+"/api/admin/user/"),
 					A("vdc", r.Site.Href("vdc", vdc.ID)),
 					A("vdcName", vdc.Name),
 					A("isVAppTemplate", true),
@@ -91,6 +91,7 @@ func vappRecords(r *api.Request) []*record {
 				A("name", v.Name),
 				A("vdc", r.Site.Href("vdc", v.VDCID)),
 				A("vdcName", vdcName),
+				orgOf(r, v.OrgID),
 				A("isPublic", false),
 				A("isEnabled", true),
 				A("isBusy", r.Cloud.Tasks.Busy(v.ID)),
@@ -357,7 +358,7 @@ func taskRecords(r *api.Request) []*record {
 		}
 		rec.attrs = append(rec.attrs, A("status", string(t.Status)), A("progress", t.Progress(now)),
 			A("ownerName", t.UserName),
-			A("object", r.Site.Href(t.Owner.Kind, t.Owner.ID)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
+			A("object", r.Site.At(t.Owner)), A("objectType", t.Owner.Kind), A("objectName", t.Owner.Name),
 			A("serviceNamespace", "com.vmware.vcloud"), A("href", r.Site.Href("task", t.ID)), A("type", wire.Mime("task")))
 		out = append(out, rec)
 	}
@@ -397,12 +398,21 @@ func diskRecords(r *api.Request) []*record {
 				Opt("sharingType", d.SharingType),
 				A("uuid", d.UUID),
 				A("encrypted", false),
+				datastoreOf(r),
 				A("href", r.Site.Href("disk", d.ID)),
 				A("type", wire.Mime("disk")),
 			}),
 		})
 	}
 	return out
+}
+
+// datastoreOf is where a disk is, which only providers see.
+func datastoreOf(r *api.Request) xmltree.Attr {
+	if !r.Session.Provider() {
+		return xmltree.Attr{}
+	}
+	return xmltree.A("datastoreName", vdcs.ProviderDatastore)
 }
 
 func orgRecords(r *api.Request) []*record {

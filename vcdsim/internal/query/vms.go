@@ -3,13 +3,9 @@
 package query
 
 import (
-	"strconv"
-
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
@@ -18,13 +14,14 @@ func vmRecords(r *api.Request) []*record {
 	out := make([]*record, 0, len(r.Cloud.Store.Order))
 	rows := make([]vmRow, len(r.Cloud.Store.Order))
 	records := make([]record, len(rows))
+	table := &vmTable{r: r}
 	viewer := access.ViewerOf(r)
 	for i, vm := range r.Cloud.Store.Order {
 		vapp := r.Cloud.Store.VApps[vm.VAppID]
 		if !viewer.Sees(vapp) {
 			continue
 		}
-		rows[i] = vmRow{r: r, vm: vm, vapp: vapp}
+		rows[i] = vmRow{table: table, vm: vm, vapp: vapp}
 		records[i] = record{metadata: vm.Metadata, row: &rows[i]}
 		out = append(out, &records[i])
 	}
@@ -33,75 +30,60 @@ func vmRecords(r *api.Request) []*record {
 
 // A vmRow is a VM's record to be made.
 type vmRow struct {
-	r    *api.Request
-	vm   *store.VM
-	vapp *store.VApp
+	table *vmTable
+	vm    *store.VM
+	vapp  *store.VApp
 }
 
-func (w *vmRow) peek(name string) (string, bool) {
+// A vmTable is what all rows of a query share.
+type vmTable struct {
+	r      *api.Request
+	column string       // that was peeked at last
+	last   *vmAttribute // of that name
+}
+
+// attribute finds an attribute by its name: a filter asks for the same one in row after row.
+func (t *vmTable) attribute(name string) *vmAttribute {
+	if t.column != name {
+		t.column = name
+		t.last = vmAttributeNamed(name)
+	}
+	return t.last
+}
+
+// orgOf is the organization of a row, which only providers see.
+func orgOf(r *api.Request, id string) xmltree.Attr {
+	if !r.Session.Provider() {
+		return xmltree.Attr{}
+	}
+	return xmltree.A("org", r.Site.Href("org", id))
+}
+
+// peek computes one attribute alone; references, which filters compare by their ids, are bare ids.
+func (w *vmRow) peek(name string) (value string, found bool) {
 	switch name {
 	case "id", "href": // in the order of hrefs, VMs come before templates' VMs
 		return w.vm.ID, true
-	case "name":
-		return w.vm.Name, true
 	case "container":
 		return w.vapp.ID, true
-	case "containerName":
-		return w.vapp.Name, true
 	case "vdc":
 		return w.vapp.VDCID, true
-	case "status":
-		return w.vm.Status.Text(), true
-	case "isVAppTemplate":
-		return "false", true
-	case "isDeployed":
-		return strconv.FormatBool(w.vm.Deployed), true
 	}
-	return "", false
+	a := w.table.attribute(name)
+	if a == nil {
+		return "", false
+	}
+	value = a.value(w)
+	return value, value != "" || !a.optional
 }
 
 func (w *vmRow) fill(rec *record) {
-	r := w.r
-	vm := w.vm
-	vapp := w.vapp
-	A := xmltree.A
-	Opt := xmltree.Opt
-	vdcName := r.Cloud.Store.VDCName(vapp.VDCID)
-	attrs := []xmltree.Attr{
-		A("name", vm.Name),
-		A("containerName", vapp.Name),
-		A("container", r.Site.Href("vapp", vapp.ID)),
-		A("ownerName", ovf.UserName(r.Cloud.Store, vapp)),
-		A("owner", r.Site.Base()+"/api/admin/user/"+vapp.OwnerID),
-		A("vdc", r.Site.Href("vdc", vapp.VDCID)),
-		A("vdcName", vdcName),
-		A("isVAppTemplate", false),
-		A("isDeleted", false),
-		A("guestOs", ovf.OSName(vm.OS)),
-		A("numberOfCpus", vm.CPUs),
-		A("memoryMB", vm.MemoryMiB),
-		A("status", vm.Status.Text()),
+	attrs := make([]xmltree.Attr, 0, len(vmAttributes))
+	for _, a := range vmAttributes {
+		if value := a.value(w); value != "" || !a.optional {
+			attrs = append(attrs, xmltree.Attr{Name: a.name, Value: value})
+		}
 	}
-	if nic := vm.Primary(); nic != nil {
-		attrs = append(attrs, Opt("networkName", nic.Network), Opt("network", networkHref(r.Site, vapp, nic.Network)),
-			Opt("ipAddress", nic.Address))
-	}
-	attrs = append(attrs, A("isBusy", r.Cloud.Tasks.Busy(vm.ID)), A("isDeployed", vm.Deployed), A("isPublished", false),
-		A("catalogName", ""), A("hardwareVersion", ovf.HardwareNumber(vm.HardwareVersion)), A("vmToolsStatus", "RUNNING"),
-		A("isInMaintenanceMode", false), A("isAutoNature", vapp.AutoNature),
-		A("storageProfileName", r.Cloud.Store.ProfileName(vm.StorageProfileID)),
-		A("gcStatus", ovf.GCStatus(vm)), leaseAttr("autoUndeployDate", vapp.Lease.Undeploys()),
-		leaseAttr("autoDeleteDate", vapp.Lease.Deletes()),
-		A("isAutoUndeployNotified", false), A("isAutoDeleteNotified", false), A("isComputePolicyCompliant", true),
-		Opt("vmSizingPolicyId", store.URN("vdcComputePolicy", vm.SizingPolicyID)),
-		Opt("vmPlacementPolicyId", store.URN("vdcComputePolicy", vm.PlacementPolicyID)),
-		A("encrypted", false), A("dateCreated", vm.Created), A("totalStorageAllocatedMb", vm.Storage()),
-		A("isExpired", false),
-		A("href", r.Site.Href("vm", vm.ID)), A("type", wire.Mime("vm")))
-	if r.Session.Provider() {
-		attrs = append(attrs, A("vmNameInVc", vm.Name+"-"+vm.ID[:4]), A("hostName", "esx-1"),
-			A("moref", "vm-"+vm.ID[:4]))
-	}
-	rec.attrs = kept(attrs)
-	rec.links = recordLinks(r.Site, "vm", vm.ID)
+	rec.attrs = attrs
+	rec.links = recordLinks(w.table.r.Site, "vm", w.vm.ID)
 }

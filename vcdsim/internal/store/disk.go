@@ -16,6 +16,7 @@ type Disk struct {
 	Status           Status
 	BusType          string
 	BusSubType       string
+	IOPS             int64
 	SharingType      string
 	UUID             string
 	StorageProfileID string
@@ -24,7 +25,7 @@ type Disk struct {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (d *Disk) Entity() Entity { return Entity{"disk", d.ID, d.Name} }
+func (d *Disk) Entity() Entity { return Entity{Kind: "disk", ID: d.ID, Name: d.Name} }
 
 // Release detaches the disk from a VM.
 func (d *Disk) Release(vmID string) {

@@ -120,6 +120,9 @@ func (s *Store) PolicyByName(name string) *ComputePolicy {
 
 // DefaultSizing is the sizing policy a VDC gives VMs that ask for none.
 func (s *Store) DefaultSizing(v *VDC) string {
+	if v.DefaultPolicy != "" {
+		return v.DefaultPolicy
+	}
 	for _, name := range v.Policies {
 		if p := s.PolicyByName(name); p != nil && !p.Placement {
 			return p.ID

@@ -83,6 +83,11 @@ type VDC struct {
 	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
 	Policies []string
 	VMQuota  int // 0 is unlimited
+	NICQuota int // 0 is unlimited; it is kept, and limits nothing
+	// DefaultPolicy is the id of the sizing policy of VMs that ask for none, empty: the first.
+	DefaultPolicy string
+	// DiscoversVMs: VMs that vCenter has and VCD does not are adopted. It is kept, and adopts nothing.
+	DiscoversVMs bool
 	// Hosts is how many hosts it has, of which mandatory anti-affinity rules give each of their VMs one; 0 is enough.
 	Hosts int
 	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; ""
@@ -104,6 +109,16 @@ type StorageProfile struct {
 	Default  bool
 	Disabled bool
 	LimitMiB int64
+	IOPS     IOPS
+}
+
+// IOPS are the limits of a storage profile's operations per second. They are kept, and limit nothing.
+type IOPS struct {
+	Enabled     bool
+	DiskMax     int64
+	DiskDefault int64
+	PerGB       int64
+	Limit       int64
 }
 
 // NetworkType is how a network is connected.
@@ -143,6 +158,8 @@ type Network struct {
 type SecondSubnet struct {
 	Gateway    netip.Prefix
 	StaticPool []Range
+	DNS        []netip.Addr
+	DNSSuffix  string
 }
 
 // A NetworkDHCP are the settings of a network's DHCP service.
@@ -282,6 +299,7 @@ func (n *Network) clone() {
 	if n.Second != nil {
 		second := *n.Second
 		second.StaticPool = slices.Clone(second.StaticPool)
+		second.DNS = slices.Clone(second.DNS)
 		n.Second = &second
 	}
 	if n.DHCP != nil {

@@ -32,9 +32,12 @@ type ExternalNetwork struct {
 
 // An ExternalSubnet is a subnet of an external network.
 type ExternalSubnet struct {
-	Gateway  netip.Prefix
-	Pool     []Range
-	Disabled bool
+	Gateway   netip.Prefix
+	Pool      []Range
+	Disabled  bool
+	DNS1      string
+	DNS2      string
+	DNSSuffix string
 }
 
 // An EdgeGateway connects networks of a VDC, or of the VDC group that Group names, to external networks.

@@ -12,6 +12,7 @@ type OrgSettings struct {
 	DeployedVMQuota      int64
 	StoredVMQuota        int64
 	PowerOnDelay         time.Duration
+	ServerBootSequence   bool
 	// KeepExpired and KeepRunning invert the defaults: what expired is deleted, and powered off.
 	KeepExpired          bool
 	KeepRunning          bool
@@ -35,7 +36,7 @@ type UserDetails struct {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (v *VDC) Entity() Entity { return Entity{"vdc", v.ID, v.Name} }
+func (v *VDC) Entity() Entity { return Entity{Kind: "vdc", ID: v.ID, Name: v.Name} }
 
 // A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organization's first
 // template with VMs. Those that are powered on have their addresses, but no guest was asked to boot in them.

@@ -23,7 +23,7 @@ func (s *Store) Gateway(id string) (*Org, *VDC, *EdgeGateway) {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (g *EdgeGateway) Entity() Entity { return Entity{"gateway", g.ID, g.Name} }
+func (g *EdgeGateway) Entity() Entity { return Entity{Kind: "gateway", ID: g.ID, Name: g.Name} }
 
 // External finds an external network, nil if there is none.
 func (s *Store) External(id string) *ExternalNetwork {
@@ -36,10 +36,15 @@ func (s *Store) External(id string) *ExternalNetwork {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (e *ExternalNetwork) Entity() Entity { return Entity{"network", e.ID, e.Name} }
+func (e *ExternalNetwork) Entity() Entity {
+	urn := URN("network", e.ID)
+	return Entity{Kind: "network", ID: e.ID, Name: e.Name, Path: "/cloudapi/1.0.0/externalNetworks/" + urn}
+}
 
 // Entity returns the reference that tasks and answers use.
-func (a *IPAllocation) Entity() Entity { return Entity{"ipSpaceIpAllocation", a.ID, a.Value} }
+func (a *IPAllocation) Entity() Entity {
+	return Entity{Kind: "ipSpaceIpAllocation", ID: a.ID, Name: a.Value}
+}
 
 // Space finds an IP Space, nil if there is none.
 func (s *Store) Space(id string) *IPSpace {
@@ -52,13 +57,13 @@ func (s *Store) Space(id string) *IPSpace {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (p *IPSpace) Entity() Entity { return Entity{"ipSpace", p.ID, p.Name} }
+func (p *IPSpace) Entity() Entity { return Entity{Kind: "ipSpace", ID: p.ID, Name: p.Name} }
 
 // Entity returns the reference that tasks and answers use.
-func (u *SpaceUplink) Entity() Entity { return Entity{"ipSpaceUplink", u.ID, u.Name} }
+func (u *SpaceUplink) Entity() Entity { return Entity{Kind: "ipSpaceUplink", ID: u.ID, Name: u.Name} }
 
 // Entity returns the reference that tasks and answers use.
-func (n *Network) Entity() Entity { return Entity{"network", n.ID, n.Name} }
+func (n *Network) Entity() Entity { return Entity{Kind: "network", ID: n.ID, Name: n.Name} }
 
 // Locks are what is busy while a network changes: it, and the gateway it is connected to.
 func (n *Network) Locks() []string {
@@ -133,7 +138,7 @@ func (o *Org) GroupOf(vdc string) *VDCGroup {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (g *VDCGroup) Entity() Entity { return Entity{"vdcGroup", g.ID, g.Name} }
+func (g *VDCGroup) Entity() Entity { return Entity{Kind: "vdcGroup", ID: g.ID, Name: g.Name} }
 
 // GatewayName returns the name of an edge gateway, "" if there is none with the id.
 func (s *Store) GatewayName(id string) string {

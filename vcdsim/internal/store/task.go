@@ -123,6 +123,7 @@ type VMChange struct {
 	Name        bool // and description
 	Compute     bool // CPU, memory, policies, storage profile
 	NICs        bool
+	Networks    []VAppNetwork // that its vApp gets for its NICs
 	Disks       bool
 	Custom      bool
 	Properties  bool
@@ -138,6 +139,7 @@ type Entity struct {
 	Kind string // vapp, vm, disk
 	ID   string
 	Name string
+	Path string // on the site, if the kind does not give it away
 }
 
 // OrgOf is the organization of a vApp, VM or disk, empty for anything else: it also sees what providers do to them.

@@ -47,7 +47,7 @@ func (v *VApp) Clone() VApp {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (v *VApp) Entity() Entity { return Entity{"vapp", v.ID, v.Name} }
+func (v *VApp) Entity() Entity { return Entity{Kind: "vapp", ID: v.ID, Name: v.Name} }
 
 // A Property is one of a product section, which the OVF environment passes to the software in a VM or vApp.
 type Property struct {
@@ -70,6 +70,7 @@ type VAppNetwork struct {
 	Retain      bool // addresses, while the vApp is not deployed
 	GuestVLANs  bool // guests may tag
 	DHCP        *VAppDHCP
+	Features    string // the XML element, of which only DHCP has an effect
 }
 
 // Segment is the network whose addresses a vApp network uses: the organization's, or its own.

@@ -39,6 +39,8 @@ type VM struct {
 	CPUs            int64
 	CoresPerSocket  int64
 	MemoryMiB       int64
+	CPUShare        Share // in MHz
+	MemoryShare     Share // in MiB
 	Disks           []VMDisk
 	NICs            []NIC
 	PrimaryNIC      int
@@ -52,6 +54,8 @@ type VM struct {
 	BootOptions     BootOptions
 
 	CPUHotAdd, MemoryHotAdd, NestedHypervisor bool
+
+	TimeSync bool // with its host
 
 	Customization Customization
 
@@ -80,7 +84,7 @@ func (vm *VM) Size(p *ComputePolicy) {
 }
 
 // Entity returns the reference that tasks and answers use.
-func (vm *VM) Entity() Entity { return Entity{"vm", vm.ID, vm.Name} }
+func (vm *VM) Entity() Entity { return Entity{Kind: "vm", ID: vm.ID, Name: vm.Name} }
 
 // Tag replaces the security tags.
 func (vm *VM) Tag(tags []string) {
@@ -213,6 +217,7 @@ type VMDisk struct {
 	Adapter          string // number of the kind of controller; empty is 5, paravirtual SCSI
 	StorageProfileID string
 	DiskID           string
+	IOPS             Share // operations per second
 }
 
 // A NIC is a network connection of a VM.
@@ -235,6 +240,33 @@ type Customization struct {
 	Enabled      bool
 	ComputerName string
 	Script       string
+	ChangeSID    bool
+
+	// Of a domain of Windows.
+
+	JoinDomain      bool
+	UseOrgSettings  bool
+	Domain          string
+	DomainUser      string
+	DomainPassword  string
+	MachineObjectOU string
+
+	// Of the password of the administrator. AdminPasswordGiven: it is AdminPassword, not one that VCD makes up.
+
+	AdminPasswordEnabled  bool
+	AdminPasswordGiven    bool
+	AdminPassword         string
+	AutoLogon             bool
+	AutoLogonCount        int64
+	ResetPasswordRequired bool
+}
+
+// A Share is what a VM is guaranteed of a resource of its host, and how much of it at most.
+type Share struct {
+	Reservation int64
+	Limit       int64  // 0 is no limit
+	Level       string // LOW, NORMAL, HIGH, CUSTOM; empty is NORMAL
+	Shares      int64
 }
 
 // BootOptions are how a VM starts.

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -140,6 +141,17 @@ func (s *Server) Close() error {
 		return fmt.Errorf("closing the server: %w", err)
 	}
 	return nil
+}
+
+// Chain is the certificate the server shows, as PEM, with those that signed it if it has them.
+func (s *Server) Chain() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out bytes.Buffer
+	for _, der := range s.cert.Certificate {
+		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // a bytes.Buffer does not fail
+	}
+	return out.String()
 }
 
 // CAs are the certificates of the authorities that signed for the servers, each once, as PEM.

@@ -41,7 +41,7 @@ func GetAdminVDC(r *api.Request) (*api.Response, error) {
 		resourcePools(r, v),
 		T("UsesFastProvisioning", !v.FullClones),
 		T("OverCommitAllowed", !c.NoOvercommit),
-		T("VmDiscoveryEnabled", false),
+		T("VmDiscoveryEnabled", v.DiscoversVMs),
 		T("IsElastic", c.Elastic),
 		T("IncludeMemoryOverhead", !c.NoMemoryOverhead),
 	})

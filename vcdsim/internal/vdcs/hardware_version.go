@@ -34,6 +34,8 @@ var guestFamilies = []struct {
 		[]guestOS{
 			{"ubuntu64Guest", "Ubuntu Linux (64-bit)", 94},
 			{"vmwarePhoton64Guest", "VMware Photon OS (64-bit)", 122},
+			{"rhel4Guest", "Red Hat Enterprise Linux 4 (32-bit)", 66},
+			{"rhel4_64Guest", "Red Hat Enterprise Linux 4 (64-bit)", 67},
 			{"rhel9_64Guest", "Red Hat Enterprise Linux 9 (64-bit)", 140},
 			{"sles10_64Guest", "SUSE Linux Enterprise 10 (64-bit)", 85},
 			{"sles15_64Guest", "SUSE Linux Enterprise 15 (64-bit)", 128},

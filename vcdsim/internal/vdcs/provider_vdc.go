@@ -20,6 +20,9 @@ const (
 	ProviderNetworks = "nsx1"
 )
 
+// ProviderDatastore is the one datastore of the provider VDC.
+const ProviderDatastore = "datastore1"
+
 func providerRoutes(add api.AddRoute) {
 	add("GET", "/api/admin/providervdc/{id}", func(r *api.Request) (*api.Response, error) { return getProviderVDC(r, false) },
 		cloud.LatencyLegacy)

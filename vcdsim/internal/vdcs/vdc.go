@@ -41,19 +41,16 @@ const allocationFlex = "Flex"
 
 // vdcActions are the requests a VDC offers: path below the VDC, and type.
 var vdcActions = [][2]string{
-	{"/action/uploadVAppTemplate", "uploadVAppTemplateParams"},
-	{"/media", "media"},
-	{"/action/instantiateOvf", "instantiateOvfParams"},
 	{"/action/instantiateVAppTemplate", "instantiateVAppTemplateParams"},
 	{"/action/cloneVApp", "cloneVAppParams"},
-	{"/action/cloneVAppTemplate", "cloneVAppTemplateParams"},
-	{"/action/cloneMedia", "cloneMediaParams"},
-	{"/action/captureVApp", "captureVAppParams"},
 	{"/action/composeVApp", "composeVAppParams"},
 	{"/disk", "diskCreateParams"},
 	{"/action/createVm", "CreateVmParams"},
 	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
 }
+
+// AllocationModel is how a VDC gets its CPU and memory.
+func AllocationModel(v *store.VDC) string { return api.OrElse(v.AllocationModel, allocationFlex) }
 
 func getVDC(r *api.Request, org *store.Org, v *store.VDC) (*api.Response, error) {
 	n := r.Site.Entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
@@ -72,18 +69,17 @@ func vdcContent(r *api.Request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 	n.Add([]*xmltree.Node{
 		r.Site.Link("edgeGateways", "/api/admin/vdc/"+v.ID+"/edgeGateways",
 			"application/vnd.vmware.vcloud.query.records+xml"),
-		r.Site.Link("add", "/api/admin/vdc/"+v.ID+"/networks", wire.Mime("network")),
 		r.Site.Link("orgVdcNetworks", "/api/admin/vdc/"+v.ID+"/networks", "application/vnd.vmware.vcloud.query.records+xml"),
 		r.Site.Link("down", path+"/vmAffinityRules/", wire.Mime("vmaffinityrules")),
 		r.Site.Link("add", path+"/vmAffinityRules/", wire.Mime("vmaffinityrule")),
 		xmltree.T("Description", v.Description),
 		api.TasksNode(r, v.ID),
-		xmltree.T("AllocationModel", api.OrElse(v.AllocationModel, allocationFlex)),
+		xmltree.T("AllocationModel", AllocationModel(v)),
 		computeNode(&v.Compute),
 		resourceEntities(r, org, v),
 		availableNetworks(r.Site, org, v),
 		hardwareVersions(r.Site, v.ID),
-		xmltree.T("NicQuota", 0),
+		xmltree.T("NicQuota", v.NICQuota),
 		xmltree.T("NetworkQuota", networkQuota(&v.Compute)),
 		xmltree.T("UsedNetworkCount", len(v.Networks)),
 		xmltree.T("VmQuota", v.VMQuota),
@@ -176,9 +172,9 @@ func profileContent(st *store.Store, n *xmltree.Node, p *store.StorageProfile) {
 		xmltree.T("Units", "MB"),
 		xmltree.T("Limit", p.LimitMiB),
 		xmltree.T("Default", p.Default),
-		xmltree.New("IopsSettings", xmltree.T("Enabled", false), xmltree.T("DiskIopsMax", 0),
-			xmltree.T("DiskIopsDefault", 0),
-			xmltree.T("StorageProfileIopsLimit", 0), xmltree.T("DiskIopsPerGbMax", 0)),
+		xmltree.New("IopsSettings", xmltree.T("Enabled", p.IOPS.Enabled), xmltree.T("DiskIopsMax", p.IOPS.DiskMax),
+			xmltree.T("DiskIopsDefault", p.IOPS.DiskDefault), xmltree.T("StorageProfileIopsLimit", p.IOPS.Limit),
+			xmltree.T("DiskIopsPerGbMax", p.IOPS.PerGB)),
 		xmltree.T("StorageUsedMB", st.StorageUsed(p.ID)),
 		xmltree.T("IopsAllocated", 0),
 	})

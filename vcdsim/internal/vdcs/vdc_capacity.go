@@ -57,8 +57,11 @@ func readVDCCompute(c *store.Compute, tree *xmltree.Node) {
 		}
 	}
 	readShares(c, tree)
-	if v, ok := tree.Int("VCpuInMhz"); ok {
-		c.CPUSpeed = v
+	speed := cpuSpeed(c)
+	for _, name := range []string{"VCpuInMhz", "VCpuInMhz2"} { // of which clients change one
+		if v, ok := tree.Int(name); ok && v != speed {
+			c.CPUSpeed = v
+		}
 	}
 	if v, ok := tree.Int("NetworkQuota"); ok {
 		quota := int(v)
@@ -96,12 +99,32 @@ func ReadVDC(v *store.VDC, tree *xmltree.Node) {
 	if quota, ok := tree.Int("VmQuota"); ok {
 		v.VMQuota = int(quota)
 	}
+	if quota, ok := tree.Int("NicQuota"); ok {
+		v.NICQuota = int(quota)
+	}
+	if tree.At("VmDiscoveryEnabled") != nil {
+		v.DiscoversVMs = tree.Bool("VmDiscoveryEnabled")
+	}
 	if fast := tree.Str("UsesFastProvisioning"); fast != "" {
 		v.FullClones = fast == "false"
 	}
 	if enabled := tree.Str("IsEnabled"); enabled != "" {
 		v.Disabled = enabled == "false"
 	}
+}
+
+// ReadDefaultPolicy reads the sizing policy of VMs that ask for none, if a document names one.
+func ReadDefaultPolicy(st *store.Store, v *store.VDC, tree *xmltree.Node) error {
+	id := store.Bare(tree.At("DefaultComputePolicy").Attr("href"))
+	if id == "" {
+		return nil
+	}
+	p := st.Policy(id)
+	if p == nil || p.Placement || !slices.Contains(v.Policies, p.Name) {
+		return store.BadRequest("The compute policy %q cannot be the default of VDC %q.", id, v.Name)
+	}
+	v.DefaultPolicy = id
+	return nil
 }
 
 // MayUseVDC refuses to create or start something in a VDC that is disabled; what runs in it goes on.
@@ -212,7 +235,25 @@ func changeProfile(v *store.VDC, p *store.StorageProfile, tree *xmltree.Node) er
 	p.LimitMiB = limit * max(units[tree.Str("Units")], 1)
 	p.Disabled = !enabled
 	p.Default = first
+	readIOPS(&p.IOPS, tree.At("IopsSettings"))
 	return nil
+}
+
+// readIOPS reads the limits of operations; what is not named stays.
+func readIOPS(s *store.IOPS, n *xmltree.Node) {
+	if n.At("Enabled") != nil {
+		s.Enabled = n.Bool("Enabled")
+	}
+	for name, into := range map[string]*int64{
+		"DiskIopsMax":             &s.DiskMax,
+		"DiskIopsDefault":         &s.DiskDefault,
+		"DiskIopsPerGbMax":        &s.PerGB,
+		"StorageProfileIopsLimit": &s.Limit,
+	} {
+		if v, ok := n.Int(name); ok {
+			*into = v
+		}
+	}
 }
 
 // changeProfiles adds a storage profile of the provider to a VDC, or removes one.

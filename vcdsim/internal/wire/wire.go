@@ -26,7 +26,15 @@ var paths = map[string]string{
 	"templatevm":        "/api/vAppTemplate/vm-",
 	"catalogitem":       "/api/catalogItem/",
 	"vdcstorageProfile": "/api/vdcStorageProfile/",
-	"entity":            "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
+
+	"entity":               "/cloudapi/1.0.0/entities/urn:vcloud:entity:",
+	"gateway":              "/cloudapi/1.0.0/edgeGateways/urn:vcloud:gateway:",
+	"ipSpace":              "/cloudapi/1.0.0/ipSpaces/urn:vcloud:ipSpace:",
+	"ipSpaceOrgAssignment": "/cloudapi/1.0.0/ipSpaces/orgAssignments/urn:vcloud:ipSpaceOrgAssignment:",
+	"ipSpaceUplink":        "/cloudapi/1.0.0/ipSpaceUplinks/urn:vcloud:ipSpaceUplink:",
+	"serviceAccount":       "/cloudapi/1.0.0/serviceAccounts/urn:vcloud:serviceAccount:",
+	"serviceEngineGroup":   "/cloudapi/1.0.0/loadBalancer/serviceEngineGroups/urn:vcloud:serviceEngineGroup:",
+	"vdcGroup":             "/cloudapi/1.0.0/vdcGroups/urn:vcloud:vdcGroup:",
 }
 
 // mimes are the media types of kinds whose name is not in them.
@@ -55,6 +63,14 @@ func (s Site) Href(kind, id string) string {
 	return s.Base() + "/api/" + kind + "/" + id
 }
 
+// At returns the address of an entity, which may have one that its kind does not give away.
+func (s Site) At(e store.Entity) string {
+	if e.Path != "" {
+		return s.Base() + e.Path
+	}
+	return s.Href(e.Kind, e.ID)
+}
+
 // Link returns a Link element; path is relative to the site.
 func (s Site) Link(rel, path, mediaType string, name ...string) *xmltree.Node {
 	n := xmltree.New("Link", xmltree.A("rel", rel), xmltree.A("href", s.Base()+path))
@@ -67,8 +83,13 @@ func (s Site) Link(rel, path, mediaType string, name ...string) *xmltree.Node {
 
 // Ref returns a reference element to an entity.
 func (s Site) Ref(element string, e store.Entity) *xmltree.Node {
-	return xmltree.New(element, xmltree.A("href", s.Href(e.Kind, e.ID)), xmltree.A("id", store.URN(e.Kind, e.ID)),
-		xmltree.A("name", e.Name), xmltree.A("type", Mime(e.Kind)))
+	href := s.At(e)
+	mediaType := Mime(e.Kind)
+	if strings.HasPrefix(href, s.Base()+"/cloudapi/") {
+		mediaType = "application/json"
+	}
+	return xmltree.New(element, xmltree.A("href", href), xmltree.A("id", store.URN(e.Kind, e.ID)),
+		xmltree.A("name", e.Name), xmltree.A("type", mediaType))
 }
 
 // Entity starts a root element with what every entity has.

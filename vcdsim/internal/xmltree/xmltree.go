@@ -118,6 +118,13 @@ func (n *Node) Write(w io.Writer) error {
 	return err
 }
 
+// String returns the element as text, for Parse.
+func (n *Node) String() string {
+	var b bytes.Buffer
+	n.write(&b, 0)
+	return b.String()
+}
+
 func (n *Node) write(b *bytes.Buffer, depth int) {
 	indent := strings.Repeat("    ", depth)
 	b.WriteString(indent + "<" + n.Name)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compute
+
+import (
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ovf"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+// CopyVM returns a copy of a VM for a vApp, with an id and network addresses of its own, and without independent disks,
+// media, snapshot and metadata.
+func CopyVM(r *api.Request, source *store.VM, v *store.VApp) *store.VM {
+	c := source.Clone()
+	c.ID = r.Cloud.IDs.Next("vm")
+	c.VAppID = v.ID
+	c.Status = store.Unresolved
+	c.Deployed = false
+	c.Created = r.Cloud.Clock.Now()
+	c.Boot = store.Boot{}
+	c.PoweredOn = false
+	c.MediaID = ""
+	c.Snapshot = nil
+	c.Metadata = map[string]store.Metadata{}
+	c.Disks = slices.DeleteFunc(c.Disks, func(d store.VMDisk) bool { return d.DiskID != "" })
+	for i := range c.NICs {
+		n := &c.NICs[i]
+		n.MAC = r.Cloud.IDs.MAC()
+		n.Lease = ""
+		if n.Mode != store.ModeManual {
+			n.Address = ""
+		}
+	}
+	c.Disconnect(v)
+	_, vdc := r.Cloud.Store.VDC(v.VDCID)
+	c.LinkedClone = !vdc.FullClones
+	if home := r.Cloud.Store.VApps[source.VAppID]; home.VDCID != v.VDCID {
+		moveDisks(&c, vdc.DefaultProfile(), &store.VMChange{})
+		c.StorageProfileID = vdc.DefaultProfile()
+	}
+	return &c
+}
+
+// copiedVM makes the VM of an item whose source is another VM.
+func copiedVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM, item *xmltree.Node) (*store.VM, error) {
+	if item.Attr("sourceDelete") == "true" {
+		return nil, store.BadRequest("The VM %q cannot be moved to another vApp.", source.Name)
+	}
+	if err := machines.VMsOf(r.Cloud).CheckIdle(source); err != nil {
+		return nil, err
+	}
+	vm := CopyVM(r, source, v)
+	vm.Name = api.OrElse(item.Str("VmGeneralParams", "Name"), source.Name)
+	if err := api.CheckName("VM", vm.Name); err != nil {
+		return nil, err
+	}
+	vm.Customization.ComputerName = ovf.ComputerName(vm.Name)
+	if general := item.At("VmGeneralParams", "Description"); general != nil {
+		vm.Description = item.Str("VmGeneralParams", "Description")
+	}
+	if ref := item.At("StorageProfile"); ref != nil {
+		id, err := readProfile(r.Cloud.Store, vdc, ref)
+		if err != nil {
+			return nil, err
+		}
+		moveDisks(vm, id, &store.VMChange{})
+		vm.StorageProfileID = id
+	}
+	if err := readPolicies(r.Cloud.Store, vdc, vm, item.At("ComputePolicy")); err != nil {
+		return nil, err
+	}
+	params := item.At("InstantiationParams")
+	if err := readCustomization(params.At("GuestCustomizationSection"), &vm.Customization); err != nil {
+		return nil, err
+	}
+	if section := params.At("NetworkConnectionSection"); section != nil {
+		return vm, readNICs(r, v, vm, section)
+	}
+	return vm, nil
+}
