@@ -258,14 +258,18 @@ func (c Cluster) upgrade(old json.RawMessage) (json.RawMessage, error) {
 		return old, nil
 	}
 	var have struct {
-		Current json.RawMessage `json:"current"`
+		Current  json.RawMessage `json:"current"`
+		Previous json.RawMessage `json:"previous"`
 	}
 	var current Release
 	_ = json.Unmarshal(old, &have) // what cannot be read is replaced
 	_ = json.Unmarshal(have.Current, &current)
 	var members []member
-	if current.Kubernetes != "" && current.Kubernetes != c.Release.Kubernetes {
+	switch {
+	case current.Kubernetes != "" && current.Kubernetes != c.Release.Kubernetes:
 		members = append(members, member{[]string{"previous"}, value(have.Current)})
+	case string(have.Previous) == "null": // CAPVCD writes that, which the schema does not admit.
+		members = append(members, member{[]string{"previous"}, value(struct{}{})})
 	}
 	members = append(members, member{[]string{"current", "kubernetesVersion"}, text(c.Release.Kubernetes)},
 		member{[]string{"current", "tkgVersion"}, known(c.Release.TKG)}, member{[]string{"ready"}, value(c.Upgraded)})

@@ -101,6 +101,16 @@ func TestWhatOthersWroteStays(t *testing.T) {
 	g.Expect(string(again)).To(Equal(string(content)), "byte for byte")
 }
 
+func TestNoPreviousReleaseIsAnObject(t *testing.T) {
+	g := NewWithT(t)
+	const ofCAPVCD = `{"status":{"capvcd":{"upgrade":{"current":{"kubernetesVersion":"v1.36.3"},"previous":null}}}}`
+
+	content, err := Project(capvcd, json.RawMessage(ofCAPVCD), cluster())
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).To(ContainSubstring(`"previous":{}`), "VCD may refuse null, which the schema does not admit")
+}
+
 func TestTheKubeconfigIsThereOnlyWhenAsked(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kubeconfig *string

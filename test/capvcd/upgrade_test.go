@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,16 +97,20 @@ func start(t *testing.T) *upgrade {
 	})
 	u.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = u.stack.Stop() })
+	u.client, err = client.New(u.stack.RESTConfig(), client.Options{Scheme: newScheme()})
+	u.Expect(err).NotTo(HaveOccurred())
+	return u
+}
+
+func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, v1beta1.AddToScheme,
 		v1beta2.AddToScheme, infrav1.AddToScheme,
 	} {
-		u.Expect(add(scheme)).To(Succeed())
+		utilruntime.Must(add(scheme))
 	}
-	u.client, err = client.New(u.stack.RESTConfig(), client.Options{Scheme: scheme})
-	u.Expect(err).NotTo(HaveOccurred())
-	return u
+	return scheme
 }
 
 // in runs a part of the test.

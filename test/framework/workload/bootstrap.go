@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // check returns an error if kubeadm would fail now. One that wraps errWaiting is temporary.
@@ -89,6 +91,9 @@ func (w *Workloads) kubeadm(m *machine) error {
 		m.Cluster = c.name
 		w.lock.Unlock()
 		w.setPhase(m, PhaseRunning, "")
+		if len(m.plan.published) > 0 && m.host != nil {
+			m.host.Report(vcdsim.GuestReport{ExtraConfig: m.plan.published})
+		}
 		return nil
 	case isWaiting(err):
 		w.setPhase(m, PhaseBootstrapping, err.Error())

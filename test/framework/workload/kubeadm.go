@@ -63,16 +63,21 @@ type discovery struct {
 type kubeadmRun struct {
 	verb string
 	docs []kubeadmConfig
+	// published are the guestinfo keys that the script publishes once kubeadm has succeeded.
+	published map[string]string
 }
 
 var (
 	kubeadmCommand = regexp.MustCompile(`(?:\A|[\s;&|/])kubeadm\s+(init|join)\b([^;&|]*)`)
 	configFlag     = regexp.MustCompile(`--config[= ]\s*(\S+)`)
+	scriptCommand  = regexp.MustCompile(`\A(?:/bin/)?(?:ba)?sh\s+(/\S+)\s*\z`)
+	publishCommand = regexp.MustCompile(`vmtoolsd --cmd "info-set (guestinfo\.\S+) ([^"$]+)"`)
 )
 
 // findKubeadm returns the kubeadm command among the user data's commands; found is false when there is none.
 func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 	for _, command := range u.Commands {
+		command = scriptOf(u, command)
 		m := kubeadmCommand.FindStringSubmatch(command)
 		if m == nil {
 			continue
@@ -89,9 +94,31 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 		if err != nil {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %s: %w", m[1], file.Path, err)
 		}
-		return kubeadmRun{verb: m[1], docs: docs}, true, nil
+		return kubeadmRun{verb: m[1], docs: docs, published: publishedBy(command)}, true, nil
 	}
 	return kubeadmRun{}, false, nil
+}
+
+// scriptOf returns the content of the file that a command runs with a shell, if user data writes that file; else the
+// command itself. CAPVCD starts kubeadm in such a script.
+func scriptOf(u *guest.Userdata, command string) string {
+	m := scriptCommand.FindStringSubmatch(strings.TrimSpace(command))
+	if m == nil {
+		return command
+	}
+	if f, found := u.File(m[1]); found {
+		return f.Content
+	}
+	return command
+}
+
+// publishedBy returns the guestinfo keys that a script publishes, each with its last constant value.
+func publishedBy(script string) map[string]string {
+	published := map[string]string{}
+	for _, m := range publishCommand.FindAllStringSubmatch(script, -1) {
+		published[m[1]] = m[2]
+	}
+	return published
 }
 
 // parseKubeadm splits and decodes a kubeadm configuration file.

@@ -47,6 +47,8 @@ type machine struct {
 	done    bool
 	failure string
 	cluster *cluster
+	// host is what the guest reports to since its last power-on.
+	host vcdsim.GuestHost
 
 	// Protected by Workloads.lock, like Machine: on counts power-ons, so that timers of an earlier one do nothing;
 	// stop ends what runs since the last one.
@@ -64,6 +66,7 @@ func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.Gues
 	m := w.machineFor(vm)
 	m.work.Lock()
 	defer m.work.Unlock()
+	m.host = vm.Host
 	if ctx.Err() != nil {
 		return vcdsim.GuestReport{}, fmt.Errorf("booting %s: %w", vm.Name, context.Cause(ctx))
 	}

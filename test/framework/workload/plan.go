@@ -26,6 +26,8 @@ type plan struct {
 	version      string
 	node         nodeSpec
 	kubeVIP      *corev1.Pod
+	// published are the guestinfo keys that the guest publishes once kubeadm has succeeded.
+	published map[string]string
 
 	// For init.
 	clusterName   string
@@ -57,7 +59,10 @@ func planFor(id guest.Identity, templateVersion string) (*plan, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	p := &plan{init: run.verb == "init"}
+	p := &plan{
+		init:      run.verb == "init",
+		published: run.published,
+	}
 	if p.init {
 		err = p.readInit(run, id, templateVersion)
 	} else {

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package capvcd
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// recordedSite is the site in the objects of fixtures.
+const recordedSite = "https://vcd.fixture.example"
+
+// TestFixturesAreAdopted adopts what CAPVCD left in VCD and in a management cluster, as it was recorded.
+func TestFixturesAreAdopted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts management clusters; left out by -short")
+	}
+	for _, name := range fixtures(t) {
+		t.Run(name, func(t *testing.T) {
+			a := startAdoption(t, name)
+			vms := a.vms()
+			began := time.Now()
+			a.installProvider()
+			a.awaitReady()
+			t.Logf("ready %s after the start of the manager", time.Since(began).Round(100*time.Millisecond))
+			a.Expect(changesOf(a.simulator, vms, began)).To(BeEmpty(), "VMs are not written to")
+
+			deleteCluster(t.Context(), a.WithT, a.client)
+			a.Expect(a.vms()).To(BeEmpty())
+			a.Expect(a.ofCluster()).To(BeEmpty())
+		})
+	}
+}
+
+// TestAdoptionSurvivesKills kills the manager while it adopts a cluster.
+func TestAdoptionSurvivesKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a management cluster; left out by -short")
+	}
+	a := startAdoption(t, "two-arm")
+	vms := a.vms()
+	objects := a.ofCluster()
+	began := time.Now()
+	a.installProvider()
+	a.Eventually(func(g Gomega) { trustSite(t.Context(), g, a.client, a.simulator.CA()) }, patience, "20ms").Should(Succeed())
+	for round := range 12 {
+		time.Sleep(time.Duration(round*100) * time.Millisecond)
+		a.Expect(a.manager.Kill()).To(Succeed())
+		a.Expect(a.manager.Start(t.Context())).To(Succeed())
+	}
+	a.awaitReady()
+
+	a.Expect(changesOf(a.simulator, vms, began)).To(BeEmpty(), "VMs are not written to")
+	a.Expect(a.vms()).To(ConsistOf(vms))
+	a.Expect(a.ofCluster()).To(ConsistOf(objects), "nothing is made twice")
+}
+
+// TestACopyOfAClusterIsNotAdopted has two VCDClusters of one id: nothing in VCD shows whose the VMs are.
+func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a management cluster; left out by -short")
+	}
+	const elsewhere = "copies"
+	a := startAdoption(t, "ip-spaces")
+	a.createIn(elsewhere)
+	vms := a.vms()
+	a.installProvider()
+	for _, in := range []string{namespace, elsewhere} {
+		a.Eventually(func(g Gomega) {
+			trustSiteIn(t.Context(), g, a.client, a.simulator.CA(), in)
+			c := &infrav1.VCDCluster{}
+			g.Expect(a.client.Get(t.Context(), client.ObjectKey{Namespace: in, Name: clusterName}, c)).To(Succeed())
+			g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionInDoubtReason))
+		}, patience, "250ms").Should(Succeed(), in)
+	}
+	a.Expect(a.vms()).To(ConsistOf(vms))
+	for _, r := range a.simulator.Requests() {
+		a.Expect(r.Changes()).To(BeFalse(), "%s %s", r.Method, r.Path)
+	}
+}
+
+func fixtures(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join("testdata", "fixtures", "*", fixtureVCD))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(found).NotTo(BeEmpty())
+	var names []string
+	for _, path := range found {
+		names = append(names, filepath.Base(filepath.Dir(path)))
+	}
+	return names
+}
+
+// An adoption is a management cluster with the objects of a fixture, and a simulated VCD with what it has there.
+type adoption struct {
+	*upgrade
+
+	name      string
+	simulator *vcdsim.Simulator
+}
+
+func startAdoption(t *testing.T, name string) *adoption {
+	t.Helper()
+	a := &adoption{
+		upgrade: start(t),
+		name:    name,
+	}
+	var err error
+	a.simulator, err = vcdsim.New(vcdsim.Config{
+		Model: vcdsim.K8sTenant(),
+		Seed:  1,
+	})
+	a.Expect(err).NotTo(HaveOccurred())
+	dump, err := os.ReadFile(filepath.Join(fixtureDir(name), fixtureVCD))
+	a.Expect(err).NotTo(HaveOccurred())
+	a.Expect(a.simulator.Restore(bytes.NewReader(dump))).To(Succeed())
+	a.Expect(a.simulator.Start()).To(Succeed())
+	t.Cleanup(func() { _ = a.simulator.Close() })
+	a.installVersions("v1beta2")
+	a.createIn(namespace)
+	return a
+}
+
+// createIn creates the objects of the fixture in a namespace.
+func (a *adoption) createIn(in string) {
+	a.t.Helper()
+	if in != namespace {
+		ns := &unstructured.Unstructured{}
+		ns.SetAPIVersion("v1")
+		ns.SetKind("Namespace")
+		ns.SetName(in)
+		a.create(ns)
+	}
+	text, err := os.ReadFile(filepath.Join(fixtureDir(a.name), fixtureObjects))
+	a.Expect(err).NotTo(HaveOccurred())
+	for _, object := range parse(a.WithT, bytes.ReplaceAll(text, []byte(recordedSite), []byte(a.simulator.URL()))) {
+		object.SetNamespace(in)
+		status, hasStatus := object.Object["status"]
+		a.create(&object)
+		if hasStatus {
+			object.Object["status"] = status
+			a.Expect(a.client.Status().Update(a.t.Context(), &object)).To(Succeed())
+		}
+	}
+}
+
+// awaitReady waits until the cluster and its machines are Ready.
+func (a *adoption) awaitReady() {
+	a.t.Helper()
+	machines := len(a.vms())
+	a.Eventually(func(g Gomega) {
+		trustSite(a.t.Context(), g, a.client, a.simulator.CA())
+		expectReady(a.t.Context(), g, a.client, machines)
+	}, patience, "100ms").Should(Succeed())
+}
+
+func (a *adoption) vms() []string {
+	var ids []string
+	state := a.simulator.State()
+	for i := range state.VMs {
+		ids = append(ids, state.VMs[i].ID)
+	}
+	return ids
+}
+
+// ofCluster lists what carries the id of the cluster on gateways and beside them.
+func (a *adoption) ofCluster() []string {
+	id := a.infraID()
+	var found []string
+	for _, d := range a.simulator.State().Documents {
+		if strings.Contains(string(d.Body), id) {
+			found = append(found, d.Path+" "+d.ID)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// infraID is the id of the cluster, as the fixture has it.
+func (a *adoption) infraID() string {
+	text, err := os.ReadFile(filepath.Join(fixtureDir(a.name), fixtureObjects))
+	a.Expect(err).NotTo(HaveOccurred())
+	for _, object := range parse(a.WithT, text) {
+		if id, found, _ := unstructured.NestedString(object.Object, "status", "infraId"); found {
+			return id
+		}
+	}
+	a.t.Fatal("no VCDCluster has an infraId")
+	return ""
+}

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package capvcd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// record makes the test write its fixtures anew.
+var record = flag.Bool("record", false, "write the fixtures of adoption with the original manager")
+
+// Variables of the environment that name the original.
+const (
+	// originalManager is the path of CAPVCD's own manager.
+	originalManager = "CAPVCD_MANAGER"
+	// originalComponents is the path of the components file of its release.
+	originalComponents = "CAPVCD_COMPONENTS"
+)
+
+// ages is how long clusters may take: CAPVCD looks at a booting machine every ten seconds, up to four times.
+const ages = 15 * time.Minute
+
+// An original is a management cluster with CAPVCD 1.3.2 as VMware released it, and a simulated VCD.
+type original struct {
+	*WithT
+
+	t       *testing.T
+	site    *simsite.Site
+	stack   *stack.Stack
+	client  client.Client
+	manager *exec.Cmd
+	ended   chan struct{}
+	before  []string // what was on gateways before the first cluster
+}
+
+// startOriginal starts Cluster API, a simulated VCD and the CRDs of CAPVCD. It skips the test without the original.
+func startOriginal(t *testing.T, model vcdsim.Model) *original {
+	t.Helper()
+	if os.Getenv(originalManager) == "" || os.Getenv(originalComponents) == "" {
+		t.Skipf("needs CAPVCD's own manager and components file: set %s and %s", originalManager, originalComponents)
+	}
+	o := &original{WithT: NewWithT(t), t: t}
+	var err error
+	o.site, err = simsite.Start(t.Context(), t.TempDir(), model)
+	o.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = o.site.Close() })
+	o.before = documents(o.site.Simulator)
+	o.stack, err = stack.Start(t.Context(), stack.Options{
+		Dir:   t.TempDir(),
+		Out:   t.Output(),
+		Parts: []stack.Part{stack.Core, stack.Bootstrap, stack.ControlPlane},
+		Env:   o.site.Workloads.Env(),
+	})
+	o.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = o.stack.Stop() })
+	o.client, err = client.New(o.stack.RESTConfig(), client.Options{Scheme: newScheme()})
+	o.Expect(err).NotTo(HaveOccurred())
+	o.installCRDs()
+	return o
+}
+
+// installCRDs installs the CRDs of CAPVCD without its conversion: nothing here is stored in its first version.
+func (o *original) installCRDs() {
+	o.t.Helper()
+	components, err := os.ReadFile(os.Getenv(originalComponents))
+	o.Expect(err).NotTo(HaveOccurred())
+	var crds []unstructured.Unstructured
+	for _, object := range parse(o.WithT, components) {
+		if object.GetKind() == "CustomResourceDefinition" {
+			unstructured.RemoveNestedField(object.Object, "spec", "conversion")
+			crds = append(crds, object)
+		}
+	}
+	o.Expect(o.stack.InstallCRDs(o.t.Context(), crds...)).To(Succeed())
+}
+
+func parse(g *WithT, documents []byte) []unstructured.Unstructured {
+	var objects []unstructured.Unstructured
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(documents), 4096)
+	for {
+		object := unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		g.Expect(err).NotTo(HaveOccurred())
+		if len(object.Object) > 0 {
+			objects = append(objects, object)
+		}
+	}
+}
+
+// startManager starts CAPVCD, until the end of the test or stopManager.
+func (o *original) startManager(env ...string) {
+	o.t.Helper()
+	log, err := os.OpenFile(o.stack.LogDir()+"/capvcd.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	o.Expect(err).NotTo(HaveOccurred())
+	o.manager = exec.CommandContext(o.t.Context(), os.Getenv(originalManager),
+		"--sync-period=30s", "--health-probe-bind-address=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0",
+		"--insecure-diagnostics=true")
+	o.manager.Env = append(os.Environ(), "KUBECONFIG="+o.stack.Kubeconfig(), "ENABLE_WEBHOOKS=false")
+	o.manager.Env = append(o.manager.Env, env...)
+	o.manager.Stdout = log
+	o.manager.Stderr = log
+	o.manager.Cancel = func() error { return o.manager.Process.Signal(syscall.SIGKILL) }
+	o.Expect(o.manager.Start()).To(Succeed())
+	o.ended = make(chan struct{})
+	go func() {
+		_ = o.manager.Wait()
+		_ = log.Close()
+		close(o.ended)
+	}()
+	o.t.Cleanup(o.stopManager)
+}
+
+func (o *original) stopManager() {
+	_ = o.manager.Process.Kill()
+	<-o.ended
+}
+
+// create creates a cluster of CAPVCD.
+func (o *original) create(s scenario) {
+	o.t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "cluster.yaml"))
+	o.Expect(err).NotTo(HaveOccurred())
+	site := o.site.Simulator.State().Model.Orgs[1]
+	variables := map[string]string{
+		"NAME":           clusterName,
+		"NAMESPACE":      namespace,
+		"USERNAME":       site.Users[1].Name,
+		"PASSWORD":       site.Users[1].Password,
+		"SITE":           o.site.Simulator.URL(),
+		"ORG":            site.Name,
+		"VDC":            site.VDCs[0].Name,
+		"NETWORK":        site.VDCs[0].Networks[0].Name,
+		"CATALOG":        site.Catalogs[0].Name,
+		"TEMPLATE":       simsite.TemplateName(programs.KubernetesVersion),
+		"VERSION":        programs.KubernetesVersion,
+		"CONTROL_PLANES": strconv.Itoa(s.controlPlanes),
+		"WORKERS":        strconv.Itoa(s.workers),
+		"ONE_ARM":        strconv.FormatBool(s.oneArm),
+	}
+	expanded := os.Expand(string(text), func(key string) string { return variables[key] })
+	for _, object := range parse(o.WithT, []byte(expanded)) {
+		o.Expect(o.client.Create(o.t.Context(), &object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+	}
+}
+
+// initializeNodes gives the nodes of a cluster their provider IDs, as VMware's cloud controller manager does.
+func (o *original) initializeNodes(ctx context.Context, cluster string) error {
+	kubeconfig, err := o.site.Workloads.AdminKubeconfig(cluster)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	workload, err := client.New(config, client.Options{})
+	if err != nil {
+		return err
+	}
+	nodes := &corev1.NodeList{}
+	if err := workload.List(ctx, nodes); err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		for _, m := range o.site.Workloads.Machines() {
+			if m.Node != node.Name || node.Spec.ProviderID != "" {
+				continue
+			}
+			node.Spec.ProviderID = providerid.Prefix + "urn:vcloud:vm:" + m.VMID
+			node.Spec.Taints = nil
+			if err := workload.Update(ctx, node); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitMachines waits until the cluster has running machines with nodes.
+func (o *original) awaitMachines(machines int) {
+	o.t.Helper()
+	o.Eventually(func(g Gomega) {
+		_ = o.initializeNodes(o.t.Context(), clusterName)
+		list := &clusterv1.MachineList{}
+		g.Expect(o.client.List(o.t.Context(), list, client.InNamespace(namespace),
+			client.MatchingLabels{clusterv1.ClusterNameLabel: clusterName})).To(Succeed())
+		g.Expect(list.Items).To(HaveLen(machines))
+		for i := range list.Items {
+			g.Expect(list.Items[i].Status.Phase).To(Equal(string(clusterv1.MachinePhaseRunning)), list.Items[i].Name)
+		}
+	}, ages, "1s").Should(Succeed())
+}
+
+// clusterName is the name of the cluster of each scenario.
+const clusterName = "prod"
+
+// A scenario is a cluster that CAPVCD makes.
+type scenario struct {
+	name          string
+	model         func() vcdsim.Model
+	env           []string // of CAPVCD
+	oneArm        bool
+	controlPlanes int
+	workers       int
+	// then happens in VCD while CAPVCD runs, and after the cluster is complete; nil: nothing.
+	then func(*original)
+}
+
+const withoutEntity = "CAPVCD_SKIP_RDE=true"
+
+func scenarios() []scenario {
+	return []scenario{
+		{
+			name:          "two-arm",
+			model:         vcdsim.K8sTenant,
+			env:           []string{withoutEntity},
+			controlPlanes: 3,
+			workers:       2,
+		},
+		{
+			name:          "one-arm-with-entity",
+			model:         vcdsim.K8sTenant,
+			oneArm:        true,
+			controlPlanes: 1,
+			workers:       1,
+		},
+		{
+			name:          "ip-spaces",
+			model:         vcdsim.IPSpaces,
+			env:           []string{withoutEntity},
+			controlPlanes: 1,
+			workers:       1,
+		},
+	}
+}
+
+// TestClustersOfTheOriginalAreAdopted makes clusters with CAPVCD, replaces it by this provider, and lives with them
+// until they are deleted.
+func TestClustersOfTheOriginalAreAdopted(t *testing.T) {
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			o := startOriginal(t, s.model())
+			o.startManager(s.env...)
+			o.create(s)
+			o.awaitMachines(s.controlPlanes + s.workers)
+			if s.then != nil {
+				s.then(o)
+			}
+			o.stopManager()
+			if *record {
+				o.record(s.name)
+			}
+
+			vms := o.vms()
+			began := time.Now()
+			o.replace()
+			o.awaitReady(s.controlPlanes + s.workers)
+			t.Logf("ready %s after the start of the manager was asked for", time.Since(began).Round(time.Second))
+			o.Expect(changesOf(o.site.Simulator, vms, began)).To(BeEmpty(), "VMs are not written to")
+
+			o.scaleWorkers(s.workers + 1)
+			o.awaitMachines(s.controlPlanes + s.workers + 1)
+			o.rollOut()
+			o.awaitReplaced(vms, s.controlPlanes+s.workers+1)
+			o.delete()
+		})
+	}
+}
+
+// vms are the URNs of the VMs in VCD.
+func (o *original) vms() []string {
+	var ids []string
+	state := o.site.Simulator.State()
+	for i := range state.VMs {
+		ids = append(ids, state.VMs[i].ID)
+	}
+	o.Expect(ids).NotTo(BeEmpty())
+	return ids
+}
+
+// changesOf lists the requests since a time that change one of some VMs.
+func changesOf(simulator *vcdsim.Simulator, vms []string, since time.Time) []string {
+	var changes []string
+	for _, r := range simulator.Requests() {
+		if !r.Changes() || r.Time.Before(since) {
+			continue
+		}
+		for _, id := range vms {
+			if strings.Contains(r.Path, id[strings.LastIndex(id, ":")+1:]) {
+				changes = append(changes, r.Method+" "+r.Path)
+			}
+		}
+	}
+	return changes
+}
+
+// replace installs this provider over CAPVCD.
+func (o *original) replace() {
+	o.t.Helper()
+	root, err := framework.Root()
+	o.Expect(err).NotTo(HaveOccurred())
+	components, err := framework.Components(o.t.Context(), root)
+	o.Expect(err).NotTo(HaveOccurred())
+	binary := filepath.Join(o.t.TempDir(), "manager")
+	o.Expect(framework.BuildManager(o.t.Context(), root, binary)).To(Succeed())
+	manager, err := o.stack.InstallProvider(o.t.Context(), stack.ProviderInstall{
+		ComponentsYAML: components,
+		ManagerBinary:  binary,
+		Version:        framework.Version,
+		Env:            o.site.Workloads.Env(),
+	})
+	o.Expect(err).NotTo(HaveOccurred())
+	o.Expect(manager.Start(o.t.Context())).To(Succeed())
+}
+
+// trustSite gives the identity of the cluster the authority of the simulated VCD, which CAPVCD did not verify.
+func trustSite(ctx context.Context, g Gomega, c client.Client, authority []byte) {
+	trustSiteIn(ctx, g, c, authority, namespace)
+}
+
+func trustSiteIn(ctx context.Context, g Gomega, c client.Client, authority []byte, in string) {
+	identity := &infrav1.VCDIdentity{}
+	key := client.ObjectKey{Namespace: in, Name: clusterName + "-user"}
+	g.Expect(c.Get(ctx, key, identity)).To(Succeed())
+	if identity.Spec.TLS.CABundle == "" {
+		identity.Spec.TLS.CABundle = string(authority)
+		g.Expect(c.Update(ctx, identity)).To(Succeed())
+	}
+}
+
+// awaitReady waits until the cluster and its machines are Ready.
+func (o *original) awaitReady(machines int) {
+	o.t.Helper()
+	o.Eventually(func(g Gomega) {
+		trustSite(o.t.Context(), g, o.client, o.site.Simulator.CA())
+		expectReady(o.t.Context(), g, o.client, machines)
+	}, patience, "500ms").Should(Succeed())
+}
+
+// expectReady expects the cluster and all its machines to be Ready.
+func expectReady(ctx context.Context, g Gomega, c client.Client, machines int) {
+	vcdCluster := &infrav1.VCDCluster{}
+	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: clusterName}, vcdCluster)).To(Succeed())
+	for _, condition := range []string{clusterv1.ReadyCondition, infrav1.AdoptedCondition} {
+		g.Expect(conditions.Get(vcdCluster, condition)).To(HaveField("Status", metav1.ConditionTrue), condition)
+	}
+	list := &infrav1.VCDMachineList{}
+	g.Expect(c.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	g.Expect(list.Items).To(HaveLen(machines))
+	for i := range list.Items {
+		g.Expect(conditions.Get(&list.Items[i], clusterv1.ReadyCondition)).To(
+			HaveField("Status", metav1.ConditionTrue), list.Items[i].Name)
+	}
+}
+
+func (o *original) scaleWorkers(replicas int) {
+	o.t.Helper()
+	deployment := &clusterv1.MachineDeployment{}
+	deployment.Namespace = namespace
+	deployment.Name = clusterName + "-workers"
+	change := fmt.Sprintf(`{"spec": {"replicas": %d}}`, replicas)
+	o.Expect(o.client.Patch(o.t.Context(), deployment, client.RawPatch(types.MergePatchType, []byte(change)))).To(Succeed())
+}
+
+// rollOut replaces all machines.
+func (o *original) rollOut() {
+	o.t.Helper()
+	change := client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec": {"rollout": {"after": "`+time.Now().UTC().Format(time.RFC3339)+`"}}}`))
+	deployment := &clusterv1.MachineDeployment{}
+	deployment.Namespace = namespace
+	deployment.Name = clusterName + "-workers"
+	o.Expect(o.client.Patch(o.t.Context(), deployment, change)).To(Succeed())
+	controlPlane := &unstructured.Unstructured{}
+	controlPlane.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
+	controlPlane.SetKind("KubeadmControlPlane")
+	controlPlane.SetNamespace(namespace)
+	controlPlane.SetName(clusterName + "-control-plane")
+	o.Expect(o.client.Patch(o.t.Context(), controlPlane, change)).To(Succeed())
+}
+
+// awaitReplaced waits until none of some VMs is left, and as many machines run.
+func (o *original) awaitReplaced(vms []string, machines int) {
+	o.t.Helper()
+	o.Eventually(func(g Gomega) {
+		_ = o.initializeNodes(o.t.Context(), clusterName)
+		state := o.site.Simulator.State()
+		for i := range state.VMs {
+			g.Expect(vms).NotTo(ContainElement(state.VMs[i].ID))
+		}
+		g.Expect(state.VMs).To(HaveLen(machines))
+	}, ages, "1s").Should(Succeed())
+	o.awaitMachines(machines)
+}
+
+// delete deletes the cluster, and expects nothing to be left in VCD.
+func (o *original) delete() {
+	o.t.Helper()
+	deleteCluster(o.t.Context(), o.WithT, o.client)
+	o.Expect(o.site.Left()).To(BeEmpty())
+	o.Expect(documents(o.site.Simulator)).To(ConsistOf(o.before))
+}
+
+// documents lists what is on gateways and beside them: virtual services, pools, NAT rules, allocations, entities.
+func documents(simulator *vcdsim.Simulator) []string {
+	var all []string
+	for _, d := range simulator.State().Documents {
+		all = append(all, d.Path+" "+d.ID)
+	}
+	return all
+}
+
+// deleteCluster deletes the cluster and waits until it is gone.
+func deleteCluster(ctx context.Context, g *WithT, c client.Client) {
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace = namespace
+	cluster.Name = clusterName
+	g.Expect(c.Delete(ctx, cluster)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster))
+	}, ages, "500ms").Should(BeTrue())
+}
