@@ -12,7 +12,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -146,8 +148,11 @@ func (a *adoption) createIn(in string) {
 	}
 	text, err := os.ReadFile(filepath.Join(fixtureDir(a.name), fixtureObjects))
 	a.Expect(err).NotTo(HaveOccurred())
-	for _, object := range parse(a.WithT, bytes.ReplaceAll(text, []byte(recordedSite), []byte(a.simulator.URL()))) {
-		object.SetNamespace(in)
+	here := strings.NewReplacer(recordedSite, a.simulator.URL(), "namespace: "+namespace, "namespace: "+in)
+	for _, object := range parse(a.WithT, []byte(here.Replace(string(text)))) {
+		if object.GetKind() == "Machine" { // Cluster API takes over those that no controller owns.
+			object.SetOwnerReferences(a.clusterAsOwner(in))
+		}
 		status, hasStatus := object.Object["status"]
 		a.create(&object)
 		if hasStatus {
@@ -155,6 +160,12 @@ func (a *adoption) createIn(in string) {
 			a.Expect(a.client.Status().Update(a.t.Context(), &object)).To(Succeed())
 		}
 	}
+}
+
+func (a *adoption) clusterAsOwner(in string) []metav1.OwnerReference {
+	cluster := &clusterv1.Cluster{}
+	a.Expect(a.client.Get(a.t.Context(), client.ObjectKey{Namespace: in, Name: clusterName}, cluster)).To(Succeed())
+	return []metav1.OwnerReference{*metav1.NewControllerRef(cluster, clusterv1.GroupVersion.WithKind("Cluster"))}
 }
 
 // awaitReady waits until the cluster and its machines are Ready.

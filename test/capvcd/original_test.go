@@ -51,7 +51,7 @@ const (
 )
 
 // ages is how long clusters may take: CAPVCD looks at a booting machine every ten seconds, up to four times.
-const ages = 15 * time.Minute
+const ages = 10 * time.Minute
 
 // An original is a management cluster with CAPVCD 1.3.2 as VMware released it, and a simulated VCD.
 type original struct {
@@ -447,13 +447,36 @@ func documents(simulator *vcdsim.Simulator) []string {
 	return all
 }
 
+// problems are the messages of the Ready conditions of what is left of a cluster that is deleted.
+func problems(ctx context.Context, c client.Client) []string {
+	found := []string{"the Cluster"}
+	vcdCluster := &infrav1.VCDCluster{}
+	if c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: clusterName}, vcdCluster) == nil {
+		found = append(found, conditions.GetMessage(vcdCluster, clusterv1.ReadyCondition))
+	}
+	machines := &clusterv1.MachineList{}
+	_ = c.List(ctx, machines, client.InNamespace(namespace))
+	for i := range machines.Items {
+		found = append(found, conditions.GetMessage(&machines.Items[i], clusterv1.MachineDeletingCondition))
+	}
+	vcdMachines := &infrav1.VCDMachineList{}
+	_ = c.List(ctx, vcdMachines, client.InNamespace(namespace))
+	for i := range vcdMachines.Items {
+		found = append(found, conditions.GetMessage(&vcdMachines.Items[i], clusterv1.ReadyCondition))
+	}
+	return found
+}
+
 // deleteCluster deletes the cluster and waits until it is gone.
 func deleteCluster(ctx context.Context, g *WithT, c client.Client) {
 	cluster := &clusterv1.Cluster{}
 	cluster.Namespace = namespace
 	cluster.Name = clusterName
 	g.Expect(c.Delete(ctx, cluster)).To(Succeed())
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster))
-	}, ages, "500ms").Should(BeTrue())
+	g.Eventually(func() []string {
+		if apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)) {
+			return nil
+		}
+		return problems(ctx, c)
+	}, ages, "500ms").Should(BeNil())
 }
