@@ -17,6 +17,7 @@ func TestObjectsOfCAPVCDAreTheEndpoints(t *testing.T) {
 		withoutEntity = "NO_RDE_11111111-2222-3333-4444-555555555555"
 		other         = "NO_RDE_99999999-2222-3333-4444-555555555555"
 	)
+	ofAnother := lb.Marker{Owner: loadbalancer.EndpointOf(other)}.String()
 	tests := []struct {
 		name        string
 		cluster     string
@@ -33,13 +34,11 @@ func TestObjectsOfCAPVCDAreTheEndpoints(t *testing.T) {
 		{"allocation", withEntity, lb.KindAddress, "192.0.2.1", "cluster-prod-id-" + withEntity, true},
 		{"another cluster's", withoutEntity, lb.KindService, "prod-" + other + "-tcp", "", false},
 		{"another cluster's allocation", withoutEntity, lb.KindAddress, "192.0.2.1", "cluster-prod-id-" + other, false},
-		{"a Service of the cloud provider interface", withoutEntity, lb.KindService,
-			"ingress-vs-web-" + withoutEntity + "-tcp", "", false},
+		{"a Service of the CPI", withoutEntity, lb.KindService, "ingress-vs-web-" + withoutEntity + "-tcp", "", false},
 		{"a copy with more in its name", withEntity, lb.KindService, "prod-" + withEntity + "-tcp-2", "", false},
 		{"no name of a cluster", withEntity, lb.KindService, "-" + withEntity + "-tcp", "", false},
 		{"an IP set", withEntity, lb.KindSet, "prod-" + withEntity + "-tcp", "", false},
-		{"marked as another's", withEntity, lb.KindService, "prod-" + withEntity + "-tcp",
-			lb.Marker{Owner: loadbalancer.EndpointOf(other)}.String(), false},
+		{"marked as another's", withEntity, lb.KindService, "prod-" + withEntity + "-tcp", ofAnother, false},
 		{"a cluster that CAPVCD did not make", "dev", lb.KindService, "prod-dev-tcp", "", false},
 	}
 	for _, tt := range tests {

@@ -127,7 +127,6 @@ func (i Inventory) Purge(ctx context.Context, s *vcd.Session, o Options) error {
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.balancers(ctx, i.gateways) },
 		p.floatingIPs,
-		p.legacy,
 		p.vms,
 		p.vApps,
 		p.entities,
@@ -198,31 +197,6 @@ func (p purge) floatingIPs(ctx context.Context) error {
 // may reports whether load balancers of an owner may be deleted: what VMware's CPI made has no UID.
 func (p purge) may(owner loadbalancer.Owner) bool {
 	return p.Legacy || owner.UID != "" || owner.Name == ""
-}
-
-// legacyOrder is the order in which what CAPVCD made for a control plane is deleted: users before what they use.
-var legacyOrder = []loadbalancer.Kind{lb.KindRule, lb.KindProfile, lb.KindService, lb.KindPool}
-
-// legacy removes the load balancer of the control plane of a cluster of CAPVCD, which no plan knows.
-func (p purge) legacy(ctx context.Context) error {
-	remove := map[loadbalancer.Kind]func(x Object) (vcd.Task, error){
-		lb.KindRule:    func(x Object) (vcd.Task, error) { return p.session.NAT.DeleteRule(ctx, x.gateway, x.ID) },
-		lb.KindProfile: func(x Object) (vcd.Task, error) { return p.session.NAT.DeletePortProfile(ctx, x.ID) },
-		lb.KindService: func(x Object) (vcd.Task, error) { return p.session.Balancers.DeleteVirtualService(ctx, x.ID) },
-		lb.KindPool:    func(x Object) (vcd.Task, error) { return p.session.Balancers.DeletePool(ctx, x.ID) },
-	}
-	for _, kind := range legacyOrder {
-		for _, x := range p.of(string(kind)) {
-			if x.By != lb.WriterCAPVCD {
-				continue
-			}
-			p.Step(x.Kind + " " + x.Name)
-			if err := p.await(ctx, x, func() (vcd.Task, error) { return remove[kind](x) }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func (p purge) of(kind string) []Object {
