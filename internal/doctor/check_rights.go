@@ -24,6 +24,17 @@ func (h heldRights) has(right string) bool {
 		right == "vmware:capvcdCluster: Full Access" && h.names["vmware:capvcdCluster: Administrator Full access"]
 }
 
+// Rights returns which rights the user lacks that a cluster takes. An error means that VCD gave no answer.
+func Rights(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster) ([]Finding, error) {
+	_, f := checkRights(ctx, in, Plan{Cluster: c})
+	var missing []Finding
+	for _, found := range f.list {
+		found.Check = "rights"
+		missing = append(missing, found.Finding)
+	}
+	return missing, f.lost
+}
+
 // checkRights compares the rights of the user with those that a cluster takes; nil: any.
 func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, findings) {
 	var held heldRights

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/adoption"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/doctor"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+func (p *program) adoptCommand() *cobra.Command {
+	dryRun := false
+	c := &cobra.Command{
+		Use:   "adopt --dry-run",
+		Short: "Show what becomes of clusters that CAPVCD created",
+		Long: `Compares the clusters that VMware's CAPVCD created, in all namespaces of the management clusters that --context names,
+with what carries their ids in VCD. For each object it shows whether the provider adopts it, creates it, or leaves it
+alone because nothing proves whose it is, and which rights are missing. It only reads; the manager adopts clusters by
+itself. It can be run before the provider replaces CAPVCD, and after.`,
+		Example: "  " + p.name + " adopt --dry-run --config vcd.yaml --context mgmt-1",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !dryRun {
+				return errors.New("the manager adopts clusters by itself: set --dry-run to see what it does")
+			}
+			return p.adopt(c.Context())
+		},
+	}
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "Only show what the manager does. Required.")
+	return c
+}
+
+// An adoptReport is what adopt prints for programs.
+type adoptReport struct {
+	Objects []adoption.Row   `json:"objects"`
+	Rights  []doctor.Finding `json:"rights"`
+	Hidden  []string         `json:"hidden"`
+}
+
+func (p *program) adopt(ctx context.Context) error {
+	clusters, err := p.ofCAPVCD(ctx)
+	if err != nil {
+		return err
+	}
+	if len(clusters) == 0 {
+		return errors.New("no VCDCluster was created by CAPVCD: there is nothing to adopt")
+	}
+	config, err := p.resolve(ctx, request{})
+	if err != nil {
+		return err
+	}
+	session, logout, err := login(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer logout()
+	inventory, err := leaks.Take(ctx, session, time.Now())
+	if err != nil {
+		return err
+	}
+	report := adoptReport{Hidden: inventory.Hidden}
+	for _, c := range clusters {
+		report.Objects = append(report.Objects, adoption.Compare(c, clusters, inventory.Objects)...)
+	}
+	if report.Rights, err = missingRights(ctx, session, clusters); err != nil {
+		return err
+	}
+	return p.printAdoption(report)
+}
+
+// ofCAPVCD reads the clusters of CAPVCD in all named management clusters.
+func (p *program) ofCAPVCD(ctx context.Context) ([]adoption.Cluster, error) {
+	contexts := p.access.contexts
+	if len(contexts) == 0 {
+		contexts = []string{""}
+	}
+	var all []adoption.Cluster
+	for _, name := range contexts {
+		c, _, err := p.connect(name)
+		if err != nil {
+			return nil, err
+		}
+		clusters, err := adoption.Read(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, clusters...)
+	}
+	return all, nil
+}
+
+// missingRights returns the rights that clusters with an endpoint on an edge gateway take and the user does not have.
+func missingRights(ctx context.Context, in *vcd.Session, clusters []adoption.Cluster) ([]doctor.Finding, error) {
+	c := &infrav1.VCDCluster{}
+	edge := &infrav1.EdgeGatewayEndpoint{}
+	if slices.ContainsFunc(clusters, func(c adoption.Cluster) bool { return c.OneArm }) {
+		edge.ArmMode = infrav1.ArmModeOneArm
+	}
+	c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+	c.Spec.ControlPlaneLoadBalancer = infrav1.ControlPlaneLoadBalancerSpec{
+		Type:        infrav1.EndpointEdgeGateway,
+		EdgeGateway: edge,
+	}
+	return doctor.Rights(ctx, in, c)
+}
+
+func (p *program) printAdoption(report adoptReport) error {
+	if p.output == "json" {
+		report.Objects = nonNil(report.Objects)
+		report.Rights = nonNil(report.Rights)
+		report.Hidden = nonNil(report.Hidden)
+		if err := p.printJSON(report); err != nil {
+			return err
+		}
+		return report.verdict()
+	}
+	for _, why := range report.Hidden {
+		fmt.Fprintln(p.errors, "Warning:", printable(why))
+	}
+	for _, f := range report.Rights {
+		fmt.Fprintf(p.errors, "%s: %s: %s\n", f.Severity, printable(f.Message), printable(f.Remedy))
+	}
+	t := newTable(p.out, "CLUSTER", "KIND", "NAME", "STATE", "REMARK")
+	for _, row := range report.Objects {
+		t.row(row.Cluster, row.Kind, row.Name, string(row.State), orDash(row.Why))
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return report.verdict()
+}
+
+// verdict returns [errFindings] if a person should act before the adoption.
+func (r adoptReport) verdict() error {
+	inDoubt := slices.ContainsFunc(r.Objects, func(row adoption.Row) bool { return row.State == adoption.Doubt })
+	lacksRights := slices.ContainsFunc(r.Rights, func(f doctor.Finding) bool { return f.Severity == doctor.Problem })
+	if inDoubt || lacksRights || len(r.Hidden) > 0 {
+		return errFindings
+	}
+	return nil
+}

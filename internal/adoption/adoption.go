@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package adoption compares clusters that CAPVCD made, as a management cluster has them, with what carries their ids in
+// VCD. It applies the rules by which the manager adopts them, and changes nothing.
+package adoption
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/leaks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A Cluster is a VCDCluster that CAPVCD made.
+type Cluster struct {
+	Namespace string
+	Name      string
+	ID        string // that its objects in VCD carry
+	OneArm    bool
+	Machines  []Machine
+}
+
+// A Machine is a VCDMachine of such a cluster.
+type Machine struct {
+	Name   string
+	VMName string // that CAPVCD gave the VM; empty: not known
+	VM     string // URN; empty: CAPVCD recorded none
+}
+
+// State is what becomes of an object.
+type State string
+
+// States.
+const (
+	// Adopt is an object that becomes this provider's, unchanged.
+	Adopt State = "adopt"
+	// Recreate is a VM that never ran: it is deleted, and created again.
+	Recreate State = "recreate"
+	// Create is what is missing, and will be created.
+	Create State = "create"
+	// Doubt is an object that nothing proves to be the cluster's: it is neither changed nor deleted.
+	Doubt State = "in doubt"
+)
+
+// A Row is what becomes of one object.
+type Row struct {
+	Cluster string `json:"cluster"` // namespace and name
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	ID      string `json:"id,omitempty"`
+	State   State  `json:"state"`
+	Why     string `json:"why,omitempty"`
+}
+
+// Compare returns what becomes of all objects of a cluster. The others are all clusters of the management clusters.
+func Compare(c Cluster, others []Cluster, objects []leaks.Object) []Row {
+	report := &report{
+		cluster: c,
+		objects: slices.DeleteFunc(slices.Clone(objects), func(o leaks.Object) bool { return o.Cluster != c.ID }),
+	}
+	report.copies(others)
+	report.vApps()
+	report.machines()
+	report.strangers()
+	report.endpoint()
+	return report.rows
+}
+
+// A report collects the rows of a cluster.
+type report struct {
+	cluster Cluster
+	objects []leaks.Object // of the cluster
+	rows    []Row
+}
+
+func (r *report) add(kind, name, id string, state State, why string, args ...any) {
+	r.rows = append(r.rows, Row{
+		Cluster: r.cluster.Namespace + "/" + r.cluster.Name,
+		Kind:    kind,
+		Name:    name,
+		ID:      id,
+		State:   state,
+		Why:     fmt.Sprintf(why, args...),
+	})
+}
+
+// copies reports other VCDClusters with the id of the cluster.
+func (r *report) copies(others []Cluster) {
+	for _, other := range others {
+		if other.ID == r.cluster.ID && (other.Namespace != r.cluster.Namespace || other.Name != r.cluster.Name) {
+			r.add("VCDCluster", r.cluster.Name, r.cluster.ID, Doubt,
+				"VCDCluster %s/%s has the same id: remove the copy", other.Namespace, other.Name)
+		}
+	}
+}
+
+func (r *report) vApps() {
+	found := false
+	for _, o := range r.of(leaks.KindVApp) {
+		found = true
+		r.add(o.Kind, o.Name, o.ID, Adopt, "")
+	}
+	switch {
+	case found:
+	case slices.ContainsFunc(r.cluster.Machines, func(m Machine) bool { return m.VM != "" }):
+		r.add(leaks.KindVApp, r.cluster.Name, "", Doubt, "no vApp has metadata %s=%s: correct that of the cluster's vApp",
+			capvcd.MetadataKey, r.cluster.ID)
+	default:
+		r.add(leaks.KindVApp, r.cluster.Name, "", Create, "")
+	}
+}
+
+func (r *report) machines() {
+	for _, m := range r.cluster.Machines {
+		if m.VM != "" {
+			r.recorded(m)
+		} else {
+			r.unrecorded(m)
+		}
+	}
+}
+
+// recorded reports the VM whose URN CAPVCD recorded.
+func (r *report) recorded(m Machine) {
+	vms := r.of(leaks.KindVM)
+	at := slices.IndexFunc(vms, func(o leaks.Object) bool { return o.ID == m.VM })
+	switch {
+	case at < 0:
+		r.add(leaks.KindVM, m.Name, m.VM, Doubt, "no vApp of the cluster has the VM: search for it in VCD, or delete "+
+			"the Machine")
+	case m.VMName != "" && vms[at].Name != m.VMName:
+		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the VM of VCDMachine %s should be named %s: rename it in VCD",
+			m.Name, m.VMName)
+	default:
+		r.add(leaks.KindVM, vms[at].Name, m.VM, Adopt, "")
+	}
+}
+
+// unrecorded reports the VM that CAPVCD may have created before it was interrupted.
+func (r *report) unrecorded(m Machine) {
+	vms := r.of(leaks.KindVM)
+	at := slices.IndexFunc(vms, func(o leaks.Object) bool { return o.Name == m.VMName && m.VMName != "" })
+	switch {
+	case at < 0:
+		r.add(leaks.KindVM, m.Name, "", Create, "")
+	case vms[at].Power == vcd.StatusPoweredOff.String():
+		r.add(leaks.KindVM, vms[at].Name, vms[at].ID, Recreate, "CAPVCD did not start it")
+	default:
+		r.add(leaks.KindVM, vms[at].Name, vms[at].ID, Adopt, "")
+	}
+}
+
+// strangers reports VMs in vApps of the cluster that no VCDMachine has.
+func (r *report) strangers() {
+	for _, o := range r.of(leaks.KindVM) {
+		isKnown := slices.ContainsFunc(r.cluster.Machines, func(m Machine) bool {
+			return m.VM == o.ID || m.VM == "" && m.VMName == o.Name
+		})
+		if !isKnown {
+			r.add(o.Kind, o.Name, o.ID, Doubt, "no VCDMachine names it: it keeps its vApp from being deleted. Delete it, "+
+				"or move it to another vApp")
+		}
+	}
+}
+
+// endpoint reports what serves the control plane.
+func (r *report) endpoint() {
+	kinds := []string{string(lb.KindService), string(lb.KindPool)}
+	if r.cluster.OneArm {
+		kinds = append(kinds, string(lb.KindRule), string(lb.KindProfile))
+	}
+	for _, kind := range kinds {
+		if len(r.ofCAPVCD(kind)) == 0 {
+			r.add(kind, r.cluster.Name, "", Create, "")
+		}
+	}
+	for _, kind := range append(kinds, string(lb.KindAddress), leaks.KindEntity) {
+		for _, o := range r.ofCAPVCD(kind) {
+			r.add(o.Kind, o.Name, o.ID, Adopt, "")
+		}
+	}
+}
+
+func (r *report) of(kind string) []leaks.Object {
+	return slices.DeleteFunc(slices.Clone(r.objects), func(o leaks.Object) bool { return o.Kind != kind })
+}
+
+// ofCAPVCD returns objects of a kind without those of cloud controller managers.
+func (r *report) ofCAPVCD(kind string) []leaks.Object {
+	return slices.DeleteFunc(r.of(kind), func(o leaks.Object) bool { return o.By == lb.WriterCPI })
+}

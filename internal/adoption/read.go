@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package adoption
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta2"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
+)
+
+// clusterNameLabel is on each object of a cluster, in all versions of Cluster API.
+const clusterNameLabel = "cluster.x-k8s.io/cluster-name"
+
+// machineKind is the Machine in the version that the releases of Cluster API serve which CAPVCD works with.
+var machineKind = schema.GroupVersionKind{
+	Group:   "cluster.x-k8s.io",
+	Version: "v1beta1",
+	Kind:    "Machine",
+}
+
+// Read returns the clusters that CAPVCD made, in all namespaces of a management cluster, before and after its upgrade.
+func Read(ctx context.Context, c client.Reader) ([]Cluster, error) {
+	list := &v1beta2.VCDClusterList{}
+	if err := c.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("listing VCDClusters: %w", err)
+	}
+	var clusters []Cluster
+	for i := range list.Items {
+		vcdCluster := &list.Items[i]
+		id := cmp.Or(vcdCluster.Status.InfraID, vcdCluster.Spec.RDEID)
+		if !capvcd.IsClusterID(id) {
+			continue
+		}
+		machines, err := readMachines(ctx, c, vcdCluster)
+		if err != nil {
+			return nil, err
+		}
+		clusters = append(clusters, Cluster{
+			Namespace: vcdCluster.Namespace,
+			Name:      vcdCluster.Name,
+			ID:        id,
+			OneArm:    vcdCluster.Spec.LoadBalancerConfigSpec.UseOneArm,
+			Machines:  machines,
+		})
+	}
+	return clusters, nil
+}
+
+func readMachines(ctx context.Context, c client.Reader, of *v1beta2.VCDCluster) ([]Machine, error) {
+	name := cmp.Or(of.Labels[clusterNameLabel], ownerOf(of, "Cluster"), of.Name)
+	list := &v1beta2.VCDMachineList{}
+	if err := c.List(ctx, list, client.InNamespace(of.Namespace), client.MatchingLabels{clusterNameLabel: name}); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	var machines []Machine
+	for i := range list.Items {
+		m := &list.Items[i]
+		vmName, err := nameOfVM(ctx, c, m, name)
+		if err != nil {
+			return nil, err
+		}
+		id, err := providerid.Parse(ptr.Deref(m.Spec.ProviderID, ""))
+		if err != nil {
+			id = ""
+		}
+		machines = append(machines, Machine{
+			Name:   m.Name,
+			VMName: vmName,
+			VM:     id,
+		})
+	}
+	return machines, nil
+}
+
+// nameOfVM returns the name that CAPVCD gave a VM: that of the Machine, or what the naming template gives; empty if it
+// cannot be known.
+func nameOfVM(ctx context.Context, c client.Reader, m *v1beta2.VCDMachine, cluster string) (string, error) {
+	owner := ownerOf(m, "Machine")
+	if owner == "" || m.Spec.VMNamingTemplate == "" {
+		return owner, nil
+	}
+	machine := &metav1.PartialObjectMetadata{}
+	machine.SetGroupVersionKind(machineKind)
+	err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: owner}, machine)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("getting Machine %s: %w", owner, err)
+	}
+	if err != nil {
+		return "", nil
+	}
+	name, err := vmname.Render(m.Spec.VMNamingTemplate, vmname.Input{
+		Cluster:    cluster,
+		Machine:    named(machine),
+		VCDMachine: named(m),
+	})
+	if err != nil {
+		return "", nil //nolint:nilerr // CAPVCD accepted more templates.
+	}
+	return name, nil
+}
+
+func named(obj client.Object) vmname.Object {
+	return vmname.Object{
+		Name:        obj.GetName(),
+		Namespace:   obj.GetNamespace(),
+		UID:         string(obj.GetUID()),
+		Labels:      obj.GetLabels(),
+		Annotations: obj.GetAnnotations(),
+	}
+}
+
+// ownerOf returns the name of the owner of a kind, empty if there is none.
+func ownerOf(obj client.Object, kind string) string {
+	for _, owner := range obj.GetOwnerReferences() {
+		if owner.Kind == kind {
+			return owner.Name
+		}
+	}
+	return ""
+}
