@@ -35,6 +35,10 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	name := vapp.Name(c, s.clusterName())
 	vApp, err := s.session.FindVApp(ctx, s.home.vdc, name)
 	switch {
+	case errors.Is(err, vcd.ErrNotFound) && ownership.RanHere(c):
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+			"VDC %s has no vApp %s, in which CAPVCD created the cluster: rename the vApp back if it has another name, or "+
+				"give the user access to it", s.home.vdc.Name, name), nil
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Done, nil
 	case err != nil:

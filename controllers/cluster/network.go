@@ -8,6 +8,7 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -30,6 +31,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 		recordGateway(r.Recorder, c, cached.network.EdgeGateway)
 		return phases.Done, nil
 	}
+	recordVDCOfCAPVCD(c)
 	found, out, err := findHome(ctx, s.session, candidates(c, s.failureDomains.usable))
 	if err != nil || out != phases.Done {
 		return out, err
@@ -50,6 +52,13 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 		recordHome(c, s.home)
 	}
 	return phases.Done, nil
+}
+
+// recordVDCOfCAPVCD records the VDC that CAPVCD noted in the status: the VDC may have another name by now.
+func recordVDCOfCAPVCD(c *infrav1.VCDCluster) {
+	if ownership.ByCAPVCD(c) && placement.RecordedVDC(c) == "" && c.Status.OVDC != nil && c.Status.OVDC.ID != "" {
+		notes.Set(c, infrav1.OVDCIDAnnotation, c.Status.OVDC.ID)
+	}
 }
 
 // A candidate is a VDC and a network in which load balancers of the cluster may be.

@@ -96,13 +96,18 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 	if vm.VApp.ID != "" {
 		m.Status.VApp = &infrav1.ResourceReference{Name: c.inputs.vAppName(), ID: vm.VApp.ID}
 	}
-	if c.inputs.madeByCAPVCD() { // It runs, or it would be a leftover: it was bootstrapped by CAPVCD.
+	adopts := c.inputs.madeByCAPVCD()
+	if adopts { // It runs, or it would be a leftover: it was bootstrapped by CAPVCD.
 		notes.Set(m, infrav1.PoweredOnAnnotation, c.now().UTC().Format(time.RFC3339))
 	}
 	if err := c.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
-	vmCreated(c.recorder, m, vm.Ref)
+	if adopts {
+		vmAdopted(c.recorder, m, vm.Ref)
+	} else {
+		vmCreated(c.recorder, m, vm.Ref)
+	}
 	*c.gatherSince = time.Time{}
 	c.observer.keep(vm)
 	return phases.Done, nil

@@ -239,8 +239,10 @@ type scenario struct {
 	oneArm        bool
 	controlPlanes int
 	workers       int
-	// then happens in VCD while CAPVCD runs, and after the cluster is complete; nil: nothing.
+	// then happens once the cluster is complete, while CAPVCD runs; nil: nothing.
 	then func(*original)
+	// until reports when CAPVCD is stopped; nil: once the cluster is complete, and then has happened.
+	until func(*original) bool
 }
 
 const withoutEntity = "CAPVCD_SKIP_RDE=true"
@@ -268,7 +270,38 @@ func scenarios() []scenario {
 			controlPlanes: 1,
 			workers:       1,
 		},
+		{
+			name:          "renamed-vdc",
+			model:         vcdsim.K8sTenant,
+			env:           []string{withoutEntity},
+			controlPlanes: 1,
+			workers:       1,
+			then:          func(o *original) { o.renameVDC() },
+		},
+		{
+			name:          "created-not-started",
+			model:         vcdsim.K8sTenant,
+			env:           []string{withoutEntity},
+			controlPlanes: 1,
+			workers:       1,
+			until:         func(o *original) bool { return len(inPower(o.site.Simulator, vcdsim.PoweredOff)) > 0 },
+		},
+		{
+			name:          "started-not-recorded",
+			model:         vcdsim.K8sTenant,
+			env:           []string{withoutEntity},
+			controlPlanes: 1,
+			workers:       1,
+			until:         func(o *original) bool { return len(inPower(o.site.Simulator, vcdsim.PoweredOn)) > 0 },
+		},
 	}
+}
+
+func theCluster() *clusterv1.Cluster {
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace = namespace
+	cluster.Name = clusterName
+	return cluster
 }
 
 // TestClustersOfTheOriginalAreAdopted makes clusters with CAPVCD, replaces it by this provider, and lives with them
@@ -277,31 +310,57 @@ func TestClustersOfTheOriginalAreAdopted(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			o := startOriginal(t, s.model())
-			o.startManager(s.env...)
-			o.create(s)
-			o.awaitMachines(s.controlPlanes + s.workers)
-			if s.then != nil {
-				s.then(o)
-			}
-			o.stopManager()
+			o.makeCluster(s)
 			if *record {
 				o.record(s.name)
+				return
 			}
-
-			vms := o.vms()
-			began := time.Now()
-			o.replace()
-			o.awaitReady(s.controlPlanes + s.workers)
-			t.Logf("ready %s after the start of the manager was asked for", time.Since(began).Round(time.Second))
-			o.Expect(changesOf(o.site.Simulator, vms, began)).To(BeEmpty(), "VMs are not written to")
-
-			o.scaleWorkers(s.workers + 1)
-			o.awaitMachines(s.controlPlanes + s.workers + 1)
-			o.rollOut()
-			o.awaitReplaced(vms, s.controlPlanes+s.workers+1)
-			o.delete()
+			o.adoptCluster(s)
 		})
 	}
+}
+
+// makeCluster makes the cluster of a scenario with CAPVCD, and stops CAPVCD.
+func (o *original) makeCluster(s scenario) {
+	o.t.Helper()
+	o.startManager(s.env...)
+	o.create(s)
+	if s.until == nil {
+		o.awaitMachines(s.controlPlanes + s.workers)
+	}
+	if s.then != nil {
+		s.then(o)
+	}
+	if s.until != nil {
+		o.Eventually(func() bool { return s.until(o) }, ages, "5ms").Should(BeTrue())
+	}
+	o.stopManager()
+}
+
+// adoptCluster replaces CAPVCD by this provider, and lives with the cluster until it is deleted.
+func (o *original) adoptCluster(s scenario) {
+	o.t.Helper()
+	before := o.vms()
+	ran := running(o.site.Simulator)
+	began := time.Now()
+	o.replace()
+	o.Eventually(func(g Gomega) { trustSite(o.t.Context(), g, o.client, o.site.Simulator.CA()) }, patience, "100ms").
+		Should(Succeed())
+	o.awaitMachines(s.controlPlanes + s.workers)
+	o.awaitReady(s.controlPlanes + s.workers)
+	o.t.Logf("ready %s after the start of the manager was asked for", time.Since(began).Round(time.Second))
+	o.Expect(changesOf(o.site.Simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+
+	o.scaleWorkers(s.workers + 1)
+	o.awaitMachines(s.controlPlanes + s.workers + 1)
+	o.rollOut()
+	o.awaitReplaced(before, s.controlPlanes+s.workers+1)
+	o.delete()
+}
+
+// renameVDC renames the VDC of the cluster. CAPVCD goes on by the id in the status.
+func (o *original) renameVDC() {
+	o.site.Simulator.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].VDCs[0].Name = "acme-vdc-renamed" })
 }
 
 // vms are the URNs of the VMs in VCD.
@@ -311,7 +370,21 @@ func (o *original) vms() []string {
 	for i := range state.VMs {
 		ids = append(ids, state.VMs[i].ID)
 	}
-	o.Expect(ids).NotTo(BeEmpty())
+	return ids
+}
+
+// running are the URNs of the VMs that are powered on.
+func running(simulator *vcdsim.Simulator) []string { return inPower(simulator, vcdsim.PoweredOn) }
+
+// inPower are the URNs of the VMs in a state.
+func inPower(simulator *vcdsim.Simulator, status vcdsim.Status) []string {
+	var ids []string
+	state := simulator.State()
+	for i := range state.VMs {
+		if state.VMs[i].Status == status {
+			ids = append(ids, state.VMs[i].ID)
+		}
+	}
 	return ids
 }
 
@@ -433,7 +506,8 @@ func (o *original) awaitReplaced(vms []string, machines int) {
 // delete deletes the cluster, and expects nothing to be left in VCD.
 func (o *original) delete() {
 	o.t.Helper()
-	deleteCluster(o.t.Context(), o.WithT, o.client)
+	o.Expect(o.client.Delete(o.t.Context(), theCluster())).To(Succeed())
+	awaitGone(o.t.Context(), o.WithT, o.client)
 	o.Expect(o.site.Left()).To(BeEmpty())
 	o.Expect(documents(o.site.Simulator)).To(ConsistOf(o.before))
 }
@@ -467,14 +541,10 @@ func problems(ctx context.Context, c client.Client) []string {
 	return found
 }
 
-// deleteCluster deletes the cluster and waits until it is gone.
-func deleteCluster(ctx context.Context, g *WithT, c client.Client) {
-	cluster := &clusterv1.Cluster{}
-	cluster.Namespace = namespace
-	cluster.Name = clusterName
-	g.Expect(c.Delete(ctx, cluster)).To(Succeed())
+// awaitGone waits until the cluster is gone from the management cluster.
+func awaitGone(ctx context.Context, g *WithT, c client.Client) {
 	g.Eventually(func() []string {
-		if apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)) {
+		if apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(theCluster()), theCluster())) {
 			return nil
 		}
 		return problems(ctx, c)
