@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -92,11 +93,11 @@ func nameOfVM(ctx context.Context, c client.Reader, m *v1beta2.VCDMachine, clust
 	machine := &metav1.PartialObjectMetadata{}
 	machine.SetGroupVersionKind(machineKind)
 	err := c.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: owner}, machine)
-	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("getting Machine %s: %w", owner, err)
-	}
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err):
 		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("getting Machine %s: %w", owner, err)
 	}
 	name, err := vmname.Render(m.Spec.VMNamingTemplate, vmname.Input{
 		Cluster:    cluster,
