@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -99,6 +100,12 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	if last := l.inputs.vcdMachine.Status.VApp; last != nil {
 		where.VApp = last.ID
 	}
+	if where.VApp == "" && l.inputs.madeByCAPVCD() {
+		var out phases.Result
+		if where.VApp, out, err = l.vAppOfCAPVCD(ctx); err != nil || out != phases.Done {
+			return nil, out, err
+		}
+	}
 	vm, seen, err := l.session.FindLost(ctx, where)
 	if err != nil {
 		out, err := session.Unread(err, "Looking for "+l.name)
@@ -110,6 +117,28 @@ func (l *lostVM) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	}
 	out, err := l.decide(ctx, gone.Evidence(seen))
 	return nil, out, err
+}
+
+// vAppOfCAPVCD returns the URN of the vApp that CAPVCD made for the cluster, empty if VCD shows none. CAPVCD recorded it
+// nowhere, and a VM that was gone before the adoption does not show it.
+func (l *lostVM) vAppOfCAPVCD(ctx context.Context) (string, phases.Result, error) {
+	name := l.inputs.vAppName()
+	vApp, err := l.session.FindVApp(ctx, l.vdc, name)
+	if absence.Invisible(err) {
+		return "", phases.Done, nil
+	}
+	owns := false
+	if err == nil {
+		owns, err = ownership.OwnsVApp(ctx, l.session, l.inputs.vcdCluster, vApp)
+	}
+	switch {
+	case err != nil:
+		out, err := session.Unread(err, "Reading vApp "+name)
+		return "", out, err
+	case !owns:
+		return "", phases.Done, nil
+	}
+	return vApp.ID, phases.Done, nil
 }
 
 // read returns the recorded VM, or nil if VCD does not show it.

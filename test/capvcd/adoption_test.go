@@ -33,6 +33,9 @@ func TestFixturesAreAdopted(t *testing.T) {
 		t.Skip("starts management clusters; left out by -short")
 	}
 	for _, s := range scenarios() {
+		if s.isDeleted {
+			continue
+		}
 		t.Run(s.name, func(t *testing.T) {
 			a := startAdoption(t, s.name)
 			ran := running(a.simulator)
@@ -48,6 +51,21 @@ func TestFixturesAreAdopted(t *testing.T) {
 			a.Expect(a.ofCluster()).To(BeEmpty())
 		})
 	}
+}
+
+// TestADeletionOfCAPVCDIsFinished deletes what is left of a cluster of which CAPVCD deleted a VM without recording that.
+func TestADeletionOfCAPVCDIsFinished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a management cluster; left out by -short")
+	}
+	a := startAdoption(t, "half-deleted")
+	a.Expect(a.client.Delete(t.Context(), theCluster())).To(Succeed())
+	a.installProvider()
+	a.Eventually(func(g Gomega) { trustSite(t.Context(), g, a.client, a.simulator.CA()) }, patience, "20ms").Should(Succeed())
+
+	awaitGone(t.Context(), a.WithT, a.client)
+	a.Expect(a.vms()).To(BeEmpty())
+	a.Expect(a.ofCluster()).To(BeEmpty())
 }
 
 // TestAdoptionSurvivesKills kills the manager while it adopts a cluster.

@@ -243,6 +243,8 @@ type scenario struct {
 	then func(*original)
 	// until reports when CAPVCD is stopped; nil: once the cluster is complete, and then has happened.
 	until func(*original) bool
+	// isDeleted is set if the cluster is being deleted when CAPVCD is stopped.
+	isDeleted bool
 }
 
 const withoutEntity = "CAPVCD_SKIP_RDE=true"
@@ -294,6 +296,16 @@ func scenarios() []scenario {
 			workers:       1,
 			until:         func(o *original) bool { return len(inPower(o.site.Simulator, vcdsim.PoweredOn)) > 0 },
 		},
+		{
+			name:          "half-deleted",
+			model:         vcdsim.K8sTenant,
+			env:           []string{withoutEntity},
+			controlPlanes: 1,
+			workers:       2,
+			then:          func(o *original) { o.Expect(o.client.Delete(o.t.Context(), theCluster())).To(Succeed()) },
+			until:         func(o *original) bool { return len(o.vms()) < 3 },
+			isDeleted:     true,
+		},
 	}
 }
 
@@ -325,7 +337,7 @@ func (o *original) makeCluster(s scenario) {
 	o.t.Helper()
 	o.startManager(s.env...)
 	o.create(s)
-	if s.until == nil {
+	if s.until == nil || s.then != nil {
 		o.awaitMachines(s.controlPlanes + s.workers)
 	}
 	if s.then != nil {
@@ -346,6 +358,10 @@ func (o *original) adoptCluster(s scenario) {
 	o.replace()
 	o.Eventually(func(g Gomega) { trustSite(o.t.Context(), g, o.client, o.site.Simulator.CA()) }, patience, "100ms").
 		Should(Succeed())
+	if s.isDeleted {
+		o.expectGone()
+		return
+	}
 	o.awaitMachines(s.controlPlanes + s.workers)
 	o.awaitReady(s.controlPlanes + s.workers)
 	o.t.Logf("ready %s after the start of the manager was asked for", time.Since(began).Round(time.Second))
@@ -507,6 +523,12 @@ func (o *original) awaitReplaced(vms []string, machines int) {
 func (o *original) delete() {
 	o.t.Helper()
 	o.Expect(o.client.Delete(o.t.Context(), theCluster())).To(Succeed())
+	o.expectGone()
+}
+
+// expectGone waits until the cluster is gone, and expects nothing to be left in VCD.
+func (o *original) expectGone() {
+	o.t.Helper()
 	awaitGone(o.t.Context(), o.WithT, o.client)
 	o.Expect(o.site.Left()).To(BeEmpty())
 	o.Expect(documents(o.site.Simulator)).To(ConsistOf(o.before))
