@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -44,7 +45,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	case err != nil:
 		return session.Unread(err, "Reading vApp "+name)
 	}
-	owns, err := ownership.OwnsVApp(ctx, s.session, c, vApp)
+	owns, err := marks.OwnsVApp(ctx, s.session, c.Spec.InfraID, vApp)
 	switch {
 	case err != nil:
 		return session.Unread(err, "Reading the metadata of vApp "+name)

@@ -16,9 +16,9 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -177,7 +177,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 			out, err := session.Unread(err, "Reading vApp "+name)
 			return d.unlessNeverAsked(ctx, out, err)
 		}
-		owns, err := ownership.OwnsVApp(ctx, d.at.session, d.vcdCluster, vApp)
+		owns, err := marks.OwnsVApp(ctx, d.at.session, d.vcdCluster.Spec.InfraID, vApp)
 		switch {
 		case err != nil:
 			return session.Unread(err, "Reading the metadata of vApp "+name)
@@ -209,7 +209,7 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 		case err != nil:
 			return session.Unread(err, "Reading vApp "+id)
 		}
-		owns, err := ownership.OwnsVApp(ctx, d.at.session, d.vcdCluster, vApp)
+		owns, err := marks.OwnsVApp(ctx, d.at.session, d.vcdCluster.Spec.InfraID, vApp)
 		switch {
 		case err != nil:
 			return session.Unread(err, "Reading the metadata of vApp "+id)

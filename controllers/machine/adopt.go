@@ -68,11 +68,6 @@ func (a adoption) run(ctx context.Context) (phases.Result, error) {
 func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	expected := a.inputs.vmName()
 	switch {
-	case !owns:
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
-			"VM %s, which spec.providerID names, is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
-				"Correct the metadata of the vApp if CAPVCD made the VM for this machine",
-			vm.Name, capvcd.MetadataKey, a.inputs.vcdCluster.Spec.InfraID)
 	case expected == "":
 		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
 			"The name of the VM cannot be derived from spec.vmNamingTemplate, so nothing proves that VM %s is this "+
@@ -81,6 +76,11 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
 			"VM %s, which spec.providerID names, should be named %s: rename it in VCD if it is this machine's",
 			vm.Name, expected)
+	case !owns:
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+			"VM %s, which spec.providerID names, is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
+				"Correct the metadata of the vApp if CAPVCD made the VM for this machine",
+			vm.Name, capvcd.MetadataKey, a.inputs.vcdCluster.Spec.InfraID)
 	}
 	return phases.Done
 }

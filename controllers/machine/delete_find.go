@@ -12,8 +12,8 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -26,7 +26,7 @@ func (d deletion) find(ctx context.Context) (*vcd.VM, phases.Result, error) {
 	vApp, err := d.session.FindVApp(ctx, d.vdc, d.inputs.vAppName())
 	owns := false
 	if err == nil {
-		owns, err = ownership.OwnsVApp(ctx, d.session, d.inputs.vcdCluster, vApp)
+		owns, err = marks.OwnsVApp(ctx, d.session, d.inputs.vcdCluster.Spec.InfraID, vApp)
 	}
 	switch {
 	case errors.Is(err, vcd.ErrNotFound), err == nil && !owns:

@@ -11,10 +11,10 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -57,7 +57,7 @@ func (l layout) ownProblem(ctx context.Context) phases.Result {
 
 // problem says why nothing may or can be done with a vApp.
 func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, error) {
-	owns, err := ownership.OwnsVApp(ctx, l.session, l.inputs.vcdCluster, vApp)
+	owns, err := marks.OwnsVApp(ctx, l.session, l.inputs.vcdCluster.Spec.InfraID, vApp)
 	switch {
 	case err != nil:
 		return session.Unread(err, "Reading the metadata of vApp "+vApp.Name)

@@ -15,9 +15,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -129,7 +129,7 @@ func (l *lostVM) vAppOfCAPVCD(ctx context.Context) (string, phases.Result, error
 	}
 	owns := false
 	if err == nil {
-		owns, err = ownership.OwnsVApp(ctx, l.session, l.inputs.vcdCluster, vApp)
+		owns, err = marks.OwnsVApp(ctx, l.session, l.inputs.vcdCluster.Spec.InfraID, vApp)
 	}
 	switch {
 	case err != nil:

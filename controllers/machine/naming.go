@@ -57,24 +57,10 @@ func (p *placer) vmName() (string, phases.Result) {
 		}
 		return name, phases.Done
 	}
-	name, err := vmname.Render(p.inputs.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
-		Cluster:    p.inputs.cluster.Name,
-		Machine:    named(p.inputs.machine),
-		VCDMachine: named(p.inputs.vcdMachine),
-	})
+	name, err := p.inputs.renderVMName()
 	if err != nil {
 		return "", phases.Stop(infrav1.VMNameInvalidReason,
 			"%v: correct spec.vmNamingTemplate in the VCDMachineTemplate", err)
 	}
 	return name, phases.Done
-}
-
-func named(obj client.Object) vmname.Object {
-	return vmname.Object{
-		Name:        obj.GetName(),
-		Namespace:   obj.GetNamespace(),
-		UID:         string(obj.GetUID()),
-		Labels:      obj.GetLabels(),
-		Annotations: obj.GetAnnotations(),
-	}
 }

@@ -7,28 +7,27 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
 // ownsVM reports whether a VM is the machine's, so that it may be written to. The marker in its description says so.
-// CAPVCD marked no VMs: one that it made has the recorded URN, or the machine's name while none is recorded, and is in
-// the vApp that CAPVCD made for the cluster.
-func ownsVM(ctx context.Context, metadata ownership.VAppMetadata, in *inputs, vm vcd.VM) (bool, error) {
+// CAPVCD marked no VMs: one that it made has the machine's name, or the recorded URN once it is adopted, and is in the
+// vApp that CAPVCD made for the cluster. Before the adoption a URN alone is no proof: a copied VCDMachine has it, too.
+func ownsVM(ctx context.Context, metadata marks.VAppMetadata, in *inputs, vm vcd.VM) (bool, error) {
 	if in.marks(vm.Description) {
 		return true, nil
 	}
 	if !in.madeByCAPVCD() {
 		return false, nil
 	}
-	isNamed := vm.ID == in.vmID()
-	if in.vmID() == "" {
-		isNamed = vm.Name == in.vmName()
-	}
-	if !isNamed {
+	isAdopted := in.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
+	isRecorded := in.vmID() == "" || vm.ID == in.vmID()
+	if !isRecorded || !isAdopted && vm.Name != in.vmName() {
 		return false, nil
 	}
-	return ownership.OwnsUnmarkedVM(ctx, metadata, in.vcdCluster, vm)
+	return marks.OwnsUnmarkedVM(ctx, metadata, in.vcdCluster.Spec.InfraID, vm)
 }
 
 // madeByCAPVCD reports whether the VM of the machine, if there is one, was made by CAPVCD: this provider notes its own
@@ -47,13 +46,18 @@ func (i *inputs) vmName() string {
 	if i.machine == nil || i.cluster == nil {
 		return ""
 	}
-	name, err := vmname.Render(i.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
-		Cluster:    i.cluster.Name,
-		Machine:    named(i.machine),
-		VCDMachine: named(i.vcdMachine),
-	})
+	name, err := i.renderVMName()
 	if err != nil {
 		return ""
 	}
 	return name
+}
+
+// renderVMName returns the name that the naming template gives to the VM.
+func (i *inputs) renderVMName() (string, error) {
+	return vmname.Render(i.vcdMachine.Spec.VMNamingTemplate, vmname.Input{
+		Cluster:    i.cluster.Name,
+		Machine:    vmname.ObjectOf(i.machine),
+		VCDMachine: vmname.ObjectOf(i.vcdMachine),
+	})
 }

@@ -101,23 +101,13 @@ func nameOfVM(ctx context.Context, c client.Reader, m *v1beta2.VCDMachine, clust
 	}
 	name, err := vmname.Render(m.Spec.VMNamingTemplate, vmname.Input{
 		Cluster:    cluster,
-		Machine:    named(machine),
-		VCDMachine: named(m),
+		Machine:    vmname.ObjectOf(machine),
+		VCDMachine: vmname.ObjectOf(m),
 	})
 	if err != nil {
 		return "", nil //nolint:nilerr // CAPVCD accepted more templates.
 	}
 	return name, nil
-}
-
-func named(obj client.Object) vmname.Object {
-	return vmname.Object{
-		Name:        obj.GetName(),
-		Namespace:   obj.GetNamespace(),
-		UID:         string(obj.GetUID()),
-		Labels:      obj.GetLabels(),
-		Annotations: obj.GetAnnotations(),
-	}
 }
 
 // ownerOf returns the name of the owner of a kind, empty if there is none.

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -27,8 +28,12 @@ func checkName(ctx context.Context, in *vcd.VApps, vdc vcd.VDC, plan Plan) findi
 		f.unread(err, "looking up vApp "+name, "check again later")
 		return f
 	}
-	marker, marked := vcd.ParseMarker(vApp.Description)
-	if marked && c.Spec.InfraID != "" && marker.Cluster == c.Spec.InfraID {
+	owns, err := marks.OwnsVApp(ctx, in, c.Spec.InfraID, vApp)
+	switch {
+	case err != nil:
+		f.unread(err, "reading the metadata of vApp "+name, "check again later")
+		return f
+	case owns && c.Spec.InfraID != "":
 		return f
 	}
 	f.problem("set another name in spec.vApp.name of the VCDCluster, or rename the vApp",

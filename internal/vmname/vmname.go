@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/Masterminds/sprig/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -46,6 +47,17 @@ var errTooLong = fmt.Errorf("gives more than %d characters", maxOutput)
 type Object struct {
 	Name, Namespace, UID string
 	Labels, Annotations  map[string]string
+}
+
+// ObjectOf returns what names are computed from of an object.
+func ObjectOf(obj metav1.Object) Object {
+	return Object{
+		Name:        obj.GetName(),
+		Namespace:   obj.GetNamespace(),
+		UID:         string(obj.GetUID()),
+		Labels:      obj.GetLabels(),
+		Annotations: obj.GetAnnotations(),
+	}
 }
 
 // fields returns what templates see, in the words of manifests (.metadata.name), of Cluster API's naming strategies

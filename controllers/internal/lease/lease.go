@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -185,7 +186,11 @@ func (k Keeper) request(ctx context.Context, id string) (vcd.Task, error) {
 	if err != nil {
 		return vcd.Task{}, err
 	}
-	if marker, ok := vcd.ParseMarker(vApp.Description); !ok || marker.Cluster != k.Cluster {
+	owns, err := marks.OwnsVApp(ctx, k.Session, k.Cluster, vApp)
+	if err != nil {
+		return vcd.Task{}, err
+	}
+	if !owns {
 		return vcd.Task{}, fmt.Errorf("vApp %s does not say that it is this cluster's: %w", vApp.Name, vcd.ErrConflict)
 	}
 	task, err := k.Session.SetLease(ctx, id, 0, 0)

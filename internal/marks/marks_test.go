@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package ownership_test
+package marks_test
 
 import (
 	"context"
@@ -9,8 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -28,12 +27,6 @@ func (m metadata) MetadataValue(_ context.Context, vAppID, _ string) (string, er
 		return "", errors.New("not asked for")
 	}
 	return value, nil
-}
-
-func clusterOf(id string) *infrav1.VCDCluster {
-	c := &infrav1.VCDCluster{}
-	c.Spec.InfraID = id
-	return c
 }
 
 func TestOwnsVApp(t *testing.T) {
@@ -59,7 +52,7 @@ func TestOwnsVApp(t *testing.T) {
 			g := NewWithT(t)
 			vApp := vcd.VApp{Ref: vcd.Ref{ID: "vapp"}, Description: tt.description}
 
-			owns, err := ownership.OwnsVApp(t.Context(), tt.metadata, clusterOf(tt.cluster), vApp)
+			owns, err := marks.OwnsVApp(t.Context(), tt.metadata, tt.cluster, vApp)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(owns).To(Equal(tt.want))
@@ -91,7 +84,7 @@ func TestOwnsUnmarkedVM(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			owns, err := ownership.OwnsUnmarkedVM(t.Context(), tt.metadata, clusterOf(tt.cluster), tt.vm)
+			owns, err := marks.OwnsUnmarkedVM(t.Context(), tt.metadata, tt.cluster, tt.vm)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(owns).To(Equal(tt.want))

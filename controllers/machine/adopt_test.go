@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+const capvcdID = "NO_RDE_0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+
+// makeCAPVCD turns a cluster with ready machines into one of CAPVCD: nothing in VCD has a marker, the vApp has the id of
+// the cluster in its metadata, and the objects have only what CAPVCD writes.
+func makeCAPVCD(w *controllertest.Env, machines ...string) {
+	w.Sim.Edit(func(e *vcdsim.Editor) {
+		v := e.VApp(controllertest.ClusterName)
+		v.Description = capvcd.VAppDescription(v.Name)
+		v.Metadata = map[string]vcdsim.Metadata{
+			capvcd.MetadataKey: {Type: "MetadataStringValue", Value: capvcdID},
+		}
+		for _, name := range machines {
+			e.VM(name).Description = capvcd.VMDescription
+		}
+	})
+	c := w.VCDCluster()
+	c.Spec.InfraID = capvcdID
+	delete(c.Annotations, infrav1.VAppsAnnotation)
+	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	for _, name := range machines {
+		m := w.VCDMachine(name)
+		m.Annotations = nil
+		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+		m.Status.Conditions = nil
+		w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
+	}
+}
+
+func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
+	w := newLimitedEnv(t, 30*day, "a")
+	makeCAPVCD(w, "a")
+	since := len(w.Sim.Requests())
+
+	w.EventuallyMachine("a", infrav1.AdoptedCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.ReadyReason)
+
+	for _, r := range w.Sim.Requests()[since:] {
+		w.Expect(r.Changes()).To(BeFalse(), "%s %s", r.Method, r.Path)
+	}
+	m := w.VCDMachine("a")
+	w.Expect(m.Annotations).To(And(HaveKeyWithValue(infrav1.VMNameAnnotation, "a"),
+		HaveKeyWithValue(infrav1.InstanceIDAnnotation, string(m.UID)), HaveKey(infrav1.PoweredOnAnnotation)))
+	w.Expect(conditions.Get(m, infrav1.BootstrapDataRemovedCondition)).To(BeNil(), "what CAPVCD wrote stays")
+	w.Expect(conditions.IsTrue(m, infrav1.VMAsSpecifiedCondition)).To(BeTrue(), "it has no marker to lose")
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("Adopted VM a")))
+
+	w.Sim.ResetCounters()
+	after(w, 28*day, "a")
+	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(leaseCall, 1), "the lease of its vApp is renewed")
+}
+
+func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(*vcdsim.Editor)
+		message string
+	}{
+		{
+			name:    "a vApp of another cluster",
+			message: "not in a vApp of this cluster",
+			change: func(e *vcdsim.Editor) {
+				e.VApp(controllertest.ClusterName).Metadata[capvcd.MetadataKey] = vcdsim.Metadata{
+					Type:  "MetadataStringValue",
+					Value: "NO_RDE_99999999-6b52-4d2a-8f4c-2f1b7a4c5d6e",
+				}
+			},
+		},
+		{
+			name:    "a VM of another name",
+			message: "should be named a",
+			change:  func(e *vcdsim.Editor) { e.VM("a").Name = "b" },
+		},
+		{
+			name:    "a VM with the marker of another machine",
+			message: "not in a vApp of this cluster",
+			change: func(e *vcdsim.Editor) {
+				e.VM("a").Description = "cluster-api-provider-vcd cluster=" + capvcdID + " machine=another"
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newLimitedEnv(t, 0, "a")
+			makeCAPVCD(w, "a")
+			w.Sim.Edit(tt.change)
+			since := len(w.Sim.Requests())
+
+			w.EventuallyMachine("a", infrav1.AdoptedCondition, infrav1.AdoptionInDoubtReason)
+
+			m := w.VCDMachine("a")
+			adopted := conditions.Get(m, infrav1.AdoptedCondition)
+			w.Expect(adopted.Status).To(Equal(metav1.ConditionUnknown), "a health check must not delete the node")
+			w.Expect(adopted.Message).To(ContainSubstring(tt.message))
+			w.Expect(m.Annotations).NotTo(HaveKey(infrav1.PoweredOnAnnotation))
+			w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
+			w.EventuallyMachine("a", infrav1.VMDeletedCondition, infrav1.NotOursReason)
+			for _, r := range w.Sim.Requests()[since:] {
+				w.Expect(r.Changes()).To(BeFalse(), "%s %s", r.Method, r.Path)
+			}
+		})
+	}
+}
