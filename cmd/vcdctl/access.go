@@ -335,6 +335,15 @@ func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{UserAgent: "vcdctl/" + version.String()})
 }
 
+// open logs in with what the flags, or a cluster, name for one run, until logout is called.
+func (p *program) open(ctx context.Context, want request) (_ *vcd.Session, logout func(), _ error) {
+	config, err := p.resolve(ctx, want)
+	if err != nil {
+		return nil, nil, err
+	}
+	return login(ctx, config)
+}
+
 // login logs in for one run, until logout is called.
 func login(ctx context.Context, config vcd.Config) (_ *vcd.Session, logout func(), _ error) {
 	pool := newPool()

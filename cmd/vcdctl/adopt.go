@@ -55,11 +55,7 @@ func (p *program) adopt(ctx context.Context) error {
 	if len(clusters) == 0 {
 		return errors.New("no VCDCluster was created by CAPVCD: there is nothing to adopt")
 	}
-	config, err := p.resolve(ctx, request{})
-	if err != nil {
-		return err
-	}
-	session, logout, err := login(ctx, config)
+	session, logout, err := p.open(ctx, request{})
 	if err != nil {
 		return err
 	}
@@ -124,9 +120,7 @@ func (p *program) printAdoption(report adoptReport) error {
 		}
 		return report.verdict()
 	}
-	for _, why := range report.Hidden {
-		fmt.Fprintln(p.errors, "Warning:", printable(why))
-	}
+	p.warnOfHidden(report.Hidden)
 	for _, f := range report.Rights {
 		fmt.Fprintf(p.errors, "%s: %s: %s\n", f.Severity, printable(f.Message), printable(f.Remedy))
 	}

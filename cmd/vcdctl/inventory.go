@@ -47,16 +47,12 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	config, err := p.resolve(ctx, request{
+	session, logout, err := p.open(ctx, request{
 		namespace: c.Namespace,
 		site:      c.Spec.Site,
 		org:       c.Spec.Org,
 		ref:       c.Spec.IdentityRef,
 	})
-	if err != nil {
-		return err
-	}
-	session, logout, err := login(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -68,9 +64,7 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	for _, why := range taken.Hidden {
-		fmt.Fprintln(p.errors, "Warning:", printable(why))
-	}
+	p.warnOfHidden(taken.Hidden)
 	objects := taken.Of(c.Spec.InfraID)
 	drift, err := leaks.Drift(ctx, session, objects)
 	if err != nil {

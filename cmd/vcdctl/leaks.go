@@ -52,11 +52,7 @@ func (p *program) withInventory(ctx context.Context, without bool,
 	if err := p.readAlive(ctx, without, alive); err != nil {
 		return err
 	}
-	config, err := p.resolve(ctx, request{})
-	if err != nil {
-		return err
-	}
-	session, logout, err := login(ctx, config)
+	session, logout, err := p.open(ctx, request{})
 	if err != nil {
 		return err
 	}
@@ -65,9 +61,7 @@ func (p *program) withInventory(ctx context.Context, without bool,
 	if err != nil {
 		return err
 	}
-	for _, why := range inventory.Hidden {
-		fmt.Fprintln(p.errors, "Warning:", printable(why))
-	}
+	p.warnOfHidden(inventory.Hidden)
 	return f(session, inventory, alive)
 }
 

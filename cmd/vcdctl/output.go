@@ -37,6 +37,13 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
+// warnOfHidden prints why some objects are not shown.
+func (p *program) warnOfHidden(reasons []string) {
+	for _, why := range reasons {
+		fmt.Fprintln(p.errors, "Warning:", printable(why))
+	}
+}
+
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
