@@ -33,6 +33,7 @@ func makeCAPVCD(s *shell) {
 	})
 	c := &v1beta2.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: vApp}}
 	c.Status.InfraID = capvcdID
+	c.Status.Ready = true
 	s.objects = []client.Object{c}
 	for _, vm := range s.sim.State().VMs {
 		if vm.VAppName != vApp {

@@ -20,6 +20,7 @@ type Cluster struct {
 	Name      string
 	ID        string // that its objects in VCD carry
 	OneArm    bool
+	WasReady  bool // CAPVCD completed it
 	Machines  []Machine
 }
 
@@ -101,11 +102,15 @@ func (r *report) vApps() {
 	found := false
 	for _, o := range r.of(leaks.KindVApp) {
 		found = true
-		r.add(o.Kind, o.Name, o.ID, Adopt, "")
+		if o.Name == r.cluster.Name {
+			r.add(o.Kind, o.Name, o.ID, Adopt, "")
+		} else {
+			r.add(o.Kind, o.Name, o.ID, Doubt, "CAPVCD named it %s: rename it back", r.cluster.Name)
+		}
 	}
 	switch {
 	case found:
-	case slices.ContainsFunc(r.cluster.Machines, func(m Machine) bool { return m.VM != "" }):
+	case r.cluster.WasReady:
 		r.add(leaks.KindVApp, r.cluster.Name, "", Doubt, "no vApp has metadata %s=%s: correct that of the cluster's vApp",
 			capvcd.MetadataKey, r.cluster.ID)
 	default:
@@ -131,7 +136,10 @@ func (r *report) recorded(m Machine) {
 	case at < 0:
 		r.add(leaks.KindVM, m.Name, m.VM, Doubt, "no vApp of the cluster has the VM: search for it in VCD, or delete "+
 			"the Machine")
-	case m.VMName != "" && vms[at].Name != m.VMName:
+	case m.VMName == "":
+		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the name that the VM of VCDMachine %s should have cannot be derived "+
+			"from spec.vmNamingTemplate", m.Name)
+	case vms[at].Name != m.VMName:
 		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the VM of VCDMachine %s should be named %s: rename it in VCD",
 			m.Name, m.VMName)
 	default:

@@ -93,6 +93,18 @@ func TestCompare(t *testing.T) {
 			want:    map[string]adoption.State{"vm cp-0": adoption.Doubt},
 		},
 		{
+			name:    "a recorded VM whose name cannot be derived is in doubt",
+			machine: adoption.Machine{Name: "cp-0", VM: vm1},
+			objects: complete(),
+			want:    map[string]adoption.State{"vm cp-0": adoption.Doubt},
+		},
+		{
+			name:    "a renamed vApp is in doubt",
+			machine: recorded,
+			objects: append(complete()[1:], object(leaks.KindVApp, "renamed", "vapp")),
+			want:    map[string]adoption.State{"vapp renamed": adoption.Doubt},
+		},
+		{
 			name:    "a VM without a machine is in doubt",
 			machine: recorded,
 			objects: append(complete(), object(leaks.KindVM, "stray", vm2)),
@@ -129,6 +141,7 @@ func TestRead(t *testing.T) {
 	theirs := &v1beta2.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "prod"}}
 	theirs.Spec.RDEID = id
 	theirs.Spec.LoadBalancerConfigSpec.UseOneArm = true
+	theirs.Status.Ready = true
 	ours := &v1beta2.VCDCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "new"}}
 	ours.Status.InfraID = "11111111-2222-3333-4444-555555555555"
 	machine := &v1beta2.VCDMachine{ObjectMeta: metav1.ObjectMeta{
@@ -148,6 +161,7 @@ func TestRead(t *testing.T) {
 		Name:      "prod",
 		ID:        id,
 		OneArm:    true,
+		WasReady:  true,
 		Machines:  []adoption.Machine{{Name: "prod-infra-0", VMName: "prod-0", VM: vm1}},
 	}}))
 }

@@ -51,6 +51,7 @@ func Read(ctx context.Context, c client.Reader) ([]Cluster, error) {
 			Name:      vcdCluster.Name,
 			ID:        id,
 			OneArm:    vcdCluster.Spec.LoadBalancerConfigSpec.UseOneArm,
+			WasReady:  vcdCluster.Status.Ready,
 			Machines:  machines,
 		})
 	}
