@@ -18,7 +18,7 @@ func TestTheSiteShowsItsOwnCertificateOnly(t *testing.T) {
 	own, err := url.Parse(c.sim.URL())
 	c.Expect(err).NotTo(HaveOccurred())
 	probe := func(host, port string) map[string]any {
-		a := c.call(http.MethodPost, cloudAPI+"ssl/testConnection", fmt.Sprintf(`{"host":%q,"port":%s,"secure":true}`, host, port))
+		a := c.call(http.MethodPost, cloudAPI+"testConnection", fmt.Sprintf(`{"host":%q,"port":%s,"secure":true}`, host, port))
 		c.Expect(a.status).To(Equal(http.StatusOK), string(a.body))
 		return a.json["targetProbe"].(map[string]any)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 func connectionRoutes(add api.AddRoute) {
-	add("POST", "/cloudapi/1.0.0/ssl/testConnection", testConnection, cloud.LatencyCloudAPI)
+	add("POST", "/cloudapi/1.0.0/testConnection", testConnection, cloud.LatencyCloudAPI)
 }
 
 type connectionBody struct {

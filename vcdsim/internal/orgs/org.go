@@ -19,7 +19,6 @@ func orgRoutes(add api.AddRoute) {
 	add("GET", "/api/admin", getAdmin, cloud.LatencyLegacy)
 	add("GET", "/cloudapi/1.0.0/orgs", listOrgsJSON, cloud.LatencyCloudAPI)
 	add("GET", "/cloudapi/1.0.0/orgs/{id}", api.With(access.OwnOrg, getOrgJSON), cloud.LatencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/site", getSite, cloud.LatencyCloudAPI)
 }
 
 func listOrgs(r *api.Request) (*api.Response, error) {
@@ -104,13 +103,4 @@ func listOrgsJSON(r *api.Request) (*api.Response, error) {
 
 func getOrgJSON(r *api.Request, o *store.Org) (*api.Response, error) {
 	return api.JSON(orgJSON(r, o)), nil
-}
-
-func getSite(r *api.Request) (*api.Response, error) {
-	return api.JSON(map[string]any{
-		"id":                 store.URN("site", r.Cloud.IDs.Named("site", "site")),
-		"name":               "vcdsim",
-		"restServiceBaseUri": r.Site.Base(),
-		"productVersion":     cells.Builds[api.HighestVersion(r)],
-	}), nil
 }
