@@ -74,6 +74,10 @@ var specs = map[string]struct {
 			"hardwareVersion":        {"vmx-19", "vmx-20"},
 			"vmMetadata":             {"[{key: a, value: one}]", "[{key: a, value: two}]"},
 			"antiAffinity":           {"Preferred", "Required"},
+			"recordedState": {
+				`{missingSince: "2026-08-01T12:00:00Z"}`,
+				`{missingSince: "2026-08-01T12:01:00Z"}`,
+			},
 		},
 	},
 	"VCDIdentity": {identityYAML, `{}`, identityValues},

@@ -269,6 +269,17 @@ func TestCreateVCDMachine(t *testing.T) {
 		{"a route to an address", `{spec: {networks: [{routes: [{to: 10.0.0.1, via: 10.0.0.254}]}]}}`, []string{"spec.networks[0].routes[0].to"}},
 		{"an empty text is no policy", `{spec: {sizingPolicy: ""}}`, []string{"spec.sizingPolicy"}},
 		{"disks have names", `{spec: {additionalDisks: [{size: 10Gi}]}}`, []string{"spec.additionalDisks[0].name"}},
+		{"what a move brings along", `{spec: ` + recorded + `}`, nil},
+		{"a time that is none", `{spec: {recordedState: {missingSince: soon}}}`, []string{"spec.recordedState.missingSince"}},
+		{"a record of nothing", `{spec: {recordedState: {}}}`, []string{"spec.recordedState"}},
+		{"a name with a blank", `{spec: {recordedState: {vmName: "a b"}}}`, []string{"spec.recordedState.vmName"}},
+		{"a VDC without URN", `{spec: {recordedState: {ovdcID: acme-vdc}}}`, []string{"spec.recordedState.ovdcID"}},
+		{"a VM in one", `{spec: {recordedState: {vm: {ovdcID: acme-vdc}}}}`, []string{"spec.recordedState.vm.ovdcID"}},
+		{
+			"a VM that ran, without a VM",
+			`{spec: {recordedState: {poweredOnAt: "2026-08-01T12:00:00Z"}}}`,
+			[]string{"spec.recordedState.poweredOnAt"},
+		},
 		{"metadata have values, which may be empty", `{spec: {vmMetadata: [{key: a}, {key: b, value: ""}]}}`, []string{"spec.vmMetadata[0].value"}},
 	})
 }
@@ -277,6 +288,11 @@ func TestCreateVCDMachineTemplate(t *testing.T) {
 	checkCreations(t, "VCDMachineTemplate", machineTemplateYAML, []creation{
 		{"the least that is needed", `{}`, nil},
 		{"no id of a VM", `{spec: {template: ` + providerID + `}}`, []string{"spec.template.spec.providerID"}},
+		{
+			"no records of a VM",
+			`{spec: {template: {spec: {recordedState: {missingSince: "2026-08-01T12:00:00Z"}}}}}`,
+			[]string{"spec.template.spec.recordedState"},
+		},
 		{
 			"no addresses by hand",
 			`{spec: {template: {spec: {networks: [{addressSource: Manual, addresses: [10.0.0.5/24]}]}}}}`,
@@ -308,6 +324,66 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 		{"the least that is needed", `{}`, nil},
 		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
 	})
+}
+
+// recorded is a spec with the records of a machine that ran.
+const recorded = `{providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `", recordedState: {instanceID: uid, vmName: a,
+deploymentZone: z, ovdcID: "urn:vcloud:vdc:` + uuid1 + `", vAppNumber: 2, creationRequestedAt: "2026-08-01T12:00:00Z",
+poweredOnAt: "2026-08-01T12:00:00Z", missingSince: "2026-08-01T12:00:00Z", deleteRequestedAt: "2026-08-01T12:00:00Z",
+vmGoneAt: "2026-08-01T12:00:00Z", bootstrapDataRemoved: {guest: Running}, poweredOnAgain: {count: 1, lastAt: "2026-08-01T12:00:00Z"},
+vm: {cpus: 2, nics: [{macAddress: "00:50:56:00:00:01"}]}, vmMetadata: [{key: a, access: ReadWrite}]}}`
+
+func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
+	const at = "spec.recordedState"
+	c := loadCRDs(t)["VCDMachine"]
+	for _, tt := range []struct {
+		name, change string
+		fields       []string
+	}{
+		{"another instance ID", `{instanceID: other}`, []string{at + ".instanceID"}},
+		{"no instance ID", `{instanceID: }`, []string{at + ".instanceID"}},
+		{"another name of the VM", `{vmName: other}`, []string{at + ".vmName"}},
+		{"no name of the VM", `{vmName: }`, []string{at + ".vmName"}},
+		{"another zone", `{deploymentZone: other}`, []string{at + ".deploymentZone"}},
+		{"no zone", `{deploymentZone: }`, []string{at + ".deploymentZone"}},
+		{"another VDC", `{ovdcID: "urn:vcloud:vdc:` + uuid2 + `"}`, []string{at + ".ovdcID"}},
+		{"no VDC", `{ovdcID: }`, []string{at + ".ovdcID"}},
+		{"another time of the first run", `{poweredOnAt: "2026-08-01T13:00:00Z"}`, []string{at + ".poweredOnAt"}},
+		{"no time of the first run", `{poweredOnAt: }`, []string{at + ".poweredOnAt"}},
+		{"another time of the deletion", `{deleteRequestedAt: "2026-08-01T13:00:00Z"}`, []string{at + ".deleteRequestedAt"}},
+		{"no time of the deletion", `{deleteRequestedAt: }`, []string{at + ".deleteRequestedAt"}},
+		{"no proof that the VM is gone", `{vmGoneAt: }`, []string{at + ".vmGoneAt"}},
+		{"no request of its creation", `{creationRequestedAt: }`, []string{at + ".creationRequestedAt"}},
+		{"a later request of its creation", `{creationRequestedAt: "2026-08-01T13:00:00Z"}`, nil},
+		{"another vApp", `{vAppNumber: 3}`, []string{at + ".vAppNumber"}},
+		{"the first vApp", `{vAppNumber: }`, []string{at + ".vAppNumber"}},
+		{"a VM that is found again", `{missingSince: }`, nil},
+		{"a VM that is to be taken as it is", `{vm: }`, nil},
+		{"metadata that are to be written again", `{vmMetadata: }`, nil},
+		{"attempts that are forgotten", `{poweredOnAgain: }`, nil},
+		{"bootstrap data that are to be searched for", `{bootstrapDataRemoved: }`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			errs := c.admit(t, parse(t, machineYAML, `{spec: `+recorded+`}`, `{spec: {recordedState: `+tt.change+`}}`),
+				parse(t, machineYAML, `{spec: `+recorded+`}`))
+
+			g.Expect(fieldsOf(errs)).To(Equal(tt.fields), "%v", errs)
+		})
+	}
+}
+
+func TestRecordsOfAMachineAreNotRemovedAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	c := loadCRDs(t)["VCDMachine"]
+
+	errs := c.admit(t, parse(t, machineYAML, `{spec: `+recorded+`}`, `{spec: {recordedState: }}`),
+		parse(t, machineYAML, `{spec: `+recorded+`}`))
+
+	g.Expect(fieldsOf(errs)).To(ContainElement("spec.recordedState"))
+	g.Expect(c.admit(t, parse(t, machineYAML), parse(t, machineYAML, `{spec: {recordedState: {missingSince: "2026-08-01T12:00:00Z"}}}`))).
+		To(BeEmpty(), "a record that was the only one")
 }
 
 func TestUpdate(t *testing.T) {

@@ -23,6 +23,7 @@ type VCDMachineTemplateResource struct {
 	// spec of the machines. Immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.providerID)",fieldPath=".providerID",message="cannot be in a template: every VM has another"
+	// +kubebuilder:validation:XValidation:rule="!has(self.recordedState)",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be in a template: the controllers write it for one VM, leave it out"
 	// +kubebuilder:validation:XValidation:rule="!has(self.networks) || self.networks.all(n, n.addressSource != 'Manual')",fieldPath=".networks",message="cannot have addressSource Manual in a template: machines would share the addresses"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 }

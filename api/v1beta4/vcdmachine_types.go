@@ -135,6 +135,11 @@ type VCDMachineSpec struct {
 	// +optional
 	// +kubebuilder:default=None
 	AntiAffinity AntiAffinity `json:"antiAffinity,omitempty"`
+
+	// recordedState is what the controllers have to remember of the machine and its VM. Written by the controller only:
+	// a user may remove the records that say so.
+	// +optional
+	RecordedState VCDMachineRecordedState `json:"recordedState,omitempty,omitzero"`
 }
 
 // VMMetadataType is the type of a value of metadata.
@@ -499,6 +504,10 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.additionalDisks) ? has(oldSelf.additionalDisks) && self.additionalDisks == oldSelf.additionalDisks : !has(oldSelf.additionalDisks))",fieldPath=".additionalDisks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.vmNamingTemplate) ? has(oldSelf.vmNamingTemplate) && self.vmNamingTemplate == oldSelf.vmNamingTemplate : !has(oldSelf.vmNamingTemplate))",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="has(self.recordedState) || !has(oldSelf.recordedState) || !(has(oldSelf.recordedState.instanceID) || has(oldSelf.recordedState.vmName) || has(oldSelf.recordedState.deploymentZone) || has(oldSelf.recordedState.ovdcID) || has(oldSelf.recordedState.poweredOnAt) || has(oldSelf.recordedState.deleteRequestedAt) || has(oldSelf.recordedState.vmGoneAt))",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be removed: it identifies the VM of the machine"
+	// +kubebuilder:validation:XValidation:rule="!self.?recordedState.?poweredOnAt.hasValue() || has(self.providerID)",fieldPath=".recordedState.poweredOnAt",reason=FieldValueForbidden,message="needs a VM, and the VCDMachine has none: the controller writes it, leave it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || !oldSelf.?recordedState.?creationRequestedAt.hasValue() || self.?recordedState.?creationRequestedAt.hasValue()",fieldPath=".recordedState.creationRequestedAt",reason=FieldValueForbidden,message="cannot be removed once the VM exists: it says that this provider created the VM"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?recordedState.?vAppNumber.orValue(1) == oldSelf.?recordedState.?vAppNumber.orValue(1)",fieldPath=".recordedState.vAppNumber",reason=FieldValueForbidden,message="is immutable once the VM exists: the VM is in that vApp"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.

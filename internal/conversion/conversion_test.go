@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -379,6 +380,36 @@ func TestAnOlderVersionKeepsWhatItLacks(t *testing.T) {
 	want.Spec.Catalog = "other"
 	want.Spec.EnableNvidiaGPU = false
 	tr.Expect(after.Spec).To(Equal(want.Spec))
+}
+
+func TestRecordsSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
+	for _, old := range []object{&v1beta1.VCDMachine{}, &v1beta2.VCDMachine{}, &v1beta3.VCDMachine{}} {
+		tr := newTraveller(t, VCDMachine())
+		before := &infrav1.VCDMachine{ObjectMeta: named("m")}
+		before.Spec.Template = "ubuntu"
+		before.Spec.RecordedState = infrav1.VCDMachineRecordedState{
+			InstanceID:          "uid",
+			VMName:              "m",
+			CreationRequestedAt: ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)),
+			VM:                  &infrav1.RecordedVM{CPUs: 2, NICs: []infrav1.RecordedNIC{{MACAddress: "00:50:56:00:00:01"}}},
+		}
+		tr.name(before)
+
+		shown := tr.convert(before, old)
+		shown.SetLabels(map[string]string{"a": "b"})
+		switch m := shown.(type) {
+		case *v1beta1.VCDMachine:
+			m.Spec.Template = "debian"
+		case *v1beta2.VCDMachine:
+			m.Spec.Template = "debian"
+		case *v1beta3.VCDMachine:
+			m.Spec.Template = "debian"
+		}
+		after, _ := tr.convert(shown, &infrav1.VCDMachine{}).(*infrav1.VCDMachine)
+
+		tr.Expect(after.Spec.Template).To(Equal("debian"))
+		tr.Expect(equality.Semantic.DeepEqual(after.Spec.RecordedState, before.Spec.RecordedState)).To(BeTrue(), "%T", old)
+	}
 }
 
 func TestEditsInOurVersionShowInThoseOfCAPVCD(t *testing.T) {
