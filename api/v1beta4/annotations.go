@@ -5,47 +5,15 @@ package v1beta4
 // Annotations that the controllers write. They are part of what must survive `clusterctl move`, which restores no
 // status.
 const (
-	// InstanceIDAnnotation on a VCDMachine is the instance ID of its guest and the marker of its VM. It never
-	// changes.
+	// InstanceIDAnnotation on an IPAddressClaim or IPAddress is the instance ID of the machine that the address was claimed
+	// for.
 	InstanceIDAnnotation = "infrastructure.cluster.x-k8s.io/instance-id"
-	// VMNameAnnotation on a VCDMachine is the name with which its VM is created.
-	VMNameAnnotation = "infrastructure.cluster.x-k8s.io/vm-name"
-	// VAppNumberAnnotation on a VCDMachine counts the vApps of its cluster up to that of its VM; 1 without it. It is
-	// stored before the VM is created in a further vApp, because the ones before are full.
-	VAppNumberAnnotation = "infrastructure.cluster.x-k8s.io/vapp-number"
-	// CreationRequestedAnnotation on a VCDMachine is the time of the last create request for its VM (RFC 3339). It is
-	// stored before the request is sent: a machine without it never had a VM.
-	CreationRequestedAnnotation = "infrastructure.cluster.x-k8s.io/creation-requested-at"
-	// PoweredOnAnnotation on a VCDMachine is the time when its VM was first found running (RFC 3339). From then on
-	// the VM is not created or configured, only kept.
-	PoweredOnAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-at"
-	// BootstrapDataRemovedAnnotation on a VCDMachine is set when its VM was found without bootstrap data: the boot id
-	// of its Node, or true, while it ran, or PoweredOff, after which it cannot come back.
-	BootstrapDataRemovedAnnotation = "infrastructure.cluster.x-k8s.io/bootstrap-data-removed"
-	// ShutdownRequestedAnnotation on a VCDMachine is the time of the request to shut its guest down before deletion.
-	ShutdownRequestedAnnotation = "infrastructure.cluster.x-k8s.io/shutdown-requested-at"
-	// DeleteRequestedAnnotation on a VCDMachine is the time of the first delete request for its VM (RFC 3339). It is
-	// stored before the request is sent.
-	DeleteRequestedAnnotation = "infrastructure.cluster.x-k8s.io/delete-requested-at"
-	// MissingSinceAnnotation on a VCDMachine, or on a VCDCluster that is being deleted, is the time when its VM or
-	// vApp was first not found although VCD returned other objects that the user can see (RFC 3339). It is removed
-	// when the VM or vApp is found again.
+	// MissingSinceAnnotation on a VCDCluster that is being deleted is the time when its vApp was first not found although
+	// VCD returned other objects that the user can see (RFC 3339). It is removed when the vApp is found again.
 	MissingSinceAnnotation = "infrastructure.cluster.x-k8s.io/missing-since"
-	// VMNotFoundSinceAnnotation on a VCDMachine is the time when its VM was proved to be gone (RFC 3339). It is
-	// removed when the VM is found again.
-	VMNotFoundSinceAnnotation = "infrastructure.cluster.x-k8s.io/vm-not-found-since"
-	// VMGoneAnnotation on a VCDMachine, with the value "true", declares that its VM is gone. A user or the
-	// controller, with proof, sets it. The VM is not searched for any more.
+	// VMGoneAnnotation on a VCDMachine, with the value "true", declares that its VM is gone. A user sets it. The VM is not
+	// searched for any more.
 	VMGoneAnnotation = "infrastructure.cluster.x-k8s.io/vm-gone"
-	// VMRecordedAnnotation on a VCDMachine is the configuration with which its VM was created, as JSON. Drift is a
-	// difference from it. Remove it to accept the VM as it is.
-	VMRecordedAnnotation = "infrastructure.cluster.x-k8s.io/vm-recorded"
-	// VMMetadataAnnotation on a VCDMachine is the metadata that the controller wrote to its VM, as JSON: other metadata
-	// of the VM is left alone. Remove it to have all of spec.vmMetadata written again.
-	VMMetadataAnnotation = "infrastructure.cluster.x-k8s.io/vm-metadata"
-	// PoweredOnAgainAnnotation on a VCDMachine is how often in a row its VM was found powered off and powered on
-	// again, and the time of the last attempt (RFC 3339). Remove it to retry at once.
-	PoweredOnAgainAnnotation = "infrastructure.cluster.x-k8s.io/powered-on-again"
 	// DriftInReadyAnnotation on a VCDMachine, with the value "true", makes VMAsSpecified part of Ready, so that a
 	// MachineHealthCheck replaces machines whose VM was changed in VCD. Set it in spec.template.metadata of a
 	// VCDMachineTemplate.
@@ -65,12 +33,8 @@ const (
 	TokenChainAnnotation = "infrastructure.cluster.x-k8s.io/token-chain"
 	// CredentialsAcceptedAnnotation on a VCDCluster is the version of its identity's Secret that last logged in.
 	CredentialsAcceptedAnnotation = "infrastructure.cluster.x-k8s.io/credentials-accepted"
-	// DeploymentZoneAnnotation on a VCDMachine is the VCDDeploymentZone that its VM is created in. It is stored before
-	// anything is created, and never changes.
-	DeploymentZoneAnnotation = "infrastructure.cluster.x-k8s.io/deployment-zone"
 	// OVDCIDAnnotation on a VCDCluster is the URN of its VDC, so that the VDC can be renamed in VCD. Written by the
-	// controller with spec.infraID. Remove it to have spec.ovdc looked up again. On a VCDMachine in a failure domain
-	// it is the URN of the VDC that its VM is created in, and never changes.
+	// controller with spec.infraID. Remove it to have spec.ovdc looked up again.
 	OVDCIDAnnotation = "infrastructure.cluster.x-k8s.io/ovdc-id"
 	// OVDCNetworkIDAnnotation on a VCDCluster is the URN of its network, so that the network can be renamed in VCD.
 	// Written by the controller with spec.infraID. Remove it to have spec.ovdcNetwork looked up again.
@@ -149,9 +113,6 @@ const (
 	// those that an endpoint on an edge gateway is made on, which are stored before they are used, or the virtual IPs of
 	// both families that come from pools.
 	EndpointAddressesAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-addresses"
-	// EndpointMemberAnnotation on a VCDMachine is the address under which it is a member of its cluster's control-plane
-	// endpoint on an edge gateway. It is stored before the pool is written.
-	EndpointMemberAnnotation = "infrastructure.cluster.x-k8s.io/endpoint-member"
 	// KeepLoadBalancersAnnotation on a VCDCluster, with the value "true", leaves the load balancers of its Services,
 	// and its control-plane endpoint on an edge gateway, in VCD when it is deleted; its machines do not leave the
 	// endpoint before they are deleted then. An event lists what is left. Without it the deletion waits until they are

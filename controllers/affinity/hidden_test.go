@@ -7,6 +7,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -90,7 +91,7 @@ func TestAVMThatVCDDoesNotShowIsNamed(t *testing.T) {
 	w.Expect(rules(w)).To(Equal(map[string][]string{ruleName(w, "control-plane"): {"cp-0"}}))
 	for _, name := range []string{"cp-1", "cp-2"} { // Their machines have the proof.
 		m := w.VCDMachine(name)
-		m.Annotations[infrav1.VMGoneAnnotation] = "true"
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	}
 	w.EventuallyAffinity(infrav1.ReadyReason)

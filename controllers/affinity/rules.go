@@ -9,6 +9,7 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -58,20 +59,20 @@ func (s *scope) findMembers(context.Context) (phases.Result, error) {
 		m := &s.machines[i]
 		id, err := providerid.Parse(m.Spec.ProviderID)
 		group := affinity.GroupOf(m)
-		if err != nil || group.Name == "" || m.Annotations[infrav1.VMGoneAnnotation] == "true" {
+		if err != nil || group.Name == "" || absence.IsDeclared(m) {
 			continue
 		}
 		found := member{Member: affinity.Member{
 			Group:   group,
-			VM:      vcd.Ref{ID: id, Name: m.Annotations[infrav1.VMNameAnnotation]},
+			VM:      vcd.Ref{ID: id, Name: m.Spec.RecordedState.VMName},
 			Leaving: !m.DeletionTimestamp.IsZero(),
 		}}
-		found.vdc = m.Annotations[infrav1.OVDCIDAnnotation]
+		found.vdc = m.Spec.RecordedState.OVDCID
 		found.vApp = found.VM.Name
 		if !vapp.PerMachine(s.vcdCluster) {
 			found.vApp = vapp.Numbered(
-				vapp.NameIn(s.vcdCluster, clusterName, m.Annotations[infrav1.DeploymentZoneAnnotation]),
-				vapp.Number(m.Annotations[infrav1.VAppNumberAnnotation]))
+				vapp.NameIn(s.vcdCluster, clusterName, m.Spec.RecordedState.DeploymentZone),
+				int(m.Spec.RecordedState.VAppNumber))
 		}
 		s.members = append(s.members, found)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -185,7 +186,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 			d.foreign = append(d.foreign, name)
 			continue
 		}
-		d.lost().Forget(d.vcdCluster)
+		d.noteMissing(nil)
 		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
 			return out, err
 		}
@@ -226,7 +227,33 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 
 // lost is the vApp that is not found.
 func (d *vAppDeletion) lost() absence.VApp {
-	return absence.VApp{Name: d.at.First, VDC: d.at.vdc, Zone: d.at.Zone}
+	return absence.VApp{Name: d.at.First, VDC: d.at.vdc}
+}
+
+// missingKey is the annotation that notes since when the vApp is missing.
+func (d *vAppDeletion) missingKey() string {
+	if d.at.Zone == "" {
+		return infrav1.MissingSinceAnnotation
+	}
+	return infrav1.ZoneMissingAnnotationPrefix + d.at.Zone
+}
+
+// missingSince returns since when the vApp is missing; nil if it is not.
+func (d *vAppDeletion) missingSince() *metav1.Time {
+	at, err := time.Parse(time.RFC3339, d.vcdCluster.Annotations[d.missingKey()])
+	if err != nil {
+		return nil
+	}
+	return &metav1.Time{Time: at}
+}
+
+// noteMissing notes since when the vApp is missing; nil is that it is not.
+func (d *vAppDeletion) noteMissing(since *metav1.Time) {
+	if since == nil {
+		delete(d.vcdCluster.Annotations, d.missingKey())
+		return
+	}
+	notes.Set(d.vcdCluster, d.missingKey(), since.UTC().Format(time.RFC3339))
 }
 
 // proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
@@ -245,7 +272,9 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 		d.gone = all
 		return phases.Done, nil
 	}
-	out, err := lost.Gone(ctx, d.at.session, d.vcdCluster, d.now)
+	since := d.missingSince()
+	out, err := lost.Gone(ctx, d.at.session, &since, d.now)
+	d.noteMissing(since)
 	d.gone = err == nil && out == phases.Done && all
 	return out, err
 }

@@ -144,7 +144,7 @@ func TestMachineThatOnlyNamesAVMDoesNotKeepIt(t *testing.T) {
 		{
 			"a machine at another site, which uses the same URN",
 			func(m *infrav1.VCDMachine) {
-				m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "another"}
+				m.Spec.RecordedState.InstanceID = "another"
 				m.Status.Initialization.Provisioned = ptr.To(true)
 			},
 		},

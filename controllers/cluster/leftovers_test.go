@@ -64,7 +64,7 @@ func TestMachineForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
 		controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Template = "nope" })...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.TemplateNotFoundReason)
-	w.Expect(w.VCDMachine("a").Annotations).To(HaveKey(infrav1.InstanceIDAnnotation))
+	w.Expect(w.VCDMachine("a").Spec.RecordedState.InstanceID).NotTo(BeZero())
 	w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
 
 	w.DeleteMachine("a")

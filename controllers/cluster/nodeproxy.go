@@ -127,7 +127,7 @@ func networksOfLostZones(ctx context.Context, reader client.Reader, c *infrav1.V
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
 	isLost := func(m infrav1.VCDMachine) bool {
-		name := m.Annotations[infrav1.DeploymentZoneAnnotation]
+		name := m.Spec.RecordedState.DeploymentZone
 		return name != "" && !slices.ContainsFunc(usable, func(z placement.Zone) bool { return z.Name == name })
 	}
 	if !slices.ContainsFunc(machines.Items, isLost) {

@@ -7,7 +7,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -73,7 +72,7 @@ func (a *access) logInToCluster(ctx context.Context) (out phases.Result, err err
 
 // findVDC finds the VDC that the VM was created in.
 func (a *access) findVDC(ctx context.Context) (out phases.Result, err error) {
-	id := a.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+	id := a.inputs.vcdMachine.Spec.RecordedState.OVDCID
 	switch {
 	case id == "":
 		a.vdc, out, err = session.VDCOf(ctx, a.opened, a.inputs.vcdCluster)

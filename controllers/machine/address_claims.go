@@ -58,7 +58,7 @@ func newClaims(s *scope) claims {
 			Client:  s.reconciler.Client,
 			Live:    s.reconciler.Live,
 			Owner:   m,
-			ID:      m.Annotations[infrav1.InstanceIDAnnotation],
+			ID:      m.Spec.RecordedState.InstanceID,
 			Cluster: m.Labels[clusterv1.ClusterNameLabel],
 		},
 	}
@@ -177,7 +177,7 @@ func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Resul
 		if err != nil {
 			return session.Unread(err, "Reading which addresses of network "+nic.Network.Name+" are used")
 		}
-		if out := nic.Taken(hosts, a.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]); out != phases.Done {
+		if out := nic.Taken(hosts, a.inputs.vcdMachine.Spec.RecordedState.VMName); out != phases.Done {
 			return out, nil
 		}
 	}

@@ -119,7 +119,7 @@ func (a addresses) problem() phases.Result {
 func reportAddresses(m *infrav1.VCDMachine, vm vcd.VM) {
 	m.Status.Addresses = []clusterv1.MachineAddress{{
 		Type:    clusterv1.MachineHostName,
-		Address: cmp.Or(m.Annotations[infrav1.VMNameAnnotation], vm.Name),
+		Address: cmp.Or(m.Spec.RecordedState.VMName, vm.Name),
 	}}
 	m.Status.NICs = nil
 	for _, primary := range []bool{true, false} {

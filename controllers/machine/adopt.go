@@ -3,13 +3,13 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -19,7 +19,7 @@ import (
 // reconcileAdopted makes the VM that CAPVCD made the machine's. Nothing is written to the VM: what proves that it is the
 // machine's is in VCD and checked before each later write.
 func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
-	if s.inputs.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != "" {
+	if s.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt != nil {
 		return phases.Done, nil
 	}
 	if s.inputs.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] == "" {
@@ -71,7 +71,7 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	case expected == "":
 		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
 			"The name of the VM cannot be derived from spec.vmNamingTemplate, so nothing proves that VM %s is this "+
-				"machine's: set annotation %s to the name of the VM if it is", vm.Name, infrav1.VMNameAnnotation)
+				"machine's: set spec.recordedState.vmName to the name of the VM if it is", vm.Name)
 	case vm.Name != expected:
 		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
 			"VM %s, which spec.providerID names, should be named %s: rename it in VCD if it is this machine's",
@@ -89,11 +89,10 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 // joined.
 func (a adoption) record(ctx context.Context, vm vcd.VM) error {
 	m := a.inputs.vcdMachine
-	notes.Set(m, infrav1.VMNameAnnotation, vm.Name)
-	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
-		notes.Set(m, infrav1.InstanceIDAnnotation, string(m.UID))
-	}
-	notes.Set(m, infrav1.PoweredOnAnnotation, a.now().UTC().Format(time.RFC3339))
+	record := &m.Spec.RecordedState
+	record.VMName = vm.Name
+	record.InstanceID = cmp.Or(record.InstanceID, string(m.UID))
+	record.PoweredOnAt = timeOf(a.now())
 	if err := a.records.patcher.Save(ctx); err != nil {
 		return err
 	}

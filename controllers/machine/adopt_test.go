@@ -37,7 +37,7 @@ func makeCAPVCD(w *controllertest.Env, machines ...string) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	for _, name := range machines {
 		m := w.VCDMachine(name)
-		m.Annotations = nil
+		m.Spec.RecordedState = infrav1.VCDMachineRecordedState{}
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 		m.Status.Conditions = nil
 		w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
@@ -56,8 +56,8 @@ func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
 		w.Expect(r.Changes()).To(BeFalse(), "%s %s", r.Method, r.Path)
 	}
 	m := w.VCDMachine("a")
-	w.Expect(m.Annotations).To(And(HaveKeyWithValue(infrav1.VMNameAnnotation, "a"),
-		HaveKeyWithValue(infrav1.InstanceIDAnnotation, string(m.UID)), HaveKey(infrav1.PoweredOnAnnotation)))
+	w.Expect(m.Spec.RecordedState).To(And(HaveField("VMName", "a"), HaveField("InstanceID", string(m.UID)),
+		HaveField("PoweredOnAt", Not(BeNil()))))
 	w.Expect(conditions.Get(m, infrav1.BootstrapDataRemovedCondition)).To(BeNil(), "what CAPVCD wrote stays")
 	w.Expect(conditions.IsTrue(m, infrav1.VMAsSpecifiedCondition)).To(BeTrue(), "it has no marker to lose")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("Adopted VM a")))
@@ -109,7 +109,7 @@ func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
 			adopted := conditions.Get(m, infrav1.AdoptedCondition)
 			w.Expect(adopted.Status).To(Equal(metav1.ConditionUnknown), "a health check must not delete the node")
 			w.Expect(adopted.Message).To(ContainSubstring(tt.message))
-			w.Expect(m.Annotations).NotTo(HaveKey(infrav1.PoweredOnAnnotation))
+			w.Expect(m.Spec.RecordedState.PoweredOnAt).To(BeZero())
 			w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 			w.EventuallyMachine("a", infrav1.VMDeletedCondition, infrav1.NotOursReason)
 			for _, r := range w.Sim.Requests()[since:] {

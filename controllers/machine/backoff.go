@@ -6,6 +6,9 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -17,30 +20,30 @@ const lastRetry = 10 * time.Minute
 type backoff struct{ byStep map[step]delay }
 
 type delay struct {
-	out        phases.Result // why the step failed
-	count      int
-	until      time.Time
-	generation int64
+	out    phases.Result // why the step failed
+	count  int
+	until  time.Time
+	wished infrav1.VCDMachineSpec // by users, when the step failed
 }
 
-// failed delays a step that failed. A change of the spec ends the delay.
-func (b *backoff) failed(what step, out phases.Result, now time.Time, generation int64) phases.Result {
+// failed delays a step that failed. A change of what users wish ends the delay.
+func (b *backoff) failed(what step, out phases.Result, now time.Time, wished infrav1.VCDMachineSpec) phases.Result {
 	count := 0
-	if last := b.byStep[what]; last.generation == generation {
+	if last, ok := b.byStep[what]; ok && equality.Semantic.DeepEqual(last.wished, wished) {
 		count = last.count
 	}
 	if b.byStep == nil {
 		b.byStep = map[step]delay{}
 	}
 	out.After = min(session.FirstRetry<<min(count, 10), lastRetry)
-	b.byStep[what] = delay{out: out, count: count + 1, until: now.Add(out.After), generation: generation}
+	b.byStep[what] = delay{out: out, count: count + 1, until: now.Add(out.After), wished: *wished.DeepCopy()}
 	return out
 }
 
 // failing returns why a step failed while it is delayed.
-func (b *backoff) failing(what step, now time.Time, generation int64) phases.Result {
+func (b *backoff) failing(what step, now time.Time, wished infrav1.VCDMachineSpec) phases.Result {
 	last, ok := b.byStep[what]
-	if !ok || last.generation != generation || !now.Before(last.until) {
+	if !ok || !now.Before(last.until) || !equality.Semantic.DeepEqual(last.wished, wished) {
 		return phases.Done
 	}
 	last.out.After = last.until.Sub(now)

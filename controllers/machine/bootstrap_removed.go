@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"cmp"
 	"context"
 
 	"k8s.io/client-go/tools/events"
@@ -11,7 +10,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -22,8 +20,9 @@ import (
 // VM. The guest removes it itself; if it did not, or if it is back when the VM is off, we do.
 func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Result, error) {
 	machine := s.inputs.machine
-	switch removed := s.inputs.vcdMachine.Annotations[infrav1.BootstrapDataRemovedAnnotation]; {
-	case removed == removedWhileOff, removed != "" && !s.vm.isOff() && !bootedSince(machine, removed):
+	switch removed := s.inputs.vcdMachine.Spec.RecordedState.BootstrapDataRemoved; {
+	case removed.Guest == infrav1.GuestPoweredOff,
+		removed.Guest != "" && !s.vm.isOff() && !bootedSince(machine, removed.BootID):
 		return phases.Done, nil
 	case s.vm.row == nil || machine == nil || !machine.Status.NodeRef.IsDefined():
 		return phases.Wait(0, infrav1.WaitingForNodeReason, "Waiting for the guest to become a Node"), nil
@@ -40,10 +39,6 @@ func reconcileBootstrapDataRemoved(ctx context.Context, s *scope) (phases.Result
 	}
 	return r.clear(ctx)
 }
-
-// removedWhileOff is the value of the annotation after the VM was seen without bootstrap data while it was off: what
-// the guest itself changes lasts only until then.
-const removedWhileOff = "PoweredOff"
 
 // A removal removes bootstrap data that the guest left.
 type removal struct {
@@ -84,13 +79,14 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 	})
 }
 
-// noteRemoved notes that a VM that was just read shows no bootstrap data.
+// noteRemoved notes that a VM that was just read shows no bootstrap data. What the guest itself changes lasts only until
+// the VM is off.
 func noteRemoved(in *inputs, vm vcd.VM) {
-	value := cmp.Or(bootID(in.machine), "true")
+	removed := infrav1.BootstrapDataRemoved{Guest: infrav1.GuestRunning, BootID: bootID(in.machine)}
 	if vm.Status == vcd.StatusPoweredOff {
-		value = removedWhileOff
+		removed = infrav1.BootstrapDataRemoved{Guest: infrav1.GuestPoweredOff}
 	}
-	notes.Set(in.vcdMachine, infrav1.BootstrapDataRemovedAnnotation, value)
+	in.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = removed
 }
 
 // bootedSince reports whether the guest booted since bootstrap data was noted as removed. VCD's inventory does not show

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// claimProblem returns why the machine may not work with the VM that its annotations and spec name: its cluster works
+// claimProblem returns why the machine may not work with the VM that its spec names: its cluster works
 // under the id of another one, or another VCDMachine is the owner of the VM. The marker of the VM cannot show that:
 // copied objects name it, too.
 func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Result, error) {
@@ -29,10 +29,9 @@ func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Resu
 		return phases.Done, err
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
-		"%s is the owner of the VM with annotation %s=%s: delete this copy, which leaves the VM alone, and create it "+
-			"without spec.providerID and without annotations of %s",
-		nameOf(owner, in.vcdMachine), infrav1.InstanceIDAnnotation, owner.Annotations[infrav1.InstanceIDAnnotation],
-		infrav1.GroupVersion.Group), nil
+		"%s is the owner of the VM with instance ID %s: delete this copy, which leaves the VM alone, and create it "+
+			"without spec.providerID and without spec.recordedState",
+		nameOf(owner, in.vcdMachine), owner.Spec.RecordedState.InstanceID), nil
 }
 
 // nameOf names a VCDMachine in messages on another one, unless it is in another namespace.
@@ -113,11 +112,11 @@ func leavesVM(ctx context.Context, c client.Client, in *inputs) (bool, error) {
 }
 
 // mayOwn reports whether the VM of m may be that of a rival, which stays: it was complete here, or m was not since both
-// were moved or restored. Status is lost by that: then the annotations are the proof.
+// were moved or restored. Status is lost by that: then the records are the proof.
 func mayOwn(m, rival *infrav1.VCDMachine) bool {
 	if !rival.DeletionTimestamp.IsZero() || rival.Spec.ProviderID != m.Spec.ProviderID {
 		return false
 	}
-	restored := m.Annotations[infrav1.InstanceIDAnnotation] != string(m.UID) && !wasComplete(m)
-	return wasComplete(rival) || restored && rival.Annotations[infrav1.PoweredOnAnnotation] != ""
+	restored := m.Spec.RecordedState.InstanceID != string(m.UID) && !wasComplete(m)
+	return wasComplete(rival) || restored && rival.Spec.RecordedState.PoweredOnAt != nil
 }

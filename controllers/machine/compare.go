@@ -11,7 +11,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -25,7 +24,7 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 		return phases.Done, nil
 	}
 	made, ok := s.inputs.made()
-	if ok && made.Differs {
+	if ok && made.Differs() {
 		c.readAgain(ctx)
 	}
 	if !ok {
@@ -34,7 +33,9 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 				"VM %s was not read yet, which it will be compared with", s.vm.row.Name), nil
 		}
 		made = drift.From(*s.vm.known(), s.vm.row.VDC.ID)
-		made.Unmarked = isAdopted(s)
+		if isAdopted(s) {
+			made.Marker = infrav1.MarkerMissing
+		}
 		c.recordMade(made)
 	}
 	if s.complete || driftInReady(s.inputs.vcdMachine) {
@@ -156,14 +157,17 @@ func (c comparison) awaitOtherTask() phases.Result {
 // compare reports the differences. That there are any is recorded: a new process then reads the VM at once.
 func (c comparison) compare(made drift.Made) phases.Result {
 	found := made.Differences(drift.Observed{
-		Name:      c.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation],
+		Name:      c.inputs.vcdMachine.Spec.RecordedState.VMName,
 		Row:       *c.vm.row,
 		VM:        c.vm.known(),
 		Marker:    c.inputs.marker(),
 		WishedMiB: session.DiskMiB(c.inputs.vcdMachine),
 	})
-	if differs := len(found) > 0; differs != made.Differs && (differs || c.vm.known() != nil) {
-		made.Differs = differs
+	if differs := len(found) > 0; differs != made.Differs() && (differs || c.vm.known() != nil) {
+		made.Comparison = ""
+		if differs {
+			made.Comparison = infrav1.ComparisonDifferent
+		}
 		c.recordMade(made)
 	}
 	if len(found) == 0 {
@@ -173,14 +177,14 @@ func (c comparison) compare(made drift.Made) phases.Result {
 		c.vm.readNext = again
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(max(c.vm.readNext.Sub(c.now()), session.BusyPoll), reason, "%s. Set it back in VCD, or replace the machine, or remove annotation %s from the "+
-		"VCDMachine to take the VM as it is",
-		message, infrav1.VMRecordedAnnotation)
+	return phases.Fail(max(c.vm.readNext.Sub(c.now()), session.BusyPoll), reason, "%s. Set it back in VCD, or replace the machine, or remove "+
+		"spec.recordedState.vm of the VCDMachine to take the VM as it is", message)
 }
 
 // recordMade stores what the VM was created like.
 func (c comparison) recordMade(made drift.Made) {
-	notes.Set(c.inputs.vcdMachine, infrav1.VMRecordedAnnotation, made.String())
+	recorded := infrav1.RecordedVM(made)
+	c.inputs.vcdMachine.Spec.RecordedState.VM = &recorded
 }
 
 // driftInReady reports whether a machine is not ready when its VM was changed.

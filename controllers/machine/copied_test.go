@@ -116,7 +116,7 @@ func reconcileKey(w *controllertest.Env, key client.ObjectKey) {
 func moveHere(w *controllertest.Env) {
 	const elsewhere = "11111111-2222-3333-4444-555555555555"
 	m := w.VCDMachine("a")
-	m.Annotations[infrav1.InstanceIDAnnotation] = elsewhere
+	m.Spec.RecordedState.InstanceID = elsewhere
 	m.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	infraID := w.VCDCluster().Spec.InfraID
@@ -131,8 +131,7 @@ func loseStatus(w *controllertest.Env) {
 	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
-// copyMachine copies machine a under another name. Users write the spec and the annotations of an object, not its
-// status.
+// copyMachine copies machine a under another name. Users write the spec of an object, not its status.
 func copyMachine(w *controllertest.Env) client.ObjectKey {
 	return copyMachineTo(w, client.ObjectKey{Namespace: controllertest.Namespace, Name: "copy"})
 }
@@ -144,7 +143,6 @@ func copyMachineTo(w *controllertest.Env, key client.ObjectKey) client.ObjectKey
 	from.Spec.VMMetadata = entries(map[string]string{"owner": "copy"})
 	objects := controllertest.NewMachine(key.Name, func(m *infrav1.VCDMachine) {
 		m.Spec = from.Spec
-		m.Annotations = from.Annotations
 		m.CreationTimestamp = metav1.Now()
 	})
 	for _, o := range objects {

@@ -55,7 +55,7 @@ func TestOnlyMachinesOfTheClusterShareARequest(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	m := w.VCDMachine("a")
 	s := w.Machine.NewScope(m, w.VCDCluster())
-	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	m.Spec.RecordedState = infrav1.VCDMachineRecordedState{InstanceID: "id-of-a", VMName: "a"}
 	mine := s.Member()
 	other := s.Member()
 	other.Key = "other"
@@ -76,7 +76,7 @@ func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
 	w.Ready()
 	m := w.VCDMachine("a")
 	s := w.Machine.NewScope(m, w.VCDCluster())
-	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	m.Spec.RecordedState = infrav1.VCDMachineRecordedState{InstanceID: "id-of-a", VMName: "a"}
 	mine := s.Member()
 	b := s.Member()
 	b.Key = string(w.VCDMachine("b").UID)
@@ -88,7 +88,7 @@ func TestMachineThatIsBeingDeletedIsNotCreatedInCompany(t *testing.T) {
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(machine.Specs(company)).To(HaveExactElements(HaveField("Name", "a")))
-	w.Expect(w.VCDMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+	w.Expect(w.VCDMachine("b").Spec.RecordedState.CreationRequestedAt).To(BeZero())
 }
 
 func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
@@ -97,7 +97,7 @@ func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
 			append(controllertest.NewMachine("b"), controllertest.NewMachine("c")...)...)...)
 	w.Ready()
 	m := w.VCDMachine("a")
-	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "same"}
+	m.Spec.RecordedState = infrav1.VCDMachineRecordedState{InstanceID: "id-of-a", VMName: "same"}
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	mine := s.Member()
 	b := s.Member()
@@ -112,7 +112,7 @@ func TestMachinesOfOneNameDoNotShareARequest(t *testing.T) {
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(machine.Specs(company)).To(HaveExactElements(HaveField("Name", "other"), HaveField("Name", "same")))
-	w.Expect(w.VCDMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+	w.Expect(w.VCDMachine("b").Spec.RecordedState.CreationRequestedAt).To(BeZero())
 }
 
 func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
@@ -120,7 +120,7 @@ func TestMachineThatWentIsNotCreatedInCompany(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	m := w.VCDMachine("a")
 	s := w.Machine.NewScope(m, w.VCDCluster())
-	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "id-of-a", infrav1.VMNameAnnotation: "a"}
+	m.Spec.RecordedState = infrav1.VCDMachineRecordedState{InstanceID: "id-of-a", VMName: "a"}
 	mine := s.Member()
 	gone := s.Member()
 	gone.Key = "gone"
@@ -155,13 +155,11 @@ func TestCreationIsNotedBeforeItIsRequested(t *testing.T) {
 
 			w.EventuallyMachine("a", infrav1.PlacementReadyCondition, infrav1.ReadyReason)
 			w.EventuallyMachine("b", infrav1.PlacementReadyCondition, infrav1.ReadyReason)
-			w.Expect(w.VCDMachine("b").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+			w.Expect(w.VCDMachine("b").Spec.RecordedState.CreationRequestedAt).To(BeZero())
 			w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.SiteUnreachableReason)
 
 			for _, name := range []string{"a", "b"} {
-				at, err := time.Parse(time.RFC3339, w.VCDMachine(name).Annotations[infrav1.CreationRequestedAnnotation])
-				w.Expect(err).NotTo(HaveOccurred())
-				w.Expect(at).To(BeTemporally("~", time.Now(), time.Minute))
+				w.Expect(w.VCDMachine(name).Spec.RecordedState.CreationRequestedAt.Time).To(BeTemporally("~", time.Now(), time.Minute))
 			}
 		})
 	}

@@ -12,9 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -112,9 +110,9 @@ func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]ba
 			return nil, err
 		}
 	}
-	at := c.now().UTC().Format(time.RFC3339)
+	at := timeOf(c.now())
 	var members []batch.Member
-	names := map[string]bool{c.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
+	names := map[string]bool{c.inputs.vcdMachine.Spec.RecordedState.VMName: true}
 	for _, m := range c.pass.current.Members {
 		if !c.includes(m, names, suits) {
 			continue
@@ -130,7 +128,7 @@ func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]ba
 			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
 		}
 	}
-	notes.Set(c.inputs.vcdMachine, infrav1.CreationRequestedAnnotation, at)
+	c.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt = at
 	return members, nil
 }
 
@@ -174,7 +172,7 @@ func (c creator) refused(ctx context.Context, what step, members []batch.Member,
 	error,
 ) {
 	if slices.Contains(c.requests.withdraw(ctx, members, err), c.inputs.key()) {
-		delete(c.inputs.vcdMachine.Annotations, infrav1.CreationRequestedAnnotation)
+		c.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt = nil
 	}
 	return c.tasks.refuse(what, err)
 }

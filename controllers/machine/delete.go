@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -22,17 +23,17 @@ import (
 func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {
-	case m.Annotations[infrav1.InstanceIDAnnotation] == "" && m.Spec.ProviderID == "" && !s.inputs.madeByCAPVCD():
+	case m.Spec.RecordedState.InstanceID == "" && m.Spec.ProviderID == "" && !s.inputs.madeByCAPVCD():
 		return phases.Done, nil // Nothing is created before the id is stored.
 	case s.inputs.vcdCluster != nil && !s.reconciler.batches.Leave(s.inputs.queueName(), s.inputs.key()):
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
 			"Waiting for the creation of the VM to start or fail"), nil
-	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
+	case absence.IsDeclared(m):
 		return phases.Done, nil
 	}
 	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
 		if leaves && s.inputs.mayHaveVM() {
-			vmLeftToDuplicate(s.reconciler.Recorder, m, cmp.Or(s.inputs.vmID(), m.Annotations[infrav1.VMNameAnnotation]))
+			vmLeftToDuplicate(s.reconciler.Recorder, m, cmp.Or(s.inputs.vmID(), m.Spec.RecordedState.VMName))
 		}
 		return phases.Done, err
 	}
@@ -40,7 +41,7 @@ func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Stop(infrav1.ClusterNotFoundReason,
 			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine "+
 				"with %s=true",
-			m.Annotations[infrav1.VMNameAnnotation], infrav1.VMGoneAnnotation), nil
+			m.Spec.RecordedState.VMName, infrav1.VMGoneAnnotation), nil
 	}
 	if out, err := openForDeletion(ctx, s); err != nil || out != phases.Done {
 		return unlessNeverRequested(ctx, s.reconciler.Live, &s.inputs, out, err)
@@ -125,7 +126,7 @@ func (d deletion) settleAll() (out phases.Result, gone bool) {
 	out, ended := d.tasks.settle(stepDelete)
 	if ended {
 		m := d.inputs.vcdMachine
-		vmDeleted(d.recorder, m, cmp.Or(d.inputs.vmID(), m.Annotations[infrav1.VMNameAnnotation]))
+		vmDeleted(d.recorder, m, cmp.Or(d.inputs.vmID(), m.Spec.RecordedState.VMName))
 	}
 	return out, ended
 }
@@ -173,7 +174,7 @@ func (d deletion) detach(ctx context.Context, vm *vcd.VM, disk vcd.Ref) (phases.
 // remove deletes a VM that is off and has no independent disks.
 func (d deletion) remove(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	ctrl.LoggerFrom(ctx).Info("Deleting VM", "vm", vm.ID)
-	if err := d.records.noteOnce(ctx, infrav1.DeleteRequestedAnnotation, d.now().UTC().Format(time.RFC3339)); err != nil {
+	if err := d.records.noteOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.DeleteRequestedAt, d.now()); err != nil {
 		return phases.Done, err
 	}
 	task, err := d.session.DeleteVM(ctx, vm.ID)

@@ -11,7 +11,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -118,16 +117,14 @@ func (d deletion) findUnrecorded(ctx context.Context) (*vcd.VM, phases.Result, e
 
 // wasRequested reports whether VCD was asked to create the VM.
 func wasRequested(ctx context.Context, live client.Reader, m *infrav1.VCDMachine) (bool, error) {
-	if m.Annotations[infrav1.CreationRequestedAnnotation] != "" {
+	if m.Spec.RecordedState.CreationRequestedAt != nil {
 		return true, nil
 	}
 	now := &infrav1.VCDMachine{} // Another machine, which asked for both, may have noted it just now.
 	if err := live.Get(ctx, client.ObjectKeyFromObject(m), now); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", m.Name, err)
 	}
-	asked := now.Annotations[infrav1.CreationRequestedAnnotation]
-	if asked != "" {
-		notes.Set(m, infrav1.CreationRequestedAnnotation, asked)
-	}
-	return asked != "", nil
+	asked := now.Spec.RecordedState.CreationRequestedAt
+	m.Spec.RecordedState.CreationRequestedAt = asked
+	return asked != nil, nil
 }

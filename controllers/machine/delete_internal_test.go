@@ -20,14 +20,14 @@ func TestAVMThatMayBeAnothersStays(t *testing.T) {
 		m := &infrav1.VCDMachine{}
 		m.UID = types.UID(uid)
 		m.Spec.ProviderID = vm
-		m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: instance}
+		m.Spec.RecordedState.InstanceID = instance
 		for _, mod := range mods {
 			mod(m)
 		}
 		return m
 	}
 	provisioned := func(m *infrav1.VCDMachine) { m.Status.Initialization.Provisioned = ptr.To(true) }
-	ran := func(m *infrav1.VCDMachine) { m.Annotations[infrav1.PoweredOnAnnotation] = "2026-08-01T12:00:00Z" }
+	ran := func(m *infrav1.VCDMachine) { m.Spec.RecordedState.PoweredOnAt = ptr.To(metav1.Now()) }
 	deleted := func(m *infrav1.VCDMachine) { m.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }
 	otherVM := func(m *infrav1.VCDMachine) { m.Spec.ProviderID = vm + "x" }
 	tests := []struct {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -111,7 +113,7 @@ func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
 	release := func(name, vApp string) phases.Result {
 		m := w.VCDMachine(name)
 		m.Status.VApp = &infrav1.ResourceReference{ID: vApp}
-		m.Annotations = map[string]string{infrav1.CreationRequestedAnnotation: "now"}
+		m.Spec.RecordedState = infrav1.VCDMachineRecordedState{CreationRequestedAt: ptr.To(metav1.Now())}
 		out, err := machine.ReleaseMachine(w.Ctx, w.Machine.NewScope(m, seen))
 		w.Expect(err).NotTo(HaveOccurred())
 		return out

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -161,7 +162,7 @@ func TestShutdownTimesOut(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	m := w.VCDMachine("cp-0")
-	m.Annotations[infrav1.ShutdownRequestedAnnotation] = time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
+	m.Spec.RecordedState.ShutdownRequestedAt = ptr.To(metav1.NewTime(time.Now().Add(-time.Second)))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 

@@ -100,7 +100,7 @@ func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Resu
 	if id := d.inputs.madeIn(); id != "" {
 		lost.IDs = []string{id}
 	}
-	return lost.Gone(ctx, d.session, d.inputs.vcdMachine, d.now())
+	return lost.Gone(ctx, d.session, &d.inputs.vcdMachine.Spec.RecordedState.MissingSince, d.now())
 }
 
 // renamedVApp finds the vApp that was created for the machine and renamed.
@@ -135,7 +135,7 @@ func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Result,
 		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
 			"vApp %s holds VMs that are not this machine's: move or delete %s", vApp.Name, phases.Few(others)), nil
 	}
-	if err := d.records.noteOnce(ctx, infrav1.VMGoneAnnotation, "true"); err != nil {
+	if err := d.records.noteOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.VMGoneAt, d.now()); err != nil {
 		return phases.Done, err
 	}
 	task, err := d.session.DeleteVApp(ctx, vApp.ID)

@@ -5,7 +5,6 @@ package machine
 import (
 	"slices"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
@@ -19,7 +18,7 @@ type design struct {
 
 // vm is the VM that VCD is asked for.
 func (d design) vm() vcd.VMSpec {
-	name := d.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+	name := d.inputs.vcdMachine.Spec.RecordedState.VMName
 	p := d.target
 	return vcd.VMSpec{
 		Name:            name,

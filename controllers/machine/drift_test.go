@@ -198,15 +198,15 @@ func TestMachineMadeBeforeVMsWereRecorded(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
-	recorded := m.Annotations[infrav1.VMRecordedAnnotation]
-	w.Expect(recorded).To(ContainSubstring("192.168.100.10"))
-	delete(m.Annotations, infrav1.VMRecordedAnnotation)
+	recorded := m.Spec.RecordedState.VM
+	w.Expect(recorded.NICs).To(ConsistOf(HaveField("Address", "192.168.100.10")))
+	m.Spec.RecordedState.VM = nil
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Restart(t, events.NewFakeRecorder(100))
 
 	m = passAt(w, 0, "cp-0")
 
-	w.Expect(m.Annotations[infrav1.VMRecordedAnnotation]).To(Equal(recorded))
+	w.Expect(m.Spec.RecordedState.VM).To(Equal(recorded))
 	w.ExpectSettled("cp-0")
 }
 
@@ -217,9 +217,9 @@ func TestPersonTakesAVMAsItIs(t *testing.T) {
 	m := passAt(w, machine.InventoryEvery, "cp-0")
 	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.ComputeChangedReason))
 	w.Expect(conditions.GetMessage(m,
-		infrav1.VMAsSpecifiedCondition)).To(ContainSubstring(infrav1.VMRecordedAnnotation))
+		infrav1.VMAsSpecifiedCondition)).To(ContainSubstring("spec.recordedState.vm"))
 
-	delete(m.Annotations, infrav1.VMRecordedAnnotation)
+	m.Spec.RecordedState.VM = nil
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
 	w.Expect(conditions.IsTrue(passAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMAsSpecifiedCondition)).To(BeTrue())
@@ -377,7 +377,7 @@ func TestVMOfAMachineThatEndsIsLeftOff(t *testing.T) {
 			"we asked its guest to shut down",
 			func(w *controllertest.Env) {
 				m := w.VCDMachine("cp-0")
-				m.Annotations[infrav1.ShutdownRequestedAnnotation] = "2026-08-01T12:00:00Z"
+				m.Spec.RecordedState.ShutdownRequestedAt = ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
 				w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 			},
 		},

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -25,7 +26,7 @@ func joinEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	if err != nil || out != phases.Done {
 		return out, err
 	}
-	joins := address != s.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
+	joins := address != s.inputs.vcdMachine.Spec.RecordedState.EndpointMember
 	if joins { // Not the address of another's VM.
 		if out, err := e.observer.ensureOwned(ctx); err != nil || out != phases.Done {
 			return out, err
@@ -51,7 +52,7 @@ func leaveEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.inputs.vcdCluster
 	if request.Owner == nil || !ptr.Deref(c.Status.Initialization.Provisioned, false) ||
 		request.Gateway == "" && !c.DeletionTimestamp.IsZero() ||
-		s.inputs.vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true" ||
+		absence.IsDeclared(s.inputs.vcdMachine) ||
 		c.Annotations[infrav1.KeepLoadBalancersAnnotation] == "true" {
 		return phases.Done, nil
 	}
@@ -102,7 +103,7 @@ func newEndpointMember(s *scope) endpointMember {
 // unless it has one of the family that was not recorded.
 func (e endpointMember) address(ctx context.Context) (string, phases.Result, error) {
 	family := edgeendpoint.MemberFamily(e.inputs.vcdCluster)
-	recorded := e.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation]
+	recorded := e.inputs.vcdMachine.Spec.RecordedState.EndpointMember
 	if e.vm.row != nil && e.inputs.provisioned() {
 		current := e.vm.row.PrimaryAddress
 		if address := edgeendpoint.OfFamily([]string{current}, family); address != "" {

@@ -227,7 +227,7 @@ func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine("cp-0")
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(w.VCDMachine("cp-0").Annotations).To(HaveKey(infrav1.BootstrapDataRemovedAnnotation))
+		g.Expect(w.VCDMachine("cp-0").Spec.RecordedState.BootstrapDataRemoved).NotTo(BeZero())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 
 	w.Expect(w.Sim.State().VMs[0].ExtraConfig["guestinfo.userdata"]).To(Equal("---"))

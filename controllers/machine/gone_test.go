@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,7 +63,7 @@ func TestVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 	w.Ready("cp-0")
 	w.Hide(controllertest.ClusterName, true)
 	m := w.VCDMachine("cp-0")
-	m.Annotations[infrav1.VMGoneAnnotation] = "true"
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
@@ -95,7 +96,7 @@ func TestVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 
 			stopAt(w, first)
 			w.Expect(isGone(w, "a")).To(BeFalse())
-			w.Expect(w.VCDMachine("a").Annotations).To(HaveKey(infrav1.MissingSinceAnnotation))
+			w.Expect(w.VCDMachine("a").Spec.RecordedState.MissingSince).NotTo(BeZero())
 			stopAt(w, first.Add(gone.ProofInterval-time.Second))
 			w.Expect(isGone(w, "a")).To(BeFalse())
 			stopAt(w, first.Add(gone.ProofInterval))
@@ -127,8 +128,7 @@ func TestVMIsNotGoneBecauseItsVAppIsNotShownAnyMore(t *testing.T) {
 			} {
 				w.Later(d)
 				w.Expect(isGone(w, "a")).To(BeFalse())
-				w.Expect(w.VCDMachine("a").Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation),
-					HaveKey(infrav1.VMNotFoundSinceAnnotation)))
+				w.Expect(w.VCDMachine("a").Spec.RecordedState).To(And(HaveField("MissingSince", BeNil()), HaveField("VMNotFoundSince", BeNil())))
 			}
 			expectReady(w, w.VCDMachine("a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 			w.Expect(w.Sim.State().VMs).To(HaveLen(2))
@@ -140,14 +140,14 @@ func TestVMThatIsSeenAgainIsNotMissing(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
-	m.Annotations[infrav1.MissingSinceAnnotation] = "2020-01-01T00:00:00Z"
+	m.Spec.RecordedState.MissingSince = ptr.To(metav1.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 
 	_, err := w.ReconcileMachine("cp-0")
 
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDMachine("cp-0").Annotations).NotTo(HaveKey(infrav1.MissingSinceAnnotation))
+	w.Expect(w.VCDMachine("cp-0").Spec.RecordedState.MissingSince).To(BeZero())
 }
 
 func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
@@ -156,10 +156,10 @@ func TestMachineWhoseCreationMayStillComeIsLookedForTwice(t *testing.T) {
 		t.Run(string(layout), func(t *testing.T) {
 			w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
 				m.Finalizers = []string{infrav1.MachineFinalizer}
-				m.Annotations = map[string]string{
-					infrav1.InstanceIDAnnotation:        "id",
-					infrav1.VMNameAnnotation:            "cp-0",
-					infrav1.CreationRequestedAnnotation: time.Now().UTC().Format(time.RFC3339),
+				m.Spec.RecordedState = infrav1.VCDMachineRecordedState{
+					InstanceID:          "id",
+					VMName:              "cp-0",
+					CreationRequestedAt: ptr.To(metav1.Now()),
 				}
 			})...)
 			c := w.VCDCluster()
@@ -210,7 +210,7 @@ func TestManagerKilledWhileVCDDeletesTheVAppOfAMachine(t *testing.T) {
 	w.Restart(t, events.NewFakeRecorder(100))
 
 	w.Expect(isGone(w, "md-0")).To(BeFalse())
-	w.Expect(w.VCDMachine("md-0").Annotations).To(HaveKeyWithValue(infrav1.VMGoneAnnotation, "true"))
+	w.Expect(w.VCDMachine("md-0").Spec.RecordedState.VMGoneAt).NotTo(BeNil())
 	w.Later(62 * time.Second)
 	w.Expect(isGone(w, "md-0")).To(BeTrue())
 }

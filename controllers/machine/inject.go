@@ -98,7 +98,7 @@ func (i *injection) checkOff(context.Context) (phases.Result, error) {
 // isDone reports whether the VM has the machine's bootstrap data. What its template has of another machine, or of its
 // image, does not count.
 func (i *injection) isDone() bool {
-	return guestinfo.IsFor(i.vm.now().ExtraConfig, i.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation])
+	return guestinfo.IsFor(i.vm.now().ExtraConfig, i.inputs.vcdMachine.Spec.RecordedState.InstanceID)
 }
 
 // done notes that VCD did all that was asked, or the task would have failed. It may not show the result: that takes a
@@ -183,8 +183,8 @@ func renderProblem(err error) phases.Result {
 // input returns what the guest shall know.
 func (i *injection) input(guestNICs []guestinfo.NIC) guestinfo.Input {
 	in := guestinfo.Input{
-		InstanceID:    i.inputs.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
-		Hostname:      i.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation], // The VM may have been renamed.
+		InstanceID:    i.inputs.vcdMachine.Spec.RecordedState.InstanceID,
+		Hostname:      i.inputs.vcdMachine.Spec.RecordedState.VMName, // The VM may have been renamed.
 		ProviderID:    i.inputs.vcdMachine.Spec.ProviderID,
 		Format:        i.bootstrap.format,
 		BootstrapData: i.bootstrap.value,

@@ -79,11 +79,18 @@ func vcdClusterOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine, c
 // key names the machine in the session and in lines.
 func (i *inputs) key() string { return string(i.vcdMachine.UID) }
 
+// wished returns what users wish of the machine: its spec without what the controllers record there.
+func (i *inputs) wished() infrav1.VCDMachineSpec {
+	wished := i.vcdMachine.Spec
+	wished.RecordedState = infrav1.VCDMachineRecordedState{}
+	return wished
+}
+
 // marker is what our objects in VCD carry. It survives a move to another management cluster.
 func (i *inputs) marker() vcd.Marker {
 	return vcd.Marker{
 		Cluster: i.vcdCluster.Spec.InfraID,
-		Machine: i.vcdMachine.Annotations[infrav1.InstanceIDAnnotation],
+		Machine: i.vcdMachine.Spec.RecordedState.InstanceID,
 	}
 }
 
@@ -110,27 +117,26 @@ func (i *inputs) provisioned() bool {
 // cameUp reports whether the VM ran once: it is not created again. Unlike the status it survives a move to another
 // management cluster.
 func (i *inputs) cameUp() bool {
-	return i.provisioned() || i.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
+	return i.provisioned() || i.vcdMachine.Spec.RecordedState.PoweredOnAt != nil
 }
 
 // creationRequested returns when VCD was asked last to create the VM; zero if that is not known.
 func (i *inputs) creationRequested() time.Time {
-	at, err := time.Parse(time.RFC3339, i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation])
-	if err != nil {
-		return time.Time{}
+	if at := i.vcdMachine.Spec.RecordedState.CreationRequestedAt; at != nil {
+		return at.Time
 	}
-	return at
+	return time.Time{}
 }
 
 // mayHaveVM reports whether VCD was asked to create a VM.
 func (i *inputs) mayHaveVM() bool {
-	return i.vcdMachine.Spec.ProviderID != "" || i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] != ""
+	return i.vcdMachine.Spec.ProviderID != "" || i.vcdMachine.Spec.RecordedState.CreationRequestedAt != nil
 }
 
 // zoneName returns the VCDDeploymentZone of the machine, empty if it has none. What is recorded counts for life; before
 // that, it is what the Machine asks for, unless a VM exists that was created without.
 func (i *inputs) zoneName() string {
-	zone := i.vcdMachine.Annotations[infrav1.DeploymentZoneAnnotation]
+	zone := i.vcdMachine.Spec.RecordedState.DeploymentZone
 	if zone != "" || i.machine == nil || i.mayHaveVM() {
 		return zone
 	}
@@ -142,25 +148,29 @@ func (i *inputs) clusterName() string { return session.ClusterName(i.vcdCluster,
 // vAppName returns the name of the vApp that the machine's VM is created in.
 func (i *inputs) vAppName() string {
 	if vapp.PerMachine(i.vcdCluster) {
-		return i.vcdMachine.Annotations[infrav1.VMNameAnnotation]
+		return i.vcdMachine.Spec.RecordedState.VMName
 	}
 	return vapp.Numbered(vapp.NameIn(i.vcdCluster, i.clusterName(), i.zoneName()), i.vAppNumber())
 }
 
 // vAppNumber counts the vApps of the cluster up to the machine's.
 func (i *inputs) vAppNumber() int {
-	return vapp.Number(i.vcdMachine.Annotations[infrav1.VAppNumberAnnotation])
+	return max(1, int(i.vcdMachine.Spec.RecordedState.VAppNumber))
 }
 
 // made returns what the VM was created like, if that is known.
 func (i *inputs) made() (drift.Made, bool) {
-	return drift.Parse(i.vcdMachine.Annotations[infrav1.VMRecordedAnnotation])
+	recorded := i.vcdMachine.Spec.RecordedState.VM
+	if recorded == nil {
+		return drift.Made{}, false
+	}
+	return drift.Made(*recorded.DeepCopy()), true
 }
 
 // madeIn is the URN of the vApp that the machine's VM was created in; empty if that is not known.
 func (i *inputs) madeIn() string {
-	if made, ok := i.made(); ok && made.VApp != "" {
-		return made.VApp
+	if made, ok := i.made(); ok && made.VAppID != "" {
+		return made.VAppID
 	}
 	if vApp := i.vcdMachine.Status.VApp; vApp != nil {
 		return vApp.ID
@@ -177,7 +187,7 @@ func (i *inputs) queueName() string {
 	return strings.Join([]string{
 		string(i.vcdCluster.UID),
 		i.vcdCluster.Spec.InfraID,
-		i.vcdMachine.Annotations[infrav1.OVDCIDAnnotation],
+		i.vcdMachine.Spec.RecordedState.OVDCID,
 		i.vAppName(),
 	}, "/")
 }

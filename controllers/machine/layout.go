@@ -4,13 +4,11 @@ package machine
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
@@ -81,7 +79,7 @@ func (l layout) next(ctx context.Context, why string) (phases.Result, error) {
 	if out := l.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {
 		return out, nil
 	}
-	notes.Set(l.inputs.vcdMachine, infrav1.VAppNumberAnnotation, strconv.Itoa(l.inputs.vAppNumber()+1))
+	l.inputs.vcdMachine.Spec.RecordedState.VAppNumber = int32(l.inputs.vAppNumber() + 1) //nolint:gosec // It is bounded.
 	if err := l.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}

@@ -14,7 +14,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
@@ -27,7 +26,7 @@ import (
 func reportMissing(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	id := s.inputs.vmID()
-	known := m.Annotations[infrav1.VMNotFoundSinceAnnotation] != ""
+	known := m.Spec.RecordedState.VMNotFoundSince != nil
 	l := newLost(s, id)
 	find := l.find
 	if known {
@@ -69,7 +68,7 @@ type lostVM struct {
 func newLost(s *scope, id string) *lostVM {
 	return &lostVM{
 		id:       id,
-		name:     "VM " + cmp.Or(id, s.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]),
+		name:     "VM " + cmp.Or(id, s.inputs.vcdMachine.Spec.RecordedState.VMName),
 		client:   s.reconciler.Client,
 		session:  s.session,
 		inputs:   &s.inputs,
@@ -164,7 +163,7 @@ func (l *lostVM) siblings(ctx context.Context) ([]string, error) {
 	}
 	var ids []string
 	for _, m := range list.Items {
-		elsewhere := m.Annotations[infrav1.OVDCIDAnnotation] != l.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+		elsewhere := m.Spec.RecordedState.OVDCID != l.inputs.vcdMachine.Spec.RecordedState.OVDCID
 		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil && m.UID != l.inputs.vcdMachine.UID && !elsewhere {
 			ids = append(ids, id)
 		}
@@ -183,9 +182,11 @@ func (l *lostVM) decide(ctx context.Context, evidence gone.Evidence) (phases.Res
 		Unrecorded:      l.id == "",
 		Requested:       l.inputs.creationRequested(),
 		Observed:        l.missing.since,
-		DeleteRequested: m.Annotations[infrav1.DeleteRequestedAnnotation] != "",
+		DeleteRequested: m.Spec.RecordedState.DeleteRequestedAt != nil,
 	}
-	subject.Born, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.PoweredOnAnnotation]) // zero: long ago
+	if on := m.Spec.RecordedState.PoweredOnAt; on != nil {
+		subject.Born = on.Time // zero: long ago
+	}
 	if subject.Unrecorded {
 		return l.report(ctx, gone.Decide(now, subject, nil), &site{})
 	}
@@ -258,17 +259,18 @@ func (l *lostVM) explain(why gone.Reason) string {
 // declareGone writes down that the VM is gone: it counts for the others of the cluster.
 func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	m := l.inputs.vcdMachine
-	if l.id == "" || absence.Since(m).IsZero() || m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
+	if l.id == "" || absence.Since(m).IsZero() || m.Spec.RecordedState.VMNotFoundSince != nil {
 		return nil
 	}
-	at := l.now().UTC().Format(time.RFC3339)
+	now := l.now()
 	if around.others {
 		// Of two machines that are released at the same time, one has to try again.
+		at := now.UTC().Format(time.RFC3339)
 		if err := l.records.patchClusterIfCurrent(ctx, infrav1.LastGoneAnnotation, at); err != nil {
 			return err
 		}
 	}
-	notes.Set(m, infrav1.VMNotFoundSinceAnnotation, at)
+	m.Spec.RecordedState.VMNotFoundSince = timeOf(now)
 	return l.records.patcher.Save(ctx)
 }
 

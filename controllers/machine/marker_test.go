@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -91,10 +92,10 @@ func TestNothingIsWrittenToAVMWithoutTheMachinesMarker(t *testing.T) {
 func forge(w *controllertest.Env) {
 	m := w.VCDMachine("forged")
 	m.Spec.ProviderID = providerid.Format("urn:vcloud:vm:" + w.Sim.State().VMs[0].ID)
-	m.Annotations = map[string]string{
-		infrav1.PoweredOnAnnotation:  "2026-08-01T12:00:00Z",
-		infrav1.InstanceIDAnnotation: string(m.UID),
-		infrav1.VMNameAnnotation:     "forged",
+	m.Spec.RecordedState = infrav1.VCDMachineRecordedState{
+		PoweredOnAt: ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)),
+		InstanceID:  string(m.UID),
+		VMName:      "forged",
 	}
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 }

@@ -47,7 +47,7 @@ func TestRunningMachineOutlivesAMove(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	w.Expect(w.VCDMachine("cp-0").Annotations).To(HaveKey(infrav1.PoweredOnAnnotation))
+	w.Expect(w.VCDMachine("cp-0").Spec.RecordedState.PoweredOnAt).NotTo(BeZero())
 	writes := w.Writes()
 
 	move(w, "cp-0")

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vmmetadata"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -15,7 +14,7 @@ import (
 
 // hasMetadata reports whether the VM should have metadata, or has some of ours.
 func hasMetadata(m *infrav1.VCDMachine) bool {
-	return len(m.Spec.VMMetadata) > 0 || m.Annotations[infrav1.VMMetadataAnnotation] != ""
+	return len(m.Spec.VMMetadata) > 0 || len(m.Spec.RecordedState.VMMetadata) > 0
 }
 
 // reconcileMetadata makes sure that the VM has the metadata of the spec. What was written is recorded, so that nothing
@@ -30,14 +29,14 @@ func reconcileMetadata(ctx context.Context, s *scope) (phases.Result, error) {
 		return out, nil
 	}
 	m := s.inputs.vcdMachine
-	record := vmmetadata.Parse(m.Annotations[infrav1.VMMetadataAnnotation])
+	record := vmmetadata.RecordOf(m.Spec.RecordedState.VMMetadata)
 	if ended || record.Open() {
 		now, err := s.session.Metadata(ctx, s.inputs.vmID())
 		if err != nil {
 			return session.Unread(err, "Reading metadata of the VM")
 		}
 		record = record.Seen(now)
-		noteMetadata(m, record)
+		m.Spec.RecordedState.VMMetadata = record.Entries()
 	}
 	w := metadataWriter{
 		session:  s.session,
@@ -71,7 +70,7 @@ func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (ph
 		return out, err
 	}
 	if len(missing) > 0 {
-		noteMetadata(m, record.Ask(missing))
+		m.Spec.RecordedState.VMMetadata = record.Ask(missing).Entries()
 		if err := w.records.patcher.Save(ctx); err != nil {
 			return phases.Done, err
 		}
@@ -82,12 +81,4 @@ func (w metadataWriter) write(ctx context.Context, record vmmetadata.Record) (ph
 	return w.tasks.write(stepMetadata, func() (vcd.Task, error) {
 		return w.session.RemoveMetadata(ctx, w.inputs.vmID(), obsolete[0], record[obsolete[0]].Access)
 	})
-}
-
-func noteMetadata(m *infrav1.VCDMachine, record vmmetadata.Record) {
-	if text := record.String(); text != "" {
-		notes.Set(m, infrav1.VMMetadataAnnotation, text)
-		return
-	}
-	delete(m.Annotations, infrav1.VMMetadataAnnotation)
 }

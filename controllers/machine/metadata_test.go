@@ -92,7 +92,7 @@ func TestMetadataFollowTheSpec(t *testing.T) {
 		_, err := w.ReconcileMachine("md-0")
 		g.Expect(err).NotTo(HaveOccurred())
 		m := w.VCDMachine("md-0")
-		g.Expect(m.Annotations).NotTo(HaveKey(infrav1.VMMetadataAnnotation))
+		g.Expect(m.Spec.RecordedState.VMMetadata).To(BeZero())
 		g.Expect(conditions.Get(m, infrav1.VMMetadataReadyCondition)).To(BeNil())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	w.ExpectSettled("md-0")

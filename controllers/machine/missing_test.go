@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,7 +58,7 @@ func expectNobodyGone(t *testing.T, w *controllertest.Env, names ...string) {
 			m := passAt(w, at, name)
 			w.Expect(conditions.IsFalse(m, clusterv1.ReadyCondition)).To(BeFalse(), "%s: %s", name,
 				conditions.GetMessage(m, clusterv1.ReadyCondition))
-			w.Expect(m.Annotations).NotTo(HaveKey(infrav1.VMNotFoundSinceAnnotation))
+			w.Expect(m.Spec.RecordedState.VMNotFoundSince).To(BeZero())
 		}
 	}
 }
@@ -68,7 +69,7 @@ func TestLiveVMThatSomebodyDeletedIsGoneAtTheSecondLook(t *testing.T) {
 	vanish(w, "a")
 
 	expectReady(w, passAt(w, machine.InventoryEvery, "a"), metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
-	w.Expect(w.VCDMachine("a").Annotations).To(HaveKey(infrav1.MissingSinceAnnotation))
+	w.Expect(w.VCDMachine("a").Spec.RecordedState.MissingSince).NotTo(BeZero())
 	expectReady(w, passAt(w, machine.InventoryEvery+30*time.Second, "a"), metav1.ConditionUnknown,
 		infrav1.VMUnverifiedReason)
 	recorder := events.NewFakeRecorder(100)
@@ -92,7 +93,7 @@ func TestVMIsNotGoneBecauseTheClockWasPutForward(t *testing.T) {
 	m := passAt(w, machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
 	// as the clock has it that was put forward
-	m.Annotations[infrav1.MissingSinceAnnotation] = time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
+	m.Spec.RecordedState.MissingSince = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
 	expectReady(w, passAt(w, machine.InventoryEvery+2*time.Second, "a"), metav1.ConditionUnknown,
@@ -117,8 +118,7 @@ func TestLiveVMThatIsSeenAgainIsBack(t *testing.T) {
 
 	m := passAt(w, 2*machine.InventoryEvery, "a")
 	expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
-	w.Expect(m.Annotations).NotTo(Or(HaveKey(infrav1.MissingSinceAnnotation),
-		HaveKey(infrav1.VMNotFoundSinceAnnotation)))
+	w.Expect(m.Spec.RecordedState).To(And(HaveField("MissingSince", BeNil()), HaveField("VMNotFoundSince", BeNil())))
 }
 
 func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
@@ -126,7 +126,7 @@ func TestLiveVMIsGoneOnceAPersonSaysSo(t *testing.T) {
 	w.Ready("a")
 	w.Hide(controllertest.ClusterName, true)
 	m := w.VCDMachine("a")
-	m.Annotations[infrav1.VMGoneAnnotation] = "true"
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
 	expectReady(w, passAt(w, 0, "a"), metav1.ConditionFalse, infrav1.VMNotFoundReason)
@@ -223,7 +223,7 @@ func TestRowLostBetweenPagesIsAskedForByItself(t *testing.T) {
 	for _, at := range []time.Duration{machine.InventoryEvery, machine.InventoryEvery + 62*time.Second, time.Hour} {
 		m := passAt(w, at, "a")
 		expectReady(w, m, metav1.ConditionTrue, infrav1.ReadyReason)
-		w.Expect(m.Annotations).NotTo(HaveKey(infrav1.MissingSinceAnnotation))
+		w.Expect(m.Spec.RecordedState.MissingSince).To(BeZero())
 	}
 }
 
@@ -245,7 +245,7 @@ func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 	expectNobodyGone(t, w, "b")
 	m = w.VCDMachine("b")
-	m.Annotations[infrav1.VMGoneAnnotation] = "true"
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, infrav1.VMGoneAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Expect(isGone(w, "b")).To(BeTrue(), "a person knows better")
 }
@@ -293,7 +293,7 @@ func TestAMachineThatCannotBeReleasedHoldsUpNoOther(t *testing.T) {
 	}
 	w.Expect(reasonAt(machine.InventoryEvery+7*time.Minute, "a")).To(Equal(infrav1.GoneHeldBackReason))
 	a := w.VCDMachine("a")
-	a.Annotations[clusterv1.PausedAnnotation] = ""
+	metav1.SetMetaDataAnnotation(&a.ObjectMeta, clusterv1.PausedAnnotation, "")
 	w.Expect(w.Client.Update(w.Ctx, a)).To(Succeed())
 
 	w.Expect(reasonAt(machine.InventoryEvery+13*time.Minute, "b")).To(Equal(infrav1.VMNotFoundReason))

@@ -24,7 +24,7 @@ func TestNameOfATemplateIsKeptThroughRetries(t *testing.T) {
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: composeCall, DropAfter: true, Count: 1})
 	w.Ready("cp-0")
 
-	name := w.VCDMachine("cp-0").Annotations[infrav1.VMNameAnnotation]
+	name := w.VCDMachine("cp-0").Spec.RecordedState.VMName
 	w.Expect(name).To(MatchRegexp(`^c1-[a-z0-9]{5}$`))
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", name)))
 	w.Expect(w.VCDMachine("cp-0").Status.Addresses).To(
@@ -55,7 +55,7 @@ func TestTheGuestIsCalledLikeItsVM(t *testing.T) {
 
 			for name := range templates {
 				m := w.VCDMachine(name)
-				vmName := m.Annotations[infrav1.VMNameAnnotation]
+				vmName := m.Spec.RecordedState.VMName
 				w.Sim.Edit(func(e *vcdsim.Editor) {
 					vm := e.VM(vmName)
 					host, _, _ := strings.Cut(vmName, ".")
@@ -93,24 +93,24 @@ func TestNamingTemplateThatGivesNoName(t *testing.T) {
 
 func TestANameThatIsThereBeforeTheInstanceIDIsKept(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
-		m.Annotations = map[string]string{infrav1.VMNameAnnotation: "restored"}
+		m.Spec.RecordedState.VMName = "restored"
 	})...)
 	w.Ready("cp-0")
 
 	m := w.VCDMachine("cp-0")
-	w.Expect(m.Annotations).To(HaveKeyWithValue(infrav1.VMNameAnnotation, "restored"), "admission would refuse another")
-	w.Expect(m.Annotations).To(HaveKeyWithValue(infrav1.InstanceIDAnnotation, string(m.UID)))
+	w.Expect(m.Spec.RecordedState.VMName).To(Equal("restored"), "admission would refuse another")
+	w.Expect(m.Spec.RecordedState.InstanceID).To(Equal(string(m.UID)))
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "restored")))
 }
 
 func TestANameThatCannotBeThatOfAVMIsReported(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0", func(m *infrav1.VCDMachine) {
-		m.Annotations = map[string]string{infrav1.VMNameAnnotation: "a;b"}
+		m.Spec.RecordedState.VMName = "a;b"
 	})...)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	w.EventuallyMachine("cp-0", infrav1.PlacementReadyCondition, infrav1.VMNameInvalidReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.PlacementReadyCondition)).
-		To(ContainSubstring(infrav1.VMNameAnnotation))
+		To(ContainSubstring("spec.recordedState.vmName"))
 }

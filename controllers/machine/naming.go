@@ -3,10 +3,9 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -17,43 +16,34 @@ import (
 // anything is created in VCD, by a patch that a pass which saw an old object cannot make.
 func (p *placer) name(ctx context.Context) (phases.Result, error) {
 	m := p.inputs.vcdMachine
-	if m.Annotations[infrav1.InstanceIDAnnotation] != "" && m.Annotations[infrav1.VMNameAnnotation] != "" {
+	if m.Spec.RecordedState.InstanceID != "" && m.Spec.RecordedState.VMName != "" {
 		return phases.Done, nil
 	}
 	name, out := p.vmName()
 	if out != phases.Done {
 		return out, nil
 	}
-	before := m.DeepCopy()
-	if m.Annotations == nil {
-		m.Annotations = map[string]string{}
-	}
-	m.Annotations[infrav1.VMNameAnnotation] = name
+	before := *m.Spec.RecordedState.DeepCopy()
+	record := &m.Spec.RecordedState
+	record.VMName = name
+	record.InstanceID = cmp.Or(record.InstanceID, string(m.UID))
 	if p.zone != nil {
-		m.Annotations[infrav1.DeploymentZoneAnnotation] = p.zone.Name
-		m.Annotations[infrav1.OVDCIDAnnotation] = p.target.vdc.ID
+		record.DeploymentZone = p.zone.Name
+		record.OVDCID = p.target.vdc.ID
 	}
-	if m.Annotations[infrav1.InstanceIDAnnotation] == "" {
-		m.Annotations[infrav1.InstanceIDAnnotation] = string(m.UID)
-	}
-	status := m.Status.DeepCopy()
-	version := m.ResourceVersion
-	if err := p.client.Patch(ctx, m,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := p.patcher.SaveIfCurrent(ctx); err != nil {
+		m.Spec.RecordedState = before
 		return phases.Done, fmt.Errorf("storing the name of VM %s: %w", name, err)
 	}
-	m.Status = *status
-	m.ResourceVersion = version // The patch at the end starts from what was read.
 	return phases.Done, nil
 }
 
 // vmName returns the name of the VM, which is its host name too: one that the machine has already, be it without an
 // instance id, else the one that its template gives, which is always the same.
 func (p *placer) vmName() (string, phases.Result) {
-	if name := p.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
+	if name := p.inputs.vcdMachine.Spec.RecordedState.VMName; name != "" {
 		if err := vmname.Check(name); err != nil {
-			return "", phases.Stop(infrav1.VMNameInvalidReason, "Annotation %s: %v: make the machine anew without it",
-				infrav1.VMNameAnnotation, err)
+			return "", phases.Stop(infrav1.VMNameInvalidReason, "spec.recordedState.vmName: %v: make the machine anew without it", err)
 		}
 		return name, phases.Done
 	}

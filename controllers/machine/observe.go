@@ -77,7 +77,7 @@ func (o observer) observe(ctx context.Context) (found []vcd.Ref, _ phases.Result
 		return nil, out, err
 	}
 	for _, r := range rows {
-		if r.Name == o.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
+		if r.Name == o.inputs.vcdMachine.Spec.RecordedState.VMName {
 			found = append(found, r.Ref)
 		}
 	}
@@ -114,7 +114,7 @@ func (o observer) observeRecorded(ctx context.Context, id string, rows []vcd.VMR
 // observeRenamed searches for a VM that VCD was asked to create and that has another name, unless a create request is
 // in flight.
 func (o observer) observeRenamed(ctx context.Context) ([]vcd.Ref, phases.Result, error) {
-	if o.inputs.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == "" ||
+	if o.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt == nil ||
 		o.tasks.queues.InFlight(o.inputs.queueName(), o.inputs.key()) {
 		return nil, phases.Done, nil
 	}
@@ -186,12 +186,12 @@ func (o observer) unclaimed(ctx context.Context, refs []vcd.Ref) ([]vcd.Ref, err
 	if err := o.client.List(ctx, list, client.InNamespace(o.inputs.vcdMachine.Namespace), ofCluster); err != nil {
 		return nil, fmt.Errorf("listing VCDMachines: %w", err)
 	}
-	taken := map[string]bool{o.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation]: true}
+	taken := map[string]bool{o.inputs.vcdMachine.Spec.RecordedState.VMName: true}
 	for _, m := range list.Items {
 		if m.UID == o.inputs.vcdMachine.UID {
 			continue
 		}
-		taken[m.Annotations[infrav1.VMNameAnnotation]] = true
+		taken[m.Spec.RecordedState.VMName] = true
 		if id, err := providerid.Parse(m.Spec.ProviderID); err == nil {
 			taken[id] = true
 		}
@@ -276,7 +276,7 @@ func (o observer) read(ctx context.Context) error {
 // noteShown forgets that the bootstrap data was removed if a VM that was read shows it again, as after a power cycle.
 func noteShown(m *infrav1.VCDMachine, vm vcd.VM) {
 	if !guestinfo.Redacted(vm.ExtraConfig) {
-		delete(m.Annotations, infrav1.BootstrapDataRemovedAnnotation)
+		m.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
 	}
 }
 

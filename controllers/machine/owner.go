@@ -5,7 +5,6 @@ package machine
 import (
 	"context"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -22,7 +21,7 @@ func ownsVM(ctx context.Context, metadata marks.VAppMetadata, in *inputs, vm vcd
 	if !in.madeByCAPVCD() {
 		return false, nil
 	}
-	isAdopted := in.vcdMachine.Annotations[infrav1.PoweredOnAnnotation] != ""
+	isAdopted := in.vcdMachine.Spec.RecordedState.PoweredOnAt != nil
 	isRecorded := in.vmID() == "" || vm.ID == in.vmID()
 	if !isRecorded || !isAdopted && vm.Name != in.vmName() {
 		return false, nil
@@ -34,13 +33,13 @@ func ownsVM(ctx context.Context, metadata marks.VAppMetadata, in *inputs, vm vcd
 // requests before it sends them.
 func (i *inputs) madeByCAPVCD() bool {
 	return i.vcdCluster != nil && ownership.ByCAPVCD(i.vcdCluster) &&
-		i.vcdMachine.Annotations[infrav1.CreationRequestedAnnotation] == ""
+		i.vcdMachine.Spec.RecordedState.CreationRequestedAt == nil
 }
 
 // vmName returns the recorded name of the VM. While none is recorded, it returns the name that CAPVCD gave it, which
 // follows from the naming template; empty if that is not known.
 func (i *inputs) vmName() string {
-	if name := i.vcdMachine.Annotations[infrav1.VMNameAnnotation]; name != "" {
+	if name := i.vcdMachine.Spec.RecordedState.VMName; name != "" {
 		return name
 	}
 	if i.machine == nil || i.cluster == nil {

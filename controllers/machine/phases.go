@@ -64,7 +64,7 @@ func leavesBootstrapData(s *scope) bool { return isObserved(s) && !isAdopted(s) 
 // isEndpointMember reports whether the machine became a member of its cluster's endpoint on an edge gateway.
 func isEndpointMember(s *scope) bool {
 	_, on := edgeendpoint.Of(s.inputs.vcdCluster)
-	return on && s.inputs.vcdMachine.Annotations[infrav1.EndpointMemberAnnotation] != ""
+	return on && s.inputs.vcdMachine.Spec.RecordedState.EndpointMember != ""
 }
 
 // joins reports whether the machine becomes a member of its cluster's endpoint on an edge gateway.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
@@ -64,11 +63,11 @@ func clusterProblem(c *infrav1.VCDCluster) phases.Result {
 
 // A placer finds what a machine is created from, and where.
 type placer struct {
-	client   client.Client
 	session  *session.Session
 	inputs   *inputs
 	zone     *placement.Zone // nil: none
 	state    *state          // whether versions were compared
+	patcher  *phases.Patcher // of the VCDMachine
 	recorder events.EventRecorder
 
 	wished placement.Placement // what the zone or the cluster gives the machine; set by choose
@@ -77,11 +76,11 @@ type placer struct {
 
 func newPlacer(s *scope) *placer {
 	return &placer{
-		client:   s.reconciler.Client,
 		session:  s.session,
 		inputs:   &s.inputs,
 		zone:     s.zone,
 		state:    s.state,
+		patcher:  s.records.patcher,
 		recorder: s.reconciler.Recorder,
 		target:   &s.target,
 	}
@@ -107,7 +106,7 @@ func (p *placer) choose(context.Context) (phases.Result, error) {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason, "%s",
 			strings.ReplaceAll(err.Error(), "\n", "; ")), nil
 	}
-	if id := p.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]; id != "" {
+	if id := p.inputs.vcdMachine.Spec.RecordedState.OVDCID; id != "" {
 		wished.VDC.Name = id // A rename in VCD does no harm from now on.
 	}
 	p.wished = wished

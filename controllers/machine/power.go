@@ -11,7 +11,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -66,7 +65,7 @@ func (p power) ensure(ctx context.Context) (phases.Result, error) {
 	switch {
 	case status == vcd.StatusPoweredOn:
 		// Stored before anything else is built on it.
-		return phases.Done, p.records.noteOnce(ctx, infrav1.PoweredOnAnnotation, p.now().UTC().Format(time.RFC3339))
+		return phases.Done, p.records.noteOnce(ctx, &p.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt, p.now())
 	case p.vm.row != nil && p.vm.row.Busy:
 		p.session.Invalidate(p.vdc) // The next query shows its end.
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s",
@@ -140,7 +139,8 @@ func (p power) powerOn(ctx context.Context) (vcd.Task, error) {
 // nor a lost answer makes it more.
 func (p power) onAgain(ctx context.Context) (phases.Result, error) {
 	now := p.now()
-	past := parseRevivals(p.inputs.vcdMachine.Annotations[infrav1.PoweredOnAgainAnnotation])
+	record := &p.inputs.vcdMachine.Spec.RecordedState
+	past := revivalsOf(record.PoweredOnAgain)
 	if left := past.wait(now); left > 0 {
 		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
 			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; check its "+
@@ -156,9 +156,9 @@ func (p power) onAgain(ctx context.Context) (phases.Result, error) {
 	}
 	defer done()
 	next := past.next(now)
-	notes.Set(p.inputs.vcdMachine, infrav1.PoweredOnAgainAnnotation, next.String())
+	record.PoweredOnAgain = next.record()
 	// What the guest changed is lost when its VM is powered off: bootstrap data may be back.
-	delete(p.inputs.vcdMachine.Annotations, infrav1.BootstrapDataRemovedAnnotation)
+	record.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
 	if err := p.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
 	}
@@ -175,7 +175,7 @@ func (p power) endsSoon() bool {
 	in := p.inputs
 	return in.machine != nil && !in.machine.DeletionTimestamp.IsZero() ||
 		in.cluster != nil && !in.cluster.DeletionTimestamp.IsZero() ||
-		in.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation] != ""
+		in.vcdMachine.Spec.RecordedState.ShutdownRequestedAt != nil
 }
 
 // isOn notes what a successful task says about the VM.

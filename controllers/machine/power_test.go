@@ -7,31 +7,39 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
 func TestRevivals(t *testing.T) {
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	at := func(hour, minute, second int) time.Time {
+		return time.Date(2026, 8, 1, hour, minute, second, 0, time.UTC)
+	}
 	tests := []struct {
 		name   string
-		stored string
+		stored revivals
 		wait   time.Duration
-		next   string
+		next   int
 	}{
-		{"the first comes at once", "", 0, "1 2026-08-01T12:00:00Z"},
-		{"the second waits a minute", "1 2026-08-01T11:59:30Z", 30 * time.Second, "2 2026-08-01T12:00:00Z"},
-		{"each waits twice as long", "4 2026-08-01T11:55:00Z", 3 * time.Minute, "5 2026-08-01T12:00:00Z"},
-		{"after the fifth there is a long pause", "5 2026-08-01T11:30:00Z", 30 * time.Minute, "6 2026-08-01T12:00:00Z"},
-		{"what is long ago does not count", "5 2026-08-01T10:59:00Z", 0, "1 2026-08-01T12:00:00Z"},
-		{"what cannot be read is none", "often", 0, "1 2026-08-01T12:00:00Z"},
+		{"the first comes at once", revivals{}, 0, 1},
+		{"the second waits a minute", revivals{1, at(11, 59, 30)}, 30 * time.Second, 2},
+		{"each waits twice as long", revivals{4, at(11, 55, 0)}, 3 * time.Minute, 5},
+		{"after the fifth there is a long pause", revivals{5, at(11, 30, 0)}, 30 * time.Minute, 6},
+		{"what is long ago does not count", revivals{5, at(10, 59, 0)}, 0, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
+			var recorded infrav1.PoweredOnAgain
+			if tt.stored.count > 0 {
+				recorded = tt.stored.record()
+			}
 
-			r := parseRevivals(tt.stored)
+			r := revivalsOf(recorded)
 
 			g.Expect(r.wait(now)).To(Equal(tt.wait))
-			g.Expect(r.next(now).String()).To(Equal(tt.next))
+			g.Expect(r.next(now)).To(Equal(revivals{tt.next, now}))
 		})
 	}
 }

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -26,20 +29,24 @@ type records struct {
 	patcher *phases.Patcher // of the VCDMachine; set by open
 }
 
-// noteOnce stores an annotation on the VCDMachine now, if there is none.
-func (r *records) noteOnce(ctx context.Context, key, value string) error {
-	if r.inputs.vcdMachine.Annotations[key] != "" {
+// noteOnce stores a time in a record of the VCDMachine, if that has none. It is stored at once, rather than at the end of
+// the pass.
+func (r *records) noteOnce(ctx context.Context, record **metav1.Time, now time.Time) error {
+	if *record != nil {
 		return nil
 	}
-	notes.Set(r.inputs.vcdMachine, key, value)
+	*record = timeOf(now)
 	return r.patcher.Save(ctx)
 }
+
+// timeOf returns a time as it is stored: without fractions of a second.
+func timeOf(t time.Time) *metav1.Time { return ptr.To(metav1.NewTime(t.UTC().Truncate(time.Second))) }
 
 // noteVApp remembers that there was a vApp, and which, for the day when its cluster is deleted. A zone has one VDC: the
 // vApp is not noted if another has replaced that of the machine.
 func (r *records) noteVApp(ctx context.Context) error {
 	if zone := r.inputs.zoneName(); zone != "" {
-		vdc := r.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+		vdc := r.inputs.vcdMachine.Spec.RecordedState.OVDCID
 		if out := zones.Replaced(r.inputs.vcdCluster, zone, vdc); out != phases.Done {
 			return nil
 		}
@@ -78,7 +85,7 @@ func (r *records) noteInZone(ctx context.Context, zone, id string) error {
 	home := vapp.HomeIn(r.inputs.vcdCluster, r.inputs.clusterName(), zone)
 	_, before := home.Note()
 	known := home.VDC != ""
-	home.VDC = r.inputs.vcdMachine.Annotations[infrav1.OVDCIDAnnotation]
+	home.VDC = r.inputs.vcdMachine.Spec.RecordedState.OVDCID
 	if !vapp.PerMachine(r.inputs.vcdCluster) { // Machines take vApps of their own with them.
 		home.Count = max(home.Count, r.inputs.vAppNumber())
 	}

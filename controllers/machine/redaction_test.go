@@ -90,7 +90,7 @@ func TestExtraConfigThatIsNotShownIsNotWithoutBootstrapData(t *testing.T) {
 
 	m := w.VCDMachine("cp-0")
 	w.Expect(conditions.IsUnknown(m, infrav1.BootstrapDataRemovedCondition)).To(BeTrue())
-	w.Expect(m.Annotations).NotTo(HaveKey(infrav1.BootstrapDataRemovedAnnotation))
+	w.Expect(m.Spec.RecordedState.BootstrapDataRemoved).To(BeZero())
 	w.Expect(w.EventTexts()).To(ContainElement(HavePrefix("Warning " + infrav1.ExtraConfigHiddenReason)))
 	w.Sim.ResetCounters()
 	for range 3 {
@@ -140,7 +140,7 @@ func TestBootstrapDataIsNotRemovedForGoodWhileTheVMRuns(t *testing.T) {
 	m := passAt(w, machine.InventoryEvery, "cp-0") // with an inventory in which the VM is still off
 
 	w.Expect(conditions.GetReason(m, infrav1.PoweredOnCondition)).To(Equal(infrav1.VMPoweredOffReason))
-	w.Expect(m.Annotations).To(HaveKeyWithValue(infrav1.BootstrapDataRemovedAnnotation, "true"))
+	w.Expect(m.Spec.RecordedState.BootstrapDataRemoved.Guest).To(Equal(infrav1.GuestRunning))
 }
 
 func TestBootstrapDataIsRemovedAgainWhenItIsBack(t *testing.T) {

@@ -23,7 +23,7 @@ func TestMachineWhoseCreationWasRefusedGoesAtOnce(t *testing.T) {
 		Code:      "QUOTA_EXCEEDED",
 	})
 	w.EventuallyMachine("a", clusterv1.ReadyCondition, infrav1.QuotaExceededReason)
-	w.Expect(w.VCDMachine("a").Annotations).NotTo(HaveKey(infrav1.CreationRequestedAnnotation))
+	w.Expect(w.VCDMachine("a").Spec.RecordedState.CreationRequestedAt).To(BeZero())
 
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
 

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -95,10 +97,10 @@ func TestVMThatIsBeingAskedForIsNotLookedFor(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("a")...)
 	w.Ready()
 	m := w.VCDMachine("a")
-	m.Annotations = map[string]string{
-		infrav1.CreationRequestedAnnotation: "now",
-		infrav1.InstanceIDAnnotation:        "id-of-a",
-		infrav1.VMNameAnnotation:            "a",
+	m.Spec.RecordedState = infrav1.VCDMachineRecordedState{
+		CreationRequestedAt: ptr.To(metav1.Now()),
+		InstanceID:          "id-of-a",
+		VMName:              "a",
 	}
 	s := w.Machine.NewScope(m, w.VCDCluster())
 	w.Machine.Batches().Join(s.Line(), batch.Member{Key: s.Key()})

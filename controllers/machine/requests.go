@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,7 @@ type requests struct {
 
 // note stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first time. It
 // fails if the machine is being deleted, or was replaced by another of its name.
-func (r requests) note(ctx context.Context, c batch.Member, at string) (first bool, err error) {
+func (r requests) note(ctx context.Context, c batch.Member, at *metav1.Time) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := r.live.Get(ctx, c.Machine, m); err != nil {
 		return false, fmt.Errorf("getting VCDMachine %s: %w", c.Machine, err)
@@ -33,15 +34,15 @@ func (r requests) note(ctx context.Context, c batch.Member, at string) (first bo
 	if !m.DeletionTimestamp.IsZero() {
 		return false, fmt.Errorf("VCDMachine %s is being deleted", c.Machine)
 	}
-	return m.Annotations[infrav1.CreationRequestedAnnotation] == "", r.patch(ctx, c, at)
+	return m.Spec.RecordedState.CreationRequestedAt == nil, r.patch(ctx, c, at)
 }
 
 // patch stores when VCD was asked to create the VM of c; nil is never.
-func (r requests) patch(ctx context.Context, c batch.Member, at any) error {
-	note, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":         c.Key,
-		"annotations": map[string]any{infrav1.CreationRequestedAnnotation: at},
-	}})
+func (r requests) patch(ctx context.Context, c batch.Member, at *metav1.Time) error {
+	note, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": c.Key},
+		"spec":     map[string]any{"recordedState": map[string]any{"creationRequestedAt": at}},
+	})
 	if err != nil {
 		return fmt.Errorf("noting a creation: %w", err)
 	}

@@ -3,10 +3,10 @@
 package machine
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
+	"math"
 	"time"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
 const (
@@ -22,20 +22,20 @@ type revivals struct {
 	last  time.Time
 }
 
-// parseRevivals reads what [revivals.String] writes; nothing usable is none.
-func parseRevivals(stored string) revivals {
-	count, at, _ := strings.Cut(stored, " ")
-	n, err := strconv.Atoi(count)
-	last, errLast := time.Parse(time.RFC3339, at)
-	if err != nil || errLast != nil || n < 0 {
+// revivalsOf reads what is recorded.
+func revivalsOf(recorded infrav1.PoweredOnAgain) revivals {
+	if recorded.LastAt == nil {
 		return revivals{}
 	}
-	return revivals{n, last}
+	return revivals{int(recorded.Count), recorded.LastAt.Time}
 }
 
-// String implements fmt.Stringer.
-func (r revivals) String() string {
-	return fmt.Sprintf("%d %s", r.count, r.last.UTC().Format(time.RFC3339))
+// record returns what [revivalsOf] reads.
+func (r revivals) record() infrav1.PoweredOnAgain {
+	return infrav1.PoweredOnAgain{
+		Count:  int32(min(r.count, math.MaxInt32)), //nolint:gosec // not more
+		LastAt: timeOf(r.last),
+	}
 }
 
 // wait returns how long a VM is left off before it is powered on once more.

@@ -11,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -61,7 +60,6 @@ func (s shutdown) settleTask() phases.Result {
 
 // ask asks the guest to shut down, once, and waits for it until the time is up.
 func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
-	m := s.inputs.vcdMachine
 	if s.timeout() == 0 {
 		return phases.Done, nil
 	}
@@ -85,7 +83,7 @@ func (s shutdown) ask(ctx context.Context, vm *vcd.VM) (phases.Result, error) {
 	case err != nil:
 		return s.tasks.refuse(stepShutdown, err)
 	}
-	notes.Set(m, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
+	s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
 	return s.tasks.start(stepShutdown, task), nil
 }
 
@@ -97,7 +95,7 @@ func (s shutdown) await(ctx context.Context, vm *vcd.VM) (phases.Result, error) 
 		switch {
 		case !t.ShutsDown():
 		case !asked: // It was asked for, and the answer got lost.
-			notes.Set(s.inputs.vcdMachine, infrav1.ShutdownRequestedAnnotation, s.now().UTC().Format(time.RFC3339))
+			s.inputs.vcdMachine.Spec.RecordedState.ShutdownRequestedAt = timeOf(s.now())
 		case left <= 0:
 			return s.cancel(ctx, vm, t)
 		}
@@ -128,17 +126,16 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 }
 
 // left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is
-// counted from a note on the object, so that a restart does not start it again.
+// counted from a record on the object, so that a restart does not start it again.
 func (s shutdown) left() (time.Duration, bool) {
-	asked, err := time.Parse(time.RFC3339, s.inputs.vcdMachine.Annotations[infrav1.ShutdownRequestedAnnotation])
-	if err != nil {
+	record := &s.inputs.vcdMachine.Spec.RecordedState
+	if record.ShutdownRequestedAt == nil {
 		return 0, false
 	}
-	if now := s.now(); asked.After(now.Add(time.Second)) { // The clock was put back.
-		asked = now
-		notes.Set(s.inputs.vcdMachine, infrav1.ShutdownRequestedAnnotation, now.UTC().Format(time.RFC3339))
+	if now := s.now(); record.ShutdownRequestedAt.After(now.Add(time.Second)) { // The clock was put back.
+		record.ShutdownRequestedAt = timeOf(now)
 	}
-	return asked.Add(s.timeout()).Sub(s.now()), true
+	return record.ShutdownRequestedAt.Add(s.timeout()).Sub(s.now()), true
 }
 
 func (s shutdown) timeout() time.Duration {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -50,7 +52,7 @@ func eventuallyShutsDown(w *controllertest.Env, name string) {
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine(name)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(w.VCDMachine(name).Annotations).To(HaveKey(infrav1.ShutdownRequestedAnnotation))
+		g.Expect(w.VCDMachine(name).Spec.RecordedState.ShutdownRequestedAt).NotTo(BeZero())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 }
 
@@ -126,7 +128,7 @@ func TestShutdownTimesOutThoughTheClockWasPutBack(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
 	m := w.VCDMachine("cp-0")
-	m.Annotations[infrav1.ShutdownRequestedAnnotation] = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	m.Spec.RecordedState.ShutdownRequestedAt = ptr.To(metav1.NewTime(time.Now().Add(time.Hour)))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.ShuttingDownReason)

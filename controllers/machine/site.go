@@ -91,13 +91,14 @@ func (l *lostVM) heldAt(m *infrav1.VCDMachine) time.Time {
 	return time.Time{}
 }
 
-// missingOf reads from the annotations of a machine whether its VM is missing. One that a person declared gone does not
+// missingOf reads from the records of a machine whether its VM is missing. One that a person declared gone does not
 // count.
 func missingOf(m *infrav1.VCDMachine, cluster string) (gone.Missing, bool) {
 	found := gone.Missing{Cluster: cluster, Name: m.Name, Since: absence.Since(m)}
-	// zero if it was not declared gone
-	found.Gone, _ = time.Parse(time.RFC3339, m.Annotations[infrav1.VMNotFoundSinceAnnotation])
-	return found, !found.Since.IsZero() && m.Annotations[infrav1.VMGoneAnnotation] != "true"
+	if since := m.Spec.RecordedState.VMNotFoundSince; since != nil {
+		found.Gone = since.Time
+	}
+	return found, !found.Since.IsZero() && !absence.IsDeclared(m)
 }
 
 // acknowledgedAt returns when a user last acknowledged that missing VMs are gone; zero if never. The reconciler of

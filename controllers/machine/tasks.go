@@ -190,11 +190,11 @@ func (t tasks) refuse(what step, err error) (phases.Result, error) {
 }
 
 func (t tasks) failed(what step, out phases.Result) phases.Result {
-	return t.backoff.failed(what, out, t.now(), t.inputs.vcdMachine.Generation)
+	return t.backoff.failed(what, out, t.now(), t.inputs.wished())
 }
 
 func (t tasks) failing(what step) phases.Result {
-	return t.backoff.failing(what, t.now(), t.inputs.vcdMachine.Generation)
+	return t.backoff.failing(what, t.now(), t.inputs.wished())
 }
 
 // forget makes the next pass observe the VM again, after a step that failed. What a VM was to be created from may have

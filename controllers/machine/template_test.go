@@ -222,7 +222,7 @@ func TestATemplateCapturedFromANodeGivesItsMachinesTheirOwnBootstrapData(t *test
 
 	vm := w.Sim.State().VMs[1]
 	w.Expect(vm.TemplateName).To(Equal("captured"))
-	id := w.VCDMachine("a").Annotations[infrav1.InstanceIDAnnotation]
+	id := w.VCDMachine("a").Spec.RecordedState.InstanceID
 	w.Expect(guestinfo.IsFor(vm.ExtraConfig, id)).To(BeTrue())
 	w.Expect(vm.ExtraConfig).NotTo(HaveKey(guestinfo.KeyIgnition))
 }

@@ -81,7 +81,7 @@ func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 	}
 	c.pass.vApp = &vApp
 	for _, vm := range vApp.VMs {
-		if vm.Name == c.inputs.vcdMachine.Annotations[infrav1.VMNameAnnotation] {
+		if vm.Name == c.inputs.vcdMachine.Spec.RecordedState.VMName {
 			c.pass.found = append(c.pass.found, vm)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
@@ -98,7 +97,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 	}
 	adopts := c.inputs.madeByCAPVCD()
 	if adopts { // It runs, or it would be a leftover: it was bootstrapped by CAPVCD.
-		notes.Set(m, infrav1.PoweredOnAnnotation, c.now().UTC().Format(time.RFC3339))
+		m.Spec.RecordedState.PoweredOnAt = timeOf(c.now())
 	}
 	if err := c.records.patcher.Save(ctx); err != nil {
 		return phases.Done, err
@@ -117,11 +116,11 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 func reportVM(ctx context.Context, s *scope) (phases.Result, error) {
 	m := s.inputs.vcdMachine
 	switch {
-	case m.Annotations[infrav1.VMGoneAnnotation] == "true":
+	case absence.IsDeclared(m):
 		return phases.Stop(infrav1.VMNotFoundReason,
 			"The VM is gone, annotation %s says: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
 	case s.vm.row != nil:
-		if m.Annotations[infrav1.VMNotFoundSinceAnnotation] != "" {
+		if m.Spec.RecordedState.VMNotFoundSince != nil {
 			vmBack(s.reconciler.Recorder, m, s.vm.row.Ref)
 		}
 		absence.Forget(m)
@@ -137,8 +136,8 @@ func reportVM(ctx context.Context, s *scope) (phases.Result, error) {
 
 // reportFailureDomain reports the zone that the VM is in. A VM that was moved to another VDC is in none.
 func reportFailureDomain(m *infrav1.VCDMachine, row *vcd.VMRecord) {
-	m.Status.FailureDomain = m.Annotations[infrav1.DeploymentZoneAnnotation]
-	if row != nil && row.VDC.ID != "" && row.VDC.ID != m.Annotations[infrav1.OVDCIDAnnotation] {
+	m.Status.FailureDomain = m.Spec.RecordedState.DeploymentZone
+	if row != nil && row.VDC.ID != "" && row.VDC.ID != m.Spec.RecordedState.OVDCID {
 		m.Status.FailureDomain = ""
 	}
 }

@@ -25,7 +25,7 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	var users []string
 	for _, m := range machines.Items {
-		if m.Annotations[infrav1.DeploymentZoneAnnotation] == s.zone.Name {
+		if m.Spec.RecordedState.DeploymentZone == s.zone.Name {
 			users = append(users, m.Name)
 		}
 	}
@@ -55,11 +55,12 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 }
 
 // machineToZone finds the zone of a VCDMachine: one that is deleted waits for its machines.
-func machineToZone(_ context.Context, m client.Object) []ctrl.Request {
-	zone := m.GetAnnotations()[infrav1.DeploymentZoneAnnotation]
-	if zone == "" {
+func machineToZone(_ context.Context, obj client.Object) []ctrl.Request {
+	m, ok := obj.(*infrav1.VCDMachine)
+	if !ok || m.Spec.RecordedState.DeploymentZone == "" {
 		return nil
 	}
+	zone := m.Spec.RecordedState.DeploymentZone
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: m.GetNamespace(), Name: zone}}}
 }
 

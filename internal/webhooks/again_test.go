@@ -13,11 +13,7 @@ import (
 
 func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
 	m := machine()
-	m.Annotations = map[string]string{
-		infrav1.VMGoneAnnotation:     "yes",
-		infrav1.InstanceIDAnnotation: "old-uid",
-		infrav1.PoweredOnAnnotation:  "once",
-	}
+	m.Annotations = map[string]string{infrav1.VMGoneAnnotation: "yes"}
 	m.Spec.Networks = []infrav1.NetworkSpec{{Nameservers: []string{"127.0.0.1"}}}
 	c := cluster()
 	c.Annotations = map[string]string{infrav1.KeepVAppAnnotation: "yes"}
@@ -37,13 +33,12 @@ func TestWhatExistedBeforeCanBeCreatedAgain(t *testing.T) {
 			g.Expect(errM).NotTo(HaveOccurred())
 			g.Expect(errC).NotTo(HaveOccurred())
 			g.Expect(warningsOfM).To(ConsistOf(
-				ContainSubstring("spec.networks[0].nameservers[0]"), ContainSubstring(infrav1.VMGoneAnnotation),
-				ContainSubstring(infrav1.PoweredOnAnnotation)))
+				ContainSubstring("spec.networks[0].nameservers[0]"), ContainSubstring(infrav1.VMGoneAnnotation)))
 			g.Expect(warningsOfC).To(ConsistOf(
 				ContainSubstring("spec.controlPlaneEndpoint.host"), ContainSubstring(infrav1.KeepVAppAnnotation)))
 			continue
 		}
-		g.Expect(refusedFields(g, errM)).To(HaveLen(3))
+		g.Expect(refusedFields(g, errM)).To(HaveLen(2))
 		g.Expect(refusedFields(g, errC)).To(HaveLen(2))
 	}
 }

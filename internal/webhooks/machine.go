@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -31,7 +30,7 @@ func machineValidator() *validator[*infrav1.VCDMachine] {
 		spec:      func(m *infrav1.VCDMachine) any { return m.Spec },
 		rules: func(m *infrav1.VCDMachine) field.ErrorList {
 			errs := machineSpecErrors(&m.Spec, field.NewPath("spec"))
-			return slices.Concat(errs, vmNameErrors(m), recordedErrors(m))
+			return append(errs, vmNameErrors(m)...)
 		},
 		recorded: recordedChangeErrors,
 		changes: func(_ context.Context, oldM, newM *infrav1.VCDMachine) (field.ErrorList, error) {
@@ -48,7 +47,7 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 			errs := machineSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 			errs = append(errs, manualInTemplate(t)...)
 			errs = append(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations)...)
-			return append(errs, recordedInTemplateErrors(t)...)
+			return append(errs, goneInTemplateErrors(t)...)
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDMachineTemplate) (field.ErrorList, error) {
 			return templateUnchanged(ctx, t, "make a new VCDMachineTemplate and name it in the infrastructureRef")

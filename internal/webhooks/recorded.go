@@ -3,88 +3,48 @@
 package webhooks
 
 import (
-	"slices"
-	"strings"
-	"time"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// recordedAnnotations are what the identity of a machine's VM hangs on. The controller writes each once. They are
-// annotations because those survive a move to another management cluster, where the object is created with them.
-var recordedAnnotations = []string{
-	infrav1.InstanceIDAnnotation, infrav1.VMNameAnnotation, infrav1.PoweredOnAnnotation,
-	infrav1.DeploymentZoneAnnotation, infrav1.OVDCIDAnnotation,
-}
+// What the controllers record of a machine is guarded by rules of the CRD. What those cannot say is here.
 
-// recordedErrors returns what is wrong with the annotations that identify the VM of a machine.
-func recordedErrors(m *infrav1.VCDMachine) field.ErrorList {
-	var errs field.ErrorList
-	for _, key := range recordedAnnotations {
-		value, ok := m.Annotations[key]
-		if !ok {
-			continue
-		}
-		at := annotationsPath.Key(key)
-		switch _, err := time.Parse(time.RFC3339, value); {
-		case key == infrav1.PoweredOnAnnotation && err != nil:
-			errs = append(errs, field.Invalid(at, value, "is no time: the controller writes it, leave it out"))
-		case value == "" || strings.ContainsAny(value, " \t\n"):
-			errs = append(errs, field.Invalid(at, value, "must be a word: the controller writes it, leave it out"))
-		}
-	}
-	return errs
-}
-
-// recordedChangeErrors refuses changes of the annotations that identify the VM of a machine. An instance id that is
-// added is the object's own: any other would make it the owner of another machine's VM.
+// recordedChangeErrors refuses an instance ID that is not the object's own: it would make the object the owner of another
+// machine's VM. It also refuses the loss of what identifies the VM, to requests in the versions of CAPVCD.
 func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
+	was := &before.Spec.RecordedState
+	is := &m.Spec.RecordedState
 	var errs field.ErrorList
-	for _, key := range recordedAnnotations {
-		at := annotationsPath.Key(key)
-		if was, had := before.Annotations[key]; had {
-			is, has := m.Annotations[key]
-			if has && was != is || !has && !movedAway(m) {
-				errs = append(errs, field.Forbidden(at, "is immutable: it identifies the VM of the machine"))
-			}
-			continue
-		}
-		if problem := addedProblem(m, key); problem != "" {
-			errs = append(errs, field.Forbidden(at, problem+": the controller writes it"))
-		}
+	if was.InstanceID == "" && is.InstanceID != "" && is.InstanceID != string(m.UID) {
+		errs = append(errs, field.Forbidden(field.NewPath("spec", "recordedState", "instanceID"),
+			"must be the UID of the VCDMachine: the controller writes it"))
 	}
-	return append(errs, without(recordedErrors(m), recordedErrors(before))...)
-}
-
-// movedAway reports whether clusterctl move is about to delete m. It replaces all annotations by its own for that.
-func movedAway(m *infrav1.VCDMachine) bool {
-	_, ok := m.Annotations[clusterctlv1.DeleteForMoveAnnotation]
-	return ok && len(m.Annotations) == 1
-}
-
-// addedProblem returns why an annotation cannot be added.
-func addedProblem(m *infrav1.VCDMachine, key string) string {
-	value, added := m.Annotations[key]
-	switch {
-	case added && key == infrav1.InstanceIDAnnotation && value != string(m.UID):
-		return "must be the UID of the VCDMachine"
-	case added && key == infrav1.PoweredOnAnnotation && m.Spec.ProviderID == "":
-		return "needs a VM, and the VCDMachine has none"
-	}
-	return ""
-}
-
-// recordedInTemplateErrors refuses to give all machines of a template the identity of one VM, or to declare the VMs of
-// all gone: they would be left in VCD.
-func recordedInTemplateErrors(t *infrav1.VCDMachineTemplate) field.ErrorList {
-	var errs field.ErrorList
-	for _, key := range append(slices.Clone(recordedAnnotations), infrav1.VMGoneAnnotation) {
-		if _, ok := t.Spec.Template.ObjectMeta.Annotations[key]; ok {
-			errs = append(errs, field.Forbidden(annotationsInTemplate.Key(key), "is of one machine: leave it out"))
+	var recorded []fixedField
+	for _, f := range []fixedField{
+		{"recordedState.instanceID", was.InstanceID, is.InstanceID},
+		{"recordedState.vmName", was.VMName, is.VMName},
+		{"recordedState.deploymentZone", was.DeploymentZone, is.DeploymentZone},
+		{"recordedState.ovdcID", was.OVDCID, is.OVDCID},
+		{"recordedState.poweredOnAt", was.PoweredOnAt, is.PoweredOnAt},
+		{"recordedState.deleteRequestedAt", was.DeleteRequestedAt, is.DeleteRequestedAt},
+		{"recordedState.vmGoneAt", was.VMGoneAt, is.VMGoneAt},
+	} {
+		if !reflect.ValueOf(f.before).IsZero() {
+			recorded = append(recorded, f)
 		}
 	}
-	return errs
+	return append(errs, fixedErrors(recorded, "is immutable: it identifies the VM of the machine")...)
+}
+
+// goneInTemplateErrors refuses to declare the VMs of all machines of a template gone: they would be left in VCD.
+func goneInTemplateErrors(t *infrav1.VCDMachineTemplate) field.ErrorList {
+	if _, ok := t.Spec.Template.ObjectMeta.Annotations[infrav1.VMGoneAnnotation]; !ok {
+		return nil
+	}
+	return field.ErrorList{
+		field.Forbidden(annotationsInTemplate.Key(infrav1.VMGoneAnnotation), "is of one machine: leave it out"),
+	}
 }

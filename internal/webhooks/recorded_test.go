@@ -3,58 +3,90 @@
 package webhooks
 
 import (
-	"maps"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-const noon = "2026-08-01T12:00:00Z"
-
 func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
-	const id, name, on = infrav1.InstanceIDAnnotation, infrav1.VMNameAnnotation, infrav1.PoweredOnAnnotation
-	recorded := map[string]string{id: "uid", name: "cp-0", on: noon}
-	with := func(key, value string) map[string]string {
-		changed := maps.Clone(recorded)
-		changed[key] = value
+	noon := ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
+	later := ptr.To(metav1.NewTime(noon.Add(time.Hour)))
+	recorded := infrav1.VCDMachineRecordedState{
+		InstanceID:        "uid",
+		VMName:            "cp-0",
+		DeploymentZone:    "a",
+		OVDCID:            someVDC,
+		PoweredOnAt:       noon,
+		DeleteRequestedAt: noon,
+		VMGoneAt:          noon,
+	}
+	with := func(change func(*infrav1.VCDMachineRecordedState)) infrav1.VCDMachineRecordedState {
+		changed := *recorded.DeepCopy()
+		change(&changed)
 		return changed
 	}
-	without := func(key string) map[string]string {
-		changed := maps.Clone(recorded)
-		delete(changed, key)
-		return changed
-	}
-	field := func(key string) []string { return []string{"metadata.annotations[" + key + "]"} }
+	none := infrav1.VCDMachineRecordedState{}
 	tests := []struct {
 		name          string
-		before, after map[string]string
-		noVM          bool
+		before, after infrav1.VCDMachineRecordedState
 		refused       []string
 	}{
-		{"the controller names the VM", nil, map[string]string{id: "uid", name: "cp-0"}, true, nil},
-		{"it notes that the VM ran", without(on), recorded, false, nil},
+		{"the controller names the VM", none, infrav1.VCDMachineRecordedState{InstanceID: "uid", VMName: "cp-0"}, nil},
 		{
-			"clusterctl move is about to delete the object",
+			"it records that the VM ran",
+			with(func(r *infrav1.VCDMachineRecordedState) { r.PoweredOnAt = nil }),
 			recorded,
-			map[string]string{"clusterctl.cluster.x-k8s.io/delete-for-move": ""},
-			false,
 			nil,
 		},
-		{"other annotations change", recorded, with("mine", "x"), false, nil},
-		{"another's instance id is written first", nil, map[string]string{id: "other"}, true, field(id)},
-		{"the instance id is replaced", recorded, with(id, "other"), false, field(id)},
-		{"the instance id is removed", recorded, without(id), false, field(id)},
-		{"the name of the VM is replaced", recorded, with(name, "other"), false, field(name)},
-		{"the name of the VM is removed", recorded, without(name), false, field(name)},
-		{"the time is replaced", recorded, with(on, "2027-08-01T12:00:00Z"), false, field(on)},
-		{"the time is removed", recorded, without(on), false, field(on)},
-		{"the time is none", without(on), with(on, "yes"), false, field(on)},
-		{"a VM that does not exist ran", without(on), recorded, true, field(on)},
-		{"what was wrong before stays", with(on, "yes"), with(on, "yes"), false, nil},
-		{"what a move brought along stays", with(id, "old-uid"), with(id, "old-uid"), false, nil},
+		{
+			"other records change",
+			recorded,
+			with(func(r *infrav1.VCDMachineRecordedState) { r.MissingSince = later }),
+			nil,
+		},
+		{
+			"another's instance ID is written first",
+			none,
+			infrav1.VCDMachineRecordedState{InstanceID: "other"},
+			[]string{"instanceID"},
+		},
+		{
+			"the instance ID is replaced",
+			recorded,
+			with(func(r *infrav1.VCDMachineRecordedState) { r.InstanceID = "other" }),
+			[]string{"instanceID"},
+		},
+		{
+			"the name of the VM is removed",
+			recorded,
+			with(func(r *infrav1.VCDMachineRecordedState) { r.VMName = "" }),
+			[]string{"vmName"},
+		},
+		{
+			"the time is replaced",
+			recorded,
+			with(func(r *infrav1.VCDMachineRecordedState) { r.PoweredOnAt = later }),
+			[]string{"poweredOnAt"},
+		},
+		{
+			"all records are lost",
+			recorded,
+			none,
+			[]string{
+				"instanceID", "vmName", "deploymentZone", "ovdcID", "poweredOnAt", "deleteRequestedAt", "vmGoneAt",
+			},
+		},
+		{
+			"what a move brought along stays",
+			infrav1.VCDMachineRecordedState{InstanceID: "old-uid"},
+			infrav1.VCDMachineRecordedState{InstanceID: "old-uid"},
+			nil,
+		},
 	}
 	for _, tt := range tests {
 		for _, deleted := range []bool{false, true} {
@@ -64,19 +96,21 @@ func TestWhatIdentifiesAVMIsWrittenOnce(t *testing.T) {
 				after := machine()
 				for _, m := range []*infrav1.VCDMachine{before, after} {
 					m.UID = "uid"
-					if !tt.noVM {
-						m.Spec.ProviderID = someProviderID
-					}
+					m.Spec.ProviderID = someProviderID
 				}
-				before.Annotations = tt.before
-				after.Annotations = tt.after
+				before.Spec.RecordedState = tt.before
+				after.Spec.RecordedState = tt.after
 				if deleted {
-					after.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time}
+					after.DeletionTimestamp = ptr.To(metav1.Now())
+				}
+				var refused []string
+				for _, name := range tt.refused {
+					refused = append(refused, "spec.recordedState."+name)
 				}
 
 				_, err := machineValidator().ValidateUpdate(t.Context(), before, after)
 
-				g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
+				g.Expect(refusedFields(g, err)).To(Equal(refused))
 			})
 		}
 	}
@@ -87,29 +121,10 @@ func TestAMoveBringsAlongWhatIdentifiesAVM(t *testing.T) {
 	m := machine()
 	m.UID = "new-uid"
 	m.Spec.ProviderID = someProviderID
-	m.Annotations = map[string]string{
-		infrav1.InstanceIDAnnotation: "old-uid",
-		infrav1.VMNameAnnotation:     "cp-0",
-		infrav1.PoweredOnAnnotation:  noon,
-	}
+	m.Spec.RecordedState.InstanceID = "old-uid"
+	m.Spec.RecordedState.VMName = "cp-0"
 
 	_, err := machineValidator().ValidateCreate(t.Context(), m)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	m.Annotations[infrav1.PoweredOnAnnotation] = "yes"
-	_, err = machineValidator().ValidateCreate(t.Context(), m)
-	g.Expect(refusedFields(g, err)).To(Equal([]string{"metadata.annotations[" + infrav1.PoweredOnAnnotation + "]"}))
-}
-
-func TestATemplateHasNothingThatIdentifiesAVM(t *testing.T) {
-	g := NewWithT(t)
-	template := &infrav1.VCDMachineTemplate{}
-	template.Spec.Template.Spec = machine().Spec
-	template.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "uid", "mine": "x"}
-
-	_, err := machineTemplateValidator().ValidateCreate(t.Context(), template)
-
-	g.Expect(refusedFields(g, err)).To(Equal([]string{
-		"spec.template.metadata.annotations[" + infrav1.InstanceIDAnnotation + "]",
-	}))
 }

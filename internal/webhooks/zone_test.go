@@ -45,22 +45,6 @@ func TestZoneWithWhatCannotBeIsRefused(t *testing.T) {
 		"spec.placementConstraint.catalog"))
 }
 
-func TestZoneOfAMachineNeverChanges(t *testing.T) {
-	g := NewWithT(t)
-	before := &infrav1.VCDMachine{}
-	after := &infrav1.VCDMachine{}
-	before.Annotations = map[string]string{
-		infrav1.DeploymentZoneAnnotation: "a",
-		infrav1.OVDCIDAnnotation:         someVDC,
-	}
-	after.Annotations = map[string]string{infrav1.DeploymentZoneAnnotation: "b"}
-
-	errs := recordedChangeErrors(before, after)
-
-	g.Expect(errs).To(HaveLen(2))
-	g.Expect(errs.ToAggregate()).To(MatchError(ContainSubstring("is immutable")))
-}
-
 func TestVDCOfAClusterInAZoneNeverChanges(t *testing.T) {
 	g := NewWithT(t)
 	key := infrav1.ZoneVAppsAnnotationPrefix + "a"

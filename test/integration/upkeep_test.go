@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -33,12 +32,12 @@ func (l *life) cleanUp() {
 	}
 	l.Edit(func(e *vcdsim.Editor) { e.VM(id).ExtraConfig[userdata] = "bGVmdA==" })
 	m := &infrav1.VCDMachine{ObjectMeta: l.meta(worker.Spec.InfrastructureRef.Name)}
-	l.patch(m, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, infrav1.BootstrapDataRemovedAnnotation))
+	l.patch(m, `{"spec":{"recordedState":{"bootstrapDataRemoved":null}}}`)
 	l.g.Eventually(held, ages, "250ms").Should(BeElementOf("", "---"))
-	l.g.Eventually(func() (map[string]string, error) {
+	l.g.Eventually(func() (infrav1.GuestState, error) {
 		err := l.get(m)
-		return m.Annotations, err
-	}, ages, "250ms").Should(HaveKeyWithValue(infrav1.BootstrapDataRemovedAnnotation, "true"))
+		return m.Spec.RecordedState.BootstrapDataRemoved.Guest, err
+	}, ages, "250ms").Should(Equal(infrav1.GuestRunning))
 	l.up()
 }
 

@@ -8,48 +8,54 @@ import (
 	"errors"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Since returns when the VM or vApp of obj was first found missing; zero if it was not.
-func Since(obj client.Object) time.Time { return since(obj, infrav1.MissingSinceAnnotation) }
-
-func since(obj client.Object, key string) time.Time {
-	at, _ := time.Parse(time.RFC3339, obj.GetAnnotations()[key])
-	return at
+// IsDeclared reports whether the VM of m is gone for good: a person declared it with an annotation, or it was proved
+// before the proof was deleted, too.
+func IsDeclared(m *infrav1.VCDMachine) bool {
+	return m.Annotations[infrav1.VMGoneAnnotation] == "true" || m.Spec.RecordedState.VMGoneAt != nil
 }
 
-// Note writes on obj what a verdict means for the next observation, and reports whether this one was the first that
+// Since returns when the VM of m was first found missing; zero if it was not.
+func Since(m *infrav1.VCDMachine) time.Time { return timeOf(m.Spec.RecordedState.MissingSince) }
+
+func timeOf(recorded *metav1.Time) time.Time {
+	if recorded == nil {
+		return time.Time{}
+	}
+	return recorded.Time
+}
+
+// Note records on m what a verdict means for the next observation, and reports whether this one was the first that
 // counts.
-func Note(obj client.Object, v gone.Verdict, now time.Time) bool {
+func Note(m *infrav1.VCDMachine, v gone.Verdict, now time.Time) bool {
 	if !v.Counts {
-		Forget(obj)
+		Forget(m)
 		return false
 	}
-	return note(obj, infrav1.MissingSinceAnnotation, v, now)
+	return note(&m.Spec.RecordedState.MissingSince, v, now)
 }
 
-func note(obj client.Object, key string, v gone.Verdict, now time.Time) bool {
-	if at := since(obj, key); v.Reason != gone.Once || !at.IsZero() && !at.After(now) {
+func note(record **metav1.Time, v gone.Verdict, now time.Time) bool {
+	if at := timeOf(*record); v.Reason != gone.Once || !at.IsZero() && !at.After(now) {
 		return false
 	}
-	notes.Set(obj, key, now.UTC().Format(time.RFC3339))
+	*record = ptr.To(metav1.NewTime(now.UTC().Truncate(time.Second)))
 	return true
 }
 
-// Forget removes what says that the VM or vApp of obj is missing.
-func Forget(obj client.Object) {
-	annotations := obj.GetAnnotations()
-	delete(annotations, infrav1.MissingSinceAnnotation)
-	delete(annotations, infrav1.VMNotFoundSinceAnnotation)
-	obj.SetAnnotations(annotations)
+// Forget removes what says that the VM or vApp of m is missing.
+func Forget(m *infrav1.VCDMachine) {
+	m.Spec.RecordedState.MissingSince = nil
+	m.Spec.RecordedState.VMNotFoundSince = nil
 }
 
 // Invisible reports whether VCD does not show an object, be it that there is none or that the user has no access.
@@ -62,39 +68,23 @@ type VApp struct {
 	Name string
 	VDC  vcd.VDC
 	IDs  []string // URNs that were recorded and are not shown; none: there may never have been one
-	Zone string   // that it is in, of several of the object; empty: none
 }
 
-// key is the annotation that notes since when it is missing.
-func (v VApp) key() string {
-	if v.Zone == "" {
-		return infrav1.MissingSinceAnnotation
-	}
-	return infrav1.ZoneMissingAnnotationPrefix + v.Zone
-}
-
-// Forget removes from obj what says that its vApp is missing.
-func (v VApp) Forget(obj client.Object) {
-	annotations := obj.GetAnnotations()
-	delete(annotations, v.key())
-	obj.SetAnnotations(annotations)
-}
-
-// Gone decides whether the vApp of obj is gone.
-func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, now time.Time) (phases.Result, error) {
+// Gone decides whether the vApp is gone. record is since when it is missing, and changes with the decision.
+func (v VApp) Gone(ctx context.Context, s *session.Session, record **metav1.Time, now time.Time) (phases.Result, error) {
 	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
 	if err != nil {
 		return session.Unread(err, "Looking for vApp "+v.Name)
 	}
 	verdict := gone.Decide(now, gone.Subject{
-		Missing:    gone.Missing{Since: since(obj, v.key())},
+		Missing:    gone.Missing{Since: timeOf(*record)},
 		Evidence:   gone.Evidence(seen),
 		Unrecorded: len(v.IDs) == 0,
 	}, nil)
 	if verdict.Counts {
-		note(obj, v.key(), verdict, now)
+		note(record, verdict, now)
 	} else {
-		v.Forget(obj)
+		*record = nil
 	}
 	switch verdict.State {
 	case gone.Gone:

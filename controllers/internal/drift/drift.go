@@ -5,7 +5,6 @@ package drift
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,65 +13,33 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A Made is what a VM was made like. It is stored on the VCDMachine, so that what a VM is compared with survives a
+// A Made is what a VM was made like. It is recorded on the VCDMachine, so that what a VM is compared with survives a
 // restart, and a move to another management cluster.
-type Made struct {
-	VApp            string    `json:"vApp,omitempty"` // URN, as all that follows up to the NICs
-	VDC             string    `json:"vdc,omitempty"`
-	SizingPolicy    string    `json:"sizingPolicy,omitempty"`
-	PlacementPolicy string    `json:"placementPolicy,omitempty"`
-	StorageProfile  string    `json:"storageProfile,omitempty"`
-	NICs            []madeNIC `json:"nics,omitempty"`
-	CPUs            int64     `json:"cpus,omitempty"`
-	MemoryMiB       int64     `json:"memoryMiB,omitempty"`
-	DiskMiB         int64     `json:"diskMiB,omitempty"`  // of the first disk
-	Unmarked        bool      `json:"unmarked,omitempty"` // it has no marker, as CAPVCD made it
-	Differs         bool      `json:"differs,omitempty"`  // when it was compared last
-}
+type Made infrav1.RecordedVM
 
-// A madeNIC is a NIC of a VM as it was made. Its address is what the guest was configured with, empty where it uses
-// DHCP.
-type madeNIC struct {
-	MAC     string `json:"mac"`
-	Network string `json:"network"`
-	Address string `json:"address,omitempty"`
-}
+// Differs reports whether the VM differed when it was compared last.
+func (m Made) Differs() bool { return m.Comparison == infrav1.ComparisonDifferent }
 
 // From returns what a VM is like, in a VDC.
 func From(vm vcd.VM, vdc string) Made {
 	made := Made{
-		VApp:            vm.VApp.ID,
-		VDC:             vdc,
-		SizingPolicy:    vm.SizingPolicyID,
-		PlacementPolicy: vm.PlacementPolicyID,
-		StorageProfile:  vm.StorageProfile.ID,
-		CPUs:            vm.CPUs,
-		MemoryMiB:       vm.MemoryMiB,
-		DiskMiB:         FirstDisk(vm).SizeMiB,
+		VAppID:            vm.VApp.ID,
+		OVDCID:            vdc,
+		SizingPolicyID:    vm.SizingPolicyID,
+		PlacementPolicyID: vm.PlacementPolicyID,
+		StorageProfileID:  vm.StorageProfile.ID,
+		CPUs:              vm.CPUs,
+		MemoryMiB:         vm.MemoryMiB,
+		DiskMiB:           FirstDisk(vm).SizeMiB,
 	}
 	for _, nic := range vm.NICs {
-		n := madeNIC{MAC: nic.MAC, Network: nic.Network}
+		n := infrav1.RecordedNIC{MACAddress: nic.MAC, Network: nic.Network}
 		if nic.Mode == vcd.ModePool || nic.Mode == vcd.ModeManual {
 			n.Address = nic.Address
 		}
 		made.NICs = append(made.NICs, n)
 	}
 	return made
-}
-
-// Parse reads what is stored; ok is false if nothing usable is.
-func Parse(stored string) (made Made, ok bool) {
-	err := json.Unmarshal([]byte(stored), &made)
-	return made, stored != "" && err == nil
-}
-
-// String writes what parseMade reads.
-func (m Made) String() string {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return "" // strings and numbers only
-	}
-	return string(text)
 }
 
 // FirstDisk returns the disk that spec.diskSize speaks of: the first that is not an independent one.
@@ -93,12 +60,12 @@ type Difference struct{ reason, message string }
 func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 	var found []Difference
 	for i, was := range m.NICs {
-		at := slices.IndexFunc(nics, func(n infrav1.NICStatus) bool { return strings.EqualFold(n.MACAddress, was.MAC) })
+		at := slices.IndexFunc(nics, func(n infrav1.NICStatus) bool { return strings.EqualFold(n.MACAddress, was.MACAddress) })
 		if at < 0 {
 			found = append(found,
 				Difference{
 					infrav1.NICsChangedReason,
-					fmt.Sprintf("NIC %d (%s) on network %s is not there any more", i, was.MAC, was.Network),
+					fmt.Sprintf("NIC %d (%s) on network %s is not there any more", i, was.MACAddress, was.Network),
 				})
 			continue
 		}
@@ -107,13 +74,13 @@ func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 			found = append(found, Difference{
 				infrav1.NICsChangedReason,
 				fmt.Sprintf("NIC %d (%s) is connected to "+
-					"network %s, was made for %s", i, was.MAC, orNone(is.Network), was.Network),
+					"network %s, was made for %s", i, was.MACAddress, orNone(is.Network), was.Network),
 			})
 		} else if was.Address != "" && is.Address != "" && is.Address != was.Address {
 			found = append(found, Difference{
 				infrav1.AddressChangedReason,
 				fmt.Sprintf("NIC %d (%s) has address %s "+
-					"in VCD, its guest is configured with %s", i, was.MAC, is.Address, was.Address),
+					"in VCD, its guest is configured with %s", i, was.MACAddress, is.Address, was.Address),
 			})
 		}
 	}
@@ -138,7 +105,7 @@ func (m Made) Differences(s Observed) []Difference {
 	if s.VM == nil {
 		return found
 	}
-	if _, marked := vcd.ParseMarker(s.VM.Description); !s.Marker.IsOf(s.VM.Description) && (marked || !m.Unmarked) {
+	if _, marked := vcd.ParseMarker(s.VM.Description); !s.Marker.IsOf(s.VM.Description) && (marked || m.Marker != infrav1.MarkerMissing) {
 		found = append([]Difference{{
 			infrav1.MarkerLostReason,
 			fmt.Sprintf("the description of the VM does not say that it is this machine's, so nothing is "+
@@ -147,9 +114,9 @@ func (m Made) Differences(s Observed) []Difference {
 		}}, found...)
 	}
 	for _, p := range []struct{ what, was, is string }{
-		{"sizing policy", m.SizingPolicy, s.VM.SizingPolicyID},
-		{"placement policy", m.PlacementPolicy, s.VM.PlacementPolicyID},
-		{"storage profile", m.StorageProfile, s.VM.StorageProfile.ID},
+		{"sizing policy", m.SizingPolicyID, s.VM.SizingPolicyID},
+		{"placement policy", m.PlacementPolicyID, s.VM.PlacementPolicyID},
+		{"storage profile", m.StorageProfileID, s.VM.StorageProfile.ID},
 	} {
 		if p.was != p.is {
 			found = append(found,
@@ -174,7 +141,7 @@ func (m Made) Differences(s Observed) []Difference {
 			})
 	}
 	for _, nic := range s.VM.NICs {
-		if !slices.ContainsFunc(m.NICs, func(was madeNIC) bool { return strings.EqualFold(was.MAC, nic.MAC) }) {
+		if !slices.ContainsFunc(m.NICs, func(was infrav1.RecordedNIC) bool { return strings.EqualFold(was.MACAddress, nic.MAC) }) {
 			found = append(found,
 				Difference{
 					infrav1.NICsChangedReason,
@@ -188,11 +155,11 @@ func (m Made) Differences(s Observed) []Difference {
 // location returns the differences that the inventory alone shows.
 func (m Made) location(s Observed) []Difference {
 	var found []Difference
-	if m.VDC != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.VDC {
+	if m.OVDCID != "" && s.Row.VDC.ID != "" && s.Row.VDC.ID != m.OVDCID {
 		found = append(found,
 			Difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to VDC %s", s.Row.VDC.Name)})
 	}
-	if m.VApp != "" && s.Row.VApp.ID != "" && s.Row.VApp.ID != m.VApp {
+	if m.VAppID != "" && s.Row.VApp.ID != "" && s.Row.VApp.ID != m.VAppID {
 		found = append(found,
 			Difference{infrav1.VMMovedReason, fmt.Sprintf("the VM was moved to vApp %s", s.Row.VApp.Name)})
 	}
@@ -227,7 +194,7 @@ func (m Made) disk(s Observed) []Difference {
 func (m Made) Suspicious(row vcd.VMRecord) bool {
 	other := func(was, is string) bool { return is != "" && was != is }
 	return row.CPUs != 0 && row.CPUs != m.CPUs || row.MemoryMiB != 0 && row.MemoryMiB != m.MemoryMiB ||
-		other(m.SizingPolicy, row.SizingPolicyID) || other(m.PlacementPolicy, row.PlacementPolicyID)
+		other(m.SizingPolicyID, row.SizingPolicyID) || other(m.PlacementPolicyID, row.PlacementPolicyID)
 }
 
 // Summary joins differences to a reason, that of the first, and a message.

@@ -188,8 +188,7 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			made, ok := Parse(From(aVM(), "urn:vdc").String())
-			g.Expect(ok).To(BeTrue())
+			made := From(aVM(), "urn:vdc")
 			vm := aVM()
 			row := aRow()
 			tt.change(&vm, &row)

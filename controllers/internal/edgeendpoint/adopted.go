@@ -33,8 +33,8 @@ func adoptedMember(ctx context.Context, r Request, m *infrav1.VCDMachine) (strin
 // isUnrecordedMember reports whether a machine is a control plane that CAPVCD made a member of the endpoint, and whose
 // address is not recorded yet.
 func isUnrecordedMember(ctx context.Context, c client.Client, of *infrav1.VCDCluster, m *infrav1.VCDMachine) (bool, error) {
-	if !ownership.ByCAPVCD(of) || m.Spec.ProviderID == "" || m.Annotations[infrav1.EndpointMemberAnnotation] != "" ||
-		m.Annotations[infrav1.CreationRequestedAnnotation] != "" {
+	if !ownership.ByCAPVCD(of) || m.Spec.ProviderID == "" || m.Spec.RecordedState.EndpointMember != "" ||
+		m.Spec.RecordedState.CreationRequestedAt != nil {
 		return false, nil
 	}
 	owner, err := util.GetOwnerMachine(ctx, c, m.ObjectMeta)

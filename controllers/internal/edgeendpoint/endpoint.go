@@ -192,7 +192,7 @@ func (own *endpoint) note(m *infrav1.VCDMachine) {
 	if own.seen == nil {
 		own.seen = map[types.UID]member{}
 	}
-	own.seen[m.UID] = member{m.Annotations[infrav1.EndpointMemberAnnotation], !m.DeletionTimestamp.IsZero()}
+	own.seen[m.UID] = member{m.Spec.RecordedState.EndpointMember, !m.DeletionTimestamp.IsZero()}
 }
 
 // busy returns why the endpoint cannot be planned now: steps run, or the last attempt failed a moment ago.
@@ -253,7 +253,7 @@ func (own *endpoint) members(ctx context.Context, r Request) ([]netip.Addr, phas
 	for i := range list.Items {
 		m := &list.Items[i]
 		listed[m.UID] = true
-		now := member{m.Annotations[infrav1.EndpointMemberAnnotation], !m.DeletionTimestamp.IsZero()}
+		now := member{m.Spec.RecordedState.EndpointMember, !m.DeletionTimestamp.IsZero()}
 		if known, ok := own.seen[m.UID]; ok {
 			now.leaves = now.leaves || known.leaves
 			if known.address != "" {

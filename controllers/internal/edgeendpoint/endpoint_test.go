@@ -8,8 +8,11 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -168,14 +171,14 @@ func TestAMachineWhoseVMIsAnothersDoesNotJoinTheEndpoint(t *testing.T) {
 	w.Ready("a")
 	forged := w.VCDMachine("forged")
 	forged.Spec.ProviderID = w.VCDMachine("a").Spec.ProviderID
-	forged.Annotations = map[string]string{
-		infrav1.PoweredOnAnnotation:  "2026-08-01T12:00:00Z",
-		infrav1.InstanceIDAnnotation: string(forged.UID),
-		infrav1.VMNameAnnotation:     "forged",
+	forged.Spec.RecordedState = infrav1.VCDMachineRecordedState{
+		PoweredOnAt: ptr.To(metav1.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)),
+		InstanceID:  string(forged.UID),
+		VMName:      "forged",
 	}
 	w.Expect(w.Client.Update(w.Ctx, forged)).To(Succeed())
 
 	w.EventuallyMachine("forged", infrav1.EndpointJoinedCondition, infrav1.NotOursReason)
 
-	w.Expect(w.VCDMachine("forged").Annotations).NotTo(HaveKey(infrav1.EndpointMemberAnnotation))
+	w.Expect(w.VCDMachine("forged").Spec.RecordedState.EndpointMember).To(BeZero())
 }

@@ -163,5 +163,5 @@ func (w *world) members() []netip.AddrPort {
 
 // addressOf returns the address and port under which a control plane serves.
 func (w *world) addressOf(name string) netip.AddrPort {
-	return netip.AddrPortFrom(netip.MustParseAddr(w.VCDMachine(name).Annotations[infrav1.EndpointMemberAnnotation]), 6443)
+	return netip.AddrPortFrom(netip.MustParseAddr(w.VCDMachine(name).Spec.RecordedState.EndpointMember), 6443)
 }

@@ -13,7 +13,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -33,7 +32,7 @@ func Of(c *infrav1.VCDCluster) (gateway string, on bool) {
 // addresses of any family.
 func KeepsMember(c *infrav1.VCDCluster, m *infrav1.VCDMachine) bool {
 	family := MemberFamily(c)
-	if OfFamily([]string{m.Annotations[infrav1.EndpointMemberAnnotation]}, family) != "" {
+	if OfFamily([]string{m.Spec.RecordedState.EndpointMember}, family) != "" {
 		return true
 	}
 	var read []string
@@ -75,9 +74,9 @@ func (e *Endpoints) Join(ctx context.Context, r Request, address string, runs bo
 	store func(context.Context) error,
 ) (phases.Result, error) {
 	m := r.Machine
-	joins := m.Annotations[infrav1.EndpointMemberAnnotation] != address
+	joins := m.Spec.RecordedState.EndpointMember != address
 	if joins {
-		notes.Set(m, infrav1.EndpointMemberAnnotation, address)
+		m.Spec.RecordedState.EndpointMember = address
 		if err := store(ctx); err != nil {
 			return phases.Done, err
 		}

@@ -262,7 +262,7 @@ func TestAMemberThatWasRecordedByTheWrongFamilyIsHealed(t *testing.T) {
 	w.Expect(right).To(HaveEach(HaveField("Addr().Is6()", true)))
 	for _, name := range []string{"a", "b"} {
 		m := w.VCDMachine(name)
-		m.Annotations[infrav1.EndpointMemberAnnotation] = m.Status.NICs[0].Address
+		m.Spec.RecordedState.EndpointMember = m.Status.NICs[0].Address
 		w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 		w.Expect(w.addressOf(name).Addr().Is4()).To(BeTrue())
 	}
@@ -312,7 +312,7 @@ func TestAMemberKeepsItsRecordedAddressUnlessItsVMHasOneOfTheFamily(t *testing.T
 			c := &infrav1.VCDCluster{}
 			c.Spec.ControlPlaneEndpoint.Host = tt.endpoint
 			m := &infrav1.VCDMachine{Status: infrav1.VCDMachineStatus{NICs: tt.nics}}
-			m.Annotations = map[string]string{infrav1.EndpointMemberAnnotation: tt.recorded}
+			m.Spec.RecordedState.EndpointMember = tt.recorded
 			m.Status.Addresses = []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "node"}}
 			for _, address := range tt.addresses {
 				m.Status.Addresses = append(m.Status.Addresses,

@@ -13,12 +13,12 @@ import (
 )
 
 // InstanceIDField is the index of VCDMachines by the id that marks their VMs. Clients that serve [Rivals] need it.
-const InstanceIDField = "metadata.annotations.instance-id"
+const InstanceIDField = "spec.recordedState.instanceID"
 
 // InstanceIDs is the indexer of [InstanceIDField].
 func InstanceIDs(obj client.Object) []string {
-	if id := obj.GetAnnotations()[infrav1.InstanceIDAnnotation]; id != "" {
-		return []string{id}
+	if m, ok := obj.(*infrav1.VCDMachine); ok && m.Spec.RecordedState.InstanceID != "" {
+		return []string{m.Spec.RecordedState.InstanceID}
 	}
 	return nil
 }
@@ -26,7 +26,7 @@ func InstanceIDs(obj client.Object) []string {
 // Rivals returns the other VCDMachines that claim the VM of m: they have its instance ID. That is the UID of one
 // VCDMachine, so whatever else they name, at most one of them is the machine that the VM was created for.
 func Rivals(ctx context.Context, r client.Reader, m *infrav1.VCDMachine) ([]*infrav1.VCDMachine, error) {
-	id := m.Annotations[infrav1.InstanceIDAnnotation]
+	id := m.Spec.RecordedState.InstanceID
 	if id == "" {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (c Claim) Precedes(other Claim) bool {
 
 // IsOriginalMachine reports whether the VM was created for the VCDMachine, in this management cluster.
 func IsOriginalMachine(c Claim) bool {
-	return c.Machine.Annotations[infrav1.InstanceIDAnnotation] == string(c.Machine.UID)
+	return c.Machine.Spec.RecordedState.InstanceID == string(c.Machine.UID)
 }
 
 func accepted(c Claim) bool { return !c.Refused }

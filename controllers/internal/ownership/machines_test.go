@@ -20,7 +20,7 @@ func claim(uid string, mods ...func(*ownership.Claim)) ownership.Claim {
 	m := &infrav1.VCDMachine{}
 	m.UID = types.UID(uid)
 	m.CreationTimestamp = metav1.NewTime(time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
-	m.Annotations = map[string]string{infrav1.InstanceIDAnnotation: "a"}
+	m.Spec.RecordedState.InstanceID = "a"
 	c := ownership.Claim{Machine: m}
 	for _, mod := range mods {
 		mod(&c)

@@ -4,7 +4,7 @@
 package vmmetadata
 
 import (
-	"encoding/json"
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -49,30 +49,54 @@ type Record map[string]Written
 
 // Written is an entry that was written.
 type Written struct {
-	Type   vcd.MetadataType   `json:"type,omitempty"` // empty: it is about to be written
-	Access vcd.MetadataAccess `json:"access"`
-	Value  string             `json:"value,omitempty"`
+	Type   vcd.MetadataType // empty: it is about to be written
+	Access vcd.MetadataAccess
+	Value  string
 }
 
-// Parse reads a record from an annotation; nothing usable is an empty one.
-func Parse(annotation string) Record {
+// RecordOf reads what is recorded on a VCDMachine.
+func RecordOf(recorded []infrav1.RecordedVMMetadata) Record {
 	record := Record{}
-	if json.Unmarshal([]byte(annotation), &record) != nil || record == nil {
-		return Record{}
+	for _, entry := range recorded {
+		written := Written{Access: accesses[entry.Access], Value: entry.Value}
+		if entry.Type != "" {
+			written.Type = types[entry.Type]
+		}
+		record[entry.Key] = written
 	}
 	return record
 }
 
-// String writes what [Parse] reads; empty if nothing was written.
-func (r Record) String() string {
-	if len(r) == 0 {
+// Entries returns what [RecordOf] reads, sorted by key; nil if nothing was written.
+func (r Record) Entries() []infrav1.RecordedVMMetadata {
+	var entries []infrav1.RecordedVMMetadata
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		entries = append(entries, infrav1.RecordedVMMetadata{
+			Key:    key,
+			Access: cmp.Or(keyOf(accesses, r[key].Access), infrav1.VMMetadataPrivate),
+			Type:   typeOf(r[key].Type),
+			Value:  r[key].Value,
+		})
+	}
+	return entries
+}
+
+// typeOf returns the name in the API of a type of VCD; empty for none. A type that is not known is as a text.
+func typeOf(t vcd.MetadataType) infrav1.VMMetadataType {
+	if t == "" {
 		return ""
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		return "" // texts only
+	return cmp.Or(keyOf(types, t), infrav1.VMMetadataString)
+}
+
+// keyOf returns the name in the API of a value of VCD; empty for none.
+func keyOf[K ~string, V comparable](names map[K]V, value V) K {
+	for name, v := range names {
+		if v == value && name != "" {
+			return name
+		}
 	}
-	return string(text)
+	return ""
 }
 
 // Missing returns the wished entries that were not written.

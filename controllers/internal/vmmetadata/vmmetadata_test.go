@@ -67,7 +67,7 @@ func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			record := Parse(written(tt.written...).String())
+			record := RecordOf(written(tt.written...).Entries())
 
 			g.Expect(record.Missing(tt.wished)).To(Equal(tt.missing))
 			g.Expect(record.Obsolete(tt.wished)).To(ConsistOf(tt.obsolete))
@@ -75,17 +75,32 @@ func TestWhatIsMissingAndWhatIsObsolete(t *testing.T) {
 	}
 }
 
-func TestARecordThatCannotBeReadIsEmpty(t *testing.T) {
-	for _, text := range []string{"", "null", "[]", "{", `{"a":1}`} {
-		NewWithT(t).Expect(Parse(text)).To(BeEmpty(), text)
-	}
+func TestARecordOfNothingHasNoEntries(t *testing.T) {
+	g := NewWithT(t)
+
+	g.Expect(RecordOf(nil).Entries()).To(BeNil())
+	g.Expect(RecordOf(nil).Ask([]vcd.MetadataEntry{text("b", ""), text("a", "1")}).Entries()).To(Equal(
+		[]infrav1.RecordedVMMetadata{
+			{Key: "a", Access: infrav1.VMMetadataReadWrite},
+			{Key: "b", Access: infrav1.VMMetadataReadWrite},
+		}))
+}
+
+func TestWhatVCDNamesOtherwiseIsRecordedAsTheAPICanSayIt(t *testing.T) {
+	g := NewWithT(t)
+
+	entries := Record{"a": {Type: "MetadataOtherValue", Access: "OTHER", Value: "1"}}.Entries()
+
+	g.Expect(entries).To(Equal([]infrav1.RecordedVMMetadata{
+		{Key: "a", Type: infrav1.VMMetadataString, Access: infrav1.VMMetadataPrivate, Value: "1"},
+	}))
 }
 
 func TestWhatWasAskedForIsOpenUntilVCDShowsIt(t *testing.T) {
 	g := NewWithT(t)
 	wished := []vcd.MetadataEntry{text("a", "2"), text("b", "")}
 
-	record := Parse(written(text("a", "1")).Ask(wished).String())
+	record := RecordOf(written(text("a", "1")).Ask(wished).Entries())
 
 	g.Expect(record.Open()).To(BeTrue())
 	g.Expect(record.Missing(wished)).To(Equal(wished))

@@ -67,7 +67,7 @@ func ToMachines(c client.Reader) handler.MapFunc {
 		var requests []ctrl.Request
 		for i := range list.Items {
 			m := &list.Items[i]
-			if m.Annotations[infrav1.PoweredOnAnnotation] == "" || !m.DeletionTimestamp.IsZero() {
+			if m.Spec.RecordedState.PoweredOnAt == nil || !m.DeletionTimestamp.IsZero() {
 				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 			}
 		}
