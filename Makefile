@@ -156,6 +156,10 @@ test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without boot
 	@if [[ $$($(GO) env GOOS) == linux ]]; then \
 		cd vcdsim/hypervisor && $(GO) test -short -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...; fi
 
+.PHONY: test-adoption
+test-adoption: stack ## Adopt clusters of CAPVCD in every state, and upgrade with clusterctl (ten minutes); make test adopts one.
+	cd test && $(GO) test $(AFRESH) ./capvcd -timeout $(TIMEOUT) -v $(GO_TEST_FLAGS) -args -all
+
 .PHONY: test-firsthour
 test-firsthour: stack ## Make the typical mistakes of a first cluster, and print what is seen and after how many seconds (minutes).
 	cd test && $(GO) test $(AFRESH) ./firsthour -timeout $(TIMEOUT) -v -firsthour

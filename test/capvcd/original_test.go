@@ -423,15 +423,11 @@ func changesOf(simulator *vcdsim.Simulator, vms []string, since time.Time) []str
 // replace installs this provider over CAPVCD.
 func (o *original) replace() {
 	o.t.Helper()
-	root, err := framework.Root()
+	ours, err := shipped()
 	o.Expect(err).NotTo(HaveOccurred())
-	components, err := framework.Components(o.t.Context(), root)
-	o.Expect(err).NotTo(HaveOccurred())
-	binary := filepath.Join(o.t.TempDir(), "manager")
-	o.Expect(framework.BuildManager(o.t.Context(), root, binary)).To(Succeed())
 	manager, err := o.stack.InstallProvider(o.t.Context(), stack.ProviderInstall{
-		ComponentsYAML: components,
-		ManagerBinary:  binary,
+		ComponentsYAML: ours.components,
+		ManagerBinary:  ours.manager,
 		Version:        framework.Version,
 		Env:            o.site.Workloads.Env(),
 	})
