@@ -236,7 +236,7 @@ cover: ## Measure the coverage of the root module; the report is out/cover.html.
 check: verify lint test test-images ## Run all checks that a change must pass.
 
 .PHONY: lint
-lint: ## Run the linters on Go and shell, and test the rules on layers.
+lint: ## Run the linters on Go, shell and workflows, and test the rules on layers.
 	$(LINT) run --allow-parallel-runners ./...
 	cd test && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
@@ -245,6 +245,7 @@ lint: ## Run the linters on Go and shell, and test the rules on layers.
 	cd vcdsim/hypervisor && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	hack/test-lint-layers.sh
 	hack/shellcheck.sh $(SCRIPTS)
+	$(GO) tool -modfile=lint.mod actionlint
 
 .PHONY: fix
 fix: ## Format, and apply fixes of linters.
