@@ -207,6 +207,10 @@ func (a *adoption) expectGone() {
 	a.t.Helper()
 	awaitGone(a.t.Context(), a.WithT, a.client)
 	a.Expect(a.vms()).To(BeEmpty())
+	if s := scenarioOf(a.name); s.entity != nil {
+		a.Expect(a.ofCluster()).To(ConsistOf(HavePrefix("1.0.0/entities ")), "the entity belongs to who made it")
+		return
+	}
 	a.Expect(a.ofCluster()).To(BeEmpty())
 }
 
