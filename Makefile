@@ -156,6 +156,10 @@ test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without boot
 	@if [[ $$($(GO) env GOOS) == linux ]]; then \
 		cd vcdsim/hypervisor && $(GO) test -short -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...; fi
 
+.PHONY: test-adoption
+test-adoption: stack ## Adopt clusters of CAPVCD in every state, and upgrade with clusterctl (ten minutes); make test adopts one.
+	cd test && $(GO) test $(AFRESH) ./capvcd -timeout $(TIMEOUT) -v $(GO_TEST_FLAGS) -args -all
+
 .PHONY: test-firsthour
 test-firsthour: stack ## Make the typical mistakes of a first cluster, and print what is seen and after how many seconds (minutes).
 	cd test && $(GO) test $(AFRESH) ./firsthour -timeout $(TIMEOUT) -v -firsthour
@@ -232,7 +236,7 @@ cover: ## Measure the coverage of the root module; the report is out/cover.html.
 check: verify lint test test-images ## Run all checks that a change must pass.
 
 .PHONY: lint
-lint: ## Run the linters on Go and shell, and test the rules on layers.
+lint: ## Run the linters on Go, shell and workflows, and test the rules on layers.
 	$(LINT) run --allow-parallel-runners ./...
 	cd test && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	cd hack/images && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
@@ -241,6 +245,7 @@ lint: ## Run the linters on Go and shell, and test the rules on layers.
 	cd vcdsim/hypervisor && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 	hack/test-lint-layers.sh
 	hack/shellcheck.sh $(SCRIPTS)
+	$(GO) tool -modfile=lint.mod actionlint
 
 .PHONY: fix
 fix: ## Format, and apply fixes of linters.

@@ -15,5 +15,5 @@ var (
 		"log-flush-frequency", "log-json-info-buffer-size", "log-json-split-stream", // k8s.io/component-base
 		"log-text-info-buffer-size", "log-text-split-stream", "vmodule",
 	}
-	foreignFields = []string{"status.cpi", "status.capvcd", "spec.vcdKe.isVCDKECluster"} // of CAPVCD's runtime defined entity
+	foreignFields = []string{"status.cpi", "status.capvcd", "spec.vcdKe.isVCDKECluster", "status.vcdKe"} // of CAPVCD's runtime defined entity
 )

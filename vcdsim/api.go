@@ -16,6 +16,9 @@ type Compute = store.Compute
 // A ComputePolicy is a VM sizing or placement policy.
 type ComputePolicy = store.ComputePolicy
 
+// A Duration is a length of time, "168h" in a file.
+type Duration = store.Duration
+
 // An EdgeGateway connects networks of a VDC, or of the VDC group that Group names, to external networks.
 type EdgeGateway = store.EdgeGateway
 

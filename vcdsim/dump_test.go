@@ -58,7 +58,7 @@ func TestADumpThatIsAnHourOldRestoresItsState(t *testing.T) {
 
 func TestADumpGoesOnInAnotherSimulator(t *testing.T) {
 	c := start(t, manual)
-	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].RuntimeLease = 2 * time.Hour })
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Model.Orgs[1].RuntimeLease = vcdsim.Duration(2 * time.Hour) })
 	vapp := c.vapp("cluster")
 	vm := c.vm(vapp, "node")
 	c.ok(http.MethodPost, vm+"/action/reconfigureVm", userdata)

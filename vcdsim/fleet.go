@@ -43,7 +43,7 @@ func launchFleet(s *cloud.Cloud, org *store.Org, vdc *store.VDC) {
 			Deployed: !f.PoweredOff,
 			Created:  s.Clock.Now(),
 			Metadata: map[string]store.Metadata{},
-			Lease:    store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+			Lease:    org.NewLease(),
 		}
 		if u := slices.IndexFunc(org.Users, func(u store.User) bool { return f.Owner == "" || u.Name == f.Owner }); u >= 0 {
 			v.OwnerID = org.Users[u].ID

@@ -311,8 +311,8 @@ func TestACancelledRecompose(t *testing.T) {
 
 func TestLeases(t *testing.T) {
 	c := start(t, manual, func(cfg *vcdsim.Config) {
-		cfg.Model.Orgs[1].RuntimeLease = 24 * time.Hour
-		cfg.Model.Orgs[1].StorageLease = 48 * time.Hour
+		cfg.Model.Orgs[1].RuntimeLease = vcdsim.Duration(24 * time.Hour)
+		cfg.Model.Orgs[1].StorageLease = vcdsim.Duration(48 * time.Hour)
 	})
 	vapp := c.vapp("cluster")
 	vm := c.vm(vapp, "node")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
@@ -17,6 +19,7 @@ func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
 			strings.Replace(content, `"spec":{}`, `"spec":{"vcdKe":{"secure":{}}},"status":{"csi":[]},"x":1`, 1),
 			"",
 		},
+		"a section that is null":    {withCAPVCD(`"upgrade":{"previous":null}`), ""},
 		"a kind that is a number":   {`{"kind":5}`, "#/kind"},
 		"no version":                {`{"kind":"CAPVCDCluster","metadata":{},"spec":{}}`, "'apiVersion'"},
 		"node pools that are named": {withCAPVCD(`"nodePool":{"a":"b"}`), "#/status/capvcd/nodePool"},
@@ -42,6 +45,14 @@ func TestEntitiesAreHeldAgainstTheSchemaOfTheirType(t *testing.T) {
 			c.Expect(c.get(path).json).To(Equal(before))
 		})
 	}
+}
+
+func TestNullIsHeldAgainstTheSchemaIfThatIsAssumed(t *testing.T) {
+	c := start(t)
+	c.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().EntitiesAdmitNull = false })
+	path := cloudAPI + "entities/" + c.entity("1.1.0", "other")
+	body := `{"name":"c","entity":` + withCAPVCD(`"upgrade":{"previous":null}`) + `}`
+	c.Expect(c.refused(http.MethodPut, path, body, 400, "RDE_ENTITY_NOT_VALID")).To(ContainSubstring("previous"))
 }
 
 // withCAPVCD returns the content of an entity with members of its section status.capvcd.

@@ -32,7 +32,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		t.Skip("xmllint (Debian's libxml2-utils) is not installed")
 	}
-	c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Model.Orgs[1].RuntimeLease = 24 * time.Hour })
+	c := start(t, manual, func(cfg *vcdsim.Config) { cfg.Model.Orgs[1].RuntimeLease = vcdsim.Duration(24 * time.Hour) })
 	vapp := c.vapp("cluster")
 	vm := c.vm(vapp, "node")
 	c.ok(http.MethodPut, vm+"/productSections",

@@ -34,7 +34,7 @@ func newLimitedEnv(t *testing.T, lease time.Duration, names ...string) *controll
 	}
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for i := range e.Model.Orgs {
-			e.Model.Orgs[i].RuntimeLease = lease
+			e.Model.Orgs[i].RuntimeLease = vcdsim.Duration(lease)
 		}
 	})
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
@@ -82,7 +82,7 @@ func TestStorageLeaseOfAStoppedVAppIsReportedAndRenewed(t *testing.T) {
 	w := newLimitedEnv(t, 0, "a")
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for i := range e.Model.Orgs {
-			e.Model.Orgs[i].StorageLease = 30 * day
+			e.Model.Orgs[i].StorageLease = vcdsim.Duration(30 * day)
 		}
 		e.VApp(controllertest.ClusterName).Lease.Storage = 30 * day
 		e.Assumptions().VAppStaysDeployed = false // the end of the runtime lease undeploys it, too

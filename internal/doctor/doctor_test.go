@@ -320,7 +320,7 @@ func accessFaults() []fault {
 		},
 		{
 			name:   "leases end",
-			model:  func(m *vcdsim.Model) { m.Orgs[1].RuntimeLease = 7 * 24 * time.Hour },
+			model:  func(m *vcdsim.Model) { m.Orgs[1].RuntimeLease = vcdsim.Duration(7 * 24 * time.Hour) },
 			check:  "lease",
 			says:   "runtime: 168h",
 			remedy: "never expire",

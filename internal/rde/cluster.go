@@ -131,7 +131,8 @@ func Owner(content json.RawMessage) string {
 	return entity.Status.CAPVCD.UID
 }
 
-// ManagedByCSE reports whether VMware's Container Service Extension manages the cluster of an entity, and the entity.
+// ManagedByCSE reports whether VMware's Container Service Extension manages the cluster of an entity, and the entity. Its
+// server marks the entity in the spec, and keeps a section of the status. CAPVCD 1.3 loses the mark when it writes the spec.
 func ManagedByCSE(content json.RawMessage) bool {
 	var entity struct {
 		Spec struct {
@@ -139,9 +140,12 @@ func ManagedByCSE(content json.RawMessage) bool {
 				IsVCDKECluster bool `json:"isVCDKECluster"`
 			} `json:"vcdKe"`
 		} `json:"spec"`
+		Status struct {
+			VCDKE map[string]any `json:"vcdKe"`
+		} `json:"status"`
 	}
 	_ = json.Unmarshal(content, &entity) // what cannot be read is not managed
-	return entity.Spec.VCDKE.IsVCDKECluster
+	return entity.Spec.VCDKE.IsVCDKECluster || len(entity.Status.VCDKE) > 0
 }
 
 // A member is one that is changed.
@@ -268,7 +272,7 @@ func (c Cluster) upgrade(old json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case current.Kubernetes != "" && current.Kubernetes != c.Release.Kubernetes:
 		members = append(members, member{[]string{"previous"}, value(have.Current)})
-	case string(have.Previous) == "null": // CAPVCD writes that, which the schema does not admit.
+	case string(have.Previous) == "null": // CAPVCD writes that, where the schema wants an object.
 		members = append(members, member{[]string{"previous"}, value(struct{}{})})
 	}
 	members = append(members, member{[]string{"current", "kubernetesVersion"}, text(c.Release.Kubernetes)},

@@ -233,3 +233,20 @@ func FuzzProject(f *testing.F) {
 		}
 	})
 }
+
+func TestEntitiesOfCSEAreToldFromOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		content string
+		managed bool
+	}{
+		"marked by its server":             {`{"spec":{"vcdKe":{"isVCDKECluster":true}}}`, true},
+		"with a section of its server":     {`{"spec":{"capiYaml":"x"},"status":{"vcdKe":{"state":"provisioned"}}}`, true},
+		"with what is not marked":          {`{"spec":{"vcdKe":{"isVCDKECluster":false}},"status":{"vcdKe":{}}}`, false},
+		"of the cluster API provider only": {`{"spec":{},"status":{"capvcd":{"uid":"x"}}}`, false},
+		"that cannot be read":              {`{"spec":7}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(ManagedByCSE(json.RawMessage(test.content))).To(Equal(test.managed))
+		})
+	}
+}

@@ -79,7 +79,7 @@ func TestLeasesAreKept(t *testing.T) {
 	const lease = 12 * time.Hour
 	inBubble(t, func(c *vcdsim.Config) {
 		c.Profile = vcdsim.Fast
-		c.Model.Orgs[1].RuntimeLease = lease
+		c.Model.Orgs[1].RuntimeLease = vcdsim.Duration(lease)
 	}, func(b *bubble) {
 		b.cluster(1, 3)
 		b.awaitReady(3, time.Hour)

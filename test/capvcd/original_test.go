@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -172,10 +173,50 @@ func (o *original) create(s scenario) {
 		"CONTROL_PLANES": strconv.Itoa(s.controlPlanes),
 		"WORKERS":        strconv.Itoa(s.workers),
 		"ONE_ARM":        strconv.FormatBool(s.oneArm),
+		"RDE_ID":         o.addEntity(s.entity),
 	}
 	expanded := os.Expand(string(text), func(key string) string { return variables[key] })
 	for _, object := range parse(o.WithT, []byte(expanded)) {
 		o.Expect(o.client.Create(o.t.Context(), &object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+	}
+}
+
+// addEntity gives VCD an entity of the user who makes the cluster, and returns its URN; empty for none.
+func (o *original) addEntity(content map[string]any) string {
+	if content == nil {
+		return ""
+	}
+	var urn string
+	o.site.Simulator.Edit(func(e *vcdsim.Editor) {
+		org := &e.Model.Orgs[1]
+		user := org.Users[1]
+		urn = e.AddDocument("1.0.0/entities", "entity", org.ID, "", map[string]any{
+			"id":         "urn:vcloud:entity:vmware:capvcdCluster:2b7f5a3e-7b0f-4a53-9a56-0f0d2f1f6f0a",
+			"entityType": "urn:vcloud:type:vmware:capvcdCluster:1.3.0",
+			"name":       clusterName,
+			"state":      "RESOLVED",
+			"owner":      map[string]any{"id": "urn:vcloud:user:" + user.ID, "name": user.Name},
+			"org":        map[string]any{"id": "urn:vcloud:org:" + org.ID, "name": org.Name},
+			"entity":     content,
+		})
+	})
+	o.before = documents(o.site.Simulator) // It stays.
+	return urn
+}
+
+// entityOfCSE is what the server of Container Service Extension makes before it lets CAPVCD make a cluster.
+func entityOfCSE() map[string]any {
+	return map[string]any{
+		"apiVersion": "capvcd.vmware.com/v1.1",
+		"kind":       "CAPVCDCluster",
+		"metadata":   map[string]any{"name": clusterName, "orgName": "acme", "virtualDataCenterName": "acme-vdc"},
+		"spec": map[string]any{
+			"capiYaml": "",
+			"vcdKe":    map[string]any{"isVCDKECluster": true, "autoRepairOnErrors": false},
+		},
+		"status": map[string]any{
+			"vcdKe": map[string]any{"state": "provisioned", "vcdKeVersion": "4.2.0"},
+		},
 	}
 }
 
@@ -239,6 +280,8 @@ type scenario struct {
 	oneArm        bool
 	controlPlanes int
 	workers       int
+	// entity is the runtime defined entity that CAPVCD is given, by whoever asked for the cluster; nil: none.
+	entity map[string]any
 	// then happens once the cluster is complete, while CAPVCD runs; nil: nothing.
 	then func(*original)
 	// until reports when CAPVCD is stopped; nil: once the cluster is complete, and then has happened.
@@ -281,6 +324,20 @@ func scenarios() []scenario {
 			then:          func(o *original) { o.renameVDC() },
 		},
 		{
+			name:          "made-by-cse",
+			model:         vcdsim.K8sTenant,
+			controlPlanes: 1,
+			workers:       1,
+			entity:        entityOfCSE(),
+		},
+		{
+			name:          "twenty-machines",
+			model:         vcdsim.K8sTenant,
+			env:           []string{withoutEntity},
+			controlPlanes: 3,
+			workers:       17,
+		},
+		{
 			name:          "created-not-started",
 			model:         vcdsim.K8sTenant,
 			env:           []string{withoutEntity},
@@ -307,6 +364,12 @@ func scenarios() []scenario {
 			isDeleted:     true,
 		},
 	}
+}
+
+// scenarioOf is the scenario of a name.
+func scenarioOf(name string) scenario {
+	all := scenarios()
+	return all[slices.IndexFunc(all, func(s scenario) bool { return s.name == name })]
 }
 
 func theCluster() *clusterv1.Cluster {
@@ -423,15 +486,11 @@ func changesOf(simulator *vcdsim.Simulator, vms []string, since time.Time) []str
 // replace installs this provider over CAPVCD.
 func (o *original) replace() {
 	o.t.Helper()
-	root, err := framework.Root()
+	ours, err := shipped()
 	o.Expect(err).NotTo(HaveOccurred())
-	components, err := framework.Components(o.t.Context(), root)
-	o.Expect(err).NotTo(HaveOccurred())
-	binary := filepath.Join(o.t.TempDir(), "manager")
-	o.Expect(framework.BuildManager(o.t.Context(), root, binary)).To(Succeed())
 	manager, err := o.stack.InstallProvider(o.t.Context(), stack.ProviderInstall{
-		ComponentsYAML: components,
-		ManagerBinary:  binary,
+		ComponentsYAML: ours.components,
+		ManagerBinary:  ours.manager,
 		Version:        framework.Version,
 		Env:            o.site.Workloads.Env(),
 	})

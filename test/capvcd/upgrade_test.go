@@ -7,7 +7,6 @@ package capvcd
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -74,21 +73,18 @@ func TestUpgradeFromCAPVCD(t *testing.T) {
 type upgrade struct {
 	*WithT
 
-	t          *testing.T
-	stack      *stack.Stack
-	client     client.Client
-	root       string
-	components []byte
-	manager    *stack.Manager
+	t       *testing.T
+	shipped product
+	stack   *stack.Stack
+	client  client.Client
+	manager *stack.Manager
 }
 
 func start(t *testing.T) *upgrade {
 	t.Helper()
 	u := &upgrade{WithT: NewWithT(t), t: t}
 	var err error
-	u.root, err = framework.Root()
-	u.Expect(err).NotTo(HaveOccurred())
-	u.components, err = framework.Components(t.Context(), u.root)
+	u.shipped, err = shipped()
 	u.Expect(err).NotTo(HaveOccurred())
 	u.stack, err = stack.Start(t.Context(), stack.Options{
 		Dir:   t.TempDir(),
@@ -128,8 +124,14 @@ func (u *upgrade) in(part func(*upgrade)) func(*testing.T) {
 // those of CAPVCD, they are its CRDs.
 func (u *upgrade) installVersions(versions ...string) {
 	u.t.Helper()
+	u.Expect(u.stack.InstallCRDs(u.t.Context(), u.definitions(versions...)...)).To(Succeed())
+}
+
+// definitions are the CRDs with some of their versions.
+func (u *upgrade) definitions(versions ...string) []unstructured.Unstructured {
+	u.t.Helper()
 	var crds []unstructured.Unstructured
-	for document := range strings.SplitSeq(string(u.components), "\n---\n") {
+	for document := range strings.SplitSeq(string(u.shipped.components), "\n---\n") {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		u.Expect(yaml.Unmarshal([]byte(document), definition)).To(Succeed())
 		definition.Spec.Versions = slices.DeleteFunc(definition.Spec.Versions,
@@ -149,7 +151,7 @@ func (u *upgrade) installVersions(versions ...string) {
 		unstructured.RemoveNestedField(object, "status")
 		crds = append(crds, unstructured.Unstructured{Object: object})
 	}
-	u.Expect(u.stack.InstallCRDs(u.t.Context(), crds...)).To(Succeed())
+	return crds
 }
 
 func (u *upgrade) create(object client.Object) {
@@ -221,12 +223,10 @@ func oldMachineSpec() v1beta2.VCDMachineSpec {
 
 func (u *upgrade) installProvider() {
 	u.t.Helper()
-	binary := filepath.Join(u.t.TempDir(), "manager")
-	u.Expect(framework.BuildManager(u.t.Context(), u.root, binary)).To(Succeed())
 	var err error
 	u.manager, err = u.stack.InstallProvider(u.t.Context(), stack.ProviderInstall{
-		ComponentsYAML: u.components,
-		ManagerBinary:  binary,
+		ComponentsYAML: u.shipped.components,
+		ManagerBinary:  u.shipped.manager,
 		Version:        framework.Version,
 	})
 	u.Expect(err).NotTo(HaveOccurred())

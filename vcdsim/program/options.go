@@ -37,6 +37,7 @@ Examples:
   vcdsim --state site.json                      continues where it was stopped, and writes the file when it ends
   vcdsim --cells 2                              two cells behind a balancer
   vcdsim --print terraform                      only Terraform's configuration, then exit
+  vcdsim --print model > site.yaml              what exists at the start, to edit; then: vcdsim --model site.yaml
 
 Control API (only from this machine, or with --control-token): faults, cells, clock, dump, restore, metrics:
   curl -k https://127.0.0.1:8443/_sim/faults -d '{"operation": "GET /api/vApp/vm", "count": 3, "status": 503}'
@@ -46,12 +47,13 @@ Flags:
 `
 
 type options struct {
-	preset, listen, profile, apiVersion, clock, state string
-	caFile, certFile, keyFile                         string
-	publicURL, controlToken, print                    string
-	seed                                              int64
-	cells                                             int
-	verbose, anyGuest, version                        bool
+	preset, model                             string
+	listen, profile, apiVersion, clock, state string
+	caFile, certFile, keyFile                 string
+	publicURL, controlToken, print            string
+	seed                                      int64
+	cells                                     int
+	verbose, anyGuest, version                bool
 }
 
 // parse reads the flags. The error is pflag.ErrHelp after the help was written to out.
@@ -69,8 +71,11 @@ func parse(args []string, out io.Writer, extension Extension) (options, error) {
 	case fs.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
-	if _, ok := configurations()[o.print]; o.print != "" && !ok {
-		return o, fmt.Errorf("--print %q is not one of %s", o.print, strings.Join(configNames(), ", "))
+	if o.print != "" && !slices.Contains(printable(), o.print) {
+		return o, fmt.Errorf("--print %q is not one of %s", o.print, strings.Join(printable(), ", "))
+	}
+	if o.model != "" && fs.Changed("preset") {
+		return o, errors.New("--model and --preset exclude each other")
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
 		return o, errors.New("--tls-cert and --tls-key belong together")
@@ -85,6 +90,8 @@ func newFlags(o *options, extension Extension) *pflag.FlagSet {
 	extension.Flags(fs)
 	fs.StringVar(&o.preset, "preset", "k8s-tenant",
 		"what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
+	fs.StringVar(&o.model, "model", "",
+		"YAML file with what exists at the start, instead of a preset; --print model writes one")
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
 	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
 	fs.StringVar(&o.apiVersion, "api-version", string(vcdsim.Version106),
@@ -104,7 +111,7 @@ func newFlags(o *options, extension Extension) *pflag.FlagSet {
 	fs.StringVar(&o.publicURL, "public-url", "", "base of hrefs (default: the address of the request)")
 	fs.StringVar(&o.controlToken, "control-token", "",
 		"token of the control API, which then also answers other machines")
-	fs.StringVar(&o.print, "print", "", "print one configuration and exit: "+strings.Join(configNames(), ", "))
+	fs.StringVar(&o.print, "print", "", "print one configuration and exit: "+strings.Join(printable(), ", "))
 	fs.BoolVar(&o.anyGuest, "any-guest", false, "let every VM come up, whatever its guestinfo says")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "log every request")
 	fs.BoolVar(&o.version, "version", false, "print the version and exit")
@@ -122,12 +129,8 @@ func cacheDir() string {
 
 // config is what the flags say, or every flag that is wrong.
 func (o options) config(logs io.Writer) (vcdsim.Config, error) {
-	model, ok := vcdsim.PresetByName(o.preset)
-	var errs []error
-	if !ok {
-		errs = append(errs, fmt.Errorf("preset %q is not one of %s", o.preset,
-			strings.Join(vcdsim.PresetNames(), ", ")))
-	}
+	model, modelErr := o.startModel()
+	errs := []error{modelErr}
 	profile, ok := vcdsim.ProfileByName(o.profile)
 	if !ok {
 		errs = append(errs, fmt.Errorf("profile %q is not one of instant, fast, recorded", o.profile))
@@ -150,6 +153,27 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 		Guest:        o.guest(),
 		Log:          slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 	}, errors.Join(append(errs, err)...)
+}
+
+// startModel is what exists at the start.
+func (o options) startModel() (vcdsim.Model, error) {
+	if o.model == "" {
+		model, ok := vcdsim.PresetByName(o.preset)
+		if !ok {
+			return model, fmt.Errorf("preset %q is not one of %s", o.preset, strings.Join(vcdsim.PresetNames(), ", "))
+		}
+		return model, nil
+	}
+	file, err := os.Open(o.model)
+	if err != nil {
+		return vcdsim.Model{}, fmt.Errorf("reading the model: %w", err)
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	model, err := vcdsim.ReadModel(file)
+	if err != nil {
+		return model, fmt.Errorf("%s: %w", o.model, err)
+	}
+	return model, nil
 }
 
 func (o options) newClock() (*vcdsim.SimClock, error) {
@@ -176,5 +200,11 @@ func (o options) guest() vcdsim.Guest {
 	}
 	return reader{}
 }
+
+// printModel is what --print takes beside the names of configurations.
+const printModel = "model"
+
+// printable are the values of --print.
+func printable() []string { return append(configNames(), printModel) }
 
 func configNames() []string { return slices.Sorted(maps.Keys(configurations())) }

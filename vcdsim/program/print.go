@@ -155,6 +155,9 @@ func show(w io.Writer, configuration string, s site) error {
 
 // printOne prints the configuration that --print names.
 func printOne(w io.Writer, o *options, m vcdsim.Model) error {
+	if o.print == printModel {
+		return vcdsim.WriteModel(w, m)
+	}
 	s, err := newSite(m, "https://"+o.listen, o.caFile)
 	if err != nil {
 		return err

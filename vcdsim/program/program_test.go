@@ -103,6 +103,9 @@ func TestPrint(t *testing.T) {
 				g.Expect(text).To(ContainSubstring("https://127.0.0.1:8443"), name)
 				g.Expect(text).NotTo(ContainSubstring("<no value>"), name)
 			}
+			file := filepath.Join(t.TempDir(), "site.yaml")
+			g.Expect(os.WriteFile(file, []byte(show(g, "--preset", preset, "--print", "model")), 0o600)).To(Succeed())
+			g.Expect(show(g, "--model", file, "--print", "env")).To(Equal(show(g, "--preset", preset, "--print", "env")))
 			var config struct {
 				Provider struct{ URL, User, SysOrg string }
 				VCD      struct{ Org, VDC string }
@@ -135,6 +138,8 @@ func TestBadFlags(t *testing.T) {
 			`preset "huge" is not one of cloud-provider, full-clones, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group, zones`,
 			[]string{"--preset", "huge"},
 		},
+		{"a preset and a model", "--model and --preset exclude each other", []string{"--preset", "zones", "--model", "x"}},
+		{"a model that is not there", "reading the model: open nowhere.yaml", []string{"--model", "nowhere.yaml"}},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--api-version", "1.0"}},
 		{"an unknown flag", "unknown flag: --presett; see --help", []string{"--presett", "large"}},
@@ -148,7 +153,7 @@ func TestBadFlags(t *testing.T) {
 		},
 		{
 			"a configuration that is none",
-			`--print "xml" is not one of capi, env, govcd, identity, terraform`,
+			`--print "xml" is not one of capi, env, govcd, identity, terraform, model`,
 			[]string{"--print", "xml"},
 		},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},

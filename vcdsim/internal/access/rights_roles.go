@@ -136,3 +136,9 @@ func RightsOfClusterAuthor() []string {
 	return append(out, slices.DeleteFunc(RightsOfCloudProvider(),
 		func(right string) bool { return right == rightAdminView || slices.Contains(out, right) })...)
 }
+
+// IsBuiltInRole reports whether VCD comes with a role of that name for tenants.
+func IsBuiltInRole(name string) bool {
+	_, found := builtInRole(name)
+	return found
+}

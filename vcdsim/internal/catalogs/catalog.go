@@ -4,6 +4,7 @@ package catalogs
 
 import (
 	"slices"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
@@ -169,7 +170,7 @@ func templateLease(site wire.Site, t *store.Template) *xmltree.Node {
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID + "/leaseSettingsSection/"
 	return xmltree.New("LeaseSettingsSection", api.Section(site.Base()+path, "leaseSettingsSection"),
 		xmltree.T("ovf:Info", "Lease settings section"), site.Link("edit", path, wire.Mime("leaseSettingsSection")),
-		xmltree.T("StorageLeaseInSeconds", int64(t.Lease.Seconds())))
+		xmltree.T("StorageLeaseInSeconds", int64(time.Duration(t.Lease).Seconds())))
 }
 
 // templateDescribed reports whether the descriptor of a template is there.

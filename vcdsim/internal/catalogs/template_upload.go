@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
@@ -224,7 +225,7 @@ func putTemplateLease(r *api.Request, sh store.OrgCatalog, t *store.Template) (*
 		return nil, err
 	}
 	if n, ok := tree.Int("StorageLeaseInSeconds"); ok {
-		t.Lease = machines.Capped(machines.Seconds(n), sh.Org.Settings.TemplateLease)
+		t.Lease = store.Duration(machines.Capped(machines.Seconds(n), time.Duration(sh.Org.Settings.TemplateLease)))
 	}
 	return r.Done(t.Entity()), nil
 }

@@ -27,6 +27,9 @@ type Assumptions struct {
 	// EntitiesTakeRights: a defined entity takes the right of its type, and access by owning it or an access control;
 	// the administrator's rights of the type need no access. (VMware's guide to access control of defined entities.)
 	EntitiesTakeRights bool
+	// EntitiesAdmitNull: a field that is null counts as absent when an entity is held to the schema of its type. (CAPVCD
+	// writes a previous release that is null with each change of its entity, and the schema wants an object there.)
+	EntitiesAdmitNull bool
 	// VMWaitsForVApp: a write to a VM is refused with BUSY_ENTITY while its vApp is being recomposed, deployed or has
 	// its networks changed.
 	VMWaitsForVApp bool
@@ -140,6 +143,7 @@ func DefaultAssumptions() Assumptions {
 		RolesAreExact:               true,
 		ExtraConfigTakesRight:       true,
 		EntitiesTakeRights:          true,
+		EntitiesAdmitNull:           true,
 		VMWaitsForVApp:              true,
 		VAppWaitsForVM:              true,
 		BusyTextTenant:              true,

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
@@ -40,7 +41,7 @@ func NewVApp(r *api.Request, org *store.Org, vdc *store.VDC, tree *xmltree.Node)
 		Status:      store.Unresolved,
 		Created:     r.Cloud.Clock.Now(),
 		Metadata:    map[string]store.Metadata{},
-		Lease:       store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		Lease:       org.NewLease(),
 	}
 	if section := tree.At("InstantiationParams", "LeaseSettingsSection"); section != nil {
 		v.Lease = readLease(section, v.Lease, org)
@@ -55,10 +56,10 @@ func NewVApp(r *api.Request, org *store.Org, vdc *store.VDC, tree *xmltree.Node)
 
 func readLease(section *xmltree.Node, lease store.Lease, org *store.Org) store.Lease {
 	if n, ok := section.Int("DeploymentLeaseInSeconds"); ok {
-		lease.Runtime = machines.Capped(machines.Seconds(n), org.RuntimeLease)
+		lease.Runtime = machines.Capped(machines.Seconds(n), time.Duration(org.RuntimeLease))
 	}
 	if n, ok := section.Int("StorageLeaseInSeconds"); ok {
-		lease.Storage = machines.Capped(machines.Seconds(n), org.StorageLease)
+		lease.Storage = machines.Capped(machines.Seconds(n), time.Duration(org.StorageLease))
 	}
 	return lease
 }

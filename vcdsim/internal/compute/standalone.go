@@ -45,7 +45,7 @@ func createStandaloneVM(r *api.Request, element string) (*api.Response, error) {
 		AutoNature: true,
 		Created:    r.Cloud.Clock.Now(),
 		Metadata:   map[string]store.Metadata{},
-		Lease:      store.Lease{Runtime: org.RuntimeLease, Storage: org.StorageLease},
+		Lease:      org.NewLease(),
 	}
 	vms, err := standaloneVMs(r, vdc, v, tree, item)
 	if err != nil {

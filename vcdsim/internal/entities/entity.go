@@ -156,7 +156,7 @@ func putEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 		return nil, store.BadRequest("A defined entity needs an entity.")
 	}
 	if d.Body["state"] == stateResolved {
-		if err := validEntity(r.Cloud.Store, d, entity); err != nil {
+		if err := validEntity(r.Cloud, d, entity); err != nil {
 			return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
 		}
 	}
@@ -172,20 +172,44 @@ func putEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 }
 
 // validEntity checks the content of an entity against the schema of its type.
-func validEntity(st *store.Store, d *store.Object, entity map[string]any) error {
-	typ, err := rdeType(st, store.Text(d.Body, "entityType"))
+func validEntity(c *cloud.Cloud, d *store.Object, entity map[string]any) error {
+	typ, err := rdeType(c.Store, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return err
 	}
 	schema, _ := typ.Body["schema"].(map[string]any)
+	if c.Assume.EntitiesAdmitNull {
+		entity, _ = withoutNull(entity).(map[string]any)
+	}
 	return jsonschema.Validate(schema, entity)
+}
+
+// withoutNull copies a JSON value without the fields that are null.
+func withoutNull(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		fields := map[string]any{}
+		for key, field := range value {
+			if field != nil {
+				fields[key] = withoutNull(field)
+			}
+		}
+		return fields
+	case []any:
+		items := make([]any, len(value))
+		for i, item := range value {
+			items[i] = withoutNull(item)
+		}
+		return items
+	}
+	return value
 }
 
 func resolveEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 	entity, _ := d.Body["entity"].(map[string]any)
 	state := stateResolved
 	message := any(nil)
-	if err := validEntity(r.Cloud.Store, d, entity); err != nil {
+	if err := validEntity(r.Cloud, d, entity); err != nil {
 		state = stateError
 		message = err.Error()
 	}

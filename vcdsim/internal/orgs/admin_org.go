@@ -33,7 +33,7 @@ func adminOrgRoutes(add api.AddRoute) {
 func orgSettingsNode(o *store.Org) *xmltree.Node {
 	T := xmltree.T
 	s := o.Settings
-	secs := func(d time.Duration) int64 { return int64(d.Seconds()) }
+	secs := func(d store.Duration) int64 { return int64(time.Duration(d).Seconds()) }
 	return xmltree.New("Settings",
 		xmltree.New("OrgGeneralSettings", T("CanPublishCatalogs", s.CanPublishCatalogs),
 			T("CanPublishExternally", s.CanPublishExternally),
@@ -60,20 +60,20 @@ func readOrgSettings(o *store.Org, tree *xmltree.Node) {
 		s.DeployedVMQuota, _ = g.Int("DeployedVMQuota")
 		s.StoredVMQuota, _ = g.Int("StoredVmQuota")
 		delay, _ := g.Int("DelayAfterPowerOnSeconds")
-		s.PowerOnDelay = machines.Seconds(delay)
+		s.PowerOnDelay = store.Duration(machines.Seconds(delay))
 		s.ServerBootSequence = g.Bool("UseServerBootSequence")
 	}
 	if l := tree.At("Settings", "VAppLeaseSettings"); l != nil {
 		runtime, _ := l.Int("DeploymentLeaseSeconds")
 		storage, _ := l.Int("StorageLeaseSeconds")
-		o.RuntimeLease = machines.Seconds(runtime)
-		o.StorageLease = machines.Seconds(storage)
+		o.RuntimeLease = store.Duration(machines.Seconds(runtime))
+		o.StorageLease = store.Duration(machines.Seconds(storage))
 		s.KeepExpired = !l.Bool("DeleteOnStorageLeaseExpiration")
 		s.KeepRunning = !l.Bool("PowerOffOnRuntimeLeaseExpiration")
 	}
 	if l := tree.At("Settings", "VAppTemplateLeaseSettings"); l != nil {
 		lease, _ := l.Int("StorageLeaseSeconds")
-		s.TemplateLease = machines.Seconds(lease)
+		s.TemplateLease = store.Duration(machines.Seconds(lease))
 		s.KeepExpiredTemplates = !l.Bool("DeleteOnStorageLeaseExpiration")
 	}
 }

@@ -12,113 +12,113 @@ import (
 // A Model is what exists before the first request. Empty IDs are filled from the seed, so that the same model and seed
 // give the same ids. IDs are bare UUIDs.
 type Model struct {
-	Orgs     []Org
-	Policies []ComputePolicy
+	Orgs     []Org           `json:"orgs,omitzero"`
+	Policies []ComputePolicy `json:"policies,omitzero"`
 	// What the provider has of networks.
-	ExternalNetworks    []ExternalNetwork
-	IPSpaces            []IPSpace
-	ServiceEngineGroups []ServiceEngineGroup
+	ExternalNetworks    []ExternalNetwork    `json:"externalNetworks,omitzero"`
+	IPSpaces            []IPSpace            `json:"ipSpaces,omitzero"`
+	ServiceEngineGroups []ServiceEngineGroup `json:"serviceEngineGroups,omitzero"`
 }
 
 // An Org is an organization.
 type Org struct {
-	ID          string
-	Name        string
-	FullName    string
-	Description string
-	Disabled    bool
-	Settings    OrgSettings
-	Users       []User
-	VDCs        []VDC
-	Catalogs    []Catalog
-	VDCGroups   []VDCGroup
+	ID          string      `json:"id,omitzero"`
+	Name        string      `json:"name,omitzero"`
+	FullName    string      `json:"fullName,omitzero"`
+	Description string      `json:"description,omitzero"`
+	Disabled    bool        `json:"disabled,omitzero"`
+	Settings    OrgSettings `json:"settings,omitzero"`
+	Users       []User      `json:"users,omitzero"`
+	VDCs        []VDC       `json:"vdcs,omitzero"`
+	Catalogs    []Catalog   `json:"catalogs,omitzero"`
+	VDCGroups   []VDCGroup  `json:"vdcGroups,omitzero"`
 	// Certificates are put into the library when the model begins.
-	Certificates []Certificate
+	Certificates []Certificate `json:"certificates,omitzero"`
 	// Roles are further roles than VCD's own, made when the model begins.
-	Roles []Role
+	Roles []Role `json:"roles,omitzero"`
 	// Bundles are the rights bundles that the provider published to the organization beside the default one.
-	Bundles []RightsBundle
+	Bundles []RightsBundle `json:"bundles,omitzero"`
 	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
-	RuntimeLease time.Duration
-	StorageLease time.Duration
+	RuntimeLease Duration `json:"runtimeLease,omitzero"`
+	StorageLease Duration `json:"storageLease,omitzero"`
 	// Limits of operations at a time.
-	Limits OperationLimits
+	Limits OperationLimits `json:"limits,omitzero"`
 }
 
 // A User can log in to its Org.
 type User struct {
-	ID        string
-	Name      string
-	Password  string
-	FullName  string
-	Role      string
-	Disabled  bool
-	Details   UserDetails
-	APITokens []string
+	ID        string      `json:"id,omitzero"`
+	Name      string      `json:"name,omitzero"`
+	Password  string      `json:"password,omitzero"`
+	FullName  string      `json:"fullName,omitzero"`
+	Role      string      `json:"role,omitzero"`
+	Disabled  bool        `json:"disabled,omitzero"`
+	Details   UserDetails `json:"details,omitzero"`
+	APITokens []string    `json:"apiTokens,omitzero"`
 }
 
 // A Role is what its users may do. Reading takes no right, except what belongs to edge gateways, certificates and IP
 // Spaces; vApps of others must be shared.
 type Role struct {
-	Name        string
-	Description string
-	Rights      []string // as VCD's API names them; those the simulator does not know are only kept
+	Name        string   `json:"name,omitzero"`
+	Description string   `json:"description,omitzero"`
+	Rights      []string `json:"rights,omitzero"` // as VCD's API names them; those the simulator does not know are only kept
 }
 
 // A RightsBundle are rights that an organization may give to its roles.
 type RightsBundle struct {
-	Name        string
-	Description string
-	Rights      []string
+	Name        string   `json:"name,omitzero"`
+	Description string   `json:"description,omitzero"`
+	Rights      []string `json:"rights,omitzero"`
 }
 
 // A VDC is an organization virtual data center.
 type VDC struct {
-	ID              string
-	Name            string
-	Description     string
-	StorageProfiles []StorageProfile
-	Networks        []Network
-	EdgeGateways    []EdgeGateway
+	ID              string           `json:"id,omitzero"`
+	Name            string           `json:"name,omitzero"`
+	Description     string           `json:"description,omitzero"`
+	StorageProfiles []StorageProfile `json:"storageProfiles,omitzero"`
+	Networks        []Network        `json:"networks,omitzero"`
+	EdgeGateways    []EdgeGateway    `json:"edgeGateways,omitzero"`
 	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
-	Policies []string
-	VMQuota  int // 0 is unlimited
-	NICQuota int // 0 is unlimited; it is kept, and limits nothing
+	Policies []string `json:"policies,omitzero"`
+	VMQuota  int      `json:"vmQuota,omitzero"`  // 0 is unlimited
+	NICQuota int      `json:"nicQuota,omitzero"` // 0 is unlimited; it is kept, and limits nothing
 	// DefaultPolicy is the id of the sizing policy of VMs that ask for none, empty: the first.
-	DefaultPolicy string
+	DefaultPolicy string `json:"defaultPolicy,omitzero"`
 	// DiscoversVMs: VMs that vCenter has and VCD does not are adopted. It is kept, and adopts nothing.
-	DiscoversVMs bool
+	DiscoversVMs bool `json:"discoversVMs,omitzero"`
 	// Hosts is how many hosts it has, of which mandatory anti-affinity rules give each of their VMs one; 0 is enough.
-	Hosts int
+	Hosts int `json:"hosts,omitzero"`
 	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; ""
 	// is Flex. It is shown, and changes nothing else.
-	AllocationModel string
+	AllocationModel string `json:"allocationModel,omitzero"`
 	// FullClones: new VMs are full copies of their templates, not linked clones: there is no fast provisioning.
-	FullClones bool
+	FullClones bool `json:"fullClones,omitzero"`
 	// Disabled: nothing new is made in the VDC, and nothing started.
-	Disabled bool
-	Compute  Compute
+	Disabled bool    `json:"disabled,omitzero"`
+	Compute  Compute `json:"compute,omitzero"`
 	// Fleet are the VMs that exist from the beginning.
-	Fleet Fleet
+	Fleet Fleet `json:"fleet,omitzero"`
 }
 
 // A StorageProfile is a storage policy of a VDC.
 type StorageProfile struct {
-	ID       string
-	Name     string
-	Default  bool
-	Disabled bool
-	LimitMiB int64
-	IOPS     IOPS
+	ID       string `json:"id,omitzero"`
+	Name     string `json:"name,omitzero"`
+	Default  bool   `json:"default,omitzero"`
+	Disabled bool   `json:"disabled,omitzero"`
+	LimitMiB int64  `json:"limitMiB,omitzero"`
+	IOPS     IOPS   `json:"iops,omitzero"`
 }
 
 // IOPS are the limits of a storage profile's operations per second. They are kept, and limit nothing.
 type IOPS struct {
-	Enabled     bool
-	DiskMax     int64
-	DiskDefault int64
-	PerGB       int64
-	Limit       int64
+	Enabled     bool  `json:"enabled,omitzero"`
+	DiskMax     int64 `json:"diskMax,omitzero"`
+	DiskDefault int64 `json:"diskDefault,omitzero"`
+	PerGB       int64 `json:"perGB,omitzero"`
+	Limit       int64 `json:"limit,omitzero"`
 }
 
 // NetworkType is how a network is connected.
@@ -133,46 +133,49 @@ const (
 
 // A Network is an org VDC network.
 type Network struct {
-	ID          string
-	Name        string
-	Description string
-	Type        NetworkType
-	Group       string // id of the VDC group that shares it; empty: its VDC only
+	ID          string      `json:"id,omitzero"`
+	Name        string      `json:"name,omitzero"`
+	Description string      `json:"description,omitzero"`
+	Type        NetworkType `json:"type,omitzero"`
+	Group       string      `json:"group,omitzero"` // id of the VDC group that shares it; empty: its VDC only
 	// Edge is the id of the edge gateway of a routed network; in a model given to New it may be the name, and empty is
 	// the VDC's first.
-	Edge string
+	Edge string `json:"edge,omitzero"`
 	// Gateway is the gateway's address with the length of the subnet: 192.168.100.1/24.
-	Gateway    netip.Prefix
-	DNS        []netip.Addr
-	DNSSuffix  string
-	StaticPool []Range
-	DHCPPool   []Range
+	Gateway    netip.Prefix `json:"gateway,omitzero"`
+	DNS        []netip.Addr `json:"dns,omitzero"`
+	DNSSuffix  string       `json:"dnsSuffix,omitzero"`
+	StaticPool []Range      `json:"staticPool,omitzero"`
+	DHCPPool   []Range      `json:"dhcpPool,omitzero"`
 	// Second is the IPv6 subnet of a network with two.
-	Second *SecondSubnet
-	DHCP   *NetworkDHCP // how it hands out DHCPPool; nil is the gateway's service with defaults
-	Failed bool         // its creation failed
-	Fields map[string]any
+	Second *SecondSubnet  `json:"second,omitzero"`
+	DHCP   *NetworkDHCP   `json:"dhcp,omitzero"`   // how it hands out DHCPPool; nil is the gateway's service with defaults
+	Failed bool           `json:"failed,omitzero"` // its creation failed
+	Fields map[string]any `json:"fields,omitzero"`
 }
 
 // A SecondSubnet is the second subnet of a network.
 type SecondSubnet struct {
-	Gateway    netip.Prefix
-	StaticPool []Range
-	DNS        []netip.Addr
-	DNSSuffix  string
+	Gateway    netip.Prefix `json:"gateway,omitzero"`
+	StaticPool []Range      `json:"staticPool,omitzero"`
+	DNS        []netip.Addr `json:"dns,omitzero"`
+	DNSSuffix  string       `json:"dnsSuffix,omitzero"`
 }
 
 // A NetworkDHCP are the settings of a network's DHCP service.
 type NetworkDHCP struct {
-	Disabled bool
-	Mode     string // EDGE, NETWORK, RELAY
-	Address  string // of the server, in mode NETWORK
-	Lease    int    // seconds
-	DNS      []string
+	Disabled bool     `json:"disabled,omitzero"`
+	Mode     string   `json:"mode,omitzero"`    // EDGE, NETWORK, RELAY
+	Address  string   `json:"address,omitzero"` // of the server, in mode NETWORK
+	Lease    int      `json:"lease,omitzero"`   // seconds
+	DNS      []string `json:"dns,omitzero"`
 }
 
 // A Range is a range of addresses, both ends included.
-type Range struct{ From, To netip.Addr }
+type Range struct {
+	From netip.Addr `json:"from"`
+	To   netip.Addr `json:"to"`
+}
 
 // Contains reports whether a is in the range.
 func (r Range) Contains(a netip.Addr) bool {
@@ -181,62 +184,62 @@ func (r Range) Contains(a netip.Addr) bool {
 
 // A ComputePolicy is a VM sizing or placement policy.
 type ComputePolicy struct {
-	ID          string
-	Name        string
-	Description string
-	Placement   bool // a placement policy; otherwise a sizing policy
-	CPUs        int64
-	MemoryMiB   int64
+	ID          string `json:"id,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
+	Placement   bool   `json:"placement,omitzero"` // a placement policy; otherwise a sizing policy
+	CPUs        int64  `json:"cpus,omitzero"`
+	MemoryMiB   int64  `json:"memoryMiB,omitzero"`
 	// Fields are further fields of the JSON document; they change nothing in the simulator.
-	Fields map[string]any
+	Fields map[string]any `json:"fields,omitzero"`
 }
 
 // A Catalog holds templates.
 type Catalog struct {
-	ID          string
-	Name        string
-	Description string
-	Templates   []Template
-	Media       []Media
-	Created     time.Time // the zero value is when the model began
+	ID          string     `json:"id,omitzero"`
+	Name        string     `json:"name,omitzero"`
+	Description string     `json:"description,omitzero"`
+	Templates   []Template `json:"templates,omitzero"`
+	Media       []Media    `json:"media,omitzero"`
+	Created     time.Time  `json:"created,omitzero"` // the zero value is when the model began
 	// StorageProfiles are the ids of those it keeps its items on; none is any.
-	StorageProfiles []string
+	StorageProfiles []string `json:"storageProfiles,omitzero"`
 	// SharedWith are the names of other organizations that may read it and use its templates.
-	SharedWith []string
+	SharedWith []string `json:"sharedWith,omitzero"`
 }
 
 // A Template is a vApp template with its catalog item.
 type Template struct {
-	ID          string
-	ItemID      string
-	Name        string
-	Description string
+	ID          string `json:"id,omitzero"`
+	ItemID      string `json:"itemID,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
 	// VDC is the name of the VDC that stores it; empty is the first.
-	VDC string
+	VDC string `json:"vdc,omitzero"`
 	// Status is VCD's number; 0 means 8, resolved and powered off.
-	Status            int
-	VMs               []TemplateVM
-	KubernetesVersion string
-	GoldMaster        bool
-	Upload            string // id of the transfer it came by
+	Status            int          `json:"status,omitzero"`
+	VMs               []TemplateVM `json:"vms,omitzero"`
+	KubernetesVersion string       `json:"kubernetesVersion,omitzero"`
+	GoldMaster        bool         `json:"goldMaster,omitzero"`
+	Upload            string       `json:"upload,omitzero"` // id of the transfer it came by
 	// Lease is how long it is stored; 0 is for ever. It is kept, and nothing expires.
-	Lease time.Duration
+	Lease Duration `json:"lease,omitzero"`
 }
 
 // A TemplateVM is a VM inside a template.
 type TemplateVM struct {
-	ID              string
-	Name            string
-	OS              string
-	CPUs            int64
-	MemoryMiB       int64
-	DisksMiB        []int64
-	NICs            int
-	HardwareVersion string // vmx-19 …; empty is the newest
+	ID              string  `json:"id,omitzero"`
+	Name            string  `json:"name,omitzero"`
+	OS              string  `json:"os,omitzero"`
+	CPUs            int64   `json:"cpus,omitzero"`
+	MemoryMiB       int64   `json:"memoryMiB,omitzero"`
+	DisksMiB        []int64 `json:"disksMiB,omitzero"`
+	NICs            int     `json:"nics,omitzero"`
+	HardwareVersion string  `json:"hardwareVersion,omitzero"` // vmx-19 …; empty is the newest
 	// Properties are those of its product section.
-	Properties map[string]string
+	Properties map[string]string `json:"properties,omitzero"`
 	// ExtraConfig is the extra configuration that its VMs start with, such as that of the VM it was captured from.
-	ExtraConfig map[string]string
+	ExtraConfig map[string]string `json:"extraConfig,omitzero"`
 }
 
 // Clone copies a model deeply.

@@ -19,68 +19,68 @@ const (
 // An ExternalNetwork leads outside: edge gateways have uplinks to it and get their addresses from its subnets, or, when
 // it uses IP Spaces, from those.
 type ExternalNetwork struct {
-	ID          string
-	Name        string
-	Description string
-	Backing     string // BackingTier0 …; empty is BackingTier0
-	BackingName string // the router or segment in NSX; empty is the name in lower case
-	Subnets     []ExternalSubnet
-	UsesSpaces  bool
-	DedicatedTo string         // id of the only organization that may use it
-	Fields      map[string]any // further fields of the JSON document
+	ID          string           `json:"id,omitzero"`
+	Name        string           `json:"name,omitzero"`
+	Description string           `json:"description,omitzero"`
+	Backing     string           `json:"backing,omitzero"`     // BackingTier0 …; empty is BackingTier0
+	BackingName string           `json:"backingName,omitzero"` // the router or segment in NSX; empty is the name in lower case
+	Subnets     []ExternalSubnet `json:"subnets,omitzero"`
+	UsesSpaces  bool             `json:"usesSpaces,omitzero"`
+	DedicatedTo string           `json:"dedicatedTo,omitzero"` // id of the only organization that may use it
+	Fields      map[string]any   `json:"fields,omitzero"`      // further fields of the JSON document
 }
 
 // An ExternalSubnet is a subnet of an external network.
 type ExternalSubnet struct {
-	Gateway   netip.Prefix
-	Pool      []Range
-	Disabled  bool
-	DNS1      string
-	DNS2      string
-	DNSSuffix string
+	Gateway   netip.Prefix `json:"gateway,omitzero"`
+	Pool      []Range      `json:"pool,omitzero"`
+	Disabled  bool         `json:"disabled,omitzero"`
+	DNS1      string       `json:"dns1,omitzero"`
+	DNS2      string       `json:"dns2,omitzero"`
+	DNSSuffix string       `json:"dnsSuffix,omitzero"`
 }
 
 // An EdgeGateway connects networks of a VDC, or of the VDC group that Group names, to external networks.
 type EdgeGateway struct {
-	ID          string
-	Name        string
-	Description string
-	Group       string // id of the VDC group it serves; empty: its VDC only
-	Uplinks     []Uplink
+	ID          string   `json:"id,omitzero"`
+	Name        string   `json:"name,omitzero"`
+	Description string   `json:"description,omitzero"`
+	Group       string   `json:"group,omitzero"` // id of the VDC group it serves; empty: its VDC only
+	Uplinks     []Uplink `json:"uplinks,omitzero"`
 	// LoadBalancer is NSX ALB on this gateway, nil if it was never enabled.
-	LoadBalancer *LoadBalancer
-	Failed       bool           // its creation failed
-	Fields       map[string]any // further fields of the JSON document
+	LoadBalancer *LoadBalancer  `json:"loadBalancer,omitzero"`
+	Failed       bool           `json:"failed,omitzero"` // its creation failed
+	Fields       map[string]any `json:"fields,omitzero"` // further fields of the JSON document
 }
 
 // An Uplink is a connection of an edge gateway to an external network.
 type Uplink struct {
 	// Network is the id of the external network; in a model given to New it may be the name.
-	Network   string
-	Subnets   []UplinkSubnet
-	Dedicated bool
+	Network   string         `json:"network,omitzero"`
+	Subnets   []UplinkSubnet `json:"subnets,omitzero"`
+	Dedicated bool           `json:"dedicated,omitzero"`
 }
 
 // An UplinkSubnet is what an edge gateway has of a subnet of its external network.
 type UplinkSubnet struct {
-	Gateway   netip.Prefix
-	Addresses []Range // its own
-	Primary   netip.Addr
+	Gateway   netip.Prefix `json:"gateway,omitzero"`
+	Addresses []Range      `json:"addresses,omitzero"` // its own
+	Primary   netip.Addr   `json:"primary,omitzero"`
 }
 
 // A LoadBalancer is NSX ALB on an edge gateway.
 type LoadBalancer struct {
-	Enabled bool
+	Enabled bool `json:"enabled,omitzero"`
 	// Groups are the service engine groups assigned to the gateway; used only in a model given to New.
-	Groups []string
-	Fields map[string]any // further fields of the JSON document
+	Groups []string       `json:"groups,omitzero"`
+	Fields map[string]any `json:"fields,omitzero"` // further fields of the JSON document
 }
 
 // A ServiceEngineGroup is a group of load balancers that edge gateways can be given a share of.
 type ServiceEngineGroup struct {
-	Name       string
-	Dedicated  bool // to one gateway
-	MaxService int  // how many virtual services it holds
+	Name       string `json:"name,omitzero"`
+	Dedicated  bool   `json:"dedicated,omitzero"`  // to one gateway
+	MaxService int    `json:"maxService,omitzero"` // how many virtual services it holds
 }
 
 // Types of IP Spaces.
@@ -92,36 +92,36 @@ const (
 
 // An IPSpace holds addresses and prefixes that tenants allocate.
 type IPSpace struct {
-	ID          string
-	Name        string
-	Description string
-	Type        string
-	OrgID       string // of a private one
-	Ranges      []Range
-	RangeQuota  int // floating IPs each organization may have; -1 is unlimited
-	Prefixes    []PrefixPool
-	Internal    []netip.Prefix
-	External    netip.Prefix
-	Uplinks     []SpaceUplink
-	Allocations []IPAllocation
-	Fields      map[string]any // further fields of the JSON document
+	ID          string         `json:"id,omitzero"`
+	Name        string         `json:"name,omitzero"`
+	Description string         `json:"description,omitzero"`
+	Type        string         `json:"type,omitzero"`
+	OrgID       string         `json:"orgID,omitzero"` // of a private one
+	Ranges      []Range        `json:"ranges,omitzero"`
+	RangeQuota  int            `json:"rangeQuota,omitzero"` // floating IPs each organization may have; -1 is unlimited
+	Prefixes    []PrefixPool   `json:"prefixes,omitzero"`
+	Internal    []netip.Prefix `json:"internal,omitzero"`
+	External    netip.Prefix   `json:"external,omitzero"`
+	Uplinks     []SpaceUplink  `json:"uplinks,omitzero"`
+	Allocations []IPAllocation `json:"allocations,omitzero"`
+	Fields      map[string]any `json:"fields,omitzero"` // further fields of the JSON document
 }
 
 // A PrefixPool is a run of equally long prefixes of an IP Space.
 type PrefixPool struct {
-	First netip.Prefix
-	Count int
-	Quota int // prefixes each organization may have; -1 is unlimited
+	First netip.Prefix `json:"first,omitzero"`
+	Count int          `json:"count,omitzero"`
+	Quota int          `json:"quota,omitzero"` // prefixes each organization may have; -1 is unlimited
 }
 
 // A SpaceUplink makes an IP Space available to the gateways of an external network.
 type SpaceUplink struct {
-	ID          string
-	Name        string
-	Description string
+	ID          string `json:"id,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
 	// Network is the id of the external network; in a model given to New it may be the name.
-	Network string
-	Fields  map[string]any // further fields of the JSON document
+	Network string         `json:"network,omitzero"`
+	Fields  map[string]any `json:"fields,omitzero"` // further fields of the JSON document
 }
 
 // Kinds of allocations and what they are used for.
@@ -136,32 +136,32 @@ const (
 
 // An IPAllocation is an address or prefix an organization has of an IP Space.
 type IPAllocation struct {
-	ID          string
-	Type        string // FloatingIP, IPPrefix
-	Value       string
-	OrgID       string
-	Manual      bool // marked as used by hand
-	Description string
-	Created     time.Time
+	ID          string    `json:"id,omitzero"`
+	Type        string    `json:"type,omitzero"` // FloatingIP, IPPrefix
+	Value       string    `json:"value,omitzero"`
+	OrgID       string    `json:"orgID,omitzero"`
+	Manual      bool      `json:"manual,omitzero"` // marked as used by hand
+	Description string    `json:"description,omitzero"`
+	Created     time.Time `json:"created,omitzero"`
 }
 
 // A VDCGroup is a data center group: VDCs of an organization that share networks.
 type VDCGroup struct {
-	ID          string
-	Name        string
-	Description string
+	ID          string `json:"id,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
 	// VDCs are the ids of the members; in a model given to New they may be names.
-	VDCs     []string
-	Firewall bool // distributed
-	Failed   bool
-	Fields   map[string]any // further fields of the JSON document
+	VDCs     []string       `json:"vdcs,omitzero"`
+	Firewall bool           `json:"firewall,omitzero"` // distributed
+	Failed   bool           `json:"failed,omitzero"`
+	Fields   map[string]any `json:"fields,omitzero"` // further fields of the JSON document
 }
 
 // A Certificate is an entry of an organization's certificate library.
 type Certificate struct {
-	Alias string
-	PEM   string
-	Key   string // private key, PEM
+	Alias string `json:"alias,omitzero"`
+	PEM   string `json:"pem,omitzero"`
+	Key   string `json:"key,omitzero"` // private key, PEM
 }
 
 func (e *ExternalNetwork) clone() {

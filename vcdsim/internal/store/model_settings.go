@@ -6,33 +6,41 @@ import "time"
 
 // OrgSettings are the settings of an Org that change nothing in the simulator but are kept.
 type OrgSettings struct {
-	CanPublishCatalogs   bool
-	CanPublishExternally bool
-	CanSubscribe         bool
-	DeployedVMQuota      int64
-	StoredVMQuota        int64
-	PowerOnDelay         time.Duration
-	ServerBootSequence   bool
+	CanPublishCatalogs   bool     `json:"canPublishCatalogs,omitzero"`
+	CanPublishExternally bool     `json:"canPublishExternally,omitzero"`
+	CanSubscribe         bool     `json:"canSubscribe,omitzero"`
+	DeployedVMQuota      int64    `json:"deployedVMQuota,omitzero"`
+	StoredVMQuota        int64    `json:"storedVMQuota,omitzero"`
+	PowerOnDelay         Duration `json:"powerOnDelay,omitzero"`
+	ServerBootSequence   bool     `json:"serverBootSequence,omitzero"`
 	// KeepExpired and KeepRunning invert the defaults: what expired is deleted, and powered off.
-	KeepExpired          bool
-	KeepRunning          bool
-	TemplateLease        time.Duration
-	KeepExpiredTemplates bool
+	KeepExpired          bool     `json:"keepExpired,omitzero"`
+	KeepRunning          bool     `json:"keepRunning,omitzero"`
+	TemplateLease        Duration `json:"templateLease,omitzero"`
+	KeepExpiredTemplates bool     `json:"keepExpiredTemplates,omitzero"`
 }
 
 // Entity returns the reference that tasks and answers use.
 func (o *Org) Entity() Entity { return Entity{Kind: "org", ID: o.ID, Name: o.Name} }
 
+// NewLease is that of new vApps.
+func (o *Org) NewLease() Lease {
+	return Lease{
+		Runtime: time.Duration(o.RuntimeLease),
+		Storage: time.Duration(o.StorageLease),
+	}
+}
+
 // UserDetails are fields of a User that are stored and have no effect in the simulator.
 type UserDetails struct {
-	Description     string
-	Email           string
-	Telephone       string
-	IM              string
-	External        bool
-	Provider        string // INTEGRATED, SAML, OAUTH
-	StoredVMQuota   int64
-	DeployedVMQuota int64
+	Description     string `json:"description,omitzero"`
+	Email           string `json:"email,omitzero"`
+	Telephone       string `json:"telephone,omitzero"`
+	IM              string `json:"im,omitzero"`
+	External        bool   `json:"external,omitzero"`
+	Provider        string `json:"provider,omitzero"` // INTEGRATED, SAML, OAUTH
+	StoredVMQuota   int64  `json:"storedVMQuota,omitzero"`
+	DeployedVMQuota int64  `json:"deployedVMQuota,omitzero"`
 }
 
 // Entity returns the reference that tasks and answers use.
@@ -41,30 +49,33 @@ func (v *VDC) Entity() Entity { return Entity{Kind: "vdc", ID: v.ID, Name: v.Nam
 // A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organization's first
 // template with VMs. Those that are powered on have their addresses, but no guest was asked to boot in them.
 type Fleet struct {
-	VApps, VMsPerVApp int
-	PoweredOff        bool
-	Owner             string // name of a user; "" is the first of the organization
+	VApps      int    `json:"vApps,omitzero"`
+	VMsPerVApp int    `json:"vmsPerVApp,omitzero"`
+	PoweredOff bool   `json:"poweredOff,omitzero"`
+	Owner      string `json:"owner,omitzero"` // name of a user; "" is the first of the organization
 }
 
 // OperationLimits limit concurrent operations of an organization's users; 0 is unlimited. Operations over the limit
 // wait in the state queued; those over the limit of queued ones are refused.
 type OperationLimits struct {
-	PerUser       int
-	PerOrg        int
-	QueuedPerUser int
-	QueuedPerOrg  int
+	PerUser       int `json:"perUser,omitzero"`
+	PerOrg        int `json:"perOrg,omitzero"`
+	QueuedPerUser int `json:"queuedPerUser,omitzero"`
+	QueuedPerOrg  int `json:"queuedPerOrg,omitzero"`
 }
 
 // Compute is a VDC's share of its provider's hardware. It is stored and shown, and limits nothing.
 type Compute struct {
-	CPUAllocated, CPULimit       int64 // MHz
-	MemoryAllocated, MemoryLimit int64 // MiB
-	CPUGuaranteed                float64
-	MemoryGuaranteed             float64
-	CPUSpeed                     int64 // of a virtual CPU in MHz; 0 is 1000
-	NetworkQuota                 *int  // nil is 1000
-	ThickDisks                   bool
-	NoOvercommit                 bool
-	Elastic                      bool
-	NoMemoryOverhead             bool // in what is accounted
+	CPUAllocated     int64   `json:"cpuAllocated,omitzero"`    // MHz
+	CPULimit         int64   `json:"cpuLimit,omitzero"`        // MHz
+	MemoryAllocated  int64   `json:"memoryAllocated,omitzero"` // MiB
+	MemoryLimit      int64   `json:"memoryLimit,omitzero"`     // MiB
+	CPUGuaranteed    float64 `json:"cpuGuaranteed,omitzero"`
+	MemoryGuaranteed float64 `json:"memoryGuaranteed,omitzero"`
+	CPUSpeed         int64   `json:"cpuSpeed,omitzero"`     // of a virtual CPU in MHz; 0 is 1000
+	NetworkQuota     *int    `json:"networkQuota,omitzero"` // nil is 1000
+	ThickDisks       bool    `json:"thickDisks,omitzero"`
+	NoOvercommit     bool    `json:"noOvercommit,omitzero"`
+	Elastic          bool    `json:"elastic,omitzero"`
+	NoMemoryOverhead bool    `json:"noMemoryOverhead,omitzero"` // in what is accounted
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/yaml"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
+)
+
+// TestTypedClientsChangeNothing reads each object of ours in pages and templates into its Go type, and writes it back: the
+// API server refuses nothing, and stores what it had. Go programs do that whenever they update an object.
+func TestTypedClientsChangeNothing(t *testing.T) {
+	crds := loadCRDs(t)
+	for name, stored := range shippedObjects(t) {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := crds[stored["kind"].(string)]
+			g.Expect(c).NotTo(BeNil())
+			g.Expect(c.admit(t, stored, nil)).To(BeEmpty())
+			for _, round := range []string{"first", "second"} {
+				again := typed(t, stored)
+				g.Expect(c.admit(t, again, runtime.DeepCopyJSON(stored))).To(BeEmpty(), "%s update", round)
+				dropEmptyLists(stored) // They mean the same as none.
+				g.Expect(again).To(Equal(stored), "%s update", round)
+				stored = again
+				if stored["kind"] == "VCDMachine" { // Most rules hold once the VM is there.
+					merge(stored, parse(t, `{"spec": {"providerID": "vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000001"}}`))
+				}
+			}
+		})
+	}
+}
+
+// typed returns an object as a client writes it that read it into its Go type.
+func typed(t *testing.T, stored map[string]any) map[string]any {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
+	object, err := scheme.New(infrav1.GroupVersion.WithKind(stored["kind"].(string)))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(stored, object, true)).To(Succeed())
+	written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	g.Expect(err).NotTo(HaveOccurred())
+	if _, had := stored["status"]; !had { // Updates do not write it.
+		delete(written, "status")
+	}
+	return written
+}
+
+// dropEmptyLists removes fields that are empty lists.
+func dropEmptyLists(fields map[string]any) {
+	for key, value := range fields {
+		switch value := value.(type) {
+		case map[string]any:
+			dropEmptyLists(value)
+		case []any:
+			if len(value) == 0 {
+				delete(fields, key)
+			}
+		}
+	}
+}
+
+// shippedObjects are the objects of ours in pages and in templates, by where they are. Pages leave out what examples do
+// not need.
+func shippedObjects(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	g := NewWithT(t)
+	found := map[string]map[string]any{}
+	collect := func(path, documents string, isPage bool) {
+		for text := range strings.SplitSeq(documents, "---\n") {
+			if !strings.Contains(text, "apiVersion: "+infrav1.GroupVersion.String()) {
+				continue
+			}
+			object := map[string]any{}
+			g.Expect(yaml.Unmarshal([]byte(text), &object)).To(Succeed(), "%s: %s", path, text)
+			if object["apiVersion"] != infrav1.GroupVersion.String() {
+				continue // It only refers to one of ours.
+			}
+			if isPage {
+				object = parse(t, bases[object["kind"].(string)], text)
+			} else {
+				object = parse(t, text)
+			}
+			name := object["metadata"].(map[string]any)["name"]
+			found[strings.Join([]string{filepath.Base(path), object["kind"].(string), name.(string)}, " ")] = object
+		}
+	}
+	g.Expect(filepath.WalkDir("../docs", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		page, err := os.ReadFile(path)
+		for _, block := range example.FindAllStringSubmatch(string(page), -1) {
+			collect(path, block[1], true)
+		}
+		return err
+	})).To(Succeed())
+	templates, err := filepath.Glob("../templates/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(templates)).To(BeNumerically(">", 5))
+	for _, path := range templates {
+		template, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		collect(path, string(filled(t, template)), false)
+	}
+	return found
+}
+
+// filled fills in the variables of a template, as clusterctl does.
+func filled(t *testing.T, template []byte) []byte {
+	t.Helper()
+	values := testflavors.Rendered()
+	text, err := yamlprocessor.NewSimpleProcessor().Process(template, func(name string) (string, error) {
+		return values[name], nil
+	})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return text
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package capvcd
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/simsite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+)
+
+// capvcdVersion is the release of CAPVCD that is upgraded.
+const capvcdVersion = "v1.3.2"
+
+// TestClusterctlUpgradesFromCAPVCD replaces an installed CAPVCD by this provider with clusterctl, as users do: with a
+// cluster that runs, one that is being created, and one that is being deleted.
+func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
+	needsAll(t)
+	for _, s := range scenarios() {
+		if !slices.Contains([]string{"two-arm", "created-not-started", "half-deleted"}, s.name) {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			a := newAdoption(t, s.name)
+			a.initCAPVCD()
+			a.createIn(namespace)
+			before := a.uids()
+			ran := running(a.simulator)
+			if s.isDeleted {
+				a.Expect(a.client.Delete(t.Context(), theCluster())).To(Succeed())
+			}
+			began := time.Now()
+			a.clusterctl("upgrade", "apply", "--infrastructure=vcd:"+framework.Version)
+			t.Logf("clusterctl upgrade apply took %s", time.Since(began).Round(100*time.Millisecond))
+			a.expectReplaced()
+
+			a.unwire()
+			a.installProvider()
+			if s.isDeleted {
+				a.trust()
+				a.expectGone()
+				return
+			}
+			a.awaitReady()
+			t.Logf("ready %s after the upgrade began", time.Since(began).Round(100*time.Millisecond))
+			a.Expect(a.uids()).To(Equal(before), "objects are not made anew")
+			a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+		})
+	}
+}
+
+// initCAPVCD installs CAPVCD with clusterctl, in a management cluster that Cluster API is already installed in.
+func (a *adoption) initCAPVCD() {
+	a.t.Helper()
+	a.Expect(a.stack.InstallInventory(a.t.Context())).To(Succeed())
+	system, err := os.ReadFile(filepath.Join("testdata", "system.yaml"))
+	a.Expect(err).NotTo(HaveOccurred())
+	components := []string{string(system)}
+	for _, crd := range a.definitions("v1beta2") {
+		text, err := yaml.Marshal(crd.Object)
+		a.Expect(err).NotTo(HaveOccurred())
+		components = append(components, string(text))
+	}
+	a.repository(capvcdVersion, []byte(strings.Join(components, "\n---\n")))
+	a.clusterctl("init", "--infrastructure=vcd:"+capvcdVersion)
+	a.repository(framework.Version, a.shipped.components)
+}
+
+// repository makes a release of the provider known to clusterctl.
+func (a *adoption) repository(version string, components []byte) {
+	a.t.Helper()
+	releases, err := stack.Releases(a.stack)
+	a.Expect(err).NotTo(HaveOccurred())
+	files, err := simsite.ReleaseFiles(a.shipped.root, components)
+	a.Expect(err).NotTo(HaveOccurred())
+	a.Expect(a.stack.LocalRepository(stack.Repository{
+		Version:     version,
+		Files:       files,
+		Others:      releases,
+		CertManager: stack.CertManager(),
+		Variables:   map[string]string{"CLUSTER_TOPOLOGY": "true"},
+	})).To(Succeed())
+}
+
+// clusterctl runs clusterctl, with somebody who does the work of cert-manager.
+func (a *adoption) clusterctl(args ...string) {
+	a.t.Helper()
+	ctx, cancel := context.WithCancel(a.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		issuer := stack.NewIssuer(a.stack)
+		for ctx.Err() == nil {
+			_ = issuer.Certify(ctx, a.client) // It fails where clusterctl writes the same object, and is repeated.
+			<-time.After(200 * time.Millisecond)
+		}
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	out, err := a.stack.Clusterctl(ctx, args...)
+	a.Expect(err).NotTo(HaveOccurred(), "%s", out)
+}
+
+// expectReplaced expects the manager and the inventory to be those of this provider.
+func (a *adoption) expectReplaced() {
+	a.t.Helper()
+	deployments := &appsv1.DeploymentList{}
+	a.Expect(a.client.List(a.t.Context(), deployments, client.MatchingLabels{
+		clusterv1.ProviderNameLabel: "infrastructure-vcd",
+	})).To(Succeed())
+	a.Expect(deployments.Items).To(HaveLen(1), "CAPVCD's own is removed")
+	image := deployments.Items[0].Spec.Template.Spec.Containers[0].Image
+	a.Expect(image).NotTo(ContainSubstring(capvcdVersion))
+
+	inventory := &unstructured.Unstructured{}
+	inventory.SetGroupVersionKind(clusterctlv1.GroupVersion.WithKind("Provider"))
+	a.Expect(a.client.Get(a.t.Context(), client.ObjectKey{Namespace: "capvcd-system", Name: "infrastructure-vcd"},
+		inventory)).To(Succeed())
+	a.Expect(inventory.Object).To(HaveKeyWithValue("version", framework.Version))
+}
+
+// unwire removes what calls the manager by a Service: there are no pods here, so it is called at a local port.
+func (a *adoption) unwire() {
+	a.t.Helper()
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	provider := client.MatchingLabels{clusterv1.ProviderNameLabel: "infrastructure-vcd"}
+	a.Expect(a.client.List(a.t.Context(), crds, provider)).To(Succeed())
+	a.Expect(crds.Items).NotTo(BeEmpty())
+	for i := range crds.Items {
+		a.Expect(a.client.Patch(a.t.Context(), &crds.Items[i],
+			client.RawPatch(types.MergePatchType, []byte(`{"spec": {"conversion": {"strategy": "None", "webhook": null}}}`)))).
+			To(Succeed())
+	}
+	a.Expect(a.client.DeleteAllOf(a.t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{}, provider)).
+		To(Succeed())
+}
+
+// uids are those of the objects of the cluster, by kind and name.
+func (a *adoption) uids() map[string]types.UID {
+	found := map[string]types.UID{}
+	for _, kind := range fixtureKinds {
+		if kind.Kind == "Secret" { // That with the credentials is replaced by one for the identity.
+			continue
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		a.Expect(a.client.List(a.t.Context(), list, client.InNamespace(namespace))).To(Succeed())
+		for i := range list.Items {
+			found[kind.Kind+" "+list.Items[i].Name] = list.Items[i].UID
+		}
+	}
+	return found
+}
