@@ -381,6 +381,28 @@ func TestAnOlderVersionKeepsWhatItLacks(t *testing.T) {
 	tr.Expect(after.Spec).To(Equal(want.Spec))
 }
 
+func TestRecordsSurviveAnUpdateInAVersionOfCAPVCD(t *testing.T) {
+	tr := newTraveller(t, VCDCluster())
+	stored := capvcdCluster()
+	tr.name(stored)
+	hub, _ := tr.convert(stored, &infrav1.VCDCluster{}).(*infrav1.VCDCluster)
+	recorded := infrav1.VCDClusterRecordedState{
+		OVDCID:        vdcURN,
+		VAppCount:     2,
+		Zones:         map[string]infrav1.VCDClusterZoneRecord{"a": {OVDCID: vdcURN, VAppCount: 1}},
+		LastGoneAt:    &transition,
+		DetachedDisks: map[string]string{"33333333-3333-3333-3333-333333333333": "data"},
+	}
+	hub.Spec.RecordedState = recorded
+
+	edited, _ := tr.convert(hub, &v1beta2.VCDCluster{}).(*v1beta2.VCDCluster)
+	edited.Spec.ProxyConfigSpec.HTTPProxy = "http://other"
+	after, _ := tr.convert(edited, &infrav1.VCDCluster{}).(*infrav1.VCDCluster)
+
+	tr.Expect(after.Spec.Proxy.HTTPProxy).To(Equal("http://other"))
+	tr.Expect(after.Spec.RecordedState).To(Equal(recorded))
+}
+
 func TestEditsInOurVersionShowInThoseOfCAPVCD(t *testing.T) {
 	tr := newTraveller(t, VCDCluster())
 	stored := capvcdCluster()
