@@ -15,7 +15,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
@@ -63,7 +62,7 @@ type vAppDeletion struct {
 	live       client.Reader
 	recorder   events.EventRecorder
 	vcdCluster *infrav1.VCDCluster
-	save       func(context.Context) error // stores the annotations of the VCDCluster
+	save       func(context.Context) error // stores the records of the VCDCluster
 	wake       func()                      // starts another reconcile
 	now        time.Time
 	records    vAppRecords // of the VDC
@@ -116,7 +115,7 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting VCDCluster %s: %w", d.vcdCluster.Name, err)
 	}
-	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
+	return now.Spec.RecordedState.VAppCount > 0, nil
 }
 
 // settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
@@ -153,7 +152,10 @@ func (d *vAppDeletion) taskKey(id string) string { return string(d.vcdCluster.UI
 
 // noteGone stores that our task deleted a vApp: VCD shows that once.
 func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
-	notes.AddURN(d.vcdCluster, infrav1.VAppGoneAnnotation, id)
+	recorded := &d.vcdCluster.Spec.RecordedState
+	if !slices.Contains(recorded.DeletedVAppIDs, id) {
+		recorded.DeletedVAppIDs = append(recorded.DeletedVAppIDs, id)
+	}
 	if err := d.save(ctx); err != nil {
 		return err
 	}
@@ -185,7 +187,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 			d.foreign = append(d.foreign, name)
 			continue
 		}
-		d.lost().Forget(d.vcdCluster)
+		d.records.setMissingSince(nil)
 		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
 			return out, err
 		}
@@ -196,7 +198,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 // removeRecorded takes the next step of deleting vApps that have another name now: machines recorded their URNs. Of
 // those that VCD does not show it decides whether they are gone.
 func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error) {
-	lost := d.lost()
+	lost := absence.VApp{Name: d.at.First, VDC: d.at.vdc}
 	for _, id := range d.records.ids() {
 		if slices.Contains(d.left, id) || slices.Contains(d.records.gone(), id) {
 			continue
@@ -224,11 +226,6 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 	return d.proveGone(ctx, lost)
 }
 
-// lost is the vApp that is not found.
-func (d *vAppDeletion) lost() absence.VApp {
-	return absence.VApp{Name: d.at.First, VDC: d.at.vdc, Zone: d.at.Zone}
-}
-
 // proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
 // are proved gone: that no vApp is recorded is no proof.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Result, error) {
@@ -245,7 +242,8 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 		d.gone = all
 		return phases.Done, nil
 	}
-	out, err := lost.Gone(ctx, d.at.session, d.vcdCluster, d.now)
+	since, out, err := lost.Gone(ctx, d.at.session, d.records.missingSince(), d.now)
+	d.records.setMissingSince(since)
 	d.gone = err == nil && out == phases.Done && all
 	return out, err
 }
@@ -315,7 +313,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, er
 	if err == nil {
 		return phases.Done, nil
 	}
-	c.Annotations = before.Annotations
+	c.Spec.RecordedState = before.Spec.RecordedState
 	if apierrors.IsConflict(err) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
 			"Waiting to record which vApp is deleted, while others write to the VCDCluster"), nil

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -100,7 +102,18 @@ func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Resu
 	if id := d.inputs.madeIn(); id != "" {
 		lost.IDs = []string{id}
 	}
-	return lost.Gone(ctx, d.session, d.inputs.vcdMachine, d.now())
+	m := d.inputs.vcdMachine
+	var known *metav1.Time
+	if at := absence.Since(m); !at.IsZero() {
+		known = &metav1.Time{Time: at}
+	}
+	since, out, err := lost.Gone(ctx, d.session, known, d.now())
+	if since == nil {
+		delete(m.Annotations, infrav1.MissingSinceAnnotation)
+	} else {
+		notes.Set(m, infrav1.MissingSinceAnnotation, since.UTC().Format(time.RFC3339))
+	}
+	return out, err
 }
 
 // renamedVApp finds the vApp that was created for the machine and renamed.

@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func recordedErrors(m *infrav1.VCDMachine) field.ErrorList {
 
 // recordedChangeErrors refuses changes of the annotations that identify the VM of a machine. An instance id that is
 // added is the object's own: any other would make it the owner of another machine's VM.
-func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
+func recordedChangeErrors(_ context.Context, before, m *infrav1.VCDMachine) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range recordedAnnotations {
 		at := annotationsPath.Key(key)

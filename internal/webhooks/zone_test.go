@@ -55,23 +55,8 @@ func TestZoneOfAMachineNeverChanges(t *testing.T) {
 	}
 	after.Annotations = map[string]string{infrav1.DeploymentZoneAnnotation: "b"}
 
-	errs := recordedChangeErrors(before, after)
+	errs := recordedChangeErrors(t.Context(), before, after)
 
 	g.Expect(errs).To(HaveLen(2))
 	g.Expect(errs.ToAggregate()).To(MatchError(ContainSubstring("is immutable")))
-}
-
-func TestVDCOfAClusterInAZoneNeverChanges(t *testing.T) {
-	g := NewWithT(t)
-	key := infrav1.ZoneVAppsAnnotationPrefix + "a"
-	cluster := func(record string) *infrav1.VCDCluster {
-		c := &infrav1.VCDCluster{}
-		c.Annotations = map[string]string{key: record}
-		return c
-	}
-	other := strings.Replace(someVDC, "0dd1", "0dd2", 1)
-
-	g.Expect(clusterRecordChangeErrors(cluster(someVDC+" 1"), cluster(someVDC+" 2"))).To(BeEmpty())
-	g.Expect(clusterRecordChangeErrors(cluster(someVDC+" 1"), cluster(other+" 1"))).To(HaveLen(1))
-	g.Expect(clusterRecordErrors(cluster(someVDC))).To(HaveLen(1), "the number of vApps is missing")
 }

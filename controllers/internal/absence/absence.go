@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -18,11 +19,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Since returns when the VM or vApp of obj was first found missing; zero if it was not.
-func Since(obj client.Object) time.Time { return since(obj, infrav1.MissingSinceAnnotation) }
-
-func since(obj client.Object, key string) time.Time {
-	at, _ := time.Parse(time.RFC3339, obj.GetAnnotations()[key])
+// Since returns when the VM of obj was first found missing; zero if it was not.
+func Since(obj client.Object) time.Time {
+	at, _ := time.Parse(time.RFC3339, obj.GetAnnotations()[infrav1.MissingSinceAnnotation])
 	return at
 }
 
@@ -33,18 +32,14 @@ func Note(obj client.Object, v gone.Verdict, now time.Time) bool {
 		Forget(obj)
 		return false
 	}
-	return note(obj, infrav1.MissingSinceAnnotation, v, now)
-}
-
-func note(obj client.Object, key string, v gone.Verdict, now time.Time) bool {
-	if at := since(obj, key); v.Reason != gone.Once || !at.IsZero() && !at.After(now) {
+	if at := Since(obj); v.Reason != gone.Once || !at.IsZero() && !at.After(now) {
 		return false
 	}
-	notes.Set(obj, key, now.UTC().Format(time.RFC3339))
+	notes.Set(obj, infrav1.MissingSinceAnnotation, now.UTC().Format(time.RFC3339))
 	return true
 }
 
-// Forget removes what says that the VM or vApp of obj is missing.
+// Forget removes what says that the VM of obj is missing.
 func Forget(obj client.Object) {
 	annotations := obj.GetAnnotations()
 	delete(annotations, infrav1.MissingSinceAnnotation)
@@ -62,47 +57,40 @@ type VApp struct {
 	Name string
 	VDC  vcd.VDC
 	IDs  []string // URNs that were recorded and are not shown; none: there may never have been one
-	Zone string   // that it is in, of several of the object; empty: none
 }
 
-// key is the annotation that notes since when it is missing.
-func (v VApp) key() string {
-	if v.Zone == "" {
-		return infrav1.MissingSinceAnnotation
-	}
-	return infrav1.ZoneMissingAnnotationPrefix + v.Zone
-}
-
-// Forget removes from obj what says that its vApp is missing.
-func (v VApp) Forget(obj client.Object) {
-	annotations := obj.GetAnnotations()
-	delete(annotations, v.key())
-	obj.SetAnnotations(annotations)
-}
-
-// Gone decides whether the vApp of obj is gone.
-func (v VApp) Gone(ctx context.Context, s *session.Session, obj client.Object, now time.Time) (phases.Result, error) {
+// Gone decides whether the vApp is gone, and returns since when it is missing then: the time is to be recorded, or
+// removed if it is nil, until the next observation.
+func (v VApp) Gone(ctx context.Context, s *session.Session, since *metav1.Time, now time.Time) (*metav1.Time, phases.Result,
+	error,
+) {
 	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
 	if err != nil {
-		return session.Unread(err, "Looking for vApp "+v.Name)
+		out, err := session.Unread(err, "Looking for vApp "+v.Name)
+		return since, out, err
+	}
+	first := metav1.Time{}
+	if since != nil {
+		first = *since
 	}
 	verdict := gone.Decide(now, gone.Subject{
-		Missing:    gone.Missing{Since: since(obj, v.key())},
+		Missing:    gone.Missing{Since: first.Time},
 		Evidence:   gone.Evidence(seen),
 		Unrecorded: len(v.IDs) == 0,
 	}, nil)
-	if verdict.Counts {
-		note(obj, v.key(), verdict, now)
-	} else {
-		v.Forget(obj)
+	switch {
+	case !verdict.Counts:
+		since = nil
+	case verdict.Reason == gone.Once && (first.IsZero() || first.After(now)):
+		since = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
 	}
 	switch verdict.State {
 	case gone.Gone:
-		return phases.Done, nil
+		return since, phases.Done, nil
 	case gone.Waiting:
-		return Once(verdict, infrav1.VAppUnverifiedReason, "vApp "+v.Name), nil
+		return since, Once(verdict, infrav1.VAppUnverifiedReason, "vApp "+v.Name), nil
 	default:
-		return v.unproved(verdict.Reason), nil
+		return since, v.unproved(verdict.Reason), nil
 	}
 }
 
