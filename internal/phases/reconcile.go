@@ -115,8 +115,10 @@ func (r Reconciler[T, S]) table(obj T) []Phase[*S] {
 	return r.Phases
 }
 
-// store stores what a pass with some phases changed.
+// store stores what a pass with some phases changed: the spec first, so that the status is of the generation that it
+// makes.
 func (r Reconciler[T, S]) store(ctx context.Context, obj T, phases []Phase[*S], patcher *Patcher) error {
+	err := ignoreGone(obj, patcher.saveSpec(ctx))
 	var owned []string
 	for _, p := range phases {
 		owned = append(owned, p.Condition)
@@ -128,5 +130,5 @@ func (r Reconciler[T, S]) store(ctx context.Context, obj T, phases []Phase[*S], 
 		setReady(obj, phases)
 		owned = append(owned, clusterv1.ReadyCondition, clusterv1.PausedCondition)
 	}
-	return patcher.finish(ctx, owned)
+	return errors.Join(err, patcher.finish(ctx, owned))
 }
