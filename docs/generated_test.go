@@ -106,12 +106,10 @@ refuses other values) and ` + "`gone-acknowledged` (only `true`)" + `, and remov
 | annotation | meaning |
 |---|---|
 `
-	for _, suffix := range []string{"Annotation", "AnnotationPrefix"} {
-		for _, d := range documentedConstants(t, suffix) {
-			meaning, ok := strings.CutPrefix(d.comment, d.name+" ")
-			g.Expect(ok).To(BeTrue(), "the comment of %s begins with its name", d.name)
-			page += fmt.Sprintf("| `%s` | %s |\n", d.value, meaning)
-		}
+	for _, d := range documentedConstants(t, "Annotation") {
+		meaning, ok := strings.CutPrefix(d.comment, d.name+" ")
+		g.Expect(ok).To(BeTrue(), "the comment of %s begins with its name", d.name)
+		page += fmt.Sprintf("| `%s` | %s |\n", d.value, meaning)
 	}
 	return page
 }

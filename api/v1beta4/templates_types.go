@@ -139,6 +139,7 @@ type VCDClusterTemplateResource struct {
 	// +kubebuilder:validation:XValidation:rule="!self.?vApp.?name.hasValue()",fieldPath=".vApp.name",message="cannot be in a template: clusters would share the vApp; set it by a patch of the ClusterClass"
 	// +kubebuilder:validation:XValidation:rule="!self.?rde.?id.hasValue()",fieldPath=".rde.id",message="cannot be in a template: every cluster has another entity"
 	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: put credentials into a Secret, and name it in a VCDIdentity"
+	// +kubebuilder:validation:XValidation:rule="!has(self.recordedState)",fieldPath=".recordedState",message="cannot be in a template: it is of one cluster, and the controllers write it"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 }
 

@@ -107,6 +107,10 @@ type VCDClusterSpec struct {
 	// the VCDIdentity in identityRef, and removes them here: written by the controller.
 	// +optional
 	CAPVCDCredentials *CAPVCDCredentials `json:"capvcdCredentials,omitempty"`
+
+	// recordedState is what the controllers must remember of the cluster. Written by the controller: leave it out.
+	// +optional
+	RecordedState VCDClusterRecordedState `json:"recordedState,omitempty,omitzero"`
 }
 
 // VAppLayout is how VMs are grouped in vApps.
@@ -353,6 +357,16 @@ type VCDCluster struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organization VDC network, unless failureDomainSelector chooses zones"
 	// +kubebuilder:validation:XValidation:rule="self.controlPlaneLoadBalancer.type != 'KubeVIP' || self.?controlPlaneEndpoint.?host.hasValue() || self.controlPlaneLoadBalancer.?kubeVIP.?poolRefs.hasValue()",fieldPath=".controlPlaneEndpoint.host",reason=FieldValueRequired,message="must be set for type KubeVIP, unless controlPlaneLoadBalancer.kubeVIP has pools (addressSource IPAM)"
 	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: put credentials into a Secret, and name it in a VCDIdentity"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?ovdcID.hasValue() || !self.?recordedState.?ovdcID.hasValue() || self.recordedState.ovdcID == oldSelf.recordedState.ovdcID",fieldPath=".recordedState.ovdcID",reason=FieldValueForbidden,message="is immutable: remove it to have the name in the spec looked up again"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?ovdcNetworkID.hasValue() || !self.?recordedState.?ovdcNetworkID.hasValue() || self.recordedState.ovdcNetworkID == oldSelf.recordedState.ovdcNetworkID",fieldPath=".recordedState.ovdcNetworkID",reason=FieldValueForbidden,message="is immutable: remove it to have the name in the spec looked up again"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?endpointGatewayID.hasValue() || !self.?recordedState.?endpointGatewayID.hasValue() || self.recordedState.endpointGatewayID == oldSelf.recordedState.endpointGatewayID",fieldPath=".recordedState.endpointGatewayID",reason=FieldValueForbidden,message="is immutable: remove it to have the name in the spec looked up again"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?nodeProxy.hasValue() || self.?recordedState.?nodeProxy.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose nodeProxy: the controllers need it"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?loadBalancersAllowed.hasValue() || self.?recordedState.?loadBalancersAllowed.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose loadBalancersAllowed: the controllers need it"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?vAppCount.hasValue() || self.?recordedState.?vAppCount.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose vAppCount: the controllers need it"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?vAppIDs.hasValue() || (self.?recordedState.?vAppIDs.hasValue() && self.recordedState.vAppIDs.size() >= oldSelf.recordedState.vAppIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose URNs of vAppIDs: vApps of the cluster would be left in VCD"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?edgeGatewayIDs.hasValue() || (self.?recordedState.?edgeGatewayIDs.hasValue() && self.recordedState.edgeGatewayIDs.size() >= oldSelf.recordedState.edgeGatewayIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose URNs of edgeGatewayIDs: load balancers of the cluster would be left in VCD"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?loadBalancerGatewayIDs.hasValue() || (self.?recordedState.?loadBalancerGatewayIDs.hasValue() && self.recordedState.loadBalancerGatewayIDs.size() >= oldSelf.recordedState.loadBalancerGatewayIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose URNs of loadBalancerGatewayIDs: load balancers of the cluster would be left in VCD"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.recordedState) || has(self.recordedState)",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be removed: the controllers need it; remove only the field that is to be looked up again"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.

@@ -161,7 +161,7 @@ func (r *Reconciler) open(ctx context.Context, c *infrav1.VCDCluster, patcher *p
 		return phases.Entry[scope]{}, err
 	}
 	asked := affinity.Asked(machines)
-	if !asked && c.Annotations[infrav1.AffinityRulesAnnotation] == "" {
+	if !asked && len(c.Spec.RecordedState.AffinityRuleOVDCIDs) == 0 {
 		return phases.Entry[scope]{}, nil
 	}
 	state := r.states.Of(c.UID)

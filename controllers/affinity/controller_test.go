@@ -10,6 +10,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -193,7 +194,7 @@ func TestNoneRemovesTheRulesAndTheCondition(t *testing.T) {
 		w.ReconcileAffinity(g)
 		c := w.VCDCluster()
 		g.Expect(conditions.Get(c, infrav1.AntiAffinityReadyCondition)).To(BeNil())
-		g.Expect(c.Annotations).NotTo(HaveKey(infrav1.AffinityRulesAnnotation))
+		g.Expect(c.Spec.RecordedState.AffinityRuleOVDCIDs).To(BeEmpty())
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	w.Expect(w.Sim.State().Affinity).To(BeEmpty())
 }
@@ -288,7 +289,7 @@ func TestRulesThatMayNotBeDeletedHoldTheClusterUntilAPersonLeavesThem(t *testing
 			c := w.VCDCluster()
 			w.Expect(conditions.GetMessage(c, infrav1.AffinityRulesDeletedCondition)).To(
 				ContainSubstring(infrav1.KeepVAppAnnotation + "=true"))
-			c.Annotations[infrav1.KeepVAppAnnotation] = "true"
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.KeepVAppAnnotation, "true")
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			w.Eventually(func(g Gomega) {
 				_, err := w.ReconcileCluster()

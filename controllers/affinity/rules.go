@@ -11,7 +11,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -43,7 +42,7 @@ func reconcileRules(ctx context.Context, s *scope) (phases.Result, error) {
 	if err != nil || out != phases.Done || s.asked {
 		return out, err
 	}
-	delete(s.vcdCluster.Annotations, infrav1.AffinityRulesAnnotation)
+	s.vcdCluster.Spec.RecordedState.AffinityRuleOVDCIDs = nil
 	return phases.Obsolete, nil
 }
 
@@ -81,7 +80,7 @@ func (s *scope) findMembers(context.Context) (phases.Result, error) {
 
 // vdcs returns the URNs of the VDCs that VMs of the cluster are in, and of those that may have rules of it.
 func (s *scope) vdcs() []string {
-	all := notes.URNs(s.vcdCluster.Annotations[infrav1.AffinityRulesAnnotation])
+	all := slices.Clone(s.vcdCluster.Spec.RecordedState.AffinityRuleOVDCIDs)
 	own := placement.RecordedVDC(s.vcdCluster)
 	for i := range s.members {
 		s.members[i].vdc = cmp.Or(s.members[i].vdc, own)

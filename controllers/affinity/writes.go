@@ -13,7 +13,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/affinity"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -130,7 +129,9 @@ func (s *scope) apply(ctx context.Context) (phases.Result, error) {
 // start starts one step. Where rules may be is stored before the first is created.
 func (s *scope) start(ctx context.Context, p vdcPlan, step affinity.Step) (phases.Result, error) {
 	vdc := p.vdc
-	if step.Kind == affinity.Create && notes.AddURN(s.vcdCluster, infrav1.AffinityRulesAnnotation, vdc.ID) {
+	recorded := &s.vcdCluster.Spec.RecordedState
+	if step.Kind == affinity.Create && !slices.Contains(recorded.AffinityRuleOVDCIDs, vdc.ID) {
+		recorded.AffinityRuleOVDCIDs = append(recorded.AffinityRuleOVDCIDs, vdc.ID)
 		if err := s.patcher.Save(ctx); err != nil {
 			return phases.Done, err
 		}

@@ -23,9 +23,8 @@ import (
 // for, and what it inherits.
 func (s *scope) config() (*vcdconfig.Config, error) {
 	config, err := ownConfig(s)
-	values, inheritErr := inheritedBy(s.vcdCluster)
-	if inheritErr = errors.Join(inheritErr, values.complete(&config.LoadBalancer)); inheritErr != nil {
-		err = errors.Join(err, fmt.Errorf("metadata.annotations: %w", inheritErr))
+	if badRecord := complete(&config.LoadBalancer, inheritedBy(s.vcdCluster)); badRecord != nil {
+		err = errors.Join(err, fmt.Errorf("spec.recordedState.inheritedLoadBalancer: %w", badRecord))
 	}
 	return config, err
 }

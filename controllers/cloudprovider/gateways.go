@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
+
+	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -30,7 +30,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 		return out, err
 	}
 	s.gateways = map[string]string{}
-	noted := notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation])
+	noted := slices.Clone(c.Spec.RecordedState.LoadBalancerGatewayIDs)
 	known := len(noted)
 	for _, g := range c.Spec.LoadBalancer.EdgeGateways {
 		id, out, err := s.findGateway(ctx, opened, g)
@@ -45,7 +45,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 	if len(noted) == known {
 		return phases.Done, nil
 	}
-	notes.Set(c, infrav1.LoadBalancerGatewaysAnnotation, strings.Join(noted, ","))
+	c.Spec.RecordedState.LoadBalancerGatewayIDs = noted
 	return phases.Done, s.patcher.Save(ctx)
 }
 
@@ -54,10 +54,10 @@ func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 func (s *scope) allowBalancers(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.LoadBalancer.Mode == infrav1.LoadBalancerDisabled ||
-		c.Annotations[infrav1.LoadBalancersAllowedAnnotation] != "" {
+		c.Spec.RecordedState.LoadBalancersAllowed != nil {
 		return phases.Done, nil
 	}
-	notes.Set(c, infrav1.LoadBalancersAllowedAnnotation, "true")
+	c.Spec.RecordedState.LoadBalancersAllowed = ptr.To(true)
 	return phases.Done, s.patcher.Save(ctx)
 }
 

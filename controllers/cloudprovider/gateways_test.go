@@ -63,15 +63,13 @@ func TestTheCloudProviderIsToldOfFurtherGateways(t *testing.T) {
 		},
 		{Name: "own", EdgeGateway: vcdconfig.EdgeGateway{ID: first}},
 	}))
-	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation,
-		second+","+first))
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancerGatewayIDs).To(Equal([]string{second, first}))
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.EdgeGateways = c.Spec.LoadBalancer.EdgeGateways[1:] })
 	w.pass()
 
 	w.Expect(w.configured().LoadBalancer.Gateways).To(HaveLen(1))
-	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.LoadBalancerGatewaysAnnotation,
-		second+","+first), "something may be there still")
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancerGatewayIDs).To(Equal([]string{second, first}), "something may be there still")
 }
 
 func TestAFurtherGatewayThatCannotBeUsedIsSaid(t *testing.T) {
@@ -114,15 +112,15 @@ func TestThatLoadBalancersWereAllowedIsRecorded(t *testing.T) {
 	w := newCCMEnv(t)
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
 	w.installed()
-	w.Expect(w.vcdClusterNow().Annotations).NotTo(HaveKey(infrav1.LoadBalancersAllowedAnnotation))
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).To(BeNil())
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerEnabled })
 	w.pass()
-	w.Expect(w.vcdClusterNow().Annotations).To(HaveKey(infrav1.LoadBalancersAllowedAnnotation))
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).NotTo(BeNil())
 
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled })
 	w.pass()
-	w.Expect(w.vcdClusterNow().Annotations).To(HaveKey(infrav1.LoadBalancersAllowedAnnotation),
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.LoadBalancersAllowed).NotTo(BeNil(),
 		"load balancers of before may be left")
 }
 
@@ -133,9 +131,7 @@ func TestLoadBalancersGoFromFurtherGatewaysToo(t *testing.T) {
 	w.Balance(id, "web", nil)
 	w.Gateway = vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
 	w.Balance(id, "api", nil)
-	c := w.VCDCluster()
-	metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.LoadBalancerGatewaysAnnotation, w.Gateway)
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.LoadBalancerGatewayIDs = []string{w.Gateway} })
 	w.Hurry()
 
 	w.DeleteCluster()

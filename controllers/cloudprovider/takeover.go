@@ -4,7 +4,6 @@ package cloudprovider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -18,7 +17,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/addon"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
@@ -40,53 +38,44 @@ var remedies = map[string]string{
 	"loadbalancer.enabled":   "correct spec.loadBalancer.mode",
 }
 
-// inherited is what is taken over from the configuration of another cloud controller manager where the VCDCluster has
-// no value of its own.
-type inherited struct {
-	OneArm           string `json:"oneArm,omitempty"` // first-last
-	VIPSubnet        string `json:"vipSubnet,omitempty"`
-	CertificateAlias string `json:"certificateAlias,omitempty"`
-}
-
-func inheritedBy(c *infrav1.VCDCluster) (inherited, error) {
-	var values inherited
-	note := c.Annotations[infrav1.CloudProviderInheritedAnnotation]
-	if note == "" {
-		return values, nil
-	}
-	if err := json.Unmarshal([]byte(note), &values); err != nil {
-		return values, fmt.Errorf("annotation %s: %w", infrav1.CloudProviderInheritedAnnotation, err)
-	}
+// inheritedBy returns what a cluster takes over from the configuration of another cloud controller manager, as far as
+// its spec leaves that open.
+func inheritedBy(c *infrav1.VCDCluster) infrav1.InheritedLoadBalancer {
+	values := c.Spec.RecordedState.InheritedLoadBalancer
 	if c.Spec.LoadBalancer.ArmMode != "" {
-		values.OneArm = ""
+		values.OneArm = infrav1.AddressRange{}
 	}
-	return values, nil
+	return values
 }
 
-// complete sets what b lacks.
-func (i inherited) complete(b *vcdconfig.LoadBalancer) error {
+// complete sets what b lacks to what is inherited.
+func complete(b *vcdconfig.LoadBalancer, from infrav1.InheritedLoadBalancer) error {
 	var errs [2]error
-	if i.OneArm != "" && b.OneArm == nil {
+	if from.OneArm != (infrav1.AddressRange{}) && b.OneArm == nil {
 		var addresses vcdconfig.Range
-		addresses, errs[0] = vcdconfig.ParseRange(i.OneArm)
+		addresses, errs[0] = vcdconfig.NewRange(from.OneArm.StartIP, from.OneArm.EndIP)
 		b.OneArm = &addresses
 	}
-	if i.VIPSubnet != "" && !b.VIPSubnet.IsValid() {
-		b.VIPSubnet, errs[1] = netip.ParsePrefix(i.VIPSubnet)
+	if from.VIPSubnet != "" && !b.VIPSubnet.IsValid() {
+		b.VIPSubnet, errs[1] = netip.ParsePrefix(from.VIPSubnet)
 	}
 	if b.CertAlias == "" {
-		b.CertAlias = i.CertificateAlias
+		b.CertAlias = from.CertificateAlias
 	}
 	return errors.Join(errs[:]...)
 }
 
-// names are the keys and values, for messages.
-func (i inherited) names() []string {
+// inheritedNames returns the keys and values of what is inherited, for messages.
+func inheritedNames(values infrav1.InheritedLoadBalancer) []string {
+	oneArm := ""
+	if values.OneArm != (infrav1.AddressRange{}) {
+		oneArm = values.OneArm.StartIP + "-" + values.OneArm.EndIP
+	}
 	var all []string
 	for key, value := range map[string]string{
-		"oneArm":    i.OneArm,
-		"vipSubnet": i.VIPSubnet,
-		"certAlias": i.CertificateAlias,
+		"oneArm":    oneArm,
+		"vipSubnet": values.VIPSubnet,
+		"certAlias": values.CertificateAlias,
 	} {
 		if value != "" {
 			all = append(all, key+" "+value)
@@ -140,9 +129,10 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 			"%s of another cloud controller manager cannot be read (%v): correct it, or delete it if no load "+
 				"balancers depend on it", configName, err), nil
 	}
-	values := inherited{CertificateAlias: found.LoadBalancer.CertAlias}
+	values := infrav1.InheritedLoadBalancer{CertificateAlias: found.LoadBalancer.CertAlias}
 	if found.LoadBalancer.OneArm != nil && s.vcdCluster.Spec.LoadBalancer.ArmMode == "" {
-		values.OneArm = found.LoadBalancer.OneArm.StartIP.String() + "-" + found.LoadBalancer.OneArm.EndIP.String()
+		values.OneArm.StartIP = found.LoadBalancer.OneArm.StartIP.String()
+		values.OneArm.EndIP = found.LoadBalancer.OneArm.EndIP.String()
 	}
 	if found.LoadBalancer.VIPSubnet.IsValid() {
 		values.VIPSubnet = found.LoadBalancer.VIPSubnet.String()
@@ -151,7 +141,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	if err != nil {
 		return phases.Done, err
 	}
-	wanted, err := values.rendered(ours)
+	wanted, err := renderedWith(ours, values)
 	if err != nil {
 		return phases.Done, err
 	}
@@ -166,10 +156,10 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	return phases.Done, s.record(ctx, values)
 }
 
-// rendered returns a configuration, completed with what is inherited, as it is read.
-func (i inherited) rendered(config *vcdconfig.Config) (vcdconfig.Config, error) {
+// renderedWith returns a configuration, completed with what is inherited, as it is read.
+func renderedWith(config *vcdconfig.Config, values infrav1.InheritedLoadBalancer) (vcdconfig.Config, error) {
 	var read vcdconfig.Config
-	if err := i.complete(&config.LoadBalancer); err != nil {
+	if err := complete(&config.LoadBalancer, values); err != nil {
 		return read, err
 	}
 	text, err := yaml.Marshal(config)
@@ -181,28 +171,17 @@ func (i inherited) rendered(config *vcdconfig.Config) (vcdconfig.Config, error) 
 
 // record stores what the VCDCluster inherits before the configuration that has it is replaced. Until then that may
 // change, and what was stored from it does, too.
-func (s *scope) record(ctx context.Context, values inherited) error {
+func (s *scope) record(ctx context.Context, values infrav1.InheritedLoadBalancer) error {
 	c := s.vcdCluster
-	note := []byte(nil)
-	var err error
-	if values != (inherited{}) {
-		if note, err = json.Marshal(values); err != nil {
-			return fmt.Errorf("writing what is inherited: %w", err)
-		}
-	}
-	if c.Annotations[infrav1.CloudProviderInheritedAnnotation] == string(note) {
+	if c.Spec.RecordedState.InheritedLoadBalancer == values {
 		return nil
 	}
-	if note == nil {
-		delete(c.Annotations, infrav1.CloudProviderInheritedAnnotation)
-	} else {
-		notes.Set(c, infrav1.CloudProviderInheritedAnnotation, string(note))
-	}
+	c.Spec.RecordedState.InheritedLoadBalancer = values
 	if err := s.patcher.Save(ctx); err != nil {
 		return err
 	}
-	if note != nil {
-		takenOver(s.reconciler.Recorder, c, values.names())
+	if values != (infrav1.InheritedLoadBalancer{}) {
+		takenOver(s.reconciler.Recorder, c, inheritedNames(values))
 	}
 	return nil
 }

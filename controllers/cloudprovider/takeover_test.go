@@ -95,8 +95,7 @@ func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
 		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
 	w.leave("infra-1", cpiConfig(w, `vipSubnet: ""`, `vipSubnet: "10.0.0.0/24"`), cpi)
 	w.Expect(w.pass().Reason).To(Equal(infrav1.ForeignCloudProviderReason))
-	w.Expect(w.vcdClusterNow().Annotations).To(HaveKeyWithValue(infrav1.CloudProviderInheritedAnnotation,
-		ContainSubstring("10.0.0.0/24")))
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.InheritedLoadBalancer.VIPSubnet).To(Equal("10.0.0.0/24"))
 
 	corrected := cpiConfig(w, "certAlias: wildcard", `certAlias: ""`, "  oneArm:\n", "", `    startIP: "192.168.8.2"`, "",
 		`    endIP: "192.168.8.100"`, "")
@@ -104,7 +103,7 @@ func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
 	w.Expect(w.Workload.Create(w.Ctx, corrected)).To(Succeed())
 	got := w.pass()
 	w.Expect(got.Reason).To(Equal(infrav1.ForeignCloudProviderReason), got.Message)
-	w.Expect(w.vcdClusterNow().Annotations[infrav1.CloudProviderInheritedAnnotation]).NotTo(ContainSubstring("10.0.0.0"))
+	w.Expect(w.vcdClusterNow().Spec.RecordedState.InheritedLoadBalancer.VIPSubnet).To(BeEmpty())
 
 	w.Expect(w.Workload.Delete(w.Ctx, cpi)).To(Succeed())
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
@@ -192,7 +191,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			}
 			w.nothingIsGiven()
 			w.Expect(w.configMap()).To(Succeed())
-			w.Expect(w.vcdClusterNow().Annotations).NotTo(HaveKey(infrav1.CloudProviderInheritedAnnotation))
+			w.Expect(w.vcdClusterNow().Spec.RecordedState.InheritedLoadBalancer).To(BeZero())
 		})
 	}
 }

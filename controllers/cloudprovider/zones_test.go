@@ -34,11 +34,11 @@ func TestNodesAreSearchedAndLabelledInSelectedZonesAndWhereMachinesAre(t *testin
 	c := &infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team-a",
 		Name:      "c1",
-		Annotations: map[string]string{
-			infrav1.ZoneVAppsAnnotationPrefix + "b":    vdcB + " 2", // It is not selected any more.
-			infrav1.ZoneVAppsAnnotationPrefix + "gone": "urn:vcloud:vdc:gone 1",
-		},
 	}}
+	c.Spec.RecordedState.Zones = map[string]infrav1.VCDClusterZoneRecord{
+		"b":    {OVDCID: vdcB, VAppCount: 2}, // It is not selected any more.
+		"gone": {OVDCID: "urn:vcloud:vdc:gone", VAppCount: 1},
+	}
 	c.Spec.Site = "https://vcd.example.com"
 	c.Spec.Org = "acme"
 	c.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{

@@ -30,7 +30,7 @@ func acceptAcknowledgement(ctx context.Context, live client.Reader, to *store, n
 		return false, err
 	}
 	notes.Set(c, infrav1.GoneAcknowledgedAnnotation, at.UTC().Format(time.RFC3339))
-	delete(c.Annotations, infrav1.GoneStoppedAnnotation)
+	c.Spec.RecordedState.GoneStoppedSince = nil
 	if err := to.patcher.Save(ctx); err != nil {
 		return false, fmt.Errorf("storing when missing VMs were acknowledged: %w", err)
 	}
@@ -77,7 +77,7 @@ func ownsAnnotation(entry metav1.ManagedFieldsEntry, key string) bool {
 // reportStop reports as a condition whether machines of the cluster are held back until a user acknowledges that they
 // are gone.
 func reportStop(r events.EventRecorder, c *infrav1.VCDCluster) {
-	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
+	if c.Spec.RecordedState.GoneStoppedSince == nil {
 		phases.Drop(c, infrav1.VMLossSuspectedCondition)
 		return
 	}

@@ -5,9 +5,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
@@ -21,7 +21,7 @@ import (
 // is no vApp, CAPVCD was interrupted before it made one, and the first machine creates it.
 func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
-	if c.Annotations[infrav1.VAppCreatedAnnotation] != "" {
+	if c.Spec.RecordedState.VAppCount > 0 {
 		return phases.Done, nil
 	}
 	others, err := ownership.Duplicates(ctx, s.reconciler.Client, c)
@@ -54,8 +54,11 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 			"vApp %s is not this cluster's: its metadata %s is not %s. Rename the vApp in VCD if it is another owner's; "+
 				"correct its metadata if CAPVCD made it for this cluster", name, capvcd.MetadataKey, c.Spec.InfraID), nil
 	}
-	notes.Set(c, infrav1.VAppCreatedAnnotation, "true")
-	notes.AddURN(c, infrav1.VAppsAnnotation, vApp.ID)
+	recorded := &c.Spec.RecordedState
+	recorded.VAppCount = 1
+	if !slices.Contains(recorded.VAppIDs, vApp.ID) {
+		recorded.VAppIDs = append(recorded.VAppIDs, vApp.ID)
+	}
 	clusterAdopted(s.reconciler.Recorder, c, vApp.Ref)
 	return phases.Done, nil
 }

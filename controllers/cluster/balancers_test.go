@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -81,9 +82,7 @@ func TestLoadBalancersGoThoughTheirNetworkIsGone(t *testing.T) {
 func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testing.T) {
 	w := newBalanced(t)
 	w.Balance(w.VCDCluster().Spec.InfraID, "web", nil)
-	c := w.VCDCluster()
-	delete(c.Annotations, infrav1.EdgeGatewaysAnnotation) // As former versions left it.
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.EdgeGatewayIDs = nil })
 	w.LoseNetworks()
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
@@ -100,15 +99,12 @@ func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
 	w := newBalanced(t)
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
-	former := w.VCDCluster().Annotations[infrav1.EdgeGatewaysAnnotation]
-	w.Expect(former).To(Equal(w.Gateway))
-	c := w.VCDCluster()
-	c.Annotations[infrav1.EdgeGatewaysAnnotation] = "urn:vcloud:gateway:00000000-0000-4000-8000-000000000000"
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	const other = "urn:vcloud:gateway:00000000-0000-4000-8000-000000000000"
+	w.Expect(w.VCDCluster().Spec.RecordedState.EdgeGatewayIDs).To(Equal([]string{w.Gateway}))
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.EdgeGatewayIDs = []string{other} })
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDCluster().Annotations[infrav1.EdgeGatewaysAnnotation]).To(HaveSuffix(",%s", w.Gateway),
-		"the former one stays")
+	w.Expect(w.VCDCluster().Spec.RecordedState.EdgeGatewayIDs).To(Equal([]string{other, w.Gateway}), "the former one stays")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("EdgeGatewayChanged")))
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
@@ -173,16 +169,9 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 	}{
 		{"after as long as the former manager would have", nil},
 		{
-			"after as long as if it just happened, where a person spoiled the note",
-			func(c *infrav1.VCDCluster) {
-				c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = "yesterday"
-			},
-		},
-		{
 			"after as long as if it just happened, where the former manager's clock was far ahead",
 			func(c *infrav1.VCDCluster) {
-				c.Annotations[infrav1.LoadBalancersRemovedAnnotation] = time.Now().Add(time.Hour).UTC().Format(
-					time.RFC3339)
+				c.Spec.RecordedState.LoadBalancersRemovedAt = &metav1.Time{Time: time.Now().Add(time.Hour)}
 			},
 		},
 	}
@@ -225,7 +214,7 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 			opts ...client.PatchOption,
 		) error {
 			data, err := patch.Data(obj)
-			if err == nil && strings.Contains(string(data), infrav1.LoadBalancersRemovedAnnotation) {
+			if err == nil && strings.Contains(string(data), "loadBalancersRemovedAt") {
 				return errors.New("etcd is away")
 			}
 			return c.Patch(ctx, obj, patch, opts...)
@@ -468,7 +457,7 @@ func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newBalanced(t)
 			c := w.VCDCluster()
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.LoadBalancersAllowedAnnotation, "true")
+			c.Spec.RecordedState.LoadBalancersAllowed = ptr.To(true)
 			tt.change(c)
 			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 			hideGateways(w)

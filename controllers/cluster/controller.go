@@ -151,7 +151,9 @@ func finish(ctx context.Context, s *scope, pass *phases.Pass) {
 		pass.After = session.BusyPoll
 		return
 	case err != nil:
+		recorded := c.Spec.RecordedState
 		c.Spec = s.read.Spec
+		c.Spec.RecordedState = recorded
 		pass.Complete = false
 		pass.Err = errors.Join(pass.Err, err)
 	}

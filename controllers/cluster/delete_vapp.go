@@ -10,13 +10,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/marks"
@@ -64,7 +62,7 @@ type vAppDeletion struct {
 	live       client.Reader
 	recorder   events.EventRecorder
 	vcdCluster *infrav1.VCDCluster
-	save       func(context.Context) error // stores the annotations of the VCDCluster
+	save       func(context.Context) error // stores the records of the VCDCluster
 	wake       func()                      // starts another reconcile
 	now        time.Time
 	records    vAppRecords // of the VDC
@@ -117,7 +115,7 @@ func (d *vAppDeletion) wasAsked(ctx context.Context) (bool, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("getting VCDCluster %s: %w", d.vcdCluster.Name, err)
 	}
-	return now.Annotations[infrav1.VAppCreatedAnnotation] != "", nil
+	return now.Spec.RecordedState.VAppCount > 0, nil
 }
 
 // settle waits for the tasks that delete vApps, unless a person leaves these, and stores which were deleted.
@@ -154,7 +152,10 @@ func (d *vAppDeletion) taskKey(id string) string { return string(d.vcdCluster.UI
 
 // noteGone stores that our task deleted a vApp: VCD shows that once.
 func (d *vAppDeletion) noteGone(ctx context.Context, id string) error {
-	notes.AddURN(d.vcdCluster, infrav1.VAppGoneAnnotation, id)
+	recorded := &d.vcdCluster.Spec.RecordedState
+	if !slices.Contains(recorded.DeletedVAppIDs, id) {
+		recorded.DeletedVAppIDs = append(recorded.DeletedVAppIDs, id)
+	}
 	if err := d.save(ctx); err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 			d.foreign = append(d.foreign, name)
 			continue
 		}
-		d.noteMissing(nil)
+		d.records.setMissingSince(nil)
 		if out, err := d.removeOrKeep(ctx, vApp); err != nil || out != phases.Done {
 			return out, err
 		}
@@ -197,7 +198,7 @@ func (d *vAppDeletion) removeNamed(ctx context.Context) (phases.Result, error) {
 // removeRecorded takes the next step of deleting vApps that have another name now: machines recorded their URNs. Of
 // those that VCD does not show it decides whether they are gone.
 func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error) {
-	lost := d.lost()
+	lost := absence.VApp{Name: d.at.First, VDC: d.at.vdc}
 	for _, id := range d.records.ids() {
 		if slices.Contains(d.left, id) || slices.Contains(d.records.gone(), id) {
 			continue
@@ -225,37 +226,6 @@ func (d *vAppDeletion) removeRecorded(ctx context.Context) (phases.Result, error
 	return d.proveGone(ctx, lost)
 }
 
-// lost is the vApp that is not found.
-func (d *vAppDeletion) lost() absence.VApp {
-	return absence.VApp{Name: d.at.First, VDC: d.at.vdc}
-}
-
-// missingKey is the annotation that notes since when the vApp is missing.
-func (d *vAppDeletion) missingKey() string {
-	if d.at.Zone == "" {
-		return infrav1.MissingSinceAnnotation
-	}
-	return infrav1.ZoneMissingAnnotationPrefix + d.at.Zone
-}
-
-// missingSince returns since when the vApp is missing; nil if it is not.
-func (d *vAppDeletion) missingSince() *metav1.Time {
-	at, err := time.Parse(time.RFC3339, d.vcdCluster.Annotations[d.missingKey()])
-	if err != nil {
-		return nil
-	}
-	return &metav1.Time{Time: at}
-}
-
-// noteMissing notes since when the vApp is missing; nil is that it is not.
-func (d *vAppDeletion) noteMissing(since *metav1.Time) {
-	if since == nil {
-		delete(d.vcdCluster.Annotations, d.missingKey())
-		return
-	}
-	notes.Set(d.vcdCluster, d.missingKey(), since.UTC().Format(time.RFC3339))
-}
-
 // proveGone decides whether vApps that are not found are gone, if there ever were any. Disks are deleted only if all
 // are proved gone: that no vApp is recorded is no proof.
 func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases.Result, error) {
@@ -272,9 +242,8 @@ func (d *vAppDeletion) proveGone(ctx context.Context, lost absence.VApp) (phases
 		d.gone = all
 		return phases.Done, nil
 	}
-	since := d.missingSince()
-	out, err := lost.Gone(ctx, d.at.session, &since, d.now)
-	d.noteMissing(since)
+	since, out, err := lost.Gone(ctx, d.at.session, d.records.missingSince(), d.now)
+	d.records.setMissingSince(since)
 	d.gone = err == nil && out == phases.Done && all
 	return out, err
 }
@@ -344,7 +313,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, er
 	if err == nil {
 		return phases.Done, nil
 	}
-	c.Annotations = before.Annotations
+	c.Spec.RecordedState = before.Spec.RecordedState
 	if apierrors.IsConflict(err) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
 			"Waiting to record which vApp is deleted, while others write to the VCDCluster"), nil

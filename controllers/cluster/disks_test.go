@@ -150,18 +150,21 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		lose []string
+		lose func(*infrav1.VCDClusterRecordedState)
 		gone bool
 	}{
-		{"a vApp that is not shared any more holds the cluster back", nil, false},
+		{"a vApp that is not shared any more holds the cluster back", func(*infrav1.VCDClusterRecordedState) {}, false},
 		{
-			"without the note of its URN only the cluster is released",
-			[]string{infrav1.VAppsAnnotation},
+			"without the record of its URN only the cluster is released",
+			func(r *infrav1.VCDClusterRecordedState) { r.VAppIDs = nil },
 			true,
 		},
 		{
-			"without any note, too",
-			[]string{infrav1.VAppsAnnotation, infrav1.VAppCreatedAnnotation},
+			"without any record, too",
+			func(r *infrav1.VCDClusterRecordedState) {
+				r.VAppIDs = nil
+				r.VAppCount = 0
+			},
 			true,
 		},
 	}
@@ -170,11 +173,7 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 			w := newWithDisks(t, infrav1.OrphanedDiskDelete)
 			w.DeleteMachine("other")
 			w.Hide(controllertest.ClusterName, true)
-			c := w.VCDCluster()
-			for _, key := range tt.lose {
-				delete(c.Annotations, key)
-			}
-			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+			w.Record(tt.lose)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
 			for _, later := range []time.Duration{0, 62 * time.Second, 48 * time.Hour} {

@@ -6,14 +6,12 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
-	"strings"
 
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -73,7 +71,7 @@ func familyOf(network vcd.Network) loadbalancer.Family {
 // recordEndpoint stores, before anything is created, the gateway that the endpoint is on, and the addresses that it
 // takes. What was lost is stored again.
 func recordEndpoint(c *infrav1.VCDCluster, gateway string, addresses []netip.Addr) {
-	notes.Set(c, infrav1.EndpointGatewayAnnotation, gateway)
+	c.Spec.RecordedState.EndpointGatewayID = gateway
 	if len(addresses) == 0 {
 		return
 	}
@@ -81,13 +79,13 @@ func recordEndpoint(c *infrav1.VCDCluster, gateway string, addresses []netip.Add
 	for i, a := range addresses {
 		texts[i] = a.String()
 	}
-	notes.Set(c, infrav1.EndpointAddressesAnnotation, strings.Join(texts, ","))
+	c.Spec.RecordedState.EndpointAddresses = texts
 }
 
 // publishEndpoint makes the address of a complete endpoint that of the cluster.
 func publishEndpoint(r events.EventRecorder, c *infrav1.VCDCluster, plan loadbalancer.Plan) {
 	if len(plan.Unused) > 0 {
-		delete(c.Annotations, infrav1.EndpointAddressesAnnotation)
+		c.Spec.RecordedState.EndpointAddresses = nil
 	}
 	spec := &c.Spec.ControlPlaneEndpoint
 	if spec.IsValid() || len(plan.Status.Addresses) == 0 {

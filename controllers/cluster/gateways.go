@@ -13,7 +13,6 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/balancers"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
@@ -25,24 +24,24 @@ import (
 // recordGateway records the edge gateway of the network of a cluster: its load balancers must be found, too, when the
 // network is gone. Former ones stay recorded.
 func recordGateway(r events.EventRecorder, c *infrav1.VCDCluster, gateway vcd.Ref) {
-	known := knownGateways(c)
-	if gateway.ID != "" && notes.AddURN(c, infrav1.EdgeGatewaysAnnotation, gateway.ID) && len(known) > 0 {
+	recorded := &c.Spec.RecordedState
+	if gateway.ID == "" || slices.Contains(recorded.EdgeGatewayIDs, gateway.ID) {
+		return
+	}
+	recorded.EdgeGatewayIDs = append(recorded.EdgeGatewayIDs, gateway.ID)
+	if len(recorded.EdgeGatewayIDs) > 1 {
 		gatewayChanged(r, c, gateway)
 	}
 }
 
-// knownGateways are the URNs of the edge gateways that the network of a cluster was on.
-func knownGateways(c *infrav1.VCDCluster) []string {
-	return notes.URNs(c.Annotations[infrav1.EdgeGatewaysAnnotation])
-}
-
-// recordedGateways are these, the further ones of spec.loadBalancer, and that of the endpoint, each once.
+// recordedGateways are the edge gateways that the network of a cluster was on, the further ones of spec.loadBalancer,
+// and that of the endpoint, each once.
 func recordedGateways(c *infrav1.VCDCluster) []vcd.Ref {
 	var found []vcd.Ref
-	for _, id := range slices.Concat(knownGateways(c),
-		notes.URNs(c.Annotations[infrav1.LoadBalancerGatewaysAnnotation]),
-		notes.URNs(c.Annotations[infrav1.EndpointGatewayAnnotation])) {
-		if ref := (vcd.Ref{ID: id}); !slices.Contains(found, ref) {
+	recorded := &c.Spec.RecordedState
+	for _, id := range slices.Concat(recorded.EdgeGatewayIDs, recorded.LoadBalancerGatewayIDs,
+		[]string{recorded.EndpointGatewayID}) {
+		if ref := (vcd.Ref{ID: id}); id != "" && !slices.Contains(found, ref) {
 			found = append(found, ref)
 		}
 	}
@@ -72,7 +71,7 @@ func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDClu
 // having logged in.
 func hasNoBalancers(c *infrav1.VCDCluster) bool {
 	return c.Spec.InfraID == "" || c.Status.OVDCNetwork == nil &&
-		c.Annotations[infrav1.CredentialsAcceptedAnnotation] == ""
+		c.Spec.RecordedState.CredentialsAccepted == ""
 }
 
 // findGateways logs in and returns the gateways that load balancers of the cluster may be on: those that its network is
@@ -105,7 +104,7 @@ func gatewaysWith(c *infrav1.VCDCluster, network vcd.Network) balancers.Gateways
 		refs[i] = gateway
 	case gateway.ID != "":
 		refs = append(refs, gateway)
-	case len(knownGateways(c)) == 0 && network.ID == "" && found:
+	case len(c.Spec.RecordedState.EdgeGatewayIDs) == 0 && network.ID == "" && found:
 		return lostGateway(c.Spec.OVDCNetwork, refs)
 	case len(refs) == 0:
 		return balancers.Gateways{} // A network that is not routed, or was never found, has nothing on it.

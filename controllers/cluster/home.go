@@ -3,13 +3,15 @@
 package cluster
 
 import (
-	"strings"
+	"slices"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -18,16 +20,24 @@ type home struct {
 	vdc     vcd.VDC
 	network vcd.Network
 
-	by         *session.Machines // the session that found them: another may see others
-	generation int64
-	until      time.Time
+	by       *session.Machines // the session that found them: another may see others
+	settings settings.Version
+	until    time.Time
 }
 
 // isCurrent reports whether a cached home counts: the cluster was complete once, and nothing that it depends on changed.
 func (h home) isCurrent(c *infrav1.VCDCluster, by *session.Machines, now time.Time) bool {
-	return c.Annotations[infrav1.OVDCIDAnnotation] == h.vdc.ID && c.Status.OVDC != nil &&
-		c.Annotations[infrav1.OVDCNetworkIDAnnotation] == h.network.ID && c.Status.OVDCNetwork != nil &&
-		h.generation == c.Generation && h.by == by && now.Before(h.until)
+	recorded := &c.Spec.RecordedState
+	return recorded.OVDCID == h.vdc.ID && c.Status.OVDC != nil &&
+		recorded.OVDCNetworkID == h.network.ID && c.Status.OVDCNetwork != nil &&
+		h.settings == homeSettings(c) && h.by == by && now.Before(h.until)
+}
+
+// homeSettings is the version of the settings that a home depends on: not the endpoint, which a pass completes.
+func homeSettings(c *infrav1.VCDCluster) settings.Version {
+	without := *c
+	without.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{}
+	return settings.Of(&without)
 }
 
 // recordHome records where a cluster is whose spec cannot be changed any more. What is recorded stays: a cluster in
@@ -36,9 +46,10 @@ func recordHome(c *infrav1.VCDCluster, h home) {
 	if recorded := placement.RecordedVDC(c); recorded != "" && recorded != h.vdc.ID {
 		return
 	}
-	notes.Set(c, infrav1.OVDCIDAnnotation, h.vdc.ID)
-	if c.Annotations[infrav1.OVDCNetworkIDAnnotation] == "" {
-		notes.Set(c, infrav1.OVDCNetworkIDAnnotation, h.network.ID)
+	to := &c.Spec.RecordedState
+	to.OVDCID = h.vdc.ID
+	if to.OVDCNetworkID == "" {
+		to.OVDCNetworkID = h.network.ID
 	}
 }
 
@@ -46,12 +57,11 @@ func recordHome(c *infrav1.VCDCluster, h home) {
 // id is of the cluster that this one was copied from.
 func identify(c *infrav1.VCDCluster, h home) {
 	if c.Spec.InfraID == "" {
-		for _, key := range []string{
-			infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.EndpointGatewayAnnotation,
-			infrav1.EndpointAddressesAnnotation,
-		} {
-			delete(c.Annotations, key)
-		}
+		of := &c.Spec.RecordedState
+		of.OVDCID = ""
+		of.OVDCNetworkID = ""
+		of.EndpointGatewayID = ""
+		of.EndpointAddresses = nil
 		c.Spec.InfraID = string(c.UID)
 		recordVirtualIPs(c)
 	}
@@ -63,6 +73,6 @@ func identify(c *infrav1.VCDCluster, h home) {
 func recordVirtualIPs(c *infrav1.VCDCluster) {
 	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
 	if kube != nil && len(kube.SecondaryPoolRefs) > 0 && len(c.Status.VirtualIPs) > 1 {
-		notes.Set(c, infrav1.EndpointAddressesAnnotation, strings.Join(c.Status.VirtualIPs, ","))
+		c.Spec.RecordedState.EndpointAddresses = slices.Clone(c.Status.VirtualIPs)
 	}
 }

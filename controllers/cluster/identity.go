@@ -5,8 +5,6 @@ package cluster
 import (
 	"context"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -22,8 +20,6 @@ func reconcileIdentityReady(ctx context.Context, s *scope) (phases.Result, error
 		return out, err
 	}
 	s.session = opened
-	if c.Annotations[infrav1.CredentialsAcceptedAnnotation] != opened.Version {
-		notes.Set(c, infrav1.CredentialsAcceptedAnnotation, opened.Version)
-	}
+	c.Spec.RecordedState.CredentialsAccepted = opened.Version
 	return phases.Done, nil
 }

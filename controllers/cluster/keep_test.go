@@ -45,7 +45,7 @@ func addSecondVApp(w *controllertest.Env) {
 		}
 		e.SetOwner(second, "capvcd")
 	})
-	annotate(w, map[string]string{infrav1.VAppCreatedAnnotation: "2"})
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.VAppCount = 2 })
 }
 
 // TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor lets the deletion of a vApp wait for good.
@@ -174,24 +174,20 @@ func TestAVAppOfAnotherOwnerHidesNoneOfOurs(t *testing.T) {
 		infrav1.VAppDeletedCondition)).To(Equal(infrav1.VAppUnverifiedReason))
 }
 
-// TestVAppGoneProvesNothingOfOtherVApps writes the note that a vApp is deleted by hand.
+// TestVAppGoneProvesNothingOfOtherVApps records by hand that a vApp is deleted.
 func TestVAppGoneProvesNothingOfOtherVApps(t *testing.T) {
-	for _, value := range []string{"true", "urn:vcloud:vapp:11111111-2222-3333-4444-555555555555"} {
-		t.Run(value, func(t *testing.T) {
-			w := newWithDisks(t, infrav1.OrphanedDiskDelete)
-			w.DeleteMachine("other")
-			w.Hide(controllertest.ClusterName, true)
-			annotate(w, map[string]string{infrav1.VAppGoneAnnotation: value})
-			c := w.VCDCluster()
-			delete(c.Annotations, infrav1.VAppCreatedAnnotation)
-			delete(c.Annotations, infrav1.VAppsAnnotation)
-			w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w := newWithDisks(t, infrav1.OrphanedDiskDelete)
+	w.DeleteMachine("other")
+	w.Hide(controllertest.ClusterName, true)
+	w.Record(func(r *infrav1.VCDClusterRecordedState) {
+		r.DeletedVAppIDs = []string{"urn:vcloud:vapp:11111111-2222-3333-4444-555555555555"}
+		r.VAppCount = 0
+		r.VAppIDs = nil
+	})
 
-			w.DeleteCluster()
+	w.DeleteCluster()
 
-			w.Expect(w.Sim.State().Disks).To(HaveLen(6))
-		})
-	}
+	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
 }
 
 func TestAPersonWhoLeavesTheVAppDoesNotWaitForADeletionThatHangs(t *testing.T) {

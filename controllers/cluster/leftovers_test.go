@@ -68,7 +68,7 @@ func TestMachineForWhichVCDWasNeverAskedForAnythingCanBeDeleted(t *testing.T) {
 	w.Expect(w.Client.Delete(w.Ctx, controllertest.NewIdentity(""))).To(Succeed())
 
 	w.DeleteMachine("a")
-	w.Expect(w.VCDCluster().Annotations).NotTo(HaveKey(infrav1.VAppCreatedAnnotation))
+	w.Expect(w.VCDCluster().Spec.RecordedState.VAppCount).To(BeZero())
 }
 
 func TestSuspendedVMIsNoLeftover(t *testing.T) {

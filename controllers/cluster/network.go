@@ -8,7 +8,6 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -37,7 +36,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 		return out, err
 	}
 	found.by = s.session.Machines
-	found.generation = c.Generation
+	found.settings = homeSettings(c)
 	found.until = s.now().Add(phases.Jitter(homeAge*9/10, string(c.UID)))
 	s.home = found
 	vdc := found.vdc
@@ -57,7 +56,7 @@ func reconcileNetwork(ctx context.Context, s *scope) (phases.Result, error) {
 // recordVDCOfCAPVCD records the VDC that CAPVCD noted in the status: the VDC may have another name by now.
 func recordVDCOfCAPVCD(c *infrav1.VCDCluster) {
 	if ownership.ByCAPVCD(c) && placement.RecordedVDC(c) == "" && c.Status.OVDC != nil && c.Status.OVDC.ID != "" {
-		notes.Set(c, infrav1.OVDCIDAnnotation, c.Status.OVDC.ID)
+		c.Spec.RecordedState.OVDCID = c.Status.OVDC.ID
 	}
 }
 
@@ -110,14 +109,14 @@ func (at candidate) find(ctx context.Context, in *session.Session) (home, phases
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
 			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
-				"now, remove annotation "+infrav1.OVDCIDAnnotation)
+				"now, remove spec.recordedState.ovdcID")
 		return home{}, out.NoAccess(), err
 	}
 	network, err := in.FindNetwork(ctx, vdc, at.network)
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
 			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
-				"name now, remove annotation "+infrav1.OVDCNetworkIDAnnotation)
+				"name now, remove spec.recordedState.ovdcNetworkID")
 		return home{}, out.NoAccess(), err
 	}
 	return home{vdc: vdc, network: network}, phases.Done, nil

@@ -11,12 +11,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nodesecret"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/nodeproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -28,7 +28,7 @@ import (
 func hasNodeProxy(s *scope) bool {
 	c := s.vcdCluster
 	return c.Spec.Proxy.HTTPProxy != "" || c.Spec.Proxy.HTTPSProxy != "" ||
-		c.Annotations[infrav1.NodeProxyAnnotation] != ""
+		c.Spec.RecordedState.NodeProxy != nil
 }
 
 // reconcileNodeProxy writes the Secret with the proxy settings of nodes before any machine is created. What nodes reach
@@ -36,7 +36,7 @@ func hasNodeProxy(s *scope) bool {
 func reconcileNodeProxy(ctx context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	usable := s.failureDomains.usable
-	notes.Set(c, infrav1.NodeProxyAnnotation, "true")
+	c.Spec.RecordedState.NodeProxy = ptr.To(true)
 	networks, out, err := networksOfZones(ctx, s.login, usable)
 	if err != nil || out != phases.Done {
 		return out, err

@@ -68,7 +68,7 @@ func hasSeveralVApps(s *scope) bool {
 }
 
 func hasAffinityRules(s *scope) bool {
-	return s.vcdCluster.Annotations[infrav1.AffinityRulesAnnotation] != ""
+	return len(s.vcdCluster.Spec.RecordedState.AffinityRuleOVDCIDs) > 0
 }
 
 func deletesDisks(s *scope) bool {

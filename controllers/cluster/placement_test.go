@@ -98,31 +98,29 @@ func TestAVDCThatReplacedTheClustersIsLookedUpOnRequest(t *testing.T) {
 	w := controllertest.New(t)
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	lost := "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555"
-	annotate(w, map[string]string{infrav1.OVDCIDAnnotation: lost})
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.OVDCID = lost })
 	w.EventuallyCluster(infrav1.NetworkReadyCondition, infrav1.VDCNotFoundReason)
 	w.Expect(conditions.GetMessage(w.VCDCluster(),
-		infrav1.NetworkReadyCondition)).To(ContainSubstring("remove annotation " + infrav1.OVDCIDAnnotation))
+		infrav1.NetworkReadyCondition)).To(ContainSubstring("remove spec.recordedState.ovdcID"))
 
-	c := w.VCDCluster()
-	delete(c.Annotations, infrav1.OVDCIDAnnotation)
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.OVDCID = "" })
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
-	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.OVDCIDAnnotation, w.VCDCluster().Status.OVDC.ID))
+	w.Expect(w.VCDCluster().Spec.RecordedState.OVDCID).To(Equal(w.VCDCluster().Status.OVDC.ID))
 }
 
 func TestWhereACopiedManifestWasIsNotBelieved(t *testing.T) {
 	w := controllertest.New(t)
-	annotate(w, map[string]string{
-		infrav1.OVDCIDAnnotation:        "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555",
-		infrav1.OVDCNetworkIDAnnotation: "urn:vcloud:network:11111111-2222-3333-4444-555555555555",
+	w.Record(func(r *infrav1.VCDClusterRecordedState) {
+		r.OVDCID = "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555"
+		r.OVDCNetworkID = "urn:vcloud:network:11111111-2222-3333-4444-555555555555"
 	})
 
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 
 	c := w.VCDCluster()
-	w.Expect(c.Annotations).To(HaveKeyWithValue(infrav1.OVDCIDAnnotation, c.Status.OVDC.ID))
-	w.Expect(c.Annotations).To(HaveKeyWithValue(infrav1.OVDCNetworkIDAnnotation, c.Status.OVDCNetwork.ID))
+	w.Expect(c.Spec.RecordedState.OVDCID).To(Equal(c.Status.OVDC.ID))
+	w.Expect(c.Spec.RecordedState.OVDCNetworkID).To(Equal(c.Status.OVDCNetwork.ID))
 }
 
 func TestLackOfAccessIsUnknownOfAClusterThatLostItsStatus(t *testing.T) {

@@ -36,7 +36,7 @@ type place struct {
 func (p places) homes() []vapp.Home {
 	c := p.vcdCluster
 	inZones := vapp.Zones(c, p.clusterName)
-	if c.Spec.OVDC == "" && c.Annotations[infrav1.VAppCreatedAnnotation] == "" && c.Spec.FailureDomainSelector != nil {
+	if c.Spec.OVDC == "" && c.Spec.RecordedState.VAppCount == 0 && c.Spec.FailureDomainSelector != nil {
 		return inZones
 	}
 	return append([]vapp.Home{{First: vapp.Name(c, p.clusterName)}}, inZones...)

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
 // A store writes a VCDCluster.
@@ -24,9 +25,9 @@ type store struct {
 
 // saveSpec stores what a pass wrote into the spec, such as the endpoint. The API server lets nothing replace the id of
 // the cluster, nor what decides where the cluster is, so nothing is stored, with a conflict, if the spec has changed
-// since the pass read it.
+// since the pass read it. What was only recorded is stored with the rest of the object.
 func (s *store) saveSpec(ctx context.Context) error {
-	if equality.Semantic.DeepEqual(s.read.Spec, s.vcdCluster.Spec) {
+	if equality.Semantic.DeepEqual(settings.Spec(s.read), settings.Spec(s.vcdCluster)) {
 		return nil
 	}
 	change := client.MergeFromWithOptions(s.read, client.MergeFromWithOptimisticLock{})

@@ -51,9 +51,9 @@ func namesake(sim *vcdsim.Simulator, network string, created time.Time) *infrav1
 		Name:              "vc2",
 		UID:               "uid-of-vc2",
 		CreationTimestamp: metav1.NewTime(created.Truncate(time.Second)),
-		Annotations:       map[string]string{infrav1.OVDCNetworkIDAnnotation: network},
 	}
 	other.OwnerReferences = nil
+	other.Spec.RecordedState.OVDCNetworkID = network
 	return other
 }
 
@@ -66,7 +66,7 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 		"an older cluster": {nil, true},
 		"an older one in another network": {
 			func(c *infrav1.VCDCluster) {
-				c.Annotations[infrav1.OVDCNetworkIDAnnotation] = elsewhere
+				c.Spec.RecordedState.OVDCNetworkID = elsewhere
 			},
 			false,
 		},
@@ -94,7 +94,7 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 			func(c *infrav1.VCDCluster) {
 				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
 				c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
-				c.Annotations[infrav1.OVDCIDAnnotation] = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+				c.Spec.RecordedState.OVDCID = "urn:vcloud:vdc:0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
 			},
 			true,
 		},

@@ -79,7 +79,7 @@ func (s *scope) zonesByOrg(ctx context.Context) ([]infrav1.VCDDeploymentZone, er
 // logsIn reports whether the cluster's own reconcile logs in, and logging in for it here changes nothing. The token of
 // a service account is spent by a login: that is left to the cluster.
 func (s *scope) logsIn(c *infrav1.VCDCluster) bool {
-	if s.spec.Type == infrav1.CredentialServiceAccount && c.Annotations[infrav1.CredentialsAcceptedAnnotation] == "" {
+	if s.spec.Type == infrav1.CredentialServiceAccount && c.Spec.RecordedState.CredentialsAccepted == "" {
 		return false
 	}
 	return c.DeletionTimestamp.IsZero() && !session.ExternallyManaged(c)

@@ -22,7 +22,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	if s.inputs.vcdMachine.Spec.RecordedState.PoweredOnAt != nil {
 		return phases.Done, nil
 	}
-	if s.inputs.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation] == "" {
+	if s.inputs.vcdCluster.Spec.RecordedState.VAppCount == 0 {
 		return phases.Unsure(session.TaskPoll, infrav1.WaitingForClusterReason,
 			"Waiting for VCDCluster %s to be adopted: see its condition %s", s.inputs.vcdCluster.Name,
 			infrav1.AdoptedCondition), nil

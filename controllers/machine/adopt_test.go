@@ -33,7 +33,7 @@ func makeCAPVCD(w *controllertest.Env, machines ...string) {
 	})
 	c := w.VCDCluster()
 	c.Spec.InfraID = capvcdID
-	delete(c.Annotations, infrav1.VAppsAnnotation)
+	c.Spec.RecordedState.VAppIDs = nil
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	for _, name := range machines {
 		m := w.VCDMachine(name)

@@ -404,9 +404,7 @@ func TestAVirtualIPIsNoAddressOfANode(t *testing.T) {
 func addNeighbour(w *controllertest.Env, name, virtualIP string) {
 	other := controllertest.NewVCDCluster(w.Sim)
 	other.ObjectMeta = controllertest.Meta(name)
-	other.Annotations = map[string]string{
-		infrav1.OVDCNetworkIDAnnotation: w.VCDCluster().Annotations[infrav1.OVDCNetworkIDAnnotation],
-	}
+	other.Spec.RecordedState.OVDCNetworkID = w.VCDCluster().Spec.RecordedState.OVDCNetworkID
 	other.Spec.ControlPlaneEndpoint.Host = virtualIP
 	w.Expect(w.Client.Create(w.Ctx, other)).To(Succeed())
 }

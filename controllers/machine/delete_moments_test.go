@@ -17,7 +17,6 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machine"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -124,5 +123,5 @@ func TestMachinesOfTwoVAppsThatGoTogetherAreBothWrittenDown(t *testing.T) {
 	seen = w.VCDCluster()
 	w.Expect(release("b", "urn:b")).To(Equal(phases.Done))
 
-	w.Expect(notes.VApps(w.VCDCluster())).To(ConsistOf("urn:a", "urn:b"))
+	w.Expect(w.VCDCluster().Spec.RecordedState.VAppIDs).To(ConsistOf("urn:a", "urn:b"))
 }

@@ -76,12 +76,12 @@ func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
 func TestManyDetachedDisksDoNotKeepAMachine(t *testing.T) {
 	w := controllertest.New(t, controllertest.NewMachine("cp-0")...)
 	w.Ready("cp-0")
-	c := w.VCDCluster()
-	for i := range machine.MaxNotedDisks {
-		c.Annotations[fmt.Sprintf("%s%08d-0000-0000-0000-000000000000", infrav1.DetachedDiskAnnotationPrefix,
-			i)] = strings.Repeat("d", 128)
-	}
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	w.Record(func(r *infrav1.VCDClusterRecordedState) {
+		r.DetachedDisks = map[string]string{}
+		for i := range machine.MaxNotedDisks {
+			r.DetachedDisks[fmt.Sprintf("%08d-0000-0000-0000-000000000000", i)] = strings.Repeat("d", 128)
+		}
+	})
 	state := w.Sim.State()
 	p := w.Driver()
 	p.Post("/api/vdc/"+state.VApps[0].VDCID+"/disk",

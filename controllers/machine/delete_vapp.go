@@ -100,7 +100,10 @@ func (d vAppDeletion) missingVApp(ctx context.Context, name string) (phases.Resu
 	if id := d.inputs.madeIn(); id != "" {
 		lost.IDs = []string{id}
 	}
-	return lost.Gone(ctx, d.session, &d.inputs.vcdMachine.Spec.RecordedState.MissingSince, d.now())
+	recorded := &d.inputs.vcdMachine.Spec.RecordedState
+	since, out, err := lost.Gone(ctx, d.session, recorded.MissingSince, d.now())
+	recorded.MissingSince = since
+	return out, err
 }
 
 // renamedVApp finds the vApp that was created for the machine and renamed.

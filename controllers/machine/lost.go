@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -262,15 +263,15 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	if l.id == "" || absence.Since(m).IsZero() || m.Spec.RecordedState.VMNotFoundSince != nil {
 		return nil
 	}
-	now := l.now()
+	now := timeOf(l.now())
 	if around.others {
 		// Of two machines that are released at the same time, one has to try again.
-		at := now.UTC().Format(time.RFC3339)
-		if err := l.records.patchClusterIfCurrent(ctx, infrav1.LastGoneAnnotation, at); err != nil {
+		record := func(s *infrav1.VCDClusterRecordedState) { s.LastGoneAt = now }
+		if err := l.records.recordIfCurrent(ctx, "when a VM was gone last", record); err != nil {
 			return err
 		}
 	}
-	m.Spec.RecordedState.VMNotFoundSince = timeOf(now)
+	m.Spec.RecordedState.VMNotFoundSince = now
 	return l.records.patcher.Save(ctx)
 }
 
@@ -278,9 +279,11 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 // person acknowledges it.
 func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 	c := l.inputs.vcdCluster
-	if c.Annotations[infrav1.GoneStoppedAnnotation] == "" {
+	if c.Spec.RecordedState.GoneStoppedSince == nil {
 		goneStopped(l.recorder, c)
-		if err := l.records.noteOnCluster(ctx, infrav1.GoneStoppedAnnotation, l.now().UTC().Format(time.RFC3339)); err != nil {
+		now := metav1.NewTime(l.now().UTC().Truncate(time.Second))
+		record := func(s *infrav1.VCDClusterRecordedState) { s.GoneStoppedSince = &now }
+		if err := l.records.recordOnCluster(ctx, "that missing VMs do not count as gone", record); err != nil {
 			return phases.Done, err
 		}
 	}

@@ -394,12 +394,12 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 		infrav1.GoneAcknowledgedAnnotation + "=true"))
 	c := &infrav1.VCDCluster{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
-	w.Expect(c.Annotations).To(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(c.Spec.RecordedState.GoneStoppedSince).NotTo(BeNil())
 	w.ReconcileNamed(w, c)
 	w.Expect(conditions.GetReason(c, infrav1.VMLossSuspectedCondition)).To(Equal(infrav1.GoneStoppedReason))
 	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
 	acknowledge(w, c)
-	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(c.Spec.RecordedState.GoneStoppedSince).To(BeNil())
 	w.Expect(conditions.Has(c, infrav1.VMLossSuspectedCondition)).To(BeFalse())
 
 	passes(23*time.Hour + time.Minute)
@@ -410,7 +410,7 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 
 // acknowledge annotates a VCDCluster as a user does, and lets its reconciler see it.
 func acknowledge(w *controllertest.Env, c *infrav1.VCDCluster) {
-	c.Annotations[infrav1.GoneAcknowledgedAnnotation] = "true"
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.GoneAcknowledgedAnnotation, "true")
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.ReconcileNamed(w, c)
 	w.Expect(c.Annotations[infrav1.GoneAcknowledgedAnnotation]).NotTo(Equal("true"),
@@ -454,13 +454,13 @@ func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
 	passes(machine.InventoryEvery + 80*time.Second)
 	c := &infrav1.VCDCluster{}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
-	w.Expect(c.Annotations).To(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(c.Spec.RecordedState.GoneStoppedSince).NotTo(BeNil())
 	w.Expect(w.Sim.Restore(&dump)).To(Succeed())
 	passes(machine.InventoryEvery + 5*time.Minute)
 	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionTrue, infrav1.ReadyReason)
 
 	acknowledge(w, c)
-	w.Expect(c.Annotations).NotTo(HaveKey(infrav1.GoneStoppedAnnotation))
+	w.Expect(c.Spec.RecordedState.GoneStoppedSince).To(BeNil())
 
 	vanish(w, all...)
 	passes(48 * time.Hour)

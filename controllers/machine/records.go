@@ -6,16 +6,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -55,12 +54,14 @@ func (r *records) noteVApp(ctx context.Context) error {
 	if err := r.noteVApps(ctx); err != nil {
 		return err
 	}
-	known := notes.VApps(r.inputs.vcdCluster)
+	known := r.inputs.vcdCluster.Spec.RecordedState.VAppIDs
 	id := r.inputs.madeIn()
 	if id == "" || slices.Contains(known, id) {
 		return nil
 	}
-	return r.patchClusterIfCurrent(ctx, infrav1.VAppsAnnotation, strings.Join(append(known, id), ","))
+	return r.recordIfCurrent(ctx, "vApp "+id, func(s *infrav1.VCDClusterRecordedState) {
+		s.VAppIDs = append(slices.Clone(known), id)
+	})
 }
 
 // noteVApps stores on the VCDCluster that it has vApps, and how many if there are several.
@@ -68,73 +69,78 @@ func (r *records) noteVApps(ctx context.Context) error {
 	if zone := r.inputs.zoneName(); zone != "" {
 		return r.noteInZone(ctx, zone, "")
 	}
-	known := r.inputs.vcdCluster.Annotations[infrav1.VAppCreatedAnnotation]
-	own := r.inputs.vAppNumber()
-	switch {
-	case own > vapp.Number(known):
-		return r.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, strconv.Itoa(own))
-	case known == "":
-		return r.noteOnCluster(ctx, infrav1.VAppCreatedAnnotation, "true")
+	own := int32(r.inputs.vAppNumber()) //nolint:gosec // at most 100
+	if own <= r.inputs.vcdCluster.Spec.RecordedState.VAppCount {
+		return nil
 	}
-	return nil
+	return r.recordOnCluster(ctx, "the number of vApps", func(s *infrav1.VCDClusterRecordedState) { s.VAppCount = own })
 }
 
 // noteInZone stores on the VCDCluster what it has in a zone: the VDC, how many vApps, and the URN of one whose VM was
 // deleted, if that is not empty.
 func (r *records) noteInZone(ctx context.Context, zone, id string) error {
-	home := vapp.HomeIn(r.inputs.vcdCluster, r.inputs.clusterName(), zone)
-	_, before := home.Note()
-	known := home.VDC != ""
-	home.VDC = r.inputs.vcdMachine.Spec.RecordedState.OVDCID
+	before, known := r.inputs.vcdCluster.Spec.RecordedState.Zones[zone]
+	now := before
+	now.OVDCID = r.inputs.vcdMachine.Spec.RecordedState.OVDCID
 	if !vapp.PerMachine(r.inputs.vcdCluster) { // Machines take vApps of their own with them.
-		home.Count = max(home.Count, r.inputs.vAppNumber())
+		now.VAppCount = max(now.VAppCount, int32(r.inputs.vAppNumber())) //nolint:gosec // at most 100
 	}
-	if id != "" && !slices.Contains(home.IDs, id) {
-		home.IDs = append(home.IDs, id)
+	if id != "" && !slices.Contains(now.VAppIDs, id) {
+		now.VAppIDs = append(slices.Clone(now.VAppIDs), id)
 	}
-	key, now := home.Note()
+	record := func(s *infrav1.VCDClusterRecordedState) {
+		if s.Zones == nil {
+			s.Zones = map[string]infrav1.VCDClusterZoneRecord{}
+		}
+		s.Zones[zone] = now
+	}
 	switch {
-	case now == before:
+	case equality.Semantic.DeepEqual(now, before):
 		return nil
 	case !known && id == "":
-		return r.patchCluster(ctx, key, now, client.MergeFrom(r.inputs.vcdCluster))
+		return r.recordOnCluster(ctx, "zone "+zone, record)
 	}
-	return r.patchClusterIfCurrent(ctx, key, now)
+	return r.recordIfCurrent(ctx, "zone "+zone, record)
 }
 
-// maxNotedDisks bounds how many disks a cluster remembers: Kubernetes refuses objects with too many annotations, and
-// with that the deletion of the machine.
+// maxNotedDisks bounds how many disks a cluster remembers: the API server refuses more, and with that the deletion of
+// the machine.
 const maxNotedDisks = 400
 
 // noteDisk remembers that a disk outlives its VM, for the day when its cluster is deleted.
 func (r *records) noteDisk(ctx context.Context, disk vcd.Ref) error {
-	if len(notes.DetachedDisks(r.inputs.vcdCluster)) >= maxNotedDisks {
-		return nil
-	}
+	known := r.inputs.vcdCluster.Spec.RecordedState.DetachedDisks
 	id := disk.ID[strings.LastIndex(disk.ID, ":")+1:]
-	return r.noteOnCluster(ctx, infrav1.DetachedDiskAnnotationPrefix+id, disk.Name)
-}
-
-// noteOnCluster stores an annotation on the VCDCluster, which outlives the machine.
-func (r *records) noteOnCluster(ctx context.Context, key, value string) error {
-	if r.inputs.vcdCluster.Annotations[key] == value {
+	if known[id] == disk.Name || len(known) >= maxNotedDisks {
 		return nil
 	}
-	return r.patchCluster(ctx, key, value, client.MergeFrom(r.inputs.vcdCluster))
+	return r.recordOnCluster(ctx, "disk "+disk.Name, func(s *infrav1.VCDClusterRecordedState) {
+		if s.DetachedDisks == nil {
+			s.DetachedDisks = map[string]string{}
+		}
+		s.DetachedDisks[id] = disk.Name
+	})
 }
 
-// patchClusterIfCurrent stores an annotation on the VCDCluster that depends on what was read from it: of two machines
-// that write at the same time, one gets a conflict and tries again.
-func (r *records) patchClusterIfCurrent(ctx context.Context, key, value string) error {
+// recordOnCluster stores a record on the VCDCluster, which outlives the machine.
+func (r *records) recordOnCluster(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
+	return r.patchCluster(ctx, what, record, client.MergeFrom(r.inputs.vcdCluster))
+}
+
+// recordIfCurrent stores a record on the VCDCluster that depends on what was read from it: of two machines that write
+// at the same time, one gets a conflict and tries again.
+func (r *records) recordIfCurrent(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState)) error {
 	current := client.MergeFromWithOptions(r.inputs.vcdCluster, client.MergeFromWithOptimisticLock{})
-	return r.patchCluster(ctx, key, value, current)
+	return r.patchCluster(ctx, what, record, current)
 }
 
-func (r *records) patchCluster(ctx context.Context, key, value string, change client.Patch) error {
+func (r *records) patchCluster(ctx context.Context, what string, record func(*infrav1.VCDClusterRecordedState),
+	change client.Patch,
+) error {
 	c := r.inputs.vcdCluster.DeepCopy()
-	notes.Set(c, key, value)
+	record(&c.Spec.RecordedState)
 	if err := r.client.Patch(ctx, c, change); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("noting %s on VCDCluster %s: %w", key, c.Name, err)
+		return fmt.Errorf("recording %s on VCDCluster %s: %w", what, c.Name, err)
 	}
 	return nil
 }

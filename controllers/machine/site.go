@@ -39,7 +39,9 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 		Asked:        l.missing.announced,
 		Acknowledged: acknowledgedAt(l.inputs.vcdCluster, l.now()),
 	}}
-	s.Released, _ = time.Parse(time.RFC3339, l.inputs.vcdCluster.Annotations[infrav1.LastGoneAnnotation]) // zero: none was
+	if at := l.inputs.vcdCluster.Spec.RecordedState.LastGoneAt; at != nil {
+		s.Released = at.Time
+	}
 	onSite := s.addClusters(clusters.Items, l.inputs.vcdCluster)
 	for _, m := range machines.Items {
 		cluster := m.Namespace + "/" + m.Labels[clusterv1.ClusterNameLabel]
@@ -54,7 +56,7 @@ func (l *lostVM) site(ctx context.Context, me gone.Missing) (*site, error) {
 // addClusters returns the clusters on the site of mine, by namespace and name, and notes whether one of them stopped
 // the site.
 func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDCluster) map[string]bool {
-	s.Stopped = mine.Annotations[infrav1.GoneStoppedAnnotation] != ""
+	s.Stopped = mine.Spec.RecordedState.GoneStoppedSince != nil
 	onSite := map[string]bool{}
 	for _, c := range clusters {
 		if session.NormalSite(c.Spec.Site) != session.NormalSite(mine.Spec.Site) {
@@ -62,8 +64,8 @@ func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDClust
 		}
 		onSite[c.Namespace+"/"+session.ClusterName(&c, nil)] = true
 		if c.UID != mine.UID {
-			at, err := time.Parse(time.RFC3339, c.Annotations[infrav1.GoneStoppedAnnotation])
-			s.Stopped = s.Stopped || err == nil && at.After(s.Acknowledged)
+			at := c.Spec.RecordedState.GoneStoppedSince
+			s.Stopped = s.Stopped || at != nil && at.After(s.Acknowledged)
 		}
 	}
 	return onSite

@@ -57,15 +57,18 @@ func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
 		wakes  bool
 	}{
 		{"nothing", func(*infrav1.VCDCluster) {}, false},
-		{"that a disk was detached from one of them", note(infrav1.DetachedDiskAnnotationPrefix + "d"), false},
-		{"the vApps that VMs were made in", note(infrav1.VAppsAnnotation), false},
-		{"that a vApp was created", note(infrav1.VAppCreatedAnnotation), false},
-		{"when one of them was gone last", note(infrav1.LastGoneAnnotation), false},
-		{"that VMs of several clusters are missing", note(infrav1.GoneStoppedAnnotation), false},
+		{
+			"what is recorded, such as the number of vApps",
+			func(c *infrav1.VCDCluster) {
+				c.Generation++
+				c.Spec.RecordedState.VAppCount = 2
+			},
+			false,
+		},
 		{"another message of a condition", ready(metav1.ConditionTrue, infrav1.ReadyReason, "other"), false},
 		{"that a person acknowledged what is gone", note(infrav1.GoneAcknowledgedAnnotation), true},
 		{"that it is paused", note(clusterv1.PausedAnnotation), true},
-		{"its spec", func(c *infrav1.VCDCluster) { c.Generation++ }, true},
+		{"its spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
 		{
 			"that VCD cannot be asked any more",
 			ready(metav1.ConditionUnknown, infrav1.CredentialsRefusedReason, ""),

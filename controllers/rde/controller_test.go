@@ -312,7 +312,7 @@ func TestAnEntityOfCAPVCDIsAdoptedWithWhatOthersWrote(t *testing.T) {
 	w.Expect(string(e.Content)).To(And(ContainSubstring(`"uid":"`+id+`"`), ContainSubstring(`"future":{"a":1}`),
 		ContainSubstring(`"createdByVersion":"1.3.0"`), ContainSubstring(`"csi":{"pv":[1]}`), ContainSubstring(`"x":1`),
 		ContainSubstring(`"name":"workers"`)))
-	w.Expect(w.VCDCluster().Annotations).NotTo(HaveKey(infrav1.RDEIDAnnotation))
+	w.Expect(w.VCDCluster().Spec.RecordedState.RDEID).To(BeEmpty())
 }
 
 func TestAnEntityThatWasMadeJustBeforeACrashIsFound(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -48,12 +49,12 @@ var kind = vcd.EntityKind{Vendor: "vmware", NSS: "capvcdCluster"}
 
 // A state is what the process knows of the entity of a cluster between passes.
 type state struct {
-	called     time.Time     // when VCD was last called
-	held       phases.Result // of the last call; it stays until then
-	until      time.Time
-	generation int64  // of the cluster then
-	written    string // digest of what the entity shows
-	checked    time.Time
+	called   time.Time     // when VCD was last called
+	held     phases.Result // of the last call; it stays until then
+	until    time.Time
+	settings settings.Version // of the cluster then
+	written  string           // digest of what the entity shows
+	checked  time.Time
 }
 
 // errConflict means that another client wrote the entity at the same time.
@@ -99,7 +100,7 @@ func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (p
 ) {
 	st := s.state
 	now := s.now()
-	if now.Before(st.until) && st.generation == s.vcdCluster.Generation {
+	if now.Before(st.until) && st.settings == settings.Of(s.vcdCluster) {
 		st.held.After = st.until.Sub(now)
 		return st.held, nil
 	}
@@ -110,7 +111,7 @@ func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (p
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	st.called = now
-	st.generation = s.vcdCluster.Generation
+	st.settings = settings.Of(s.vcdCluster)
 	out, err := phases.Sequence(limited, steps...)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		out = phases.Unsure(session.UnreachablePoll, infrav1.SiteUnreachableReason,
@@ -156,7 +157,7 @@ func (s *scope) find(ctx context.Context) (phases.Result, error) {
 			return out, err
 		}
 	}
-	notes.Set(c, infrav1.RDEIDAnnotation, s.id)
+	c.Spec.RecordedState.RDEID = s.id
 	return phases.Done, s.patcher.Save(ctx)
 }
 
@@ -269,8 +270,8 @@ func (s *scope) problem(err error) (phases.Result, error) {
 
 // hidden says that the entity cannot be seen or changed.
 func (s *scope) hidden(err error) phases.Result {
-	remedy := "share it with the user, or remove annotation " + infrav1.RDEIDAnnotation + " to have another made"
-	if s.vcdCluster.Annotations[infrav1.RDEIDAnnotation] != s.id {
+	remedy := "share it with the user, or remove spec.recordedState.rdeID to have another made"
+	if s.vcdCluster.Spec.RecordedState.RDEID != s.id {
 		remedy = "correct spec.rde.id, share the entity with the user, or set spec.rde.mode to None"
 	}
 	return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%v: the user may not see or change the entity, or it "+

@@ -39,7 +39,7 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, fmt.Errorf("listing VCDClusters: %w", err)
 	}
 	for _, c := range clusters.Items {
-		if c.Annotations[infrav1.ZoneVAppsAnnotationPrefix+s.zone.Name] != "" &&
+		if _, recorded := c.Spec.RecordedState.Zones[s.zone.Name]; recorded &&
 			!session.RefersTo(&c, s.zone.Spec.IdentityRef.Kind, s.zone.Spec.IdentityRef.Name) {
 			users = append(users, c.Name)
 		}

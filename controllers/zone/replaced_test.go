@@ -25,21 +25,19 @@ func TestAnotherVDCOfTheNameOfAZonesGetsNoMachines(t *testing.T) {
 
 	w.EventuallyMachine("late-b", infrav1.PlacementReadyCondition, infrav1.FailureDomainMismatchReason)
 
-	note := infrav1.ZoneVAppsAnnotationPrefix + "b"
 	w.Expect(conditions.GetMessage(w.VCDMachine("late-b"), infrav1.PlacementReadyCondition)).To(And(
-		ContainSubstring("spec.ovdc"), ContainSubstring(note)))
+		ContainSubstring("spec.ovdc"), ContainSubstring("spec.recordedState.zones.b")))
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(published(w)).NotTo(ContainElement("b"))
 	w.Ready("cp-b")
 
-	c := w.VCDCluster() // A person has the new VDC used, although a machine is left in the other.
-	delete(c.Annotations, note)
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	// A person has the new VDC used, although a machine is left in the other.
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { delete(r.Zones, "b") })
 	w.Ready("late-b")
-	recorded := w.VCDCluster().Annotations[note]
+	recorded := w.VCDCluster().Spec.RecordedState.Zones["b"]
 	w.DeleteMachine("cp-b")
-	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(note, recorded))
+	w.Expect(w.VCDCluster().Spec.RecordedState.Zones).To(HaveKeyWithValue("b", recorded))
 }
 
 func TestAnotherNetworkOfTheNameLeavesTheRecordedOne(t *testing.T) {
@@ -50,17 +48,16 @@ func TestAnotherNetworkOfTheNameLeavesTheRecordedOne(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	admitChanges(t, w)
-	recorded := w.VCDCluster().Annotations[infrav1.OVDCNetworkIDAnnotation]
+	recorded := w.VCDCluster().Spec.RecordedState.OVDCNetworkID
 	w.Expect(recorded).NotTo(BeEmpty())
 	other := recorded[:len(recorded)-12] + "0123456789ab"
-	c = w.VCDCluster() // The network of then is gone: its URN is not found any more.
-	c.Annotations[infrav1.OVDCNetworkIDAnnotation] = other
-	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
+	// The network of then is gone: its URN is not found any more.
+	w.Record(func(r *infrav1.VCDClusterRecordedState) { r.OVDCNetworkID = other })
 
 	for range 2 {
 		_, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
 	}
 
-	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.OVDCNetworkIDAnnotation, other))
+	w.Expect(w.VCDCluster().Spec.RecordedState.OVDCNetworkID).To(Equal(other))
 }

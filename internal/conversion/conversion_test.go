@@ -382,7 +382,7 @@ func TestAnOlderVersionKeepsWhatItLacks(t *testing.T) {
 	tr.Expect(after.Spec).To(Equal(want.Spec))
 }
 
-func TestRecordsSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
+func TestRecordsOfMachinesSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
 	for _, old := range []object{&v1beta1.VCDMachine{}, &v1beta2.VCDMachine{}, &v1beta3.VCDMachine{}} {
 		tr := newTraveller(t, VCDMachine())
 		before := &infrav1.VCDMachine{ObjectMeta: named("m")}
@@ -410,6 +410,28 @@ func TestRecordsSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
 		tr.Expect(after.Spec.Template).To(Equal("debian"))
 		tr.Expect(equality.Semantic.DeepEqual(after.Spec.RecordedState, before.Spec.RecordedState)).To(BeTrue(), "%T", old)
 	}
+}
+
+func TestRecordsOfClustersSurviveEditsInTheVersionsOfCAPVCD(t *testing.T) {
+	tr := newTraveller(t, VCDCluster())
+	stored := capvcdCluster()
+	tr.name(stored)
+	hub, _ := tr.convert(stored, &infrav1.VCDCluster{}).(*infrav1.VCDCluster)
+	recorded := infrav1.VCDClusterRecordedState{
+		OVDCID:        vdcURN,
+		VAppCount:     2,
+		Zones:         map[string]infrav1.VCDClusterZoneRecord{"a": {OVDCID: vdcURN, VAppCount: 1}},
+		LastGoneAt:    &transition,
+		DetachedDisks: map[string]string{"33333333-3333-3333-3333-333333333333": "data"},
+	}
+	hub.Spec.RecordedState = recorded
+
+	edited, _ := tr.convert(hub, &v1beta2.VCDCluster{}).(*v1beta2.VCDCluster)
+	edited.Spec.ProxyConfigSpec.HTTPProxy = "http://other"
+	after, _ := tr.convert(edited, &infrav1.VCDCluster{}).(*infrav1.VCDCluster)
+
+	tr.Expect(after.Spec.Proxy.HTTPProxy).To(Equal("http://other"))
+	tr.Expect(after.Spec.RecordedState).To(Equal(recorded))
 }
 
 func TestEditsInOurVersionShowInThoseOfCAPVCD(t *testing.T) {

@@ -22,30 +22,25 @@ func VDCName(c *infrav1.VCDCluster) string {
 
 // NetworkName is [VDCName] for the network of a cluster.
 func NetworkName(c *infrav1.VCDCluster) string {
-	return cmp.Or(recorded(c, infrav1.OVDCNetworkIDAnnotation), c.Spec.OVDCNetwork)
+	return cmp.Or(recorded(c).OVDCNetworkID, c.Spec.OVDCNetwork)
 }
 
 // RecordedVDC returns the URN of the VDC that was recorded for a cluster, empty if none was.
-func RecordedVDC(c *infrav1.VCDCluster) string { return recorded(c, infrav1.OVDCIDAnnotation) }
+func RecordedVDC(c *infrav1.VCDCluster) string { return recorded(c).OVDCID }
 
 // EndpointGateway returns the URN of the edge gateway that was recorded for the endpoint of a cluster, empty if none
 // was.
-func EndpointGateway(c *infrav1.VCDCluster) string {
-	return recorded(c, infrav1.EndpointGatewayAnnotation)
-}
+func EndpointGateway(c *infrav1.VCDCluster) string { return recorded(c).EndpointGatewayID }
 
 // EndpointAddresses returns the addresses that were recorded for the endpoint of a cluster.
-func EndpointAddresses(c *infrav1.VCDCluster) []string {
-	return strings.FieldsFunc(recorded(c, infrav1.EndpointAddressesAnnotation),
-		func(r rune) bool { return r == ',' || r == ' ' })
-}
+func EndpointAddresses(c *infrav1.VCDCluster) []string { return recorded(c).EndpointAddresses }
 
 // recorded returns what was recorded with the id of a cluster. Without an id it is the copy of another cluster's.
-func recorded(c *infrav1.VCDCluster, annotation string) string {
+func recorded(c *infrav1.VCDCluster) infrav1.VCDClusterRecordedState {
 	if c.Spec.InfraID == "" {
-		return ""
+		return infrav1.VCDClusterRecordedState{}
 	}
-	return c.Annotations[annotation]
+	return c.Spec.RecordedState
 }
 
 // Select returns those of the zones in the namespace of a cluster that its failureDomainSelector selects, sorted by

@@ -86,7 +86,7 @@ func TestWhatIsChosen(t *testing.T) {
 			func(o *objects) {
 				withoutZone(o)
 				o.cluster.Spec.InfraID = "00000000-0000-0000-0000-000000000003"
-				o.cluster.Annotations = map[string]string{infrav1.OVDCIDAnnotation: vdcURN}
+				o.cluster.Spec.RecordedState.OVDCID = vdcURN
 			},
 			func(p placement.Placement) placement.Choice { return p.VDC },
 			placement.Choice{Name: vdcURN, Field: "spec.ovdc of the VCDCluster"},
@@ -95,7 +95,7 @@ func TestWhatIsChosen(t *testing.T) {
 			"what was recorded for another cluster, whose copy this one is, does not count",
 			func(o *objects) {
 				withoutZone(o)
-				o.cluster.Annotations = map[string]string{infrav1.OVDCNetworkIDAnnotation: networkURN}
+				o.cluster.Spec.RecordedState.OVDCNetworkID = networkURN
 			},
 			func(p placement.Placement) placement.Choice { return p.NICs[0].Network },
 			placement.Choice{Name: "nodes", Field: "spec.ovdcNetwork of the VCDCluster"},

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
 // maxVAppName is VCD's limit of the name of a vApp.
@@ -25,15 +26,15 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 	return &validator[*infrav1.VCDCluster]{
 		kind:      "VCDCluster",
 		finalizer: infrav1.ClusterFinalizer,
-		spec:      func(c *infrav1.VCDCluster) any { return c.Spec },
+		spec:      func(c *infrav1.VCDCluster) any { return settings.Spec(c) },
 		rules: func(c *infrav1.VCDCluster) field.ErrorList {
 			errs := clusterSpecErrors(&c.Spec, field.NewPath("spec"))
-			return slices.Concat(errs, vAppNameErrors(c), clusterRecordErrors(c))
+			return append(errs, vAppNameErrors(c)...)
 		},
 		created: hostOfPoolErrors,
 		always: func(c *infrav1.VCDCluster) field.ErrorList {
 			at := field.NewPath("spec", "cloudProvider", "identityRef")
-			return append(identityOfCCMErrors(&c.Spec, at), clusterRecordErrors(c)...)
+			return identityOfCCMErrors(&c.Spec, at)
 		},
 		recorded: clusterRecordChangeErrors,
 		reserved: clusterRecordAdditionErrors,
@@ -58,7 +59,7 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 		rules: func(t *infrav1.VCDClusterTemplate) field.ErrorList {
 			errs := clusterSpecErrors(&t.Spec.Template.Spec, field.NewPath("spec", "template", "spec"))
 			return slices.Concat(errs, switchesInTemplate(t, t.Spec.Template.ObjectMeta.Annotations),
-				clusterRecordsInTemplateErrors(t))
+				entityInTemplateErrors(t))
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDClusterTemplate) (field.ErrorList, error) {
 			return templateUnchanged(ctx, t, "make a new VCDClusterTemplate and name it in the ClusterClass")

@@ -3,6 +3,7 @@
 package webhooks
 
 import (
+	"context"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,7 +15,7 @@ import (
 
 // recordedChangeErrors refuses an instance ID that is not the object's own: it would make the object the owner of another
 // machine's VM. It also refuses the loss of what identifies the VM, to requests in the versions of CAPVCD.
-func recordedChangeErrors(before, m *infrav1.VCDMachine) field.ErrorList {
+func recordedChangeErrors(_ context.Context, before, m *infrav1.VCDMachine) field.ErrorList {
 	was := &before.Spec.RecordedState
 	is := &m.Spec.RecordedState
 	var errs field.ErrorList

@@ -16,141 +16,131 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-func TestWhereAClusterIsAndWhatIsGoneIsWrittenByTheController(t *testing.T) {
-	const (
-		vdc, vApps, gone = infrav1.OVDCIDAnnotation, infrav1.VAppsAnnotation, infrav1.VAppGoneAnnotation
-		uuid             = "11111111-2222-3333-4444-555555555555"
-		here, there      = "urn:vcloud:vdc:" + uuid, "urn:vcloud:vdc:99999999-2222-3333-4444-555555555555"
-		first, second    = "urn:vcloud:vapp:" + uuid, "urn:vcloud:vapp:99999999-2222-3333-4444-555555555555"
-	)
-	field := func(key string) []string { return []string{"metadata.annotations[" + key + "]"} }
+const (
+	someUUID     = "11111111-2222-3333-4444-555555555555"
+	otherUUID    = "99999999-2222-3333-4444-555555555555"
+	someVApp     = "urn:vcloud:vapp:" + someUUID
+	otherVApp    = "urn:vcloud:vapp:" + otherUUID
+	deletedField = "spec.recordedState.deletedVAppIDs"
+)
+
+// recordedCluster is a cluster with records; it is deleted if so.
+func recordedCluster(recorded infrav1.VCDClusterRecordedState, deleted bool) *infrav1.VCDCluster {
+	c := cluster()
+	c.Spec.InfraID = someUUID
+	c.Spec.RecordedState = recorded
+	if deleted {
+		now := metav1.NewTime(time.Now())
+		c.DeletionTimestamp = &now
+	}
+	return c
+}
+
+func TestOnlyVAppsOfAClusterThatIsDeletedAreRecordedAsDeleted(t *testing.T) {
+	type records = infrav1.VCDClusterRecordedState
+	known := records{VAppIDs: []string{someVApp}}
 	tests := []struct {
 		name          string
-		before, after map[string]string
+		before, after records
 		deleted       bool
 		refused       []string
 	}{
-		{"the controller records the VDC", nil, map[string]string{vdc: here}, false, nil},
-		{"a person has it looked up again", map[string]string{vdc: here}, nil, false, nil},
-		{"another VDC", map[string]string{vdc: here}, map[string]string{vdc: there}, false, field(vdc)},
-		{"a VDC by name", nil, map[string]string{vdc: "acme-vdc"}, false, field(vdc)},
-		{"two VDCs", nil, map[string]string{vdc: here + "," + there}, false, field(vdc)},
-		{"what was wrong before stays", map[string]string{vdc: "x"}, map[string]string{vdc: "x"}, false, nil},
-		{"vApps", nil, map[string]string{vApps: first + "," + second}, false, nil},
-		{"no vApps", nil, map[string]string{vApps: "true"}, false, field(vApps)},
+		{"our task deleted a vApp", known, records{VAppIDs: known.VAppIDs, DeletedVAppIDs: known.VAppIDs}, true, nil},
 		{
-			"our task deleted a vApp",
-			map[string]string{vApps: first},
-			map[string]string{vApps: first, gone: first},
+			"our task deleted a vApp in a zone",
+			records{Zones: map[string]infrav1.VCDClusterZoneRecord{"a": {VAppIDs: []string{someVApp}}}},
+			records{
+				Zones:          map[string]infrav1.VCDClusterZoneRecord{"a": {VAppIDs: []string{someVApp}}},
+				DeletedVAppIDs: []string{someVApp},
+			},
 			true,
 			nil,
 		},
 		{
-			"a vApp is gone before the cluster is deleted",
-			map[string]string{vApps: first},
-			map[string]string{vApps: first, gone: first},
+			"a vApp is deleted before the cluster is",
+			known,
+			records{VAppIDs: known.VAppIDs, DeletedVAppIDs: known.VAppIDs},
 			false,
-			field(gone),
+			[]string{deletedField},
 		},
 		{
-			"a vApp that was not recorded is gone",
-			map[string]string{vApps: first},
-			map[string]string{vApps: first + "," + second, gone: first + "," + second},
+			"a vApp that was not recorded is deleted",
+			known,
+			records{VAppIDs: []string{someVApp, otherVApp}, DeletedVAppIDs: []string{someVApp, otherVApp}},
 			true,
-			field(gone),
+			[]string{deletedField},
 		},
-		{"all are gone, says a person", nil, map[string]string{gone: "true"}, true, append(field(gone), field(gone)...)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			before := cluster()
-			after := cluster()
-			before.Spec.InfraID = uuid
-			after.Spec.InfraID = uuid
-			before.Annotations = tt.before
-			after.Annotations = tt.after
-			if tt.deleted {
-				now := metav1.NewTime(time.Now())
-				before.DeletionTimestamp = &now
-				after.DeletionTimestamp = &now
-			}
 
-			_, err := clusterValidator().ValidateUpdate(t.Context(), before, after)
+			_, err := clusterValidator().ValidateUpdate(t.Context(), recordedCluster(tt.before, tt.deleted),
+				recordedCluster(tt.after, tt.deleted))
 
 			g.Expect(refusedFields(g, err)).To(Equal(tt.refused))
 		})
 	}
 }
 
-func TestACopiedClusterGetsRecordsOfItsOwn(t *testing.T) {
-	const uuid, other = "11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"
+func TestRequestsInTheVersionsOfCAPVCDChangeNoRecord(t *testing.T) {
+	before := recordedCluster(infrav1.VCDClusterRecordedState{VAppCount: 1}, false)
+	lost := recordedCluster(infrav1.VCDClusterRecordedState{}, false)
+	for version, refused := range map[string][]string{"v1beta4": nil, "v1beta3": {"spec.recordedState"}} {
+		t.Run(version, func(t *testing.T) {
+			g := NewWithT(t)
+			request := admission.Request{}
+			request.Kind = metav1.GroupVersionKind(infrav1.GroupVersion.WithKind("VCDCluster"))
+			asked := request.Kind
+			asked.Version = version
+			request.RequestKind = &asked
+			ctx := admission.NewContextWithRequest(t.Context(), request)
+
+			_, err := clusterValidator().ValidateUpdate(ctx, before, before.DeepCopy())
+			g.Expect(err).NotTo(HaveOccurred())
+
+			_, err = clusterValidator().ValidateUpdate(ctx, before, lost)
+			g.Expect(refusedFields(g, err)).To(Equal(refused))
+		})
+	}
+}
+
+func TestRecordsAreStoredWhateverIsWrongWithTheSettings(t *testing.T) {
 	g := NewWithT(t)
-	before := cluster()
-	after := cluster()
-	before.Annotations = map[string]string{
-		infrav1.OVDCIDAnnotation:          "urn:vcloud:vdc:" + uuid,
-		infrav1.OVDCNetworkIDAnnotation:   "urn:vcloud:network:" + uuid,
-		infrav1.EndpointGatewayAnnotation: "urn:vcloud:gateway:" + uuid,
-	}
-	after.Spec.InfraID = uuid
-	after.Annotations = map[string]string{
-		infrav1.OVDCIDAnnotation:          "urn:vcloud:vdc:" + other,
-		infrav1.OVDCNetworkIDAnnotation:   "urn:vcloud:network:" + other,
-		infrav1.EndpointGatewayAnnotation: "urn:vcloud:gateway:" + other,
-	}
+	before := recordedCluster(infrav1.VCDClusterRecordedState{}, false)
+	before.Spec.VApp.Name = "no/name"
+	after := before.DeepCopy()
+	after.Spec.RecordedState.VAppCount = 1
 
 	_, err := clusterValidator().ValidateUpdate(t.Context(), before, after)
 
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestARestoredClusterKeepsWhatTheControllerWrote(t *testing.T) {
-	g := NewWithT(t)
-	c := cluster()
-	c.Annotations = map[string]string{
-		infrav1.OVDCIDAnnotation:   "urn:vcloud:vdc:11111111-2222-3333-4444-555555555555",
-		infrav1.VAppGoneAnnotation: "urn:vcloud:vapp:11111111-2222-3333-4444-555555555555",
-	}
-
-	_, err := clusterValidator().ValidateCreate(t.Context(), c)
-	g.Expect(err).NotTo(HaveOccurred())
-
-	c.Annotations[infrav1.OVDCIDAnnotation] = "acme-vdc"
-	_, err = clusterValidator().ValidateCreate(t.Context(), c)
-	g.Expect(refusedFields(g, err)).To(Equal([]string{"metadata.annotations[" + infrav1.OVDCIDAnnotation + "]"}))
-}
-
 func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
-	const (
-		vdc, network, vApps = infrav1.OVDCIDAnnotation, infrav1.OVDCNetworkIDAnnotation, infrav1.VAppsAnnotation
-		gone                = infrav1.VAppGoneAnnotation
-		uuid                = "11111111-2222-3333-4444-555555555555"
-	)
-	there := map[string]string{vdc: "urn:vcloud:vdc:" + uuid, network: "urn:vcloud:network:" + uuid}
-	deleted := map[string]string{vApps: "urn:vcloud:vapp:" + uuid, gone: "urn:vcloud:vapp:" + uuid}
+	there := infrav1.VCDClusterRecordedState{
+		OVDCID:        "urn:vcloud:vdc:" + someUUID,
+		OVDCNetworkID: "urn:vcloud:network:" + someUUID,
+	}
+	vApps := infrav1.VCDClusterRecordedState{VAppIDs: []string{someVApp}}
+	deleted := infrav1.VCDClusterRecordedState{VAppIDs: []string{someVApp}, DeletedVAppIDs: []string{someVApp}}
+	none := infrav1.VCDClusterRecordedState{}
 	tests := []struct {
 		name          string
-		before, after map[string]string
+		before, after infrav1.VCDClusterRecordedState
 		deleted       bool
 		refused       []string
 	}{
 		{
 			"another place, after the record of the first was removed",
-			nil,
+			none,
 			there,
 			false,
-			[]string{"metadata.annotations[" + vdc + "]", "metadata.annotations[" + network + "]"},
+			[]string{"spec.recordedState.ovdcID", "spec.recordedState.ovdcNetworkID"},
 		},
 		{"a record that stays", there, there, false, nil},
-		{"a record that is removed", there, nil, false, nil},
-		{
-			"a vApp that is not deleted",
-			map[string]string{vApps: "urn:vcloud:vapp:" + uuid},
-			deleted,
-			true,
-			[]string{"metadata.annotations[" + gone + "]"},
-		},
+		{"a record that is removed", there, none, false, nil},
+		{"a vApp that is not deleted", vApps, deleted, true, []string{deletedField}},
 		{"what the controller wrote stays", deleted, deleted, true, nil},
 	}
 	for _, tt := range tests {
@@ -158,18 +148,10 @@ func TestOnlyTheControllerAddsWhereAClusterIsAndWhatIsGone(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				g := NewWithT(t)
 				v := clusterValidator()
-				before := cluster()
-				after := cluster()
 				v.own = func(context.Context) (bool, error) { return own, nil }
-				before.Annotations = tt.before
-				after.Annotations = tt.after
-				if tt.deleted {
-					now := metav1.NewTime(time.Now())
-					before.DeletionTimestamp = &now
-					after.DeletionTimestamp = &now
-				}
 
-				_, err := v.ValidateUpdate(t.Context(), before, after)
+				_, err := v.ValidateUpdate(t.Context(), recordedCluster(tt.before, tt.deleted),
+					recordedCluster(tt.after, tt.deleted))
 
 				if own {
 					g.Expect(err).NotTo(HaveOccurred())

@@ -35,7 +35,7 @@ type validator[T client.Object] struct {
 	// always returns what is also refused of an object that existed before; may be nil.
 	always func(obj T) field.ErrorList
 	// recorded returns what is wrong with what a controller recorded, also of an object that is deleted; may be nil.
-	recorded func(oldObj, newObj T) field.ErrorList
+	recorded func(ctx context.Context, oldObj, newObj T) field.ErrorList
 	// reserved returns what only the controllers may have changed, also of an object that is deleted; may be nil.
 	reserved func(oldObj, newObj T) field.ErrorList
 	// own reports whether the controllers make the request; nil: that is not known, and what is reserved is admitted.
@@ -78,7 +78,7 @@ func (v *validator[T]) creation(obj T) (admission.Warnings, error) {
 func (v *validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
 	errs := switchErrors(oldObj.GetAnnotations(), newObj.GetAnnotations(), annotationsPath)
 	if v.recorded != nil {
-		errs = append(errs, v.recorded(oldObj, newObj)...)
+		errs = append(errs, v.recorded(ctx, oldObj, newObj)...)
 	}
 	taken, err := v.taken(ctx, oldObj, newObj)
 	if err != nil {

@@ -44,18 +44,3 @@ func TestZoneWithWhatCannotBeIsRefused(t *testing.T) {
 		"spec.placementConstraint.storageProfile", "spec.placementConstraint.sizingPolicy",
 		"spec.placementConstraint.catalog"))
 }
-
-func TestVDCOfAClusterInAZoneNeverChanges(t *testing.T) {
-	g := NewWithT(t)
-	key := infrav1.ZoneVAppsAnnotationPrefix + "a"
-	cluster := func(record string) *infrav1.VCDCluster {
-		c := &infrav1.VCDCluster{}
-		c.Annotations = map[string]string{key: record}
-		return c
-	}
-	other := strings.Replace(someVDC, "0dd1", "0dd2", 1)
-
-	g.Expect(clusterRecordChangeErrors(cluster(someVDC+" 1"), cluster(someVDC+" 2"))).To(BeEmpty())
-	g.Expect(clusterRecordChangeErrors(cluster(someVDC+" 1"), cluster(other+" 1"))).To(HaveLen(1))
-	g.Expect(clusterRecordErrors(cluster(someVDC))).To(HaveLen(1), "the number of vApps is missing")
-}

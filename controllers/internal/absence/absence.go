@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
@@ -41,15 +40,21 @@ func Note(m *infrav1.VCDMachine, v gone.Verdict, now time.Time) bool {
 		Forget(m)
 		return false
 	}
-	return note(&m.Spec.RecordedState.MissingSince, v, now)
+	before := m.Spec.RecordedState.MissingSince
+	m.Spec.RecordedState.MissingSince = missingSince(before, v, now)
+	return m.Spec.RecordedState.MissingSince != before
 }
 
-func note(record **metav1.Time, v gone.Verdict, now time.Time) bool {
-	if at := timeOf(*record); v.Reason != gone.Once || !at.IsZero() && !at.After(now) {
-		return false
+// missingSince returns since when something is missing according to a verdict, if it was known to be missing since a time
+// before; nil is that it is not missing.
+func missingSince(before *metav1.Time, v gone.Verdict, now time.Time) *metav1.Time {
+	switch {
+	case !v.Counts:
+		return nil
+	case v.Reason != gone.Once || !before.IsZero() && !before.After(now):
+		return before
 	}
-	*record = ptr.To(metav1.NewTime(now.UTC().Truncate(time.Second)))
-	return true
+	return &metav1.Time{Time: now.UTC().Truncate(time.Second)}
 }
 
 // Forget removes what says that the VM or vApp of m is missing.
@@ -70,29 +75,29 @@ type VApp struct {
 	IDs  []string // URNs that were recorded and are not shown; none: there may never have been one
 }
 
-// Gone decides whether the vApp is gone. record is since when it is missing, and changes with the decision.
-func (v VApp) Gone(ctx context.Context, s *session.Session, record **metav1.Time, now time.Time) (phases.Result, error) {
+// Gone decides whether the vApp is gone, and returns since when it is missing then: the time is to be recorded, or
+// removed if it is nil, until the next observation.
+func (v VApp) Gone(ctx context.Context, s *session.Session, since *metav1.Time, now time.Time) (*metav1.Time, phases.Result,
+	error,
+) {
 	seen, err := s.LostVApp(ctx, v.VDC, v.IDs...)
 	if err != nil {
-		return session.Unread(err, "Looking for vApp "+v.Name)
+		out, err := session.Unread(err, "Looking for vApp "+v.Name)
+		return since, out, err
 	}
 	verdict := gone.Decide(now, gone.Subject{
-		Missing:    gone.Missing{Since: timeOf(*record)},
+		Missing:    gone.Missing{Since: timeOf(since)},
 		Evidence:   gone.Evidence(seen),
 		Unrecorded: len(v.IDs) == 0,
 	}, nil)
-	if verdict.Counts {
-		note(record, verdict, now)
-	} else {
-		*record = nil
-	}
+	since = missingSince(since, verdict, now)
 	switch verdict.State {
 	case gone.Gone:
-		return phases.Done, nil
+		return since, phases.Done, nil
 	case gone.Waiting:
-		return Once(verdict, infrav1.VAppUnverifiedReason, "vApp "+v.Name), nil
+		return since, Once(verdict, infrav1.VAppUnverifiedReason, "vApp "+v.Name), nil
 	default:
-		return v.unproved(verdict.Reason), nil
+		return since, v.unproved(verdict.Reason), nil
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -65,7 +64,7 @@ func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, er
 // RemoveAll takes the next step of deleting all rules of a cluster. wake is called at the end of a task.
 func RemoveAll(ctx context.Context, a Access, c *infrav1.VCDCluster, wake func()) (phases.Result, error) {
 	waiting := phases.Done
-	for _, id := range notes.URNs(c.Annotations[infrav1.AffinityRulesAnnotation]) {
+	for _, id := range c.Spec.RecordedState.AffinityRuleOVDCIDs {
 		s, out, err := a.Open(ctx, c, id)
 		if err != nil || out != phases.Done {
 			return out, err

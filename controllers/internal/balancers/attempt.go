@@ -5,7 +5,6 @@ package balancers
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -122,11 +121,9 @@ func (a *attempt) before(ctx context.Context, owner loadbalancer.Owner, step lb.
 // usesNAT reports whether load balancers of a cluster may be behind DNAT rules.
 func usesNAT(c *infrav1.VCDCluster) bool {
 	spec := c.Spec.LoadBalancer
-	var inherited struct{ OneArm string }
-	note := c.Annotations[infrav1.CloudProviderInheritedAnnotation]
-	unreadable := note != "" && json.Unmarshal([]byte(note), &inherited) != nil
+	inherited := c.Spec.RecordedState.InheritedLoadBalancer.OneArm != infrav1.AddressRange{}
 	endpoint := c.Spec.ControlPlaneLoadBalancer.EdgeGateway
 	return endpoint != nil && endpoint.ArmMode == infrav1.ArmModeOneArm || spec.ArmMode == infrav1.ArmModeOneArm ||
-		inherited.OneArm != "" || unreadable || slices.ContainsFunc(spec.EdgeGateways,
+		inherited || slices.ContainsFunc(spec.EdgeGateways,
 		func(g infrav1.LoadBalancerGateway) bool { return g.ArmMode == infrav1.ArmModeOneArm })
 }

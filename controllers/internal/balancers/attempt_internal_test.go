@@ -11,15 +11,14 @@ import (
 )
 
 func TestAnInheritedOneArmRangeMeansRules(t *testing.T) {
-	for note, want := range map[string]bool{
-		"":                                       false,
-		`{"vipSubnet":"203.0.113.0/24"}`:         false,
-		`{"oneArm":"192.168.8.2-192.168.8.100"}`: true,
-		"not JSON":                               true,
-	} {
-		c := &infrav1.VCDCluster{}
-		c.Annotations = map[string]string{infrav1.CloudProviderInheritedAnnotation: note}
+	g := NewWithT(t)
+	c := &infrav1.VCDCluster{}
+	c.Spec.RecordedState.InheritedLoadBalancer.VIPSubnet = "203.0.113.0/24"
+	g.Expect(usesNAT(c)).To(BeFalse())
 
-		NewWithT(t).Expect(usesNAT(c)).To(Equal(want), note)
+	c.Spec.RecordedState.InheritedLoadBalancer.OneArm = infrav1.AddressRange{
+		StartIP: "192.168.8.2",
+		EndIP:   "192.168.8.100",
 	}
+	g.Expect(usesNAT(c)).To(BeTrue())
 }

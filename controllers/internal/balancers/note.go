@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,15 +19,14 @@ import (
 // noteInterval is how often the VCDCluster records a removal: the last one may be that much later than it says.
 const noteInterval = Afterlife / 4
 
-// notedRemoval returns when a manager last removed a load balancer of a cluster, at the latest; zero: none did. An
-// annotation that cannot be read, or whose time is still to come, may be from just now.
+// notedRemoval returns when a manager last removed a load balancer of a cluster, at the latest; zero: none did. A
+// time that is still to come may be just now.
 func notedRemoval(c *infrav1.VCDCluster, now time.Time) time.Time {
-	text := c.Annotations[infrav1.LoadBalancersRemovedAnnotation]
-	if text == "" {
+	at := c.Spec.RecordedState.LoadBalancersRemovedAt
+	if at == nil {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if latest := at.Add(noteInterval); err == nil && latest.Before(now) {
+	if latest := at.Add(noteInterval); latest.Before(now) {
 		return latest
 	}
 	return now
@@ -39,11 +39,13 @@ func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, 
 	namespace := c.Namespace
 	name := c.Name
 	return func(ctx context.Context, at time.Time) error {
-		note, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": uid,
-			"annotations": map[string]any{infrav1.LoadBalancersRemovedAnnotation: at.UTC().Format(
-				time.RFC3339Nano)},
-		}})
+		seconds := at.UTC().Add(time.Second - 1).Truncate(time.Second) // rounded up
+		note, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"uid": uid},
+			"spec": map[string]any{"recordedState": map[string]any{
+				"loadBalancersRemovedAt": metav1.NewTime(seconds),
+			}},
+		})
 		if err != nil {
 			return fmt.Errorf("%w: noting a removal: %w", loadbalancer.ErrUnknown, err)
 		}

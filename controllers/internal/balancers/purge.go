@@ -131,7 +131,7 @@ func (p *Purge) mayBeLeft(r Request) bool {
 // areAllowed reports whether the cloud controller manager of a cluster creates load balancers, or ever did.
 func areAllowed(c *infrav1.VCDCluster) bool {
 	managed := c.Spec.CloudProvider.Mode == infrav1.CloudProviderManaged || c.Spec.CloudProvider.Mode == ""
-	return c.Annotations[infrav1.LoadBalancersAllowedAnnotation] != "" ||
+	return c.Spec.RecordedState.LoadBalancersAllowed != nil ||
 		managed && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
 }
 

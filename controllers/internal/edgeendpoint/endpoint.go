@@ -26,6 +26,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
 // workTimeout bounds how long the steps of one plan may take. The next plan continues.
@@ -50,17 +51,17 @@ type endpoint struct {
 // An intent is a plan that waits until its addresses are stored. What is allocated of them before its steps run is
 // not the endpoint's.
 type intent struct {
-	plan       loadbalancer.Plan
-	gateway    string
-	generation int64
+	plan     loadbalancer.Plan
+	gateway  string
+	settings settings.Version
 }
 
 // A failure is why the last attempt ended early, and until when there is no other.
 type failure struct {
-	out        phases.Result
-	until      time.Time
-	count      int
-	generation int64
+	out      phases.Result
+	until    time.Time
+	count    int
+	settings settings.Version
 }
 
 // A member is what a pass showed of a machine, which the cache that others read may not show yet.
@@ -139,7 +140,7 @@ func (own *endpoint) follow(ctx context.Context, r Request, plan loadbalancer.Pl
 	case len(plan.Steps) == 0:
 		return phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason, "The endpoint: %s", plan.Wait)
 	case !stored || len(plan.Intent) > 0:
-		own.intent = intent{plan, r.Gateway, r.Cluster.Generation}
+		own.intent = intent{plan, r.Gateway, settings.Of(r.Cluster)}
 		return phases.Wait(session.BusyPoll, infrav1.EndpointPendingReason,
 			"Storing where the endpoint is made on edge gateway %s", r.Gateway)
 	}
@@ -149,7 +150,7 @@ func (own *endpoint) follow(ctx context.Context, r Request, plan loadbalancer.Pl
 // intended takes the plan whose addresses were to be stored, and reports whether they are.
 func (own *endpoint) intended(r Request, stored bool) (loadbalancer.Plan, bool) {
 	last := own.intent
-	if !stored || len(last.plan.Intent) == 0 || last.gateway != r.Gateway || last.generation != r.Cluster.Generation ||
+	if !stored || len(last.plan.Intent) == 0 || last.gateway != r.Gateway || last.settings != settings.Of(r.Cluster) ||
 		!slices.Equal(last.plan.Intent, addresses(placement.EndpointAddresses(r.Cluster))) {
 		return loadbalancer.Plan{}, false
 	}
@@ -202,7 +203,7 @@ func (own *endpoint) busy(r Request) phases.Result {
 		return working(own.step)
 	}
 	left := own.failure.until.Sub(r.Now)
-	if left <= 0 || own.failure.generation != r.Cluster.Generation {
+	if left <= 0 || own.failure.settings != settings.Of(r.Cluster) {
 		return phases.Done
 	}
 	out := own.failure.out
@@ -285,11 +286,12 @@ func (own *endpoint) start(ctx context.Context, r Request, steps []loadbalancer.
 	own.await(r)
 	driver := r.Session.SharedBalancers()
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), workTimeout)
+	of := settings.Of(r.Cluster)
 	go func() {
 		defer cancel()
 		began := time.Now()
 		err := own.run(work, driver, r.Gateway, steps)
-		own.end(err, r.Cluster.Generation, r.Now.Add(time.Since(began)))
+		own.end(err, of, r.Now.Add(time.Since(began)))
 	}()
 	return working(own.step)
 }
@@ -308,12 +310,12 @@ func (own *endpoint) run(ctx context.Context, driver *edge.Driver, gateway strin
 }
 
 // end notes how steps ended, and wakes those who wait.
-func (own *endpoint) end(err error, generation int64, now time.Time) {
+func (own *endpoint) end(err error, of settings.Version, now time.Time) {
 	own.mu.Lock()
 	waiting := own.waiting
 	own.running = false
 	own.waiting = nil
-	own.failure = own.failure.after(err, generation, now)
+	own.failure = own.failure.after(err, of, now)
 	own.mu.Unlock()
 	for _, wake := range waiting {
 		wake()

@@ -11,6 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -60,12 +61,12 @@ func unread(err error, gateway string) (phases.Result, error) {
 }
 
 // after returns the failure of an attempt that ended with an error.
-func (f failure) after(err error, generation int64, now time.Time) failure {
+func (f failure) after(err error, of settings.Version, now time.Time) failure {
 	if err == nil {
 		return failure{}
 	}
-	next := failure{generation: generation}
-	if f.generation == generation {
+	next := failure{settings: of}
+	if f.settings == of {
 		next.count = f.count + 1
 	}
 	next.out = refused(err)

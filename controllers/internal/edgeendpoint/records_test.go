@@ -4,6 +4,7 @@ package edgeendpoint_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -22,7 +23,7 @@ func (w *world) secondGateway() string {
 
 // loseRecords removes all annotations, as tools do that replace objects.
 func (w *world) loseRecords() {
-	w.edit(func(c *infrav1.VCDCluster) { c.Annotations = nil })
+	w.edit(func(c *infrav1.VCDCluster) { c.Spec.RecordedState = infrav1.VCDClusterRecordedState{} })
 }
 
 // onSecond returns a world whose endpoint is on another gateway than that of the network.
@@ -41,7 +42,7 @@ func TestTheGatewayOfAnEndpointIsRecordedAgain(t *testing.T) {
 	_, err := w.ReconcileCluster()
 
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.EndpointGatewayAnnotation, w.secondGateway()))
+	w.Expect(w.VCDCluster().Spec.RecordedState.EndpointGatewayID).To(Equal(w.secondGateway()))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	_, writes := w.calls()
 	w.Expect(writes).To(BeZero())
@@ -109,15 +110,13 @@ func TestRecordsOfACopiedManifestAreNotBelieved(t *testing.T) {
 	w := onSecond(t)
 	first := vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[0].ID)
 	w.edit(func(c *infrav1.VCDCluster) {
-		c.Annotations = map[string]string{
-			infrav1.EndpointGatewayAnnotation:   first,
-			infrav1.EndpointAddressesAnnotation: "203.0.113.12",
-		}
+		c.Spec.RecordedState.EndpointGatewayID = first
+		c.Spec.RecordedState.EndpointAddresses = []string{"203.0.113.12"}
 	})
 
 	w.Ready()
 
-	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.EndpointGatewayAnnotation, w.secondGateway()))
+	w.Expect(w.VCDCluster().Spec.RecordedState.EndpointGatewayID).To(Equal(w.secondGateway()))
 	found := endpoint(w.Sim.State())
 	w.Expect(found).To(HaveLen(1))
 	w.Expect(found[0].Address.Compare(netip.MustParseAddr("203.0.113.100"))).To(BeNumerically(">=", 0))
@@ -180,7 +179,7 @@ func TestMachinesOfACopyTakeNoneOfTheOriginalsOut(t *testing.T) {
 
 func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
 	w := newWorld(t, onSpaces(), nil)
-	intended := func() string { return w.VCDCluster().Annotations[infrav1.EndpointAddressesAnnotation] }
+	intended := func() string { return strings.Join(w.VCDCluster().Spec.RecordedState.EndpointAddresses, ",") }
 	for range 20 {
 		if intended() != "" {
 			break

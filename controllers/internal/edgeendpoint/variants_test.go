@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -209,7 +210,7 @@ func TestAnEndpointOnAnotherGatewayThanThatOfTheNetwork(t *testing.T) {
 	host := netip.MustParseAddr(w.VCDCluster().Spec.ControlPlaneEndpoint.Host)
 	w.Expect(host.Compare(netip.MustParseAddr("203.0.113.100"))).To(BeNumerically(">=", 0), "%s", host)
 	second := vcdsim.URN("gateway", w.Sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)
-	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.EndpointGatewayAnnotation, second))
+	w.Expect(w.VCDCluster().Spec.RecordedState.EndpointGatewayID).To(Equal(second))
 	w.Expect(w.members()).To(ConsistOf(w.addressOf("a")))
 	w.DeleteMachine("a")
 	w.DeleteCluster()
@@ -225,7 +226,7 @@ func TestAnEndpointCanBeLeftInVCD(t *testing.T) {
 	w.Ready("a")
 	before := endpoint(w.Sim.State())
 	w.edit(func(c *infrav1.VCDCluster) {
-		c.Annotations[infrav1.KeepLoadBalancersAnnotation] = "true"
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, infrav1.KeepLoadBalancersAnnotation, "true")
 	})
 	w.EventTexts()
 	w.mark()

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notes reads and writes what annotations of objects hold about VCD.
+// Package notes reads and writes what objects hold about VCD.
 package notes
 
 import (
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,18 +22,11 @@ func Set(obj client.Object, key, value string) {
 	obj.SetAnnotations(annotations)
 }
 
-// VApps are the URNs of the vApps that VMs of a cluster were made in.
-func VApps(c *infrav1.VCDCluster) []string {
-	return URNs(c.Annotations[infrav1.VAppsAnnotation])
-}
-
 // DetachedDisks lists the independent disks that were detached from VMs of c.
 func DetachedDisks(c *infrav1.VCDCluster) []string {
 	var disks []string
-	for key, name := range c.Annotations {
-		if id, ok := strings.CutPrefix(key, infrav1.DetachedDiskAnnotationPrefix); ok {
-			disks = append(disks, DiskText(vcd.Ref{ID: "urn:vcloud:disk:" + id, Name: name}))
-		}
+	for id, name := range c.Spec.RecordedState.DetachedDisks {
+		disks = append(disks, DiskText(vcd.Ref{ID: "urn:vcloud:disk:" + id, Name: name}))
 	}
 	return disks
 }
@@ -50,20 +42,5 @@ func EntityID(c *infrav1.VCDCluster) string {
 	if strings.HasPrefix(c.Spec.InfraID, "urn:vcloud:entity:") {
 		return c.Spec.InfraID
 	}
-	return c.Annotations[infrav1.RDEIDAnnotation]
-}
-
-// URNs reads a list.
-func URNs(annotation string) []string {
-	return strings.FieldsFunc(annotation, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// AddURN adds a URN to the list in an annotation of obj, which is not saved, and reports whether it was missing.
-func AddURN(obj client.Object, key, urn string) bool {
-	known := URNs(obj.GetAnnotations()[key])
-	if slices.Contains(known, urn) {
-		return false
-	}
-	Set(obj, key, strings.Join(append(known, urn), ","))
-	return true
+	return c.Spec.RecordedState.RDEID
 }

@@ -31,7 +31,7 @@ func RanHere(c *infrav1.VCDCluster) bool {
 
 // Established reports whether a cluster was complete once, here or, by what a move keeps, elsewhere.
 func Established(c *infrav1.VCDCluster) bool {
-	return RanHere(c) || c.Spec.InfraID != "" && c.Annotations[infrav1.OVDCIDAnnotation] != ""
+	return RanHere(c) || c.Spec.InfraID != "" && c.Spec.RecordedState.OVDCID != ""
 }
 
 // Duplicates returns the other VCDClusters with the id of c in the same organization, as are after a manifest was
@@ -82,6 +82,6 @@ func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.InfraIDInUseReason,
 		"spec.infraID %s is that of %s, whose objects in VCD carry it: create this cluster again without "+
-			"spec.infraID and without annotations of %s",
-		c.Spec.InfraID, session.NameFor(c, all[first]), infrav1.GroupVersion.Group), nil
+			"spec.infraID and without spec.recordedState",
+		c.Spec.InfraID, session.NameFor(c, all[first])), nil
 }

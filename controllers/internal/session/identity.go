@@ -70,7 +70,7 @@ func ofCluster(c *infrav1.VCDCluster, ref infrav1.IdentityReference) account {
 		site:      c.Spec.Site,
 		org:       c.Spec.Org,
 		ref:       ref,
-		accepted:  c.Annotations[infrav1.CredentialsAcceptedAnnotation],
+		accepted:  c.Spec.RecordedState.CredentialsAccepted,
 	}
 }
 

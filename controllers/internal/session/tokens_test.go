@@ -46,7 +46,7 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	first := w.Token()
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.ReadyReason)
-	version := w.VCDCluster().Annotations[infrav1.CredentialsAcceptedAnnotation]
+	version := w.VCDCluster().Spec.RecordedState.CredentialsAccepted
 	before := w.AccountLogins()
 
 	seen := map[string]bool{first: true, w.Token(): true}
@@ -61,7 +61,7 @@ func TestAClusterLogsInAsAServiceAccount(t *testing.T) {
 	w.Expect(w.AccountLogins()).To(BeNumerically("~", before+5, 1),
 		"our own change of the token is no reason to log in again")
 	w.Expect(len(seen)).To(BeNumerically(">=", 6), "each login gives another token")
-	w.Expect(w.VCDCluster().Annotations).To(HaveKeyWithValue(infrav1.CredentialsAcceptedAnnotation, version))
+	w.Expect(w.VCDCluster().Spec.RecordedState.CredentialsAccepted).To(Equal(version))
 	w.Restart(t, events.NewFakeRecorder(1000))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	secret := w.Secret("tenant-credentials")

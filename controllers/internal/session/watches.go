@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 )
 
 // WatchCredentials starts reconciles when an identity of either kind, or the Secret of one, is changed.
@@ -166,7 +167,6 @@ var forMachines = []string{
 func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 	found := infrav1.VCDCluster{ObjectMeta: metav1.ObjectMeta{
 		UID:               c.UID,
-		Generation:        c.Generation,
 		DeletionTimestamp: c.DeletionTimestamp,
 		Labels:            c.Labels,
 		Annotations:       map[string]string{},
@@ -176,6 +176,7 @@ func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 			found.Annotations[key] = value
 		}
 	}
+	found.Spec = settings.Spec(c)
 	found.Status.Initialization = c.Status.Initialization
 	found.Status.OVDC = c.Status.OVDC
 	found.Status.OVDCNetwork = c.Status.OVDCNetwork

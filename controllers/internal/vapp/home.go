@@ -5,9 +5,8 @@ package vapp
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
@@ -40,36 +39,22 @@ func NameIn(c *infrav1.VCDCluster, clusterName, zone string) string {
 
 // HomeIn returns what is recorded on a cluster of what it has in a zone; a zero Count and VDC if nothing is.
 func HomeIn(c *infrav1.VCDCluster, clusterName, zone string) Home {
-	home := Home{Zone: zone, First: NameIn(c, clusterName, zone)}
-	fields := strings.Fields(c.Annotations[infrav1.ZoneVAppsAnnotationPrefix+zone])
-	if len(fields) < 2 {
-		return home
+	recorded := c.Spec.RecordedState.Zones[zone]
+	return Home{
+		Zone:  zone,
+		VDC:   recorded.OVDCID,
+		First: NameIn(c, clusterName, zone),
+		Count: int(recorded.VAppCount),
+		IDs:   recorded.VAppIDs,
 	}
-	home.VDC = fields[0]
-	home.IDs = fields[2:]
-	if n, err := strconv.Atoi(fields[1]); err == nil {
-		home.Count = min(max(0, n), maxVApps)
-	}
-	return home
-}
-
-// Note returns the key and value of the annotation that records a home in a zone.
-func (h Home) Note() (key, value string) {
-	fields := append([]string{h.VDC, strconv.Itoa(h.Count)}, h.IDs...)
-	return infrav1.ZoneVAppsAnnotationPrefix + h.Zone, strings.Join(fields, " ")
 }
 
 // Zones returns the homes of a cluster in zones, sorted by zone.
 func Zones(c *infrav1.VCDCluster, clusterName string) []Home {
 	var homes []Home
-	for key := range c.Annotations {
-		if zone, ok := strings.CutPrefix(key, infrav1.ZoneVAppsAnnotationPrefix); ok {
-			if home := HomeIn(c, clusterName, zone); home.VDC != "" {
-				homes = append(homes, home)
-			}
-		}
+	for _, zone := range slices.Sorted(maps.Keys(c.Spec.RecordedState.Zones)) {
+		homes = append(homes, HomeIn(c, clusterName, zone))
 	}
-	slices.SortFunc(homes, func(a, b Home) int { return strings.Compare(a.Zone, b.Zone) })
 	return homes
 }
 
@@ -80,7 +65,7 @@ func Spread(c *infrav1.VCDCluster, further ...string) bool {
 	for _, home := range Zones(c, "") {
 		zones = append(zones, home.Zone)
 	}
-	if c.Annotations[infrav1.VAppCreatedAnnotation] != "" {
+	if c.Spec.RecordedState.VAppCount > 0 {
 		zones = append(zones, "")
 	}
 	slices.Sort(zones)

@@ -37,7 +37,7 @@ func Of(c *infrav1.VCDCluster) []netip.Addr {
 
 // Shares reports whether another cluster is in a network, given by its URN, of the site of c.
 func Shares(c, other *infrav1.VCDCluster, network string) bool {
-	id := other.Annotations[infrav1.OVDCNetworkIDAnnotation]
+	id := other.Spec.RecordedState.OVDCNetworkID
 	if id == "" && other.Status.OVDCNetwork != nil {
 		id = other.Status.OVDCNetwork.ID
 	}

@@ -63,12 +63,11 @@ func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 	if home.VDC == "" || home.VDC == vdc {
 		return phases.Done
 	}
-	note, _ := home.Note()
 	return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
 		"spec.ovdc of the VCDFailureDomain of VCDDeploymentZone %s names VDC %s now, and what the cluster has in the "+
 			"zone is in VDC %s: make a VCDFailureDomain and a VCDDeploymentZone of other names for the new VDC; or, "+
-			"if nothing of the cluster is left in the old one, remove annotation %s of the VCDCluster",
-		zone, vdc, home.VDC, note)
+			"if nothing of the cluster is left in the old one, remove spec.recordedState.zones.%s of the VCDCluster",
+		zone, vdc, home.VDC, zone)
 }
 
 // DomainOf returns the failure domain that a zone refers to, or says why there is none.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+const (
+	someUUID  = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+	otherUUID = "1dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e"
+)
+
+// recordedOf returns a change of the spec of a cluster that sets its recorded state.
+func recordedOf(fields string) string { return `{spec: {recordedState: {` + fields + `}}}` }
+
+func TestWhatIsRecordedOfAClusterHasAForm(t *testing.T) {
+	at := func(field string) []string { return []string{"spec.recordedState." + field} }
+	checkCreations(t, "VCDCluster", clusterYAML, []creation{
+		{
+			"what a move brings along",
+			recordedOf(`ovdcID: "urn:vcloud:vdc:` + someUUID + `", ovdcNetworkID: "urn:vcloud:network:` + someUUID + `",
+endpointGatewayID: "urn:vcloud:gateway:` + someUUID + `", endpointAddresses: [10.0.0.1, "fd00::1"], nodeProxy: true,
+rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 2, vAppIDs: ["urn:vcloud:vapp:` + someUUID + `"],
+zones: {a: {ovdcID: "urn:vcloud:vdc:` + someUUID + `", vAppCount: 1}}, lastGoneAt: "2026-08-01T12:00:00Z",
+inheritedLoadBalancer: {oneArm: {startIP: 192.168.8.2, endIP: 192.168.8.9}}, detachedDisks: {` + someUUID + `: data}`),
+			nil,
+		},
+		{"no name of a VDC", recordedOf(`ovdcID: acme-vdc`), at("ovdcID")},
+		{"no URN of something else", recordedOf(`ovdcNetworkID: "urn:vcloud:vdc:` + someUUID + `"`), at("ovdcNetworkID")},
+		{"no name of a vApp", recordedOf(`vAppIDs: [mine]`), at("vAppIDs[0]")},
+		{"no zone without its VDC", recordedOf(`zones: {a: {vAppCount: 1}}`), at("zones.a.ovdcID")},
+		{"no address that is none", recordedOf(`endpointAddresses: [api]`), at("endpointAddresses[0]")},
+		{"no switch that is off", recordedOf(`nodeProxy: false`), at("nodeProxy")},
+		{"no disk by its name", recordedOf(`detachedDisks: {data: data}`), at("detachedDisks")},
+	})
+}
+
+func TestATemplateOfClustersHasNoRecords(t *testing.T) {
+	checkCreations(t, "VCDClusterTemplate", clusterTemplateYAML, []creation{{
+		"a record",
+		`{spec: {template: {spec: {recordedState: {vAppCount: 1}}}}}`,
+		[]string{"spec.template.spec.recordedState"},
+	}})
+}
+
+func TestWhatIsRecordedOfAClusterIsNotLost(t *testing.T) {
+	const (
+		lost    = "spec.recordedState"
+		gateway = "urn:vcloud:gateway:"
+		vdc     = "urn:vcloud:vdc:"
+		vApp    = "urn:vcloud:vapp:"
+	)
+	someVDC := recordedOf(`ovdcID: "` + vdc + someUUID + `", vAppCount: 2`)
+	inZone := recordedOf(`vAppCount: 1, zones: {a: {ovdcID: "` + vdc + someUUID + `", vAppCount: 2}}`)
+	tests := []struct {
+		name, before, change string
+		fields               []string
+	}{
+		{"another VDC", someVDC, recordedOf(`ovdcID: "` + vdc + otherUUID + `"`), []string{"spec.recordedState.ovdcID"}},
+		{"the VDC is looked up again", someVDC, recordedOf(`ovdcID: `), nil},
+		{"all is removed", someVDC, `{spec: {recordedState: }}`, []string{lost, lost}},
+		{"the number of vApps is removed", someVDC, recordedOf(`vAppCount: `), []string{lost}},
+		{"the number of vApps decreases", someVDC, recordedOf(`vAppCount: 1`), []string{"spec.recordedState.vAppCount"}},
+		{"the number of vApps grows", someVDC, recordedOf(`vAppCount: 3`), nil},
+		{"another VDC of a zone", inZone, recordedOf(`zones: {a: {ovdcID: "` + vdc + otherUUID + `"}}`), []string{"spec.recordedState.zones[a].ovdcID"}},
+		{"fewer vApps in a zone", inZone, recordedOf(`zones: {a: {vAppCount: 1}}`), []string{"spec.recordedState.zones[a].vAppCount"}},
+		{"a zone is used with another VDC", inZone, recordedOf(`zones: {a: }`), nil},
+		{"a further zone", inZone, recordedOf(`zones: {b: {ovdcID: "` + vdc + otherUUID + `"}}`), nil},
+		{"a vApp is lost", recordedOf(`vAppIDs: ["` + vApp + someUUID + `"], vAppCount: 1`), recordedOf(`vAppIDs: `), []string{lost}},
+		{
+			"a gateway is lost",
+			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `", "` + gateway + otherUUID + `"]`),
+			recordedOf(`edgeGatewayIDs: ["` + gateway + someUUID + `"]`),
+			[]string{lost},
+		},
+		{"that load balancers may be left is forgotten", recordedOf(`loadBalancersAllowed: true, vAppCount: 1`), recordedOf(`loadBalancersAllowed: `), []string{lost}},
+		{"another entity is made", recordedOf(`rdeID: "urn:vcloud:entity:vmware:capvcdCluster:` + someUUID + `", vAppCount: 1`), recordedOf(`rdeID: `), nil},
+	}
+	c := loadCRDs(t)["VCDCluster"]
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			errs := c.admit(t, parse(t, clusterYAML, identified, tt.before, tt.change), parse(t, clusterYAML, identified, tt.before))
+
+			g.Expect(fieldsOf(errs)).To(Equal(tt.fields), "%v", errs)
+		})
+	}
+}
+
+func TestTheRecordsOfACopyAreReplaced(t *testing.T) {
+	g := NewWithT(t)
+	c := loadCRDs(t)["VCDCluster"]
+	before := recordedOf(`ovdcID: "urn:vcloud:vdc:` + someUUID + `"`)
+	change := recordedOf(`ovdcID: "urn:vcloud:vdc:` + otherUUID + `"`)
+
+	errs := c.admit(t, parse(t, clusterYAML, before, identified, change), parse(t, clusterYAML, before))
+
+	g.Expect(errs).To(BeEmpty())
+}
