@@ -159,9 +159,7 @@ func finish(ctx context.Context, s *scope, pass *phases.Pass) {
 	}
 	s.failureDomains.report(s.reconciler.Recorder, c)
 	if pass.Complete && exists && !ptr.Deref(c.Status.Initialization.Provisioned, false) {
-		// That the cluster was complete once is stored before Ready is true: readers of Ready rely on it.
 		c.Status.Initialization.Provisioned = ptr.To(true)
 		phases.ProvisionedAfter(c, s.now())
-		pass.Err = errors.Join(pass.Err, s.store.patcher.Save(ctx))
 	}
 }

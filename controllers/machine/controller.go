@@ -8,7 +8,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -146,9 +145,8 @@ func ended(s *scope, pass phases.Pass) {
 	s.state.freshness.settled = false
 }
 
-// finish ends a pass. That the machine was complete once is stored before Ready says so: who sees Ready shall find the
-// rest too.
-func finish(ctx context.Context, s *scope, pass *phases.Pass) {
+// finish ends a pass. That the machine was complete once is stored together with Ready.
+func finish(_ context.Context, s *scope, pass *phases.Pass) {
 	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMAsSpecifiedCondition)
 	s.creation.release()
 	pass.Within(s.schedule.after)
@@ -158,5 +156,4 @@ func finish(ctx context.Context, s *scope, pass *phases.Pass) {
 	}
 	m.Status.Initialization.Provisioned = ptr.To(true)
 	phases.ProvisionedAfter(m, s.now())
-	pass.Err = errors.Join(pass.Err, s.records.patcher.Save(ctx))
 }

@@ -18,15 +18,14 @@ import (
 // comes after. It reports false when the pass ends here: the object was just changed, or is paused.
 func admit(ctx context.Context, patcher *Patcher, cluster *clusterv1.Cluster, finalizer string) (bool, error) {
 	if finalizer == "" {
-		return true, patcher.begin()
+		patcher.begin()
+		return true, nil
 	}
 	obj := patcher.obj
 	if added, err := finalizers.EnsureFinalizer(ctx, patcher.client, obj, finalizer); added || err != nil {
 		return false, err
 	}
-	if err := patcher.begin(); err != nil { // before the paused check, which may edit obj
-		return false, err
-	}
+	patcher.begin() // before the paused check, which may edit obj
 	isPaused, again, err := paused.EnsurePausedCondition(ctx, patcher.client, cluster, obj)
 	if isPaused || again || err != nil {
 		return false, err

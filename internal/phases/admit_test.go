@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/patch"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -38,12 +37,12 @@ func TestWritingToWhatIsGoneIsNoErrorWhileDeleting(t *testing.T) {
 				now := metav1.Now()
 				m.DeletionTimestamp = &now
 			}
-			helper, err := patch.NewHelper(m, fake.NewClientBuilder().WithScheme(scheme).Build())
-			g.Expect(err).NotTo(HaveOccurred())
+			patcher := &Patcher{client: fake.NewClientBuilder().WithScheme(scheme).Build(), obj: m}
+			patcher.begin()
 			m.Finalizers = nil
 			set(m, clusterv1.ReadyCondition, metav1.ConditionTrue, infrav1.ReadyReason, "")
 
-			err = ignoreGone(m, helper.Patch(t.Context(), m))
+			err := patcher.finish(t.Context(), nil)
 
 			g.Expect(err).To(tt.want)
 		})

@@ -7,60 +7,82 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/cluster-api/util/patch"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// conflictBackoff is how often, and after what time, the status is written again that another client changed meanwhile.
+var conflictBackoff = wait.Backoff{
+	Steps:    5,
+	Duration: 100 * time.Millisecond,
+	Jitter:   1,
+}
+
 // A Patcher stores what a reconcile changes in an object. A change of the spec, which is where controllers record what
 // they did, is stored before the status: the API server then knows a further generation of the object, and the status is
-// of that one.
+// of that one. The status is stored once, at the end, in one request.
 type Patcher struct {
 	client client.Client
 	obj    Object
-	stored Object        // obj as it was stored last
-	helper *patch.Helper // since then
+	stored Object // obj as it was stored last
+	latest Object // what the API server returned last, which a cache may not have yet; nil: nothing was written
 }
 
 // begin makes the patcher compare with the object as it is now.
-func (p *Patcher) begin() error { return p.compareWith(p.obj, p.client) }
+func (p *Patcher) begin() { p.stored = copyOf(p.obj) }
 
-// compareWith makes the patcher compare with a state of the object that is stored.
-func (p *Patcher) compareWith(stored Object, c client.Client) error {
-	helper, err := patch.NewHelper(stored, c)
-	if err != nil {
-		return fmt.Errorf("preparing to patch %s: %w", klog.KObj(p.obj), err)
-	}
-	p.helper = helper
-	p.stored = copyOf(stored)
-	return nil
-}
-
-// Save stores what has changed so far, now rather than at the end.
-func (p *Patcher) Save(ctx context.Context) error {
-	if err := p.saveSpec(ctx); err != nil {
-		return err
-	}
-	if err := p.helper.Patch(ctx, p.obj); err != nil {
-		return fmt.Errorf("storing %s: %w", klog.KObj(p.obj), err)
-	}
-	return p.begin()
-}
+// Save stores what has changed so far in metadata and spec, now rather than at the end.
+func (p *Patcher) Save(ctx context.Context) error { return p.save(ctx, "") }
 
 // SaveIfCurrent stores what has changed so far in metadata and spec, unless the object changed since it was read: then
 // it returns a conflict.
 func (p *Patcher) SaveIfCurrent(ctx context.Context) error {
+	return p.save(ctx, p.stored.GetResourceVersion())
+}
+
+// save stores metadata and spec. It fails if the object has another resource version than the one given, if there is
+// one.
+func (p *Patcher) save(ctx context.Context, resourceVersion string) error {
 	change, err := p.change()
-	if err != nil || change == nil {
+	if err != nil {
 		return err
 	}
-	return p.patchSpec(ctx, change, p.stored.GetResourceVersion())
+	delete(change, "status")
+	if len(change) == 0 {
+		return nil
+	}
+	if resourceVersion != "" {
+		metadata, _ := change["metadata"].(map[string]any)
+		if metadata == nil {
+			metadata = map[string]any{}
+		}
+		metadata["resourceVersion"] = resourceVersion
+		change["metadata"] = metadata
+	}
+	answer := copyOf(p.obj)
+	patch, err := mergePatch(change)
+	if err != nil {
+		return err
+	}
+	if err := p.client.Patch(ctx, answer, patch); err != nil {
+		return fmt.Errorf("storing %s: %w", klog.KObj(p.obj), err)
+	}
+	p.latest = answer
+	p.obj.SetResourceVersion(answer.GetResourceVersion())
+	if was := p.obj.GetGeneration(); answer.GetGeneration() == was+1 { // Another change is for the next pass.
+		moveTo(p.obj, was+1)
+	}
+	return p.specIsStored()
 }
 
 // saveSpec stores metadata and spec if the spec changed.
@@ -69,7 +91,104 @@ func (p *Patcher) saveSpec(ctx context.Context) error {
 	if err != nil || change["spec"] == nil {
 		return err
 	}
-	return p.patchSpec(ctx, change, "")
+	return ignoreGone(p.obj, p.Save(ctx))
+}
+
+// finish stores what has changed at the end of a reconcile, which owns some conditions. A finalizer goes last.
+func (p *Patcher) finish(ctx context.Context, owned []string) error {
+	err := ignoreGone(p.obj, p.saveStatus(ctx, owned))
+	return errors.Join(err, ignoreGone(p.obj, p.Save(ctx)))
+}
+
+// saveStatus stores the status. A patch replaces all conditions, so those that another client changed meanwhile are kept,
+// but for the owned ones.
+func (p *Patcher) saveStatus(ctx context.Context, owned []string) error {
+	change, err := p.change()
+	if err != nil {
+		return err
+	}
+	status, _ := change["status"].(map[string]any)
+	delete(status, "conditions")
+	moved, err := conditions.NewPatch(p.stored, p.obj)
+	switch {
+	case err != nil:
+		return fmt.Errorf("comparing %s: %w", klog.KObj(p.obj), err)
+	case len(moved) == 0 && len(status) == 0:
+		return nil
+	case len(moved) == 0:
+		return p.patchStatus(ctx, copyOf(p.obj), map[string]any{"status": status})
+	}
+	return retry.RetryOnConflict(conflictBackoff, func() error { return p.mergeStatus(ctx, status, moved, owned) })
+}
+
+// mergeStatus stores a change of the status, and of its conditions, unless the object is changed meanwhile: then it
+// returns a conflict. Conditions that cannot be merged do not hold up the rest.
+func (p *Patcher) mergeStatus(ctx context.Context, status map[string]any, moved conditions.Patch, owned []string) error {
+	latest, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	moved = slices.DeleteFunc(slices.Clone(moved), func(op conditions.PatchOperation) bool {
+		return !slices.Contains(owned, typeOf(op)) && isOvertaken(op, latest)
+	})
+	unmerged := moved.Apply(latest, conditions.OwnedConditionTypes(owned))
+	if unmerged != nil {
+		unmerged = fmt.Errorf("storing %s: %w", klog.KObj(p.obj), unmerged)
+	}
+	merged := maps.Clone(status)
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	merged["conditions"] = latest.GetConditions()
+	err = p.patchStatus(ctx, latest, map[string]any{
+		"metadata": map[string]any{"resourceVersion": latest.GetResourceVersion()},
+		"status":   merged,
+	})
+	return errors.Join(unmerged, err)
+}
+
+// typeOf is the type of the condition that an operation changes.
+func typeOf(op conditions.PatchOperation) string {
+	if op.After != nil {
+		return op.After.Type
+	}
+	return op.Before.Type
+}
+
+// isOvertaken reports whether an operation only makes a condition of a further generation that another client has changed
+// meanwhile.
+func isOvertaken(op conditions.PatchOperation, latest Object) bool {
+	if op.Op != conditions.ChangeConditionPatch || !conditions.HasSameStateExceptObservedGeneration(op.Before, op.After) {
+		return false
+	}
+	now := conditions.Get(latest, op.After.Type)
+	return now == nil || !conditions.HasSameState(now, op.Before)
+}
+
+// patchStatus stores a change of the status in an object as it is known to be stored.
+func (p *Patcher) patchStatus(ctx context.Context, latest Object, change map[string]any) error {
+	patch, err := mergePatch(change)
+	if err != nil {
+		return err
+	}
+	if err := p.client.Status().Patch(ctx, latest, patch); err != nil {
+		return fmt.Errorf("storing the status of %s: %w", klog.KObj(p.obj), err)
+	}
+	return nil
+}
+
+// read returns the object as it is known to be stored, once from the answer to the last write: the cache may be older.
+func (p *Patcher) read(ctx context.Context) (Object, error) {
+	latest := p.latest
+	p.latest = nil
+	if latest != nil {
+		return latest, nil
+	}
+	latest = copyOf(p.stored)
+	if err := p.client.Get(ctx, client.ObjectKeyFromObject(p.obj), latest); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", klog.KObj(p.obj), err)
+	}
+	return latest, nil
 }
 
 // change returns what has changed, as a merge patch; nil is nothing.
@@ -88,36 +207,9 @@ func (p *Patcher) change() (map[string]any, error) {
 	return change, nil
 }
 
-// patchSpec stores what a change has of metadata and spec. It fails if the object has another resource version than the
-// one given, if there is one.
-func (p *Patcher) patchSpec(ctx context.Context, change map[string]any, resourceVersion string) error {
-	delete(change, "status")
-	if resourceVersion != "" {
-		metadata, _ := change["metadata"].(map[string]any)
-		if metadata == nil {
-			metadata = map[string]any{}
-		}
-		metadata["resourceVersion"] = resourceVersion
-		change["metadata"] = metadata
-	}
-	data, err := json.Marshal(change)
-	if err != nil {
-		return fmt.Errorf("storing %s: %w", klog.KObj(p.obj), err)
-	}
-	answer := copyOf(p.obj)
-	if err := p.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, data)); err != nil {
-		return fmt.Errorf("storing %s: %w", klog.KObj(p.obj), err)
-	}
-	p.obj.SetResourceVersion(answer.GetResourceVersion())
-	if was := p.obj.GetGeneration(); answer.GetGeneration() == was+1 { // Another change is for the next pass.
-		moveTo(p.obj, was+1)
-	}
-	return p.specIsStored(answer)
-}
-
 // specIsStored makes the patcher compare with metadata and spec as they are now, and with the status as it was stored
-// last. The API server returned answer for the object.
-func (p *Patcher) specIsStored(answer Object) error {
+// last.
+func (p *Patcher) specIsStored() error {
 	was, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p.stored)
 	if err != nil {
 		return fmt.Errorf("comparing %s: %w", klog.KObj(p.obj), err)
@@ -131,60 +223,38 @@ func (p *Patcher) specIsStored(answer Object) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(now, stored); err != nil {
 		return fmt.Errorf("comparing %s: %w", klog.KObj(p.obj), err)
 	}
-	return p.compareWith(stored, &answered{Client: p.client, answer: answer})
+	p.stored = stored
+	return nil
 }
 
 // moveTo makes an object, and its conditions of the generation that it has, of another one.
 func moveTo(obj Object, generation int64) {
-	conditions := obj.GetConditions()
-	for i := range conditions {
-		if conditions[i].ObservedGeneration == obj.GetGeneration() {
-			conditions[i].ObservedGeneration = generation
+	moved := obj.GetConditions()
+	for i := range moved {
+		if moved[i].ObservedGeneration == obj.GetGeneration() {
+			moved[i].ObservedGeneration = generation
 		}
 	}
-	obj.SetConditions(conditions)
+	obj.SetConditions(moved)
 	obj.SetGeneration(generation)
 }
 
-// finish stores what has changed at the end of a reconcile, which owns some conditions: they are overwritten even if
-// another client has changed them meanwhile.
-func (p *Patcher) finish(ctx context.Context, owned []string) error {
-	return ignoreGone(p.obj, p.helper.Patch(ctx, p.obj, patch.WithOwnedConditions{Conditions: owned}))
+// mergePatch makes a merge patch of what is to be changed.
+func mergePatch(change map[string]any) (client.Patch, error) {
+	data, err := json.Marshal(change)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
 }
 
-// ignoreGone drops the errors of writing to an object that is gone because its last finalizer was removed, by this pass
-// or by one that a cache which lags behind has not seen.
+// ignoreGone drops the error of writing to an object that is gone because its last finalizer was removed, by this pass or
+// by one that a cache which lags behind has not seen.
 func ignoreGone(obj client.Object, err error) error {
 	if obj.GetDeletionTimestamp().IsZero() {
 		return err
 	}
-	if all, ok := errors.AsType[kerrors.Aggregate](err); ok { // The patch helper wraps what FilterOut inspects.
-		err = all
-	}
-	return kerrors.FilterOut(err, apierrors.IsNotFound)
-}
-
-// An answered client has what the API server returned for an object that was just written, and returns it when the
-// object is read: a cache may not have it yet. What is read again is read from the cache.
-type answered struct {
-	client.Client
-	answer Object
-}
-
-// Get implements client.Reader.
-func (a *answered) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if a.answer == nil {
-		return a.Client.Get(ctx, key, obj, opts...)
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(a.answer)
-	a.answer = nil
-	if err != nil {
-		return fmt.Errorf("reading what was written to %s: %w", key, err)
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, obj); err != nil {
-		return fmt.Errorf("reading what was written to %s: %w", key, err)
-	}
-	return nil
+	return client.IgnoreNotFound(err)
 }
 
 func copyOf(obj Object) Object {

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -87,7 +89,7 @@ func TestTheStatusIsOfTheGenerationThatARecordMakes(t *testing.T) {
 			_, err := m.Reconcile(t.Context(), obj)
 
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(c.writes).To(Equal(3), "spec, conditions, the rest of the status")
+			g.Expect(c.writes).To(Equal(2), "spec and status")
 			c.cached = nil
 			stored := &infrav1.VCDMachine{}
 			g.Expect(m.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), stored)).To(Succeed())
@@ -114,7 +116,7 @@ func TestWhatIsOutdatedIsNotSaved(t *testing.T) {
 	m := newMachines(t, obj)
 	g.Expect(m.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 	patcher := &Patcher{client: m.Client, obj: obj}
-	g.Expect(patcher.begin()).To(Succeed())
+	patcher.begin()
 	other := obj.DeepCopy()
 	other.Labels = map[string]string{"a": "b"}
 	g.Expect(m.Client.Update(t.Context(), other)).To(Succeed())
@@ -123,4 +125,72 @@ func TestWhatIsOutdatedIsNotSaved(t *testing.T) {
 	err := patcher.SaveIfCurrent(t.Context())
 
 	g.Expect(err).To(MatchError(ContainSubstring("object was modified")))
+}
+
+// meanwhile makes the client of machines change a machine, as another client, before the first write of a status, and
+// counts these writes.
+func meanwhile(t *testing.T, m *machines, change func(*infrav1.VCDMachine)) *int {
+	t.Helper()
+	writes := 0
+	below, ok := m.Client.(client.WithWatch)
+	NewWithT(t).Expect(ok).To(BeTrue())
+	m.Client = interceptor.NewClient(below, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, below client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			writes++
+			if writes == 1 {
+				other := &infrav1.VCDMachine{}
+				NewWithT(t).Expect(below.Get(ctx, client.ObjectKeyFromObject(obj), other)).To(Succeed())
+				change(other)
+				NewWithT(t).Expect(below.Status().Update(ctx, other)).To(Succeed())
+			}
+			return below.SubResource(sub).Patch(ctx, obj, patch, opts...)
+		},
+	})
+	return &writes
+}
+
+func TestConditionsOfOthersStay(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(obj *infrav1.VCDMachine) // what this client changes beside its own condition
+		want    string                        // the message of their condition
+		refused bool
+	}{
+		{"a condition of theirs", func(*infrav1.VCDMachine) {}, "changed", false},
+		{"a further generation", func(obj *infrav1.VCDMachine) { moveTo(obj, 8) }, "changed", false},
+		{
+			"a condition that both change",
+			func(obj *infrav1.VCDMachine) { set(obj, "Theirs", metav1.ConditionFalse, "Other", "changed otherwise") },
+			"changed",
+			true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			obj := newMachine()
+			obj.Generation = 7
+			set(obj, "Theirs", metav1.ConditionTrue, "Fine", "")
+			m := newMachines(t, obj)
+			writes := meanwhile(t, m, func(other *infrav1.VCDMachine) {
+				set(other, "Theirs", metav1.ConditionFalse, "Fine", "changed")
+			})
+			g.Expect(m.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+			patcher := &Patcher{client: m.Client, obj: obj}
+			patcher.begin()
+			set(obj, "Ours", metav1.ConditionTrue, "Fine", "")
+			obj.Status.VM = &infrav1.ResourceReference{Name: "vm"}
+			tt.change(obj)
+
+			err := patcher.finish(t.Context(), []string{"Ours"})
+
+			g.Expect(err != nil).To(Equal(tt.refused), "%v", err)
+			g.Expect(*writes).To(Equal(2), "the first is a conflict")
+			stored := &infrav1.VCDMachine{}
+			g.Expect(m.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), stored)).To(Succeed())
+			g.Expect(stored.Status.VM).To(Equal(obj.Status.VM))
+			g.Expect(conditions.Get(stored, "Theirs")).To(HaveField("Message", tt.want))
+			g.Expect(conditions.Has(stored, "Ours")).To(Equal(!tt.refused))
+		})
+	}
 }

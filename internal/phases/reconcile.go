@@ -118,7 +118,7 @@ func (r Reconciler[T, S]) table(obj T) []Phase[*S] {
 // store stores what a pass with some phases changed: the spec first, so that the status is of the generation that it
 // makes.
 func (r Reconciler[T, S]) store(ctx context.Context, obj T, phases []Phase[*S], patcher *Patcher) error {
-	err := ignoreGone(obj, patcher.saveSpec(ctx))
+	err := patcher.saveSpec(ctx)
 	var owned []string
 	for _, p := range phases {
 		owned = append(owned, p.Condition)
