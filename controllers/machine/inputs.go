@@ -79,13 +79,6 @@ func vcdClusterOf(ctx context.Context, c client.Client, m *infrav1.VCDMachine, c
 // key names the machine in the session and in lines.
 func (i *inputs) key() string { return string(i.vcdMachine.UID) }
 
-// wished returns what users wish of the machine: its spec without what the controllers record there.
-func (i *inputs) wished() infrav1.VCDMachineSpec {
-	wished := i.vcdMachine.Spec
-	wished.RecordedState = infrav1.VCDMachineRecordedState{}
-	return wished
-}
-
 // marker is what our objects in VCD carry. It survives a move to another management cluster.
 func (i *inputs) marker() vcd.Marker {
 	return vcd.Marker{

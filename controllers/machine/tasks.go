@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -190,11 +191,11 @@ func (t tasks) refuse(what step, err error) (phases.Result, error) {
 }
 
 func (t tasks) failed(what step, out phases.Result) phases.Result {
-	return t.backoff.failed(what, out, t.now(), t.inputs.wished())
+	return t.backoff.failed(what, out, t.now(), settings.MachineSpec(t.inputs.vcdMachine))
 }
 
 func (t tasks) failing(what step) phases.Result {
-	return t.backoff.failing(what, t.now(), t.inputs.wished())
+	return t.backoff.failing(what, t.now(), settings.MachineSpec(t.inputs.vcdMachine))
 }
 
 // forget makes the next pass observe the VM again, after a step that failed. What a VM was to be created from may have

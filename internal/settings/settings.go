@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings tells the settings in the spec of a VCDCluster apart from what the controllers recorded there. A
-// record changes the generation of the object, as a setting does; what depends on settings only goes by this package.
+// Package settings tells the settings in the spec of a VCDCluster or VCDMachine apart from what the controllers recorded
+// there. A record changes the generation of the object, as a setting does; what depends on settings only goes by this
+// package.
 package settings
 
 import (
@@ -15,6 +16,13 @@ import (
 func Spec(c *infrav1.VCDCluster) infrav1.VCDClusterSpec {
 	spec := c.Spec
 	spec.RecordedState = infrav1.VCDClusterRecordedState{}
+	return spec
+}
+
+// MachineSpec returns the spec of a machine without what the controllers recorded. It shares memory with m.
+func MachineSpec(m *infrav1.VCDMachine) infrav1.VCDMachineSpec {
+	spec := m.Spec
+	spec.RecordedState = infrav1.VCDMachineRecordedState{}
 	return spec
 }
 

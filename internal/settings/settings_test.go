@@ -26,3 +26,13 @@ func TestARecordIsNoSetting(t *testing.T) {
 	c.Spec.Org = "other"
 	g.Expect(settings.Of(c)).NotTo(Equal(before))
 }
+
+func TestARecordOfAMachineIsNoSetting(t *testing.T) {
+	g := NewWithT(t)
+	m := &infrav1.VCDMachine{}
+	m.Spec.Template = "ubuntu"
+	m.Spec.RecordedState.VMName = "cp-0"
+
+	g.Expect(settings.MachineSpec(m)).To(Equal(infrav1.VCDMachineSpec{Template: "ubuntu"}))
+	g.Expect(m.Spec.RecordedState.VMName).To(Equal("cp-0"))
+}

@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/providerid"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
 )
 
@@ -27,7 +28,7 @@ func machineValidator() *validator[*infrav1.VCDMachine] {
 	return &validator[*infrav1.VCDMachine]{
 		kind:      "VCDMachine",
 		finalizer: infrav1.MachineFinalizer,
-		spec:      func(m *infrav1.VCDMachine) any { return m.Spec },
+		spec:      func(m *infrav1.VCDMachine) any { return settings.MachineSpec(m) },
 		rules: func(m *infrav1.VCDMachine) field.ErrorList {
 			errs := machineSpecErrors(&m.Spec, field.NewPath("spec"))
 			return append(errs, vmNameErrors(m)...)
