@@ -173,8 +173,14 @@ test-vms-left: ## Create and delete a booted VM 20 times and check that nothing 
 	cd vcdsim/hypervisor && $(GO) test $(AFRESH) -timeout $(TIMEOUT) -run TestNothingIsLeft -v . -rounds 20 $(if $(IMAGES),-images $(IMAGES))
 
 .PHONY: e2e
-e2e: stack ## Run Cluster API's shared end-to-end specs on the simulator (E2E_FLAGS are Ginkgo's), and a cluster over three zones.
+e2e: e2e-specs e2e-zones ## Run Cluster API's shared end-to-end specs on the simulator (E2E_FLAGS are Ginkgo's), and a cluster over three zones.
+
+.PHONY: e2e-specs
+e2e-specs: stack ## Run Cluster API's shared end-to-end specs alone.
 	cd test && $(TEST_WRAPPER) $(GO) test ./e2e -timeout 40m -v -e2e $(E2E_FLAGS)
+
+.PHONY: e2e-zones
+e2e-zones: stack ## Create, scale, roll and delete a cluster over three zones.
 	cd test && $(TEST_WRAPPER) $(GO) test ./integration -timeout $(TIMEOUT) -v -run TestAClusterOverThreeZones -zones
 
 # The tests of booted clusters; TestAClusterOfRealNodes is that of CI. All of them: make e2e-real RUN=RealNodes

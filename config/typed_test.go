@@ -3,6 +3,7 @@
 package config
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -94,8 +95,7 @@ func shippedObjects(t *testing.T) map[string]map[string]any {
 			} else {
 				object = parse(t, text)
 			}
-			name := object["metadata"].(map[string]any)["name"]
-			found[strings.Join([]string{filepath.Base(path), object["kind"].(string), name.(string)}, " ")] = object
+			found[fmt.Sprintf("%s %s %d", filepath.Base(path), object["kind"], len(found)+1)] = object
 		}
 	}
 	g.Expect(filepath.WalkDir("../docs", func(path string, _ fs.DirEntry, err error) error {

@@ -58,15 +58,16 @@ externalNetworks:
 `
 
 func TestAModelOfAFileIsSimulated(t *testing.T) {
+	g := NewWithT(t)
 	model, err := vcdsim.ReadModel(strings.NewReader(modelFile))
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(HaveOccurred())
 
-	c := start(t, func(cfg *vcdsim.Config) { cfg.Model = vcdsim.Minimal() }) // The client logs in as a user of a preset.
 	sim, err := vcdsim.New(vcdsim.Config{Model: model, Seed: 1})
 
-	c.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(HaveOccurred())
 	vdc := sim.State().Model.Orgs[1].VDCs[0]
-	c.Expect(vdc.Networks[0].Edge).To(Equal(vdc.EdgeGateways[0].ID))
+	g.Expect(vdc.EdgeGateways[0].ID).NotTo(BeEmpty())
+	g.Expect(vdc.Networks[0].Edge).To(Equal(vdc.EdgeGateways[0].ID))
 }
 
 func TestAModelThatCannotBeIsRefused(t *testing.T) {

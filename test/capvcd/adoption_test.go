@@ -63,9 +63,7 @@ func TestADeletionOfCAPVCDIsFinished(t *testing.T) {
 
 // TestAdoptionSurvivesKills kills the manager while it adopts a cluster.
 func TestAdoptionSurvivesKills(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a management cluster; left out by -short")
-	}
+	needsAll(t)
 	a := startAdoption(t, "two-arm")
 	vms := a.vms()
 	objects := a.ofCluster()

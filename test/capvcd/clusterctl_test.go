@@ -101,7 +101,7 @@ func (a *adoption) repository(version string, components []byte) {
 	})).To(Succeed())
 }
 
-// clusterctl runs clusterctl, with somebody who does the work of cert-manager.
+// clusterctl runs clusterctl, and issues certificates meanwhile as cert-manager does.
 func (a *adoption) clusterctl(args ...string) {
 	a.t.Helper()
 	ctx, cancel := context.WithCancel(a.t.Context())
