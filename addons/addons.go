@@ -41,11 +41,6 @@ const (
 	ServiceAccountName = "vcloud-service-account"
 	// RefreshTokenKey is the key of an API token, or of the token of a service account.
 	RefreshTokenKey = "refreshToken"
-	// ServiceKeyName is the name of the Secret with the key that proves what is written down on Services, in key
-	// [ServiceKeyField]. The cloud controller manager fills it in if it is empty.
-	ServiceKeyName = "cloud-controller-manager-service-key"
-	// ServiceKeyField is the key of the data.
-	ServiceKeyField = "key"
 	// ProxyName is the name of the Secret with the variables of the proxy by which VCD is reached: [CCM.ProxyVariables].
 	ProxyName = "vcloud-ccm-proxy"
 	// ClusterIDName is the name of the Secret with the id of the cluster, in key [ClusterIDKey].
@@ -188,11 +183,6 @@ func Credentials(data map[string][]byte) (unstructured.Unstructured, error) {
 // ServiceAccount is the Secret that holds the first token of a service account.
 func ServiceAccount(token []byte) (unstructured.Unstructured, error) {
 	return secret(ServiceAccountName, map[string][]byte{RefreshTokenKey: token})
-}
-
-// ServiceKey is the Secret that holds the key of what is written down on Services.
-func ServiceKey(key []byte) (unstructured.Unstructured, error) {
-	return secret(ServiceKeyName, map[string][]byte{ServiceKeyField: key})
 }
 
 // Proxy is the Secret with the variables of the proxy by which VCD is reached: a proxy's URL may have a password.

@@ -73,7 +73,7 @@ func variants(g *WithT) map[string][]byte {
 func TestEveryManifestIsStrictlyWhatKubernetesKnows(t *testing.T) {
 	g := NewWithT(t)
 	for name, raw := range variants(g) {
-		g.Expect(strictly(g, raw)).To(HaveLen(8), name)
+		g.Expect(strictly(g, raw)).To(HaveLen(7), name)
 	}
 	files, err := StandAlone(testImage)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -336,7 +336,7 @@ func TestTheSameObjectsGiveTheSameBytes(t *testing.T) {
 	}
 
 	g.Expect(render()).To(Equal(render()))
-	g.Expect(must(Parse(render()))).To(HaveLen(9))
+	g.Expect(must(Parse(render()))).To(HaveLen(8))
 }
 
 func must[T any](value T, err error) T {

@@ -19,6 +19,8 @@ type Cloud struct {
 	OwnSecret string
 	// TLSSecrets adds a role to read certificates; ReadsNamespace lets the controller read namespace kube-system.
 	TLSSecrets, ReadsNamespace bool
+	// LoadBalancers lets the controller keep records of Services.
+	LoadBalancers bool
 	// CredentialsSecret is a Secret in kube-system that the controller reads, again when it changes; empty: none.
 	CredentialsSecret string
 	// ProxySecret may have the variables of a proxy by which the cloud is reached: [CCM.ProxyVariables].
@@ -72,6 +74,7 @@ func VCD() Cloud {
 		OwnSecret:       ServiceAccountName,
 		ProxySecret:     ProxyName,
 		TLSSecrets:      true,
+		LoadBalancers:   true,
 	}
 }
 
@@ -87,6 +90,7 @@ func CloudStack() Cloud {
 		Config:         "/config/cloud-config",
 		Volumes:        []Volume{{Name: "config-volume", Path: "/config", Secret: "cloudstack-secret"}}, //nolint:gosec // Names.
 		ReadsNamespace: true,
+		LoadBalancers:  true,
 		ProxySecret:    "cloudstack-ccm-proxy",
 	}
 }

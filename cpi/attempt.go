@@ -43,7 +43,7 @@ func (a *attempt) where() string { return a.locations.describe(a.wish.Location) 
 // elsewhere reports whether something may stand at another location that is known. It is removed when the load balancer
 // is as desired here; until then it uses what locations share.
 func (a *attempt) elsewhere() bool {
-	return slices.ContainsFunc(a.locations.resolveKnown(a.records.stored(a.service)), func(id string) bool {
+	return slices.ContainsFunc(a.locations.resolveKnown(a.records.locations(a.service)), func(id string) bool {
 		_, lost := unfoundName(id)
 		return id != a.location && !lost
 	})
@@ -70,9 +70,9 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	return ids
 }
 
-// write stores a note on the Service.
+// write changes the record of the Service.
 func (a *attempt) write(ctx context.Context, n note) error {
-	if err := a.records.store(ctx, a.service, n); err != nil {
+	if err := a.records.write(ctx, a.service, n); err != nil {
 		return err
 	}
 	if n.addresses != nil {

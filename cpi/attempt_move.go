@@ -18,7 +18,7 @@ import (
 // leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
 // for the next time: the load balancer is of use all the same. What locations share goes last.
 func (a *attempt) leaveOthers(ctx context.Context) error {
-	stored := a.records.stored(a.service)
+	stored := a.records.locations(a.service)
 	candidates := a.locations.resolveKnown(stored)
 	stays := []string{a.location}
 	others := []string(nil)

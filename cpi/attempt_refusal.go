@@ -84,7 +84,7 @@ func (a *attempt) follow(ctx context.Context) error {
 // default one, where a predecessor of this program made all. Why one cannot be found was emitted already.
 func (a *attempt) occupied(ctx context.Context) []string {
 	var ids []string
-	for _, id := range a.locations.resolveKnown(a.records.stored(a.service)) {
+	for _, id := range a.locations.resolveKnown(a.records.locations(a.service)) {
 		if _, ok := unfoundName(id); !ok {
 			ids = append(ids, id)
 		}

@@ -123,7 +123,7 @@ func (a *attempt) carryOut(ctx context.Context, p loadbalancer.Plan) error {
 // announce stores what a plan is about to do for the first time: the addresses it uses, and where it makes something.
 func (a *attempt) announce(ctx context.Context, p loadbalancer.Plan) error {
 	n := note{addresses: p.Intent}
-	if stored := a.records.stored(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
+	if stored := a.records.locations(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
 		n.locations = append([]string{a.location}, stored...)
 		if len(stored) == 0 {
 			n.locations = append(n.locations,

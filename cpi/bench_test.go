@@ -244,7 +244,12 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 	b.informer = informers.NewSharedInformerFactory(b.client, 0)
 	si := b.informer.Core().V1().Services().Informer().GetStore()
 	ni := b.informer.Core().V1().Nodes().Informer().GetStore()
+	recorded := map[*corev1.Service]string{}
 	for _, s := range services {
+		if locations, ok := s.Annotations[recordedLocations]; ok {
+			recorded[s] = locations
+			delete(s.Annotations, recordedLocations)
+		}
 		g.Expect(b.client.Tracker().Add(s)).To(Succeed())
 		g.Expect(si.Add(s)).To(Succeed())
 	}
@@ -263,14 +268,40 @@ func newBench(t *testing.T, services ...*corev1.Service) *bench {
 		Manifest: "cloud-ccm.yaml",
 	}
 	b.configure(func(*LoadBalancerOptions) {})
+	for s, locations := range recorded {
+		b.record(s, strings.Split(locations, ",")...)
+	}
 	return b
+}
+
+// recordedLocations carries to newBench the locations that are recorded of a Service.
+const recordedLocations = servicetest.Prefix + "recorded-locations"
+
+// standingAt makes newBench record locations of a Service.
+func standingAt(locations ...string) func(*corev1.Service) {
+	return func(s *corev1.Service) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, recordedLocations, strings.Join(locations, ","))
+	}
+}
+
+// record records locations of a Service.
+func (b *bench) record(s *corev1.Service, locations ...string) {
+	b.ExpectWithOffset(1, b.them.store.load(context.Background())).To(Succeed())
+	b.ExpectWithOffset(1, b.them.records.write(context.Background(), s, note{locations: locations})).To(Succeed())
+}
+
+// recordOf returns the record of a Service as a process finds it that starts now.
+func (b *bench) recordOf(s *corev1.Service) service.Record {
+	fresh := newRecordStore(b.options)
+	b.ExpectWithOffset(1, fresh.load(context.Background())).To(Succeed())
+	return fresh.Of(s.UID)
 }
 
 // configure makes the load balancers of the bench anew, with other options.
 func (b *bench) configure(change func(*LoadBalancerOptions)) {
 	change(&b.options)
 	b.them = NewLoadBalancers(b.options)
-	b.them.key.missing = func(message string) {
+	b.them.store.missing = func(message string) {
 		b.events.Event(&corev1.Pod{}, corev1.EventTypeWarning, reasonManifest, message)
 	}
 }
@@ -289,7 +320,6 @@ func (b *bench) usesOfOthers(location string, but types.UID) ([]loadbalancer.Use
 
 var benchDefaults = service.Defaults{
 	Cluster:   "c1",
-	Key:       service.NewKey([]byte("key")),
 	Dialect:   servicetest.Dialect{Noun: "gateway"},
 	Locations: []string{"", "slow"},
 }

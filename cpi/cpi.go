@@ -165,9 +165,9 @@ func (c *Cloud) Rights(ctx context.Context, leads bool) error {
 	case c.balancers == nil:
 		return nil
 	case leads:
-		return c.balancers.key.load(ctx)
+		return c.balancers.store.load(ctx)
 	}
-	return c.balancers.key.readable(ctx)
+	return c.balancers.store.readable(ctx)
 }
 
 // Machines returns the machines of the cluster; failures of the cloud to return them are reported.

@@ -38,7 +38,7 @@ func (f foreignClasses) release(ctx context.Context) {
 		log.Error(err, "Listing Services")
 		return
 	}
-	if err := f.finder.key.load(ctx); err != nil {
+	if err := f.records.store.load(ctx); err != nil {
 		log.Error(err, "Releasing the load balancers of Services that have another class now")
 		return
 	}
@@ -53,9 +53,8 @@ func (f foreignClasses) release(ctx context.Context) {
 	}
 }
 
-// wasOurs reports whether a Service is another implementation's and was ours before, as what is stored on it shows.
-// That may be another process of the same cluster, for that class: what it has stored is not ours. What is not proved
-// may be its, too: it counts only once an address was published.
+// wasOurs reports whether a Service is another implementation's and was ours before, as its record shows. An annotation
+// of an older build may be that of another process: it counts only once an address was published.
 func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 	if s == nil {
 		return false
@@ -65,16 +64,11 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 		return false
 	}
 	stored := f.planner.defaults.Stored(s)
-	theirs := f.planner.defaults
-	if len(stored.Standing) > 0 {
+	if len(stored.Locations) > 0 {
 		return true
 	}
-	if theirs.Class = *s.Spec.LoadBalancerClass; theirs.Class == otherClass {
-		theirs.Class = ""
-	}
-	return len(stored.Unproved.Standing) > 0 && len(theirs.Stored(s).Standing) == 0 &&
-		len(s.Status.LoadBalancer.Ingress) > 0 &&
-		f.states.get(s.UID).theirs != s.Annotations[f.planner.defaults.Dialect.Names().Standing]
+	return len(stored.Older.Locations) > 0 && len(s.Status.LoadBalancer.Ingress) > 0 &&
+		f.states.get(s.UID).theirs != s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
 }
 
 // releaseOne removes what a Service has here, unless an address of it is still published: until then no other
@@ -89,7 +83,7 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 		return nil // it was changed while others were released
 	}
 	locations, lost := f.finder.standing(ctx, s)
-	proved := len(f.planner.defaults.Stored(s).Standing) > 0
+	recorded := len(f.records.locations(s)) > 0
 	anything := false
 	var seen []string
 	for _, location := range locations {
@@ -114,14 +108,14 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	if err := f.remove(s).run(ctx, seen, lost); err != nil {
 		return err
 	}
-	if !proved && !anything { // another process, with another id of the cluster, has written it
+	if !recorded && !anything { // another process, with another id of the cluster, has written the annotation
 		f.states.change(s.UID, func(state *serviceState) {
-			state.theirs = s.Annotations[f.planner.defaults.Dialect.Names().Standing]
+			state.theirs = s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
 		})
 		return nil
 	}
 	defer f.forget(s)
-	return f.records.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
+	return f.records.forget(ctx, s)
 }
 
 // publishedAt reports whether a Service has anything at a location, and returns a published address that it has there,

@@ -45,15 +45,14 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 	b.them.foreignClasses().release(t.Context())
 
 	b.Expect(b.balancer.left()).To(BeZero())
-	b.Expect(stored().Annotations).NotTo(Or(HaveKey(servicetest.Standing), HaveKey(servicetest.Intent)),
-		"it is not looked for again")
+	b.Expect(b.recordOf(s)).To(BeZero(), "it is not looked for again")
 	b.Expect(stored().Finalizers).To(ContainElement(servicehelpers.LoadBalancerCleanupFinalizer), "it may be theirs")
 }
 
 // foreign returns a Service whose class is another implementation's since it has had something at locations.
 func (b *bench) foreign(s *corev1.Service, locations ...string) {
 	s.Spec.LoadBalancerClass = ptr.To("example.com/theirs")
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, benchDefaults.Bind(s, locations))
+	b.record(s, locations...)
 	for _, location := range locations {
 		b.balancer.at(location, string(s.UID))["tcp-80"] = "from before"
 	}
@@ -93,9 +92,8 @@ func TestAServiceThatIsOursAgainIsNotReleased(t *testing.T) {
 func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 	s := balanced("web", func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/theirs") })
 	b := newBench(t, s)
-	theirs := benchDefaults
-	theirs.Cluster = "c2"
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, theirs.Bind(s, []string{"main"}))
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, "main=90c1f7a2e4b85d36")
+	published(s)
 	b.Expect(b.client.CoreV1().Services("shop").Update(t.Context(), s, metav1.UpdateOptions{})).NotTo(BeNil())
 	b.services.add(s)
 
@@ -103,13 +101,13 @@ func TestWhatAProcessForAnotherClusterHasStoredStays(t *testing.T) {
 	looks := b.balancer.looks
 	b.them.foreignClasses().release(t.Context())
 
-	b.Expect(theirs.Stored(b.now(s)).Standing).To(Equal([]string{"main"}))
+	b.Expect(b.now(s).Annotations).To(HaveKey(servicetest.OlderLocations))
 	b.Expect(b.balancer.looks).To(Equal(looks), "it is not searched again and again")
 }
 
 func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
 	const class = "example.com/b"
-	for name, tt := range map[string]struct{ ours, bound, shown string }{
+	for name, tt := range map[string]struct{ ours, theirs, shown string }{
 		"of a class":           {"", class, class},
 		"of no class":          {class, "", otherClass},
 		"that cannot be known": {class, "example.com/c", otherClass},
@@ -117,18 +115,18 @@ func TestWhatAProcessForThatClassIsBuildingStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web")
 			b := newBench(t, s)
+			b.configure(func(o *LoadBalancerOptions) { o.Defaults.Class = tt.theirs })
+			b.record(s, "main")
 			b.configure(func(o *LoadBalancerOptions) { o.Defaults.Class = tt.ours })
-			theirs := benchDefaults
-			theirs.Class = tt.bound
 			s.Spec.LoadBalancerClass = &tt.shown
-			metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, theirs.Bind(s, []string{"main"}))
 			b.balancer.at("main", string(s.UID))["tcp-80"] = "half of it"
 			b.services.add(s)
 
 			b.them.foreignClasses().release(t.Context())
 
 			b.Expect(b.balancer.left()).To(Equal(1))
-			b.Expect(b.client.Actions()).To(BeEmpty())
+			b.configure(func(o *LoadBalancerOptions) { o.Defaults.Class = tt.theirs })
+			b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}), "each process has records of its own")
 		})
 	}
 }

@@ -35,9 +35,9 @@ type LoadBalancerOptions struct {
 	// Searcher finds what a Service has at any location; nil: the cloud cannot tell.
 	Searcher Searcher
 	Defaults service.Defaults
-	// Client stores intended addresses and reads Secrets with certificates.
+	// Client keeps the records of Services and reads Secrets with certificates.
 	Client kubernetes.Interface
-	// Namespace of [KeySecret]; empty: kube-system.
+	// Namespace of the ConfigMap [RecordsName]; empty: kube-system.
 	Namespace string
 	// Manifest is the name of the file of a release with all rights, for users.
 	Manifest string
@@ -62,7 +62,7 @@ type LoadBalancerOptions struct {
 // What is owned is found by its markers; only what caches may not show yet is kept here.
 type LoadBalancers struct {
 	opts      LoadBalancerOptions
-	key       *keyLoader
+	store     *recordStore
 	locations *locations
 	planner   *planner
 	records   *records
@@ -80,14 +80,13 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Defaults.Key == nil {
-		o.Defaults.Key = &service.Key{}
-	}
+	store := newRecordStore(o)
+	o.Defaults.Records = store
 	o.AtOnce = cmp.Or(o.AtOnce, defaultAtOnce)
 	o.Drift = cmp.Or(o.Drift, defaultDrift)
 	l := &LoadBalancers{
-		opts: o,
-		key:  newKeyLoader(o),
+		opts:  o,
+		store: store,
 		locations: &locations{
 			balancer: o.Balancer,
 			searcher: o.Searcher,
@@ -108,6 +107,7 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 		clock:     o.Clock,
 	}
 	l.records = &records{
+		store:    store,
 		client:   o.Client,
 		services: o.Services,
 		defaults: o.Defaults,
@@ -122,7 +122,6 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 		events:    l.events,
 	}
 	l.finder = &finder{
-		key:       l.key,
 		planner:   l.planner,
 		records:   l.records,
 		prover:    l.prover,
@@ -134,20 +133,20 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	return l
 }
 
-// newKeyLoader returns what loads the key that proves what is stored on Services.
-func newKeyLoader(o LoadBalancerOptions) *keyLoader {
-	key := &keyLoader{
-		key:       o.Defaults.Key,
+// newRecordStore returns what keeps the records of Services.
+func newRecordStore(o LoadBalancerOptions) *recordStore {
+	store := &recordStore{
 		client:    o.Client,
 		namespace: cmp.Or(o.Namespace, metav1.NamespaceSystem),
+		prefix:    RecordPrefix(o.Defaults),
 		manifest:  cmp.Or(o.Manifest, "the manifest"),
 	}
 	if o.Self != nil {
-		key.missing = func(message string) {
+		store.missing = func(message string) {
 			o.Recorder.Event(o.Self, corev1.EventTypeWarning, reasonManifest, cut(message))
 		}
 	}
-	return key
+	return store
 }
 
 // GetLoadBalancerName returns the name by which logs know a load balancer.
@@ -155,7 +154,7 @@ func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *core
 	return l.opts.Balancer.NameOf(l.opts.Defaults.OwnerOf(s))
 }
 
-// GetLoadBalancer reports whether anything of a Service is left anywhere, or is stored on one that wants none. Where
+// GetLoadBalancer reports whether anything of a Service is left anywhere, or is recorded of one that wants none. Where
 // that is unknown it fails: Kubernetes forgets a Service without a load balancer. So it waits for other work on the
 // Service.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus,
@@ -224,7 +223,7 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	if err := l.removal(s).run(ctx, all, lost); err != nil {
 		return err
 	}
-	if err := l.records.unstore(ctx, s); err != nil {
+	if err := l.records.forget(ctx, s); err != nil {
 		return err
 	}
 	l.forget(s)
@@ -233,10 +232,10 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 
 // ensure runs one attempt for a Service as the cache has it. The lock of the Service is held.
 func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
-	if err := l.key.load(ctx); err != nil {
+	if err := l.store.load(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.prover.reprove(ctx, s); err != nil {
+	if err := l.prover.takeOver(ctx, s); err != nil {
 		return nil, err
 	}
 	in, err := l.planner.input(ctx, s)

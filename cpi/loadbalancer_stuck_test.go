@@ -85,7 +85,7 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 			"a gateway that is gone, where the Service has been",
 			balanced("web", standingAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
-			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "test.example.com/standing"},
+			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "ConfigMap kube-system/cloud-controller-manager-services"},
 		},
 		{
 			"an outage, which ends by itself",
@@ -112,24 +112,12 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 	}
 }
 
-func standingAt(place string) func(*corev1.Service) {
-	return func(s *corev1.Service) {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, benchDefaults.Bind(s, []string{place}))
-	}
-}
-
 func TestAPlaceThatCannotBeFoundYetIsLookedAtLater(t *testing.T) {
 	s := balanced("web", published) // by a predecessor, which has written nothing down
 	b := newBench(t, s)
 	b.balancer.lost = map[string]error{"slow": fmt.Errorf("%w: no network dmz", loadbalancer.ErrRefused)}
 	b.balancer.at("slow", "web-uid")["tcp-80"] = "from before"
-	places := func() string {
-		now, err := b.client.CoreV1().Services("shop").Get(t.Context(), "web", metav1.GetOptions{})
-		b.Expect(err).NotTo(HaveOccurred())
-		b.services.add(now)
-		s = now
-		return strings.Join(benchDefaults.Stored(now).Standing, ",")
-	}
+	places := func() string { return strings.Join(b.recordOf(s).Locations, ",") }
 
 	for range 2 {
 		_, err := b.ensure(s)
@@ -162,7 +150,7 @@ func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
 	b := newBench(t, s)
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	standingAt("?nowhere")(s)
+	b.record(s, "?nowhere")
 	b.them.states.forget(s.UID)
 
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
@@ -171,11 +159,13 @@ func TestWhatIsWrittenDownOfPlacesThatAreNotThereHidesNothing(t *testing.T) {
 }
 
 func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
-	foreign := balanced("other", standingAt("invisible")).Annotations[servicetest.Standing]
-	for name, value := range map[string]string{"by hand": "invisible", "as a copy of another Service": foreign} {
+	for name, value := range map[string]string{
+		"by hand":                      "invisible",
+		"as a copy of another Service": "invisible=90c1f7a2e4b85d36",
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web", func(s *corev1.Service) {
-				metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, value)
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, value)
 			})
 			b := newBench(t, s)
 			b.balancer.gone = map[string]error{"invisible": loadbalancer.ErrRefused}
@@ -198,9 +188,7 @@ func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
 	} {
 		for _, order := range [][]string{{"old", "main"}, {"main", "old"}} {
 			t.Run(name+", "+order[0]+" first", func(t *testing.T) {
-				s := balanced("web", func(s *corev1.Service) {
-					metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, benchDefaults.Bind(s, order))
-				})
+				s := balanced("web", standingAt(order...))
 				b := newBench(t, s)
 				for _, place := range order {
 					b.balancer.at(place, "web-uid")["tcp-80"] = "from before"
@@ -226,10 +214,7 @@ func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
 }
 
 func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
-	s := balanced("web", func(s *corev1.Service) {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing,
-			benchDefaults.Bind(s, []string{"main", "older", "old"}))
-	})
+	s := balanced("web", standingAt("main", "older", "old"))
 	b := newBench(t, s)
 	for name, place := range map[string]string{"shared-free": "main", "shared-used": "main", "tcp-80": "older"} {
 		b.balancer.at(place, "web-uid")[name] = "from before"
@@ -247,7 +232,7 @@ func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
 	for range 3 {
 		_, err := b.ensure(s)
 		b.Expect(err).NotTo(HaveOccurred(), "the load balancer is as desired")
-		b.Expect(b.storedNow(s).Standing).To(Equal([]string{"main", "old"}))
+		b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main", "old"}))
 	}
 
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(3), HaveKey("shared-used")))

@@ -35,9 +35,10 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 		IPMode: &mode,
 		Ports:  []corev1.PortStatus{{Port: 80, Protocol: corev1.ProtocolTCP}, {Port: 443, Protocol: corev1.ProtocolTCP}},
 	}}))
-	stored, err := b.client.CoreV1().Services("shop").Get(context.Background(), "web", metav1.GetOptions{})
-	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(benchDefaults.Stored(stored).Intent).To(Equal([]netip.Addr{netip.MustParseAddr("203.0.113.10")}))
+	b.Expect(b.recordOf(s)).To(Equal(service.Record{
+		Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.10")},
+		Locations: []string{"main"},
+	}))
 	runs := len(b.balancer.runs)
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
@@ -52,6 +53,7 @@ func TestALoadBalancerIsMadeAndRemoved(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(exists).To(BeFalse())
 	b.Expect(b.balancer.left()).To(BeZero())
+	b.Expect(b.recordOf(s)).To(BeZero())
 }
 
 func TestWhatCannotBeSaidIsNotGone(t *testing.T) {
@@ -88,17 +90,6 @@ func TestWhatWasNotSeenEarlierIsRemoved(t *testing.T) {
 	b.Expect(b.them.EnsureLoadBalancerDeleted(context.Background(), "", s)).To(Succeed())
 
 	b.Expect(b.balancer.left()).To(BeZero())
-}
-
-func TestNothingIsWrittenBeforeTheIntent(t *testing.T) {
-	s := balanced("web")
-	b := newBench(t) // the API server does not know the Service
-	b.services.add(s)
-
-	_, err := b.ensure(s)
-
-	b.Expect(err).To(MatchError(ContainSubstring("writing down")))
-	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 
 func TestAnotherClassIsNotOurs(t *testing.T) {
@@ -396,10 +387,7 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 }
 
 func TestNodesAreFollowedWhereverTheyCanBe(t *testing.T) {
-	s := balanced("web", published)
-	s.Annotations = map[string]string{
-		benchDefaults.Dialect.Names().Standing: benchDefaults.Bind(s, []string{"lost", "main", "slow"}),
-	}
+	s := balanced("web", published, standingAt("lost", "main", "slow"))
 	b := newBench(t, s)
 	for _, location := range []string{"lost", "main", "slow"} {
 		b.balancer.at(location, "web-uid")["tcp-80"] = "30080 [10.0.0.1]"
@@ -426,9 +414,7 @@ func TestAnIntentIsStoredThoughNothingElseIsLeftToDo(t *testing.T) {
 
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(status.Ingress).To(HaveLen(1))
-	now, err := b.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
-	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(now.Annotations).To(HaveKey(benchDefaults.Dialect.Names().Intent))
+	b.Expect(b.recordOf(s).Addresses).NotTo(BeEmpty())
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }
 

@@ -70,12 +70,6 @@ func (p *planner) identity(s *corev1.Service) (service.Input, error) {
 			in.Duplicates = append(in.Duplicates, other)
 		}
 	}
-	name := in.Dialect.Names().Intent
-	intent := p.states.get(s.UID).intent
-	if intent != "" && s.Annotations[name] != intent {
-		in.Service = s.DeepCopy() // the cache is older than what was written
-		metav1.SetMetaDataAnnotation(&in.Service.ObjectMeta, name, intent)
-	}
 	return in, nil
 }
 

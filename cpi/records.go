@@ -20,12 +20,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-// Records are what is stored on Services: the addresses that are intended, and the locations where something stands.
+// Records are what is remembered of Services: the addresses that are intended, and the locations where something stands.
 type records struct {
+	store    *recordStore
 	client   kubernetes.Interface
 	services corelisters.ServiceLister
 	defaults service.Defaults
-	states   *perService[serviceState] // what was stored and caches may not show yet
+	states   *perService[serviceState]
 }
 
 // cached returns a Service as the cache has it now; nil if it is gone.
@@ -62,78 +63,80 @@ func (r *records) live() (map[types.UID]bool, error) {
 	return live, nil
 }
 
-// A note is what is stored on a Service. What is nil is not written; where nothing is left, the annotation is removed.
+// A note is a change of a record. What is nil stays as it is.
 type note struct {
 	addresses []netip.Addr
 	locations []string
 }
 
-// store writes a note.
-func (r *records) store(ctx context.Context, s *corev1.Service, n note) error {
-	if n.addresses == nil && n.locations == nil {
+// write changes the record of a Service.
+func (r *records) write(ctx context.Context, s *corev1.Service, n note) error {
+	record := r.store.Of(s.UID)
+	changed := record
+	if n.addresses != nil {
+		changed.Addresses = n.addresses
+	}
+	if n.locations != nil {
+		changed.Locations = n.locations
+	}
+	if slices.Equal(changed.Addresses, record.Addresses) && slices.Equal(changed.Locations, record.Locations) {
+		return nil
+	}
+	return r.store.write(ctx, s, changed)
+}
+
+// locations returns the ids of the locations where something of a Service may be.
+func (r *records) locations(s *corev1.Service) []string { return r.store.Of(s.UID).Locations }
+
+// remembered reports whether something is remembered of a Service that stays.
+func (r *records) remembered(s *corev1.Service) bool {
+	now := r.cached(s)
+	return now != nil && now.DeletionTimestamp == nil &&
+		(!r.store.Of(s.UID).IsEmpty() || !r.defaults.Stored(now).Older.IsEmpty())
+}
+
+// forget removes what is remembered of a Service without a load balancer: the next user of its address would be taken
+// for it.
+func (r *records) forget(ctx context.Context, s *corev1.Service) error {
+	if err := r.write(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}}); err != nil {
+		return err
+	}
+	now := r.cached(s)
+	if now == nil || now.DeletionTimestamp != nil {
+		return nil
+	}
+	return r.removeOlder(ctx, now)
+}
+
+// removeOlder removes the annotations in which older builds kept their records.
+func (r *records) removeOlder(ctx context.Context, s *corev1.Service) error {
+	if r.defaults.Stored(s).Older.IsEmpty() {
 		return nil
 	}
 	names := r.defaults.Dialect.Names()
-	annotations := map[string]any{}
-	set := func(name, value string) {
-		if annotations[name] = value; value == "" {
-			annotations[name] = nil
-		}
-	}
-	if n.addresses != nil {
-		set(names.Intent, r.defaults.Bind(s, words(n.addresses)))
-	}
-	if n.locations != nil {
-		set(names.Standing, r.defaults.Bind(s, n.locations))
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": s.UID, "annotations": annotations}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": s.UID,
+		"annotations": map[string]any{
+			names.OlderAddresses: nil,
+			names.OlderLocations: nil,
+		},
+	}})
 	if err == nil {
 		_, err = r.client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{})
 	}
-	if err != nil {
-		return fmt.Errorf("writing down what is intended: %w", err)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing the annotations in which older builds kept records: %w", err)
 	}
-	r.states.change(s.UID, func(state *serviceState) {
-		if n.addresses != nil {
-			state.intent = r.defaults.Bind(s, words(n.addresses))
-		}
-		if n.locations != nil {
-			state.standing = n.locations
-		}
-	})
+	r.states.change(s.UID, func(state *serviceState) { state.olderRead = true })
 	return nil
 }
 
-// stored returns the ids of locations stored on a Service.
-func (r *records) stored(s *corev1.Service) []string {
-	ids := r.defaults.Stored(s).Standing
-	if state := r.states.get(s.UID); len(state.standing) > 0 && !slices.Equal(state.standing, ids) {
-		return state.standing // the cache is older than what was written
-	}
-	r.states.change(s.UID, func(state *serviceState) { state.standing = nil })
-	return ids
-}
-
-// remembered reports whether something is stored on a Service that stays.
-func (r *records) remembered(s *corev1.Service) bool {
-	now := r.cached(s)
-	names := r.defaults.Dialect.Names()
-	return now != nil && now.DeletionTimestamp == nil &&
-		(now.Annotations[names.Intent] != "" || now.Annotations[names.Standing] != "")
-}
-
-// unstore removes what is stored on a Service that stays without a load balancer: the next user of its address would
-// be taken for it.
-func (r *records) unstore(ctx context.Context, s *corev1.Service) error {
-	if !r.remembered(s) && r.states.get(s.UID).intent == "" {
-		return nil
-	}
-	err := r.store(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+// removeOthers removes the records of Services that do not exist any more, as after a finalizer was removed by force.
+// Those of Services that are live are kept, and so is what was recorded since they were listed.
+func (r *records) removeOthers(ctx context.Context, recorded []types.UID, live map[types.UID]bool) error {
+	gone := slices.DeleteFunc(recorded, func(uid types.UID) bool { return live[uid] })
+	return r.store.remove(ctx, gone...)
 }
 
 func words(addresses []netip.Addr) []string {

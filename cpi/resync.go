@@ -61,6 +61,7 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 		"nodes":   {run: r.compareNodes},
 		"classes": {run: l.foreignClasses().release, every: l.opts.Drift},
 		"orphans": {run: r.searchOrphans, every: orphanRounds * l.opts.Drift},
+		"records": {run: l.store.refresh, every: l.opts.Drift},
 	}
 	for _, name := range l.opts.Defaults.Locations {
 		r.tasks["location/"+name] = &resyncTask{
@@ -71,7 +72,7 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 	r.watchNodes(ctx)
 	go r.run(ctx)
 	go func() {
-		if err := l.key.load(ctx); err != nil {
+		if err := l.store.load(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Load balancers cannot be worked on yet")
 		}
 	}()
@@ -225,10 +226,11 @@ func (r *resync) membersOf(nodes []*corev1.Node) string {
 }
 
 // searchOrphans reports load balancers that no Service owns, such as after a finalizer was removed by force, and drops
-// the state of Services that are gone. The load balancers are not removed: another cluster that was given our id by
+// the state and the records of Services that are gone. The load balancers are not removed: another cluster that was given our id by
 // mistake would lose its own.
 func (r *resync) searchOrphans(ctx context.Context) {
 	log := klog.FromContext(ctx)
+	recorded := r.balancers.store.all()
 	all, err := r.balancers.locations.all(ctx)
 	if err != nil {
 		log.Error(err, "Searching for load balancers without a Service")
@@ -247,6 +249,9 @@ func (r *resync) searchOrphans(ctx context.Context) {
 	if live, err := r.balancers.records.live(); err == nil {
 		r.balancers.states.keep(live)
 		r.balancers.events.sent.keep(live)
+		if err := r.balancers.records.removeOthers(ctx, recorded, live); err != nil {
+			log.Error(err, "Removing the records of Services that are gone")
+		}
 	}
 }
 

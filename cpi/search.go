@@ -25,7 +25,6 @@ type Searcher interface {
 
 // A finder finds the locations where a Service has something.
 type finder struct {
-	key       *keyLoader
 	planner   *planner
 	records   *records
 	prover    *prover
@@ -35,14 +34,14 @@ type finder struct {
 	events    *eventDeduper
 }
 
-// standing returns the ids of the locations where something of a Service may be that has to be removed: the stored
+// standing returns the ids of the locations where something of a Service may be that has to be removed: the recorded
 // ones, else those where the cloud shows something, or else all. It fails if one of them cannot be found.
 func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
-	if err := f.key.load(ctx); err != nil {
+	if err := f.records.store.load(ctx); err != nil {
 		return nil, err
 	}
-	places := f.records.stored(s)
-	if stored := f.defaults.Stored(s); len(places) == 0 && len(stored.Unproved.Standing) > 0 {
+	places := f.records.locations(s)
+	if stored := f.defaults.Stored(s); len(places) == 0 && len(stored.Older.Locations) > 0 {
 		n, err := f.prover.confirmed(ctx, s, stored)
 		if err != nil {
 			return nil, err
@@ -61,7 +60,7 @@ func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, err
 	return ids, err
 }
 
-// search returns the locations where a Service has something, of which nothing, or not all, is stored on it. The second
+// search returns the locations where a Service has something, if nothing, or not all, of them is recorded. The second
 // result is false if the cloud cannot tell: then it may be at any location of the configuration.
 func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string) ([]string, bool, error) {
 	if f.locations.searcher == nil || !f.unlocated(s, stored) {
@@ -79,8 +78,8 @@ func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string)
 	return distinct(ids), true, nil
 }
 
-// unlocated reports whether a Service may have something at a location that is not stored on it. An address that is
-// stored may be associated already, and have nothing yet by which a search finds it.
+// unlocated reports whether a Service may have something at a location that is not recorded. An address that is
+// recorded may be associated already, and have nothing yet by which a search finds it.
 func (f *finder) unlocated(s *corev1.Service, stored []string) bool {
 	if len(stored) > 0 {
 		return slices.ContainsFunc(f.locations.resolveKnown(stored), func(id string) bool {
@@ -88,8 +87,8 @@ func (f *finder) unlocated(s *corev1.Service, stored []string) bool {
 			return lost
 		})
 	}
-	on := f.defaults.Stored(s)
-	return len(on.Intent)+len(on.Unproved.Intent) == 0 && f.states.get(s.UID).intent == ""
+	known := f.defaults.Stored(s)
+	return len(known.Addresses)+len(known.Older.Addresses) == 0
 }
 
 // nothing reports whether nothing of a Service is left at a location. A cached observation only proves that something
@@ -99,8 +98,8 @@ func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string
 		p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
 		if err != nil {
 			f.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted "+
-				"this %s, take it out of annotation %s",
-				location, f.locations.noun(), f.defaults.Dialect.Names().Standing))
+				"this %s, take it out of the entry of the Service in ConfigMap %s/%s",
+				location, f.locations.noun(), f.records.store.namespace, RecordsName))
 			return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
 		}
 		if !p.Done() {

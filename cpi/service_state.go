@@ -56,12 +56,11 @@ func (p *perService[T]) forget(uid types.UID) {
 
 // A serviceState is what caches may not show yet of a Service.
 type serviceState struct {
-	intent   string             // addresses as stored last
-	standing []string           // locations as stored last, until the cache shows them
-	made     bool               // its load balancer was as desired
-	location string             // of the last plan
-	uses     []loadbalancer.Use // of the last plan, as far as they do not stand yet
-	refusal  refusal            // of a step
+	olderRead bool               // annotations of older builds were removed
+	made      bool               // its load balancer was as desired
+	location  string             // of the last plan
+	uses      []loadbalancer.Use // of the last plan, as far as they do not stand yet
+	refusal   refusal            // of a step
 	// shared is when what locations share is removed again, while one of them cannot be left.
 	shared time.Time
 	// unleft is when locations that could not be left are tried again, by id. The map is replaced, never changed.

@@ -217,6 +217,22 @@ func TestAProcessWithoutTheRightsOfItsManifestIsNotReady(t *testing.T) {
 	}
 }
 
-func TestTheManifestsBringTheSecretOfTheKey(t *testing.T) {
-	NewWithT(t).Expect(addons.ServiceKeyName).To(Equal(cpi.KeySecret))
+func TestTheManifestsGiveTheRightsToRecords(t *testing.T) {
+	for _, tt := range []struct {
+		cloud         addons.Cloud
+		loadBalancers bool
+	}{
+		{addons.VCD(), true},
+		{addons.CloudStack(), true},
+		{addons.VSphere(), false},
+	} {
+		t.Run(tt.cloud.Title, func(t *testing.T) {
+			g := NewWithT(t)
+
+			manifest, err := addons.StandAloneCCM("example.com/ccm:v1", tt.cloud).YAML()
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(strings.Contains(string(manifest), cpi.RecordsName)).To(Equal(tt.loadBalancers))
+		})
+	}
 }

@@ -10,15 +10,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -251,15 +247,4 @@ func TestImageOfACluster(t *testing.T) {
 			NewWithT(t).Expect(imageOf(tt.own, managers)).To(Equal(tt.want))
 		})
 	}
-}
-
-func TestTheKeyOfServicesStaysWhenManifestsAreRenderedAgain(t *testing.T) {
-	g := NewWithT(t)
-	first, err := serviceKey(nil)
-	g.Expect(err).NotTo(HaveOccurred())
-	manifests, err := addons.Marshal([]unstructured.Unstructured{first})
-	g.Expect(err).NotTo(HaveOccurred())
-
-	g.Expect(serviceKey(&corev1.Secret{Data: map[string][]byte{resourceset.ManifestsKey: manifests}})).To(Equal(first))
-	g.Expect(serviceKey(&corev1.Secret{})).NotTo(Equal(first), "there was none yet")
 }

@@ -3,15 +3,12 @@
 package cloudprovider
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -19,7 +16,6 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 )
 
@@ -65,11 +61,7 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := serviceKey(s.set.Secret)
-	if err != nil {
-		return nil, err
-	}
-	objects = slices.Concat(replace(objects, key), parts, proxy)
+	objects = slices.Concat(objects, parts, proxy)
 	s.set.Mark(objects, applied)
 	return objects, nil
 }
@@ -91,43 +83,6 @@ func hashOf(config []byte, proxy []unstructured.Unstructured) string {
 		_, _ = fmt.Fprint(hash, secret.Object["data"])
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:hashLength]
-}
-
-// serviceKeyBytes is how long the key is that proves what is written down on Services.
-const serviceKeyBytes = 32
-
-// serviceKey returns the Secret with the key that proves what is written down on Services: the one that is applied
-// already, else a new one. An empty Secret would not do: a ClusterResourceSet takes away what is not in its manifests.
-func serviceKey(applied *corev1.Secret) (unstructured.Unstructured, error) {
-	if applied != nil {
-		objects, err := addons.Parse(applied.Data[resourceset.ManifestsKey])
-		if err != nil {
-			objects = nil // damaged: it is written again, with a new key
-		}
-		for _, u := range objects {
-			key, _, _ := unstructured.NestedString(u.Object, "data", addons.ServiceKeyField)
-			value, err := base64.StdEncoding.DecodeString(key)
-			if u.GetName() == addons.ServiceKeyName && err == nil && len(value) == serviceKeyBytes {
-				return addons.ServiceKey(value)
-			}
-		}
-	}
-	value := make([]byte, serviceKeyBytes)
-	if _, err := rand.Read(value); err != nil {
-		return unstructured.Unstructured{}, fmt.Errorf("making a key: %w", err)
-	}
-	return addons.ServiceKey(value)
-}
-
-// replace puts an object in the place of the one with its kind and name.
-func replace(objects []unstructured.Unstructured, by unstructured.Unstructured) []unstructured.Unstructured {
-	out := slices.Clone(objects)
-	for i := range out {
-		if out[i].GetKind() == by.GetKind() && out[i].GetName() == by.GetName() {
-			out[i] = by
-		}
-	}
-	return out
 }
 
 // imageOf returns the image of a cluster: its own, or the manager's. One without a version has that of the manager's.

@@ -35,6 +35,7 @@ type settings struct {
 // use its setting in dialect.go, and run the test of the page with -update.
 var annotations = service.Annotations[settings]{
 	Prefix: prefix,
+	Older:  []string{"intended-addresses", "standing-at"},
 	Table: []service.Annotation[settings]{
 		{
 			Name:    "proxy-protocol",
@@ -135,21 +136,6 @@ var annotations = service.Annotations[settings]{
 			Example: "true",
 			Help: "Written by the original when it associated the requested address: that address is taken over, and " +
 				"released with the Service.",
-		},
-		{
-			Name:    "intended-addresses",
-			Value:   "addresses with digests",
-			Example: "203.0.113.7=5f2c9d0a41b7e386",
-			Help: "Written by the cloud controller manager before it associates an address: after a crash it continues " +
-				"with this one. It holds for this Service only: what was copied or changed is ignored. Leave it alone.",
-		},
-		{
-			Name:    "standing-at",
-			Value:   "ids of networks with digests",
-			Example: "0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11=90c1f7a2e4b85d36",
-			Help: "Written by the cloud controller manager before it makes anything in a network: what the Service has " +
-				"is searched there, also when the configuration does not name the network any more. Leave it alone, " +
-				"unless such a network was deleted: then remove its id, with its digest.",
 		},
 	},
 }

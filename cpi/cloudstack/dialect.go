@@ -41,10 +41,10 @@ type extra struct {
 // Names implements [service.Dialect].
 func (Dialect) Names() service.Names {
 	return service.Names{
-		Intent:   prefix + "intended-addresses",
-		Standing: prefix + "standing-at",
-		Location: prefix + "network-id",
-		Noun:     "network",
+		OlderAddresses: prefix + "intended-addresses",
+		OlderLocations: prefix + "standing-at",
+		Location:       prefix + "network-id",
+		Noun:           "network",
 	}
 }
 

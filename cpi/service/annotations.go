@@ -29,10 +29,9 @@ type Dialect interface {
 
 // Names are a cloud's own.
 type Names struct {
-	// Intent and Standing are annotations that only the core reads and writes ([Defaults.Bind]): the addresses that the
-	// load balancer is meant to have, before their first use, and the ids of the locations where something of it may
-	// be, before anything is made there.
-	Intent, Standing string
+	// OlderAddresses and OlderLocations are the annotations in which older builds kept their records of a Service
+	// ([Record]). The core reads them once, and removes them.
+	OlderAddresses, OlderLocations string
 	// Location is the annotation that chooses the location, and Noun the word for one.
 	Location, Noun string
 	// LocationID matches the ids of locations; nil: any text may be one.
@@ -54,7 +53,7 @@ type Annotation[W any] struct {
 	Value   string // its syntax in words
 	Example string
 	Help    string // for the reference
-	// Parse reads a value; nil for an annotation of the core.
+	// Parse reads a value; nil for an annotation of another program.
 	Parse func(w *W, value string) error
 }
 
@@ -62,6 +61,8 @@ type Annotation[W any] struct {
 type Annotations[W any] struct {
 	Prefix string
 	Table  []Annotation[W]
+	// Older are the names of annotations in which older builds kept their records, without the prefix.
+	Older []string
 }
 
 // Read parses all annotations of the table, and returns what is wrong.
@@ -84,6 +85,9 @@ func (t Annotations[W]) Unknown(all map[string]string) []loadbalancer.Finding {
 	var out []loadbalancer.Finding
 	for name := range all {
 		rest, ours := strings.CutPrefix(name, t.Prefix)
+		if slices.Contains(t.Older, rest) {
+			continue
+		}
 		if ours && !slices.ContainsFunc(t.Table, func(a Annotation[W]) bool { return a.Name == rest }) {
 			out = append(out, finding(BadAnnotation,
 				"the annotation %s is unknown and does nothing: correct its name or remove it", name))

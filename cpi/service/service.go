@@ -34,10 +34,10 @@ const RangesAnnotation = "service.beta.kubernetes.io/load-balancer-source-ranges
 type Defaults struct {
 	// Cluster is the id of the cluster.
 	Cluster string
-	// Class of load balancers of this process. What another process for the same cluster stores is not its own.
+	// Class of load balancers of this process. Another process for the same cluster has records of its own.
 	Class string
-	// Key proves what the core stores on Services.
-	Key     *Key
+	// Records of Services; nil: there are none. [cpi.NewLoadBalancers] sets them.
+	Records Records
 	Dialect Dialect
 	// SourceRanges lets Services have source ranges.
 	SourceRanges bool
@@ -109,14 +109,14 @@ func (d Defaults) OwnerOf(s *corev1.Service) loadbalancer.Owner {
 }
 
 // Promised returns the addresses and ports that a Service keeps from another one, whether or not anything stands there:
-// published ones, and those that it requests or that were stored before their first use, unless they are published,
-// requested or stored on the other one.
+// published ones, and those that it requests or that were recorded before their first use, unless they are published,
+// requested or recorded for the other one.
 func (d Defaults) Promised(s, other *corev1.Service) []loadbalancer.Use {
 	share, mine := d.claims(s)
 	_, wanted := d.claims(other)
-	before := slices.Concat(published(other), wanted, d.Stored(other).Intent)
+	before := slices.Concat(published(other), wanted, d.Stored(other).Addresses)
 	addresses := published(s)
-	for _, a := range append(mine, d.Stored(s).Intent...) {
+	for _, a := range append(mine, d.Stored(s).Addresses...) {
 		if !slices.Contains(before, a) {
 			addresses = append(addresses, a)
 		}
@@ -179,7 +179,7 @@ func portOf(p corev1.ServicePort) Port {
 func (in Input) identity() Desired {
 	d := Desired{Desired: loadbalancer.Desired{
 		Owner:     in.OwnerOf(in.Service),
-		Intent:    in.Stored(in.Service).Intent,
+		Intent:    in.Stored(in.Service).Addresses,
 		Duplicate: len(in.Duplicates) > 0,
 	}}
 	for _, a := range published(in.Service) {

@@ -45,6 +45,7 @@ var shareKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 // setting in dialect.go, and run the test of the page with -update.
 var annotations = service.Annotations[settings]{
 	Prefix: prefix,
+	Older:  []string{"intended-addresses", "standing-at"},
 	Table: []service.Annotation[settings]{
 		{
 			Name:    "avi-ssl-ports",
@@ -221,27 +222,6 @@ var annotations = service.Annotations[settings]{
 			Help: "Nothing is changed: what would be done is reported in an event of the Service. Deletion is not held " +
 				"back by it.",
 			Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
-		},
-		{
-			Name:    "intended-addresses",
-			Value:   "addresses with digests",
-			Example: "203.0.113.7=5f2c9d0a41b7e386",
-			Help: "Written by the cloud controller manager, before it uses an address for the first time: after a crash " +
-				"it goes on with this one. It holds for this Service only: what was copied or changed is removed, unless " +
-				"something of the Service has the address. Leave it alone.",
-		},
-		{
-			Name:    "standing-at",
-			Value:   "gateways with digests",
-			Example: "urn:vcloud:gateway:0b4c2b5a-3f0e-4f0e-9f8e-0d1f3f6f2a11=90c1f7a2e4b85d36",
-			Help: "Written by the cloud controller manager, before it makes anything on a gateway: what the " +
-				"Service has is " +
-				"searched for there, also when the configuration does not name the gateway any more; a `?` and a name " +
-				"stand for a gateway of the configuration that could not be found yet. " +
-				"It holds for this Service only: what was copied or changed is removed, unless something of the Service " +
-				"is there. Of gateways that the configuration does not name, 16 are read. Leave it alone, unless the " +
-				"provider has deleted such a gateway: then take its URN out, with " +
-				"its digest.",
 		},
 	},
 }

@@ -39,11 +39,11 @@ var _ service.Dialect = (*Dialect)(nil)
 // Names implements [service.Dialect].
 func (*Dialect) Names() service.Names {
 	return service.Names{
-		Intent:     prefix + "intended-addresses",
-		Standing:   prefix + "standing-at",
-		Location:   prefix + "gateway",
-		Noun:       "gateway",
-		LocationID: gatewayURN,
+		OlderAddresses: prefix + "intended-addresses",
+		OlderLocations: prefix + "standing-at",
+		Location:       prefix + "gateway",
+		Noun:           "gateway",
+		LocationID:     gatewayURN,
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
@@ -75,7 +76,6 @@ func web(mods ...func(*corev1.Service)) service.Input {
 			},
 		}).Defaults("c1", false, false),
 	}
-	in.Key = service.NewKey([]byte("key"))
 	return in
 }
 
@@ -341,7 +341,7 @@ func TestTheRest(t *testing.T) {
 			}
 		})
 	in.SourceRanges = true
-	annotated("intended-addresses", in.Bind(in.Service, []string{"203.0.113.9"}))(in.Service)
+	in.Records = servicetest.Records{in.Service.UID: {Addresses: []netip.Addr{ip("203.0.113.9")}}}
 	namesake := in.Service.DeepCopy()
 	namesake.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.10"}}
 	in.Duplicates = []*corev1.Service{namesake}
@@ -518,7 +518,7 @@ func TestAddressesOfNodesAndReservedOnesAreNotTaken(t *testing.T) {
 func TestAbsentNeedsNothingToBeRight(t *testing.T) {
 	g := NewWithT(t)
 	in := web(annotated("internal", "perhaps"))
-	annotated("intended-addresses", in.Bind(in.Service, []string{"203.0.113.9"}))(in.Service)
+	in.Records = servicetest.Records{in.Service.UID: {Addresses: []netip.Addr{ip("203.0.113.9")}}}
 	in.Nodes = nil
 	in.Locations = nil
 

@@ -103,10 +103,7 @@ func TestWhatIsBeingMadeForAServiceThatGoesIsNotGivenToAnother(t *testing.T) {
 	c.Expect(c.services.Update(deleted)).To(Succeed())
 
 	wait.Go(func() { c.ensured(t, coming) })
-	c.Eventually(func() (map[string]string, error) {
-		s, err := c.client.CoreV1().Services("blog").Get(t.Context(), coming.Name, metav1.GetOptions{})
-		return s.Annotations, err
-	}).Should(HaveKey(intentAnnotation))
+	c.Eventually(func() string { return c.records(t)[coming.UID] }).Should(ContainSubstring("addresses"))
 	close(release)
 	wait.Wait()
 
@@ -118,12 +115,15 @@ func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
+	record := c.records(t)[loser.UID]
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
 
-	c.service("blog", func(s *corev1.Service) {
-		s.UID = "uid-2"
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, intentAnnotation, address) // and it has never come to it
-	})
+	other := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
+	c.record(t, other.UID, record) // and it has never come to it
+	c.configure(t, network("", "nodes"))
+	c.node("a", "192.168.100.11")
+	c.Expect(c.services.Add(loser)).To(Succeed())
+	c.Expect(c.services.Add(other)).To(Succeed())
 
 	c.Expect(c.ensured(t, loser)).To(Equal(address))
 }

@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -30,8 +31,10 @@ import (
 	"k8s.io/cloud-provider/api"
 	servicehelpers "k8s.io/cloud-provider/service/helpers"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
@@ -42,10 +45,8 @@ import (
 
 // Annotations, as users and VMware's CPI know them.
 const (
-	prefix             = "service.beta.kubernetes.io/vcloud-"
-	gatewayAnnotation  = prefix + "gateway"
-	intentAnnotation   = prefix + "intended-addresses"
-	standingAnnotation = prefix + "standing-at"
+	prefix            = "service.beta.kubernetes.io/vcloud-"
+	gatewayAnnotation = prefix + "gateway"
 )
 
 // A cluster is Services and Nodes in memory, and load balancers on a simulated VCD.
@@ -195,19 +196,37 @@ func (c *cluster) ensured(t *testing.T, s *corev1.Service) string {
 	}).Should(Succeed())
 	c.Expect(status.Ingress).To(HaveLen(1))
 	s.Status.LoadBalancer = *status
-	c.follow(t, s)
+	c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
 	return status.Ingress[0].IP
 }
 
-// follow shows the cache, and the test, what is stored on a Service.
-func (c *cluster) follow(t *testing.T, s *corev1.Service) {
+// records returns what the core has recorded of Services, as JSON by UID.
+func (c *cluster) records(t *testing.T) map[types.UID]string {
 	t.Helper()
-	now, err := c.client.CoreV1().Services(s.Namespace).Get(t.Context(), s.Name, metav1.GetOptions{})
-	c.Expect(err).NotTo(HaveOccurred())
-	for _, written := range []string{intentAnnotation, standingAnnotation} {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, written, now.Annotations[written])
+	out := map[types.UID]string{}
+	stored, err := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(t.Context(), cpi.RecordsName,
+		metav1.GetOptions{})
+	c.Expect(client.IgnoreNotFound(err)).NotTo(HaveOccurred())
+	for key, value := range stored.Data {
+		_, uid, _ := strings.Cut(key, ".")
+		out[types.UID(uid)] = value
 	}
-	c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
+	return out
+}
+
+// record writes what the core has recorded of a Service.
+func (c *cluster) record(t *testing.T, uid types.UID, record string) {
+	t.Helper()
+	configMaps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
+	stored, err := configMaps.Get(t.Context(), cpi.RecordsName, metav1.GetOptions{})
+	c.Expect(err).NotTo(HaveOccurred())
+	prefix := cpi.RecordPrefix(service.Defaults{Cluster: "c1"})
+	if stored.Data == nil {
+		stored.Data = map[string]string{}
+	}
+	stored.Data[prefix+string(uid)] = record
+	_, err = configMaps.Update(t.Context(), stored, metav1.UpdateOptions{})
+	c.Expect(err).NotTo(HaveOccurred())
 }
 
 // writes are the changes of load balancers that the simulator was asked for so far.
@@ -277,7 +296,7 @@ func TestTheLifeOfALoadBalancer(t *testing.T) {
 			c.Expect(err).NotTo(HaveOccurred())
 			c.Expect(exists).To(BeTrue())
 			c.Eventually(func() error { return c.them.EnsureLoadBalancerDeleted(t.Context(), "", s) }).Should(Succeed())
-			c.follow(t, s)
+			c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())
 			_, exists, err = c.them.GetLoadBalancer(t.Context(), "", s)
 			c.Expect(err).NotTo(HaveOccurred())
 			c.Expect(exists).To(BeFalse())

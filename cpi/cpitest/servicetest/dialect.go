@@ -5,6 +5,7 @@ package servicetest
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
@@ -15,12 +16,12 @@ const Prefix = "test.example.com/"
 
 // Names of the annotations.
 const (
-	Addresses = Prefix + "addresses"
-	Location  = Prefix + "location"
-	DryRun    = Prefix + "dry-run"
-	Hostname  = Prefix + "hostname"
-	Intent    = Prefix + "intent"
-	Standing  = Prefix + "standing"
+	Addresses      = Prefix + "addresses"
+	Location       = Prefix + "location"
+	DryRun         = Prefix + "dry-run"
+	Hostname       = Prefix + "hostname"
+	OlderAddresses = Prefix + "intent"
+	OlderLocations = Prefix + "standing"
 )
 
 var annotations = service.Annotations[service.Asked]{
@@ -57,7 +58,7 @@ var _ service.Dialect = Dialect{}
 
 // Names implements [service.Dialect].
 func (d Dialect) Names() service.Names {
-	return service.Names{Intent: Intent, Standing: Standing, Location: Location, Noun: d.Noun}
+	return service.Names{OlderAddresses: OlderAddresses, OlderLocations: OlderLocations, Location: Location, Noun: d.Noun}
 }
 
 // Read implements [service.Dialect].
@@ -73,3 +74,9 @@ func (Dialect) Extend(in service.Input, wish *service.Wish) {
 	wish.Hostname = in.Service.Annotations[Hostname]
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 }
+
+// Records are the records of Services by UID.
+type Records map[types.UID]service.Record
+
+// Of implements [service.Records].
+func (r Records) Of(uid types.UID) service.Record { return r[uid] }

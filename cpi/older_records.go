@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A prover confirms what is stored on Services without a valid digest.
+// A prover confirms what annotations of Services say, in which older builds kept their records.
 type prover struct {
 	planner   *planner
 	records   *records
@@ -26,13 +26,15 @@ type prover struct {
 	events    *eventDeduper
 }
 
-// reprove stores again what is stored on a Service without a valid digest, as an older build, or one that had another
-// key, has left it: as far as the cloud confirms it. The rest is removed.
-func (p *prover) reprove(ctx context.Context, s *corev1.Service) error {
+// takeOver records what annotations of a Service say, as far as the cloud confirms it, and removes the annotations.
+func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 	stored := p.defaults.Stored(s)
-	known := p.states.get(s.UID)
-	if known.intent != "" || len(known.standing) > 0 || !unproved(stored) || p.defaults.Asked(s).DryRun {
-		return nil // the cache may be older than what was written
+	if stored.Older.IsEmpty() {
+		p.states.change(s.UID, func(state *serviceState) { state.olderRead = false })
+		return nil
+	}
+	if p.states.get(s.UID).olderRead || p.defaults.Asked(s).DryRun {
+		return nil // The cache may show what was removed.
 	}
 	n, err := p.confirmed(ctx, s, stored)
 	if err != nil {
@@ -40,11 +42,11 @@ func (p *prover) reprove(ctx context.Context, s *corev1.Service) error {
 	}
 	names := p.defaults.Dialect.Names()
 	for name, removed := range map[string]bool{
-		names.Intent:   dropped(stored.Unproved.Intent, words(n.addresses)),
-		names.Standing: dropped(stored.Unproved.Standing, n.locations),
+		names.OlderAddresses: dropped(stored.Older.Addresses, words(n.addresses)),
+		names.OlderLocations: dropped(stored.Older.Locations, n.locations),
 	} {
 		if removed {
-			p.events.notices(s, "stored "+name, []loadbalancer.Finding{{
+			p.events.notices(s, "older "+name, []loadbalancer.Finding{{
 				Reason: service.BadAnnotation,
 				Message: fmt.Sprintf(
 					"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
@@ -52,41 +54,42 @@ func (p *prover) reprove(ctx context.Context, s *corev1.Service) error {
 			}})
 		}
 	}
-	return p.records.store(ctx, s, n)
+	if err := p.records.write(ctx, s, n); err != nil {
+		return err
+	}
+	return p.records.removeOlder(ctx, s)
 }
-
-func unproved(s service.Stored) bool { return len(s.Unproved.Intent)+len(s.Unproved.Standing) > 0 }
 
 // dropped reports whether one of some values is not among those that were kept.
 func dropped(values, kept []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(kept, v) })
 }
 
-// confirmed returns what is stored on a Service, without the unproved locations where it has nothing and the unproved
-// addresses that it has nowhere. Where it claims to be at unproved locations it may also be at any other. A location
+// confirmed returns what is remembered of a Service: its record, the locations of its annotations where it has something,
+// and the addresses of its annotations that it has somewhere. Without recorded locations it may be at any. A location
 // of the configuration that does not answer stays, as it is searched again later, unless an address may be there.
 func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (note, error) {
-	n := note{addresses: append([]netip.Addr{}, stored.Intent...), locations: append([]string{}, stored.Standing...)}
+	n := note{addresses: append([]netip.Addr{}, stored.Addresses...), locations: append([]string{}, stored.Locations...)}
 	var silent error
 	for _, id := range p.candidates(ctx, stored) {
 		stands, objects, err := p.standsAt(ctx, s, id)
 		switch {
 		case err != nil && !p.locations.hasID(id):
-			return n, fmt.Errorf("confirming what is stored on the Service: %w", err)
-		case err != nil && slices.Contains(stored.Unproved.Standing, id):
-			silent = fmt.Errorf("confirming the addresses stored on the Service: %w", err)
+			return n, fmt.Errorf("confirming what annotations of the Service say: %w", err)
+		case err != nil && slices.Contains(stored.Older.Locations, id):
+			silent = fmt.Errorf("confirming the addresses that an annotation of the Service names: %w", err)
 		}
 		if stands || err != nil {
 			n.locations = append(n.locations, id)
 		}
-		n.addresses = append(n.addresses, seen(objects, stored.Unproved.Intent)...)
+		n.addresses = append(n.addresses, seen(objects, stored.Older.Addresses)...)
 	}
 	n.addresses = distinct(n.addresses)
 	n.locations = distinct(n.locations)
-	if silent != nil && dropped(stored.Unproved.Intent, words(n.addresses)) {
+	if silent != nil && dropped(stored.Older.Addresses, words(n.addresses)) {
 		return n, silent
 	}
-	klog.FromContext(ctx).Info("Confirmed what is stored on a Service", "service", klog.KObj(s),
+	klog.FromContext(ctx).Info("Confirmed what annotations of a Service say", "service", klog.KObj(s),
 		"addresses", n.addresses, "locations", n.locations)
 	return n, nil
 }
@@ -103,10 +106,10 @@ func seen(objects []loadbalancer.Object, addresses []string) []netip.Addr {
 
 // candidates returns the locations where a Service may be.
 func (p *prover) candidates(ctx context.Context, stored service.Stored) []string {
-	claimed := slices.DeleteFunc(p.locations.resolveKnown(stored.Unproved.Standing),
+	claimed := slices.DeleteFunc(p.locations.resolveKnown(stored.Older.Locations),
 		func(id string) bool { return !p.locations.possible(id) })
-	out := slices.Concat(stored.Standing, claimed)
-	if len(stored.Standing) == 0 {
+	out := slices.Concat(stored.Locations, claimed)
+	if len(stored.Locations) == 0 {
 		ids, err := p.locations.all(ctx)
 		if out = append(out, ids...); err != nil {
 			out = append(out, p.locations.unfound()...)

@@ -4,7 +4,6 @@ package cpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -13,29 +12,27 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/cpitest/servicetest"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// byClusterID binds values with the id of the cluster as the key, as older builds did and as everyone can who has seen
-// an event with that id.
-func byClusterID(s *corev1.Service, values ...string) string {
-	older := benchDefaults
-	older.Key = service.NewKey([]byte("c1"))
-	return older.Bind(s, values)
+// withDigest writes values with digests, as some builds did.
+func withDigest(_ *corev1.Service, values ...string) string {
+	var out []string
+	for _, value := range values {
+		out = append(out, value+"=90c1f7a2e4b85d36")
+	}
+	return strings.Join(out, ",")
 }
 
 // without is a value without a digest, as builds before those wrote it.
 func without(_ *corev1.Service, values ...string) string { return values[0] }
 
-// storedNow returns what is stored on a Service, and shows it to the cache.
-func (b *bench) storedNow(s *corev1.Service) service.Stored { return benchDefaults.Stored(b.now(s)) }
+// older returns what the annotations of a Service say, and shows them to the cache.
+func (b *bench) older(s *corev1.Service) service.Older { return benchDefaults.Stored(b.now(s)).Older }
 
 // now returns a Service as the API server has it, and shows it to the cache.
 func (b *bench) now(s *corev1.Service) *corev1.Service {
@@ -48,14 +45,14 @@ func (b *bench) now(s *corev1.Service) *corev1.Service {
 func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 	address := netip.MustParseAddr("203.0.113.10")
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
-		"with a digest by the cluster's id": byClusterID,
-		"without a digest":                  without,
+		"with a digest":    withDigest,
+		"without a digest": without,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web", published, func(s *corev1.Service) {
 				s.Annotations = map[string]string{
-					servicetest.Standing: bind(s, "retired"),
-					servicetest.Intent:   bind(s, address.String()),
+					servicetest.OlderLocations: bind(s, "retired"),
+					servicetest.OlderAddresses: bind(s, address.String()),
 				}
 			})
 			b := newBench(t, s)
@@ -65,10 +62,11 @@ func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(b.balancer.things["retired/web-uid"]).To(BeEmpty(), "it was found, and left")
-			b.Expect(b.storedNow(s)).To(Equal(service.Stored{
-				Intent:   []netip.Addr{address},
-				Standing: []string{"main"},
+			b.Expect(b.recordOf(s)).To(Equal(service.Record{
+				Addresses: []netip.Addr{address},
+				Locations: []string{"main"},
 			}))
+			b.Expect(b.older(s)).To(BeZero(), "it is read once")
 			b.Expect(b.told()).To(BeEmpty())
 		})
 	}
@@ -76,14 +74,14 @@ func TestWhatAnOlderBuildHasStoredHoldsAsFarAsTheCloudConfirmsIt(t *testing.T) {
 
 func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 	for name, bind := range map[string]func(*corev1.Service, ...string) string{
-		"with a digest by the cluster's id": byClusterID,
-		"without a digest":                  without,
+		"with a digest":    withDigest,
+		"without a digest": without,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := balanced("web", func(s *corev1.Service) {
 				s.Annotations = map[string]string{
-					servicetest.Standing: bind(s, "invisible"),
-					servicetest.Intent:   bind(s, "203.0.113.99"),
+					servicetest.OlderLocations: bind(s, "invisible"),
+					servicetest.OlderAddresses: bind(s, "203.0.113.99"),
 				}
 			})
 			b := newBench(t, s)
@@ -96,10 +94,11 @@ func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 
 			b.Expect(err).NotTo(HaveOccurred())
 			b.Expect(status.Ingress).To(ConsistOf(HaveField("IP", "203.0.113.10")))
-			b.Expect(b.storedNow(s)).To(Equal(service.Stored{
-				Intent:   []netip.Addr{netip.MustParseAddr("203.0.113.10")},
-				Standing: []string{"main"},
+			b.Expect(b.recordOf(s)).To(Equal(service.Record{
+				Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.10")},
+				Locations: []string{"main"},
 			}))
+			b.Expect(b.older(s)).To(BeZero(), "it is read once")
 			b.Expect(b.told()).To(ConsistOf(ContainSubstring("intent, or a part"), ContainSubstring("standing, or a part")))
 		})
 	}
@@ -107,7 +106,7 @@ func TestAForgedAnnotationIsNeitherFollowedNorKept(t *testing.T) {
 
 func TestWhatMayNotBeSeenIsNoProofOnceAnAddressWasPublished(t *testing.T) {
 	s := balanced("web", published, func(s *corev1.Service) {
-		s.Annotations = map[string]string{servicetest.Standing: byClusterID(s, "retired")}
+		s.Annotations = map[string]string{servicetest.OlderLocations: withDigest(s, "retired")}
 	})
 	b := newBench(t, s)
 	b.balancer.gone = map[string]error{"retired": loadbalancer.ErrRefused}
@@ -119,7 +118,7 @@ func TestWhatMayNotBeSeenIsNoProofOnceAnAddressWasPublished(t *testing.T) {
 
 func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 	s := balanced("web", published, func(s *corev1.Service) {
-		s.Annotations = map[string]string{servicetest.Standing: byClusterID(s, "retired")}
+		s.Annotations = map[string]string{servicetest.OlderLocations: withDigest(s, "retired")}
 	})
 	b := newBench(t, s)
 	b.balancer.gone = map[string]error{"retired": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
@@ -127,7 +126,7 @@ func TestNothingIsConfirmedDuringAnOutage(t *testing.T) {
 	_, err := b.ensure(s)
 	b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
 	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(loadbalancer.ErrUnknown))
-	b.Expect(b.storedNow(s).Unproved.Standing).To(Equal([]string{"retired"}))
+	b.Expect(b.older(s).Locations).To(Equal([]string{"retired"}))
 }
 
 func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
@@ -139,12 +138,12 @@ func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			there := balanced("there", at("slow"), published, func(s *corev1.Service) {
-				metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, byClusterID(s, "slow"))
+				metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, withDigest(s, "slow"))
 			})
 			here := balanced("here", published, func(s *corev1.Service) {
 				s.Annotations = map[string]string{
-					servicetest.Standing: byClusterID(s, "main"),
-					servicetest.Intent:   byClusterID(s, "203.0.113.10"),
+					servicetest.OlderLocations: withDigest(s, "main"),
+					servicetest.OlderAddresses: withDigest(s, "203.0.113.10"),
 				}
 			})
 			b := newBench(t, here, there)
@@ -161,21 +160,22 @@ func TestALocationThatDoesNotAnswerHoldsUpOnlyItsOwnServices(t *testing.T) {
 			b.balancer.lost = nil
 			_, err = b.them.locations.all(t.Context())
 			b.Expect(err).NotTo(HaveOccurred())
-			b.storedNow(here)
+			b.now(here)
 			_, err = b.ensure(here)
 			b.Expect(err).NotTo(HaveOccurred())
-			b.Expect(b.storedNow(here)).To(Equal(service.Stored{
-				Intent:   []netip.Addr{netip.MustParseAddr("203.0.113.10")},
-				Standing: []string{"main"},
+			b.Expect(b.recordOf(here)).To(Equal(service.Record{
+				Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.10")},
+				Locations: []string{"main"},
 			}))
+			b.Expect(b.older(here)).To(BeZero(), "it is read once")
 		})
 	}
 }
 
 func TestAnAddressAtALocationThatDoesNotAnswerIsNotTakenForAForgery(t *testing.T) {
 	s := balanced("web", published, at("slow"), func(s *corev1.Service) {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, byClusterID(s, "slow"))
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Intent, byClusterID(s, "203.0.113.10"))
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, withDigest(s, "slow"))
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderAddresses, withDigest(s, "203.0.113.10"))
 	})
 	b := newBench(t, s)
 	b.balancer.gone = map[string]error{"slow": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown)}
@@ -183,13 +183,13 @@ func TestAnAddressAtALocationThatDoesNotAnswerIsNotTakenForAForgery(t *testing.T
 	_, err := b.ensure(s)
 
 	b.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
-	b.Expect(b.storedNow(s).Unproved.Intent).To(Equal([]string{"203.0.113.10"}))
+	b.Expect(b.older(s).Addresses).To(Equal([]string{"203.0.113.10"}))
 }
 
 func TestBothAddressesOfALoadBalancerAreConfirmed(t *testing.T) {
 	s := balanced("web", published, func(s *corev1.Service) {
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, byClusterID(s, "main"))
-		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Intent, byClusterID(s, "203.0.113.10", "2001:db8::10"))
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, withDigest(s, "main"))
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderAddresses, withDigest(s, "203.0.113.10", "2001:db8::10"))
 	})
 	b := newBench(t, s)
 	b.balancer.further = []netip.Addr{netip.MustParseAddr("2001:db8::10")}
@@ -198,77 +198,8 @@ func TestBothAddressesOfALoadBalancerAreConfirmed(t *testing.T) {
 	_, err := b.ensure(s)
 
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.storedNow(s).Intent).To(Equal(b.balancer.addresses()))
+	b.Expect(b.recordOf(s).Addresses).To(Equal(b.balancer.addresses()))
 	b.Expect(b.told()).To(BeEmpty())
-}
-
-func TestTheKeyIsMadeOnce(t *testing.T) {
-	for name, secret := range map[string]*corev1.Secret{
-		"there is none": nil,
-		"the manifests brought it empty": {ObjectMeta: metav1.ObjectMeta{
-			Namespace: "kube-system",
-			Name:      KeySecret,
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			if secret != nil {
-				b.Expect(b.client.Tracker().Add(secret)).To(Succeed())
-			}
-			keys := [2]*service.Key{{}, {}}
-			for _, key := range keys {
-				loader := &keyLoader{key: key, client: b.client, namespace: "kube-system"}
-				b.Expect(loader.load(t.Context())).To(Succeed())
-			}
-
-			s := balanced("web")
-			one := benchDefaults
-			two := benchDefaults
-			one.Key = keys[0]
-			two.Key = keys[1]
-			b.Expect(one.Bind(s, []string{"x"})).To(Equal(two.Bind(s, []string{"x"})))
-			b.Expect(one.Bind(s, []string{"x"})).NotTo(Equal(byClusterID(s, "x")))
-		})
-	}
-}
-
-// withoutRole is an API server that refuses a verb on Secrets.
-func (b *bench) withoutRole(verb string) {
-	b.client.PrependReactor(verb, "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), KeySecret, errors.New("no role"))
-	})
-}
-
-func TestWithoutTheKeyNothingIsTouched(t *testing.T) {
-	s := balanced("web", published)
-	b := newBench(t, s)
-	b.withoutRole("get")
-	b.them.key.key = &service.Key{}
-
-	_, err := b.ensure(s)
-	b.Expect(err).To(MatchError(And(ContainSubstring(KeySecret), ContainSubstring("kubectl apply -f cloud-ccm.yaml"))))
-	b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(MatchError(ContainSubstring(KeySecret)))
-	b.Expect(b.balancer.looks).To(BeZero())
-}
-
-func TestARuleThatTheRoleLacksIsSaidOnThePod(t *testing.T) {
-	for _, verb := range []string{"get", "update"} {
-		t.Run(verb, func(t *testing.T) {
-			b := newBench(t)
-			b.Expect(b.client.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "kube-system",
-				Name:      KeySecret,
-			}})).To(Succeed())
-			b.withoutRole(verb)
-			b.them.key.key = &service.Key{}
-
-			for range 2 {
-				b.Expect(b.them.key.load(t.Context())).To(MatchError(ContainSubstring("get, update")))
-			}
-			b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning ManifestOutdated"), ContainSubstring(KeySecret),
-				ContainSubstring("kubectl apply -f cloud-ccm.yaml"))), "once, without a Service")
-		})
-	}
 }
 
 // forged are ids of locations that may not be seen.
@@ -286,13 +217,13 @@ func (b *bench) forged(n int) []string {
 func TestAListOfLocationsWithoutEndIsNotAskedForAgainAndAgain(t *testing.T) {
 	s := balanced("web", published)
 	b := newBench(t, s)
-	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.Standing, strings.Join(b.forged(500), ","))
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, servicetest.OlderLocations, strings.Join(b.forged(500), ","))
 
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.looks).To(BeNumerically("<", 50))
-	b.Expect(len(b.storedNow(s).Standing)).To(BeNumerically("<=", 1+len(benchDefaults.Locations)+16))
-	b.Expect(b.storedNow(s).Standing).To(ContainElement("main"))
+	b.Expect(len(b.recordOf(s).Locations)).To(BeNumerically("<=", 1+len(benchDefaults.Locations)+16))
+	b.Expect(b.recordOf(s).Locations).To(ContainElement("main"))
 	looks := b.balancer.looks
 
 	for range 3 {

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
+)
+
+const (
+	// RecordsName is the name of the ConfigMap with the records of Services. Only the cloud controller manager may write
+	// it, so that those who may edit Services cannot make it touch the load balancer of another one.
+	RecordsName = "cloud-controller-manager-services"
+	// recordsTimeout is how long the API server may take to answer.
+	recordsTimeout = 10 * time.Second
+	// prefixBytes is how much of a digest tells the records of processes apart.
+	prefixBytes = 4
+)
+
+// A recordStore keeps the records of Services in a ConfigMap: an entry for each Service, by its UID. The prefix of the
+// keys stands for the cluster and the class of the process, so that processes for several classes can share the object.
+// One process of a class writes at a time, the leader; it knows the records without reading them again.
+type recordStore struct {
+	client    kubernetes.Interface
+	namespace string
+	prefix    string
+	// manifest is the name of the file that brings the rights.
+	manifest string
+	// missing is called with what is wrong when a right is missing; nil: the error is all.
+	missing func(message string)
+
+	known atomic.Pointer[map[types.UID]recordEntry] // nil until they are read; never changed, but replaced
+	mu    sync.Mutex                                // held during requests
+	said  bool
+}
+
+// A recordEntry is the value of an entry. The name of the Service is for people.
+type recordEntry struct {
+	Service string `json:"service"`
+	service.Record
+}
+
+// RecordPrefix returns the prefix of the keys under which a process keeps its records in the ConfigMap [RecordsName].
+func RecordPrefix(d service.Defaults) string {
+	sum := sha256.Sum256([]byte(d.Cluster + "\x00" + d.Class))
+	return hex.EncodeToString(sum[:prefixBytes]) + "."
+}
+
+// Of returns the record of a Service; the zero Record if there is none.
+func (r *recordStore) Of(uid types.UID) service.Record {
+	known := r.known.Load()
+	if known == nil {
+		return service.Record{}
+	}
+	return (*known)[uid].Record
+}
+
+// load reads the records unless they are known, and makes the ConfigMap if there is none yet. Until it succeeds, nothing
+// of a load balancer may be written: what exists would be taken for another's.
+func (r *recordStore) load(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known.Load() != nil {
+		return nil
+	}
+	return r.read(ctx)
+}
+
+// refresh reads the records again: an administrator may have changed them.
+func (r *recordStore) refresh(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.read(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Reading the records of Services again")
+	}
+}
+
+// readable fails if a right to read the records is missing. It writes nothing.
+func (r *recordStore) readable(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known.Load() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
+	defer cancel()
+	_, err := r.client.CoreV1().ConfigMaps(r.namespace).Get(ctx, RecordsName, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) {
+		return r.explained("reading", err)
+	}
+	return nil
+}
+
+func (r *recordStore) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
+	defer cancel()
+	stored, err := r.client.CoreV1().ConfigMaps(r.namespace).Get(ctx, RecordsName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		stored, err = r.create(ctx)
+	}
+	if err != nil {
+		return r.explained("reading", err)
+	}
+	r.learn(ctx, stored)
+	return nil
+}
+
+// create makes the ConfigMap, with the records that are known if someone deleted it.
+func (r *recordStore) create(ctx context.Context) (*corev1.ConfigMap, error) {
+	data := map[string]string{}
+	if known := r.known.Load(); known != nil {
+		for uid, entry := range *known {
+			value, err := json.Marshal(entry)
+			if err != nil {
+				return nil, fmt.Errorf("encoding a record: %w", err)
+			}
+			data[r.key(uid)] = string(value)
+		}
+	}
+	return r.client.CoreV1().ConfigMaps(r.namespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: RecordsName},
+		Data:       data,
+	}, metav1.CreateOptions{})
+}
+
+func (r *recordStore) key(uid types.UID) string { return r.prefix + string(uid) }
+
+// learn takes over the records that the API server returned.
+func (r *recordStore) learn(ctx context.Context, stored *corev1.ConfigMap) {
+	known := map[types.UID]recordEntry{}
+	for key, value := range stored.Data {
+		uid, ours := strings.CutPrefix(key, r.prefix)
+		if !ours {
+			continue
+		}
+		var entry recordEntry
+		if err := json.Unmarshal([]byte(value), &entry); err != nil {
+			klog.FromContext(ctx).Error(err, "A record of a Service cannot be read: it is ignored", "key", key)
+			continue
+		}
+		known[types.UID(uid)] = entry
+	}
+	r.known.Store(&known)
+}
+
+// write stores the record of a Service; an empty one is removed.
+func (r *recordStore) write(ctx context.Context, s *corev1.Service, record service.Record) error {
+	if record.IsEmpty() {
+		return r.remove(ctx, s.UID)
+	}
+	value, err := json.Marshal(recordEntry{
+		Service: s.Namespace + "/" + s.Name,
+		Record:  record,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the record of a Service: %w", err)
+	}
+	return r.patch(ctx, map[string]any{r.key(s.UID): string(value)})
+}
+
+// remove removes the records of Services.
+func (r *recordStore) remove(ctx context.Context, services ...types.UID) error {
+	if len(services) == 0 {
+		return nil
+	}
+	entries := map[string]any{}
+	for _, uid := range services {
+		entries[r.key(uid)] = nil
+	}
+	return r.patch(ctx, entries)
+}
+
+// all returns the UIDs of the Services that have a record.
+func (r *recordStore) all() []types.UID {
+	known := r.known.Load()
+	if known == nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(*known))
+}
+
+// patch changes entries; nil removes one. Entries of other Services, and of other processes, stay as they are.
+func (r *recordStore) patch(ctx context.Context, entries map[string]any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	body, err := json.Marshal(map[string]any{"data": entries})
+	if err != nil {
+		return fmt.Errorf("encoding the records of Services: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
+	defer cancel()
+	stored, err := r.sendPatch(ctx, body)
+	if apierrors.IsNotFound(err) {
+		if stored, err = r.create(ctx); err == nil {
+			stored, err = r.sendPatch(ctx, body)
+		}
+	}
+	if err != nil {
+		return r.explained("writing", err)
+	}
+	r.learn(ctx, stored)
+	return nil
+}
+
+func (r *recordStore) sendPatch(ctx context.Context, body []byte) (*corev1.ConfigMap, error) {
+	return r.client.CoreV1().ConfigMaps(r.namespace).Patch(ctx, RecordsName, types.MergePatchType, body,
+		metav1.PatchOptions{})
+}
+
+// explained adds the remedy to an error, and emits it once if a right is missing.
+func (r *recordStore) explained(doing string, err error) error {
+	err = fmt.Errorf("%s the records of Services in ConfigMap %s/%s: %w", doing, r.namespace, RecordsName, err)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	remedy := fmt.Sprintf("the Role system:cloud-controller-manager in namespace %s needs two rules: {apiGroups: [\"\"], "+
+		"resources: [configmaps], verbs: [create]}, and {apiGroups: [\"\"], resources: [configmaps], "+
+		"resourceNames: [%s], verbs: [get, patch]}. Apply the manifest of this release, not only its image: "+
+		"kubectl apply -f %s", r.namespace, RecordsName, r.manifest)
+	if r.missing != nil && !r.said {
+		r.said = true
+		r.missing("No load balancer can be worked on: " + remedy)
+	}
+	return fmt.Errorf("%w (%s)", err, remedy)
+}
