@@ -62,17 +62,14 @@ type original struct {
 	site    *simsite.Site
 	stack   *stack.Stack
 	client  client.Client
-	manager *exec.Cmd
-	ended   chan struct{}
+	manager *capvcd
 	before  []string // what was on gateways before the first cluster
 }
 
 // startOriginal starts Cluster API, a simulated VCD and the CRDs of CAPVCD. It skips the test without the original.
 func startOriginal(t *testing.T, model vcdsim.Model) *original {
 	t.Helper()
-	if os.Getenv(originalManager) == "" || os.Getenv(originalComponents) == "" {
-		t.Skipf("needs CAPVCD's own manager and components file: set %s and %s", originalManager, originalComponents)
-	}
+	needsOriginal(t)
 	o := &original{WithT: NewWithT(t), t: t}
 	var err error
 	o.site, err = simsite.Start(t.Context(), t.TempDir(), model)
@@ -125,31 +122,56 @@ func parse(g *WithT, documents []byte) []unstructured.Unstructured {
 }
 
 // startManager starts CAPVCD, until the end of the test or stopManager.
-func (o *original) startManager(env ...string) {
-	o.t.Helper()
-	log, err := os.OpenFile(o.stack.LogDir()+"/capvcd.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	o.Expect(err).NotTo(HaveOccurred())
-	o.manager = exec.CommandContext(o.t.Context(), os.Getenv(originalManager),
-		"--sync-period=30s", "--health-probe-bind-address=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0",
-		"--insecure-diagnostics=true")
-	o.manager.Env = append(os.Environ(), "KUBECONFIG="+o.stack.Kubeconfig(), "ENABLE_WEBHOOKS=false")
-	o.manager.Env = append(o.manager.Env, env...)
-	o.manager.Stdout = log
-	o.manager.Stderr = log
-	o.manager.Cancel = func() error { return o.manager.Process.Signal(syscall.SIGKILL) }
-	o.Expect(o.manager.Start()).To(Succeed())
-	o.ended = make(chan struct{})
-	go func() {
-		_ = o.manager.Wait()
-		_ = log.Close()
-		close(o.ended)
-	}()
-	o.t.Cleanup(o.stopManager)
+func (o *original) startManager(env ...string) { o.manager = startCAPVCD(o.t, o.stack, env...) }
+
+func (o *original) stopManager() { o.manager.stop() }
+
+// needsOriginal skips a test without CAPVCD's own manager.
+func needsOriginal(t *testing.T) {
+	t.Helper()
+	if os.Getenv(originalManager) == "" || os.Getenv(originalComponents) == "" {
+		t.Skipf("needs CAPVCD's own manager and components file: set %s and %s", originalManager, originalComponents)
+	}
 }
 
-func (o *original) stopManager() {
-	_ = o.manager.Process.Kill()
-	<-o.ended
+// A capvcd is a running manager of CAPVCD.
+type capvcd struct {
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// startCAPVCD starts CAPVCD in a management cluster, until the end of the test.
+func startCAPVCD(t *testing.T, in *stack.Stack, env ...string) *capvcd {
+	t.Helper()
+	g := NewWithT(t)
+	log, err := os.OpenFile(in.LogDir()+"/capvcd.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	g.Expect(err).NotTo(HaveOccurred())
+	command := exec.CommandContext(t.Context(), os.Getenv(originalManager),
+		"--sync-period=30s", "--health-probe-bind-address=127.0.0.1:0", "--diagnostics-address=127.0.0.1:0",
+		"--insecure-diagnostics=true")
+	command.Env = append(os.Environ(), "KUBECONFIG="+in.Kubeconfig(), "ENABLE_WEBHOOKS=false")
+	command.Env = append(command.Env, env...)
+	command.Stdout = log
+	command.Stderr = log
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGKILL) }
+	g.Expect(command.Start()).To(Succeed())
+	c := &capvcd{
+		command: command,
+		ended:   make(chan struct{}),
+	}
+	go func() {
+		_ = command.Wait()
+		_ = log.Close()
+		close(c.ended)
+	}()
+	t.Cleanup(c.stop)
+	return c
+}
+
+// stop kills the manager.
+func (c *capvcd) stop() {
+	_ = c.command.Process.Kill()
+	<-c.ended
 }
 
 // create creates a cluster of CAPVCD.
