@@ -148,18 +148,23 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 // firewallRule creates a firewall rule that does nothing, as it is not active.
 func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCall {
 	body := map[string]any{
-		"name":                           b.nextName("rule"),
-		"comments":                       markOf(b.run),
-		"active":                         false,
-		"actionValue":                    "DROP",
-		"direction":                      "IN_OUT",
-		"ipProtocol":                     "IPV4",
-		"destinationFirewallIpAddresses": []string{"192.0.2.1"},
+		"name":        b.nextName("rule"),
+		"comments":    markOf(b.run),
+		"actionValue": "DROP",
+		"direction":   "IN_OUT",
+		"ipProtocol":  "IPV4",
+	}
+	if version >= secondFirewall {
+		body["active"] = false
+		body["destinationFirewallIpAddresses"] = []string{"192.0.2.1"}
+	} else {
+		body["enabled"] = false
+		body["description"] = markOf(b.run)
 	}
 	if position != nil {
 		body["relativePosition"] = position
 	}
-	call := jsonCall(http.MethodPost, firewallRules(b.gateway.ID), body)
+	call := jsonCall(http.MethodPost, firewallRules(b.gateway.ID, version), body)
 	call.Version = version
 	return call
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -197,10 +198,18 @@ func (b *bench) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func(
 		case run != "":
 			x.Run = run
 			all = append(all, x)
+		case b.isOurs(ref.Name):
+			return nil, errUnmarked
 		}
 	}
 	return all, nil
 }
+
+// errUnmarked means that an object has the name of one of this run, and not its mark: nothing proves whose it is.
+var errUnmarked = errors.New("an object with a name of this run has no mark of it: look at it in VCD")
+
+// isOurs reports whether a name is of this run.
+func (b *bench) isOurs(name string) bool { return b.run != "" && strings.HasPrefix(name, nameOf(b.run, "")) }
 
 // owner reads an object and returns the run whose mark and name it has; empty if it has none.
 func (b *bench) owner(ctx context.Context, x Leftover) (string, error) {
@@ -346,16 +355,17 @@ func (b *bench) findFirewallRules(ctx context.Context, gateway string) ([]Leftov
 		return nil, nil
 	}
 	newest := b.versions[len(b.versions)-1]
-	path := firewallRules(gateway)
+	path := firewallRules(gateway, newest)
 	got, err := b.session.Raw(ctx, vcd.RawCall{Method: http.MethodGet, Path: path, JSON: true, Version: newest})
 	if err != nil {
 		return nil, err
 	}
 	var list struct {
 		Rules []struct {
-			ID       string `json:"id"`
-			Name     string `json:"name"`
-			Comments string `json:"comments"`
+			ID          string `json:"id"`
+			Name        string `json:"name"`
+			Description string `json:"description"`
+			Comments    string `json:"comments"`
 		} `json:"userDefinedRules"`
 	}
 	if err := json.Unmarshal(got.Body, &list); err != nil {
@@ -363,7 +373,11 @@ func (b *bench) findFirewallRules(ctx context.Context, gateway string) ([]Leftov
 	}
 	var all []Leftover
 	for _, r := range list.Rules {
-		if run := runOf(r.Name, r.Comments); run != "" {
+		run := runOf(r.Name, cmp.Or(r.Description, r.Comments))
+		if run == "" && b.isOurs(r.Name) {
+			return nil, errUnmarked
+		}
+		if run != "" {
 			all = append(all, Leftover{
 				Run:     run,
 				Kind:    string(kindFirewall),
@@ -378,8 +392,16 @@ func (b *bench) findFirewallRules(ctx context.Context, gateway string) ([]Leftov
 	return all, nil
 }
 
-func firewallRules(gateway string) string {
-	return firewallPath + url.PathEscape(gateway) + "/firewall/rules"
+// secondFirewall is the version of the API since which firewall rules have their second form.
+const secondFirewall = "38.1"
+
+// firewallRules is where the rules of a gateway are in a version of the API.
+func firewallRules(gateway, version string) string {
+	path := gatewayPath
+	if version >= secondFirewall {
+		path = firewallPath
+	}
+	return path + url.PathEscape(gateway) + "/firewall/rules"
 }
 
 // removeOne removes an object after another look at whose it is. What is gone already is no error.
