@@ -101,16 +101,24 @@ func (v *Verification) Run(ctx context.Context) (Result, error) {
 		result.Findings = append(result.Findings, v.find(ctx, row))
 	}
 	if b.made.total() == 0 {
-		return result, ctx.Err()
+		return result, stopped(ctx)
 	}
 	b.doubtful = b.doubtful || ctx.Err() != nil
 	b.step("Removing what was created")
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
 	if err := b.remove(fresh); err != nil {
-		return result, errors.Join(ctx.Err(), fmt.Errorf("removing what was created: %w; remove it with --clean-up", err))
+		return result, errors.Join(stopped(ctx), fmt.Errorf("removing what was created: %w; remove it with --clean-up", err))
 	}
-	return result, ctx.Err()
+	return result, stopped(ctx)
+}
+
+// stopped returns the error of a run that was interrupted.
+func stopped(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("the run was interrupted: %w", err)
+	}
+	return nil
 }
 
 // find makes the probe of one assumption.
