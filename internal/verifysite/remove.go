@@ -209,7 +209,9 @@ func (b *bench) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func(
 var errUnmarked = errors.New("an object with a name of this run has no mark of it: look at it in VCD")
 
 // isOurs reports whether a name is of this run.
-func (b *bench) isOurs(name string) bool { return b.run != "" && strings.HasPrefix(name, nameOf(b.run, "")) }
+func (b *bench) isOurs(name string) bool {
+	return b.run != "" && strings.HasPrefix(name, nameOf(b.run, ""))
+}
 
 // owner reads an object and returns the run whose mark and name it has; empty if it has none.
 func (b *bench) owner(ctx context.Context, x Leftover) (string, error) {

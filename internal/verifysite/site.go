@@ -19,7 +19,7 @@ import (
 )
 
 // defaultPoll is the time between two looks at a task.
-const defaultPoll = 2 * time.Second
+const defaultPoll = time.Second
 
 // clockSkew is how much the clock of the site may be behind.
 const clockSkew = 5 * time.Minute

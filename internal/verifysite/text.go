@@ -109,6 +109,9 @@ var texts = []Text{
 	howTypeNotNeeded, howRefusedAlone, howAccepted,
 }
 
+// Texts returns all sentences that a report may have.
+func Texts() []Text { return slices.Clone(texts) }
+
 // known returns the text if it is one of the lists, else one that says nothing of the site.
 func (t Text) known() Text {
 	if slices.Contains(texts, t) {

@@ -24,7 +24,7 @@ type Options struct {
 	EdgeGateway string   // name or URN; empty: the only one
 	ReadOnly    bool     // only probes that write nothing
 	Only        []string // names of assumptions; empty: all
-	// Poll is the time between two looks at a task; 0: 2 s.
+	// Poll is the time between two looks at a task; 0: 1 s.
 	Poll time.Duration
 	// Step is called with what happens; nil: no call.
 	Step func(what string)
