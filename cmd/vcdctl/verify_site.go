@@ -38,9 +38,9 @@ end, also after Ctrl-C. What a run left that was killed, --clean-up removes.
 
 The file of --report has versions and results, and no names, addresses, ids or credentials: attach it to an issue.
 Exit code 2 means that the site differs from the simulator.`,
-		Example: strings.ReplaceAll(`  vcdctl verify-site --config vcd.yaml --read-only
-  vcdctl verify-site --config vcd.yaml --vdc acme-vdc --network nodes --template images/ubuntu --report site.yaml
-  vcdctl verify-site --config vcd.yaml --clean-up`, "vcdctl", p.name),
+		Example: strings.ReplaceAll(`  vcdctl verify-site --read-only --identity tenant --org acme
+  vcdctl verify-site --network nodes --template images/ubuntu --report site.yaml --identity tenant --org acme
+  vcdctl verify-site --clean-up --identity tenant --org acme`, "vcdctl", p.name),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.cleanUp {
