@@ -117,3 +117,25 @@ func TestCleanUpRemovesWhatAKilledRunLeft(t *testing.T) {
 
 // slower lets tasks run while a run is stopped, and probes see busy objects.
 func slower(cfg *vcdsim.Config) { cfg.Profile.Scale = 0.002 }
+
+func TestWhatIsNotOfARunStays(t *testing.T) {
+	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
+	to.runInto(t, 12, vcdsim.Arrived, true)
+	state := to.sim.State()
+	to.Expect(state.VApps).To(HaveLen(1))
+	name := state.VApps[0].Name
+	ofRun := And(HaveField("Name", name), HaveField("Kind", "vApps"))
+	leftovers := func() []verifysite.Leftover {
+		left, _, err := verifysite.Leftovers(t.Context(), to.login(t, "capvcd"))
+		to.Expect(err).NotTo(HaveOccurred())
+		return left
+	}
+	to.Expect(leftovers()).To(ContainElement(ofRun))
+
+	to.sim.Edit(func(e *vcdsim.Editor) { e.CopyVApp(e.VApp(name), name+"-copied") })
+	to.Expect(leftovers()).NotTo(ContainElement(HaveField("Name", name+"-copied")), "it has the name, and no mark")
+	to.Expect(leftovers()).To(ContainElement(ofRun))
+
+	to.sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM(name+"-copied-"+state.VMs[0].Name), e.VApp(name)) })
+	to.Expect(leftovers()).NotTo(ContainElement(ofRun), "a VM of others is in it")
+}

@@ -15,7 +15,7 @@ type kind string
 const (
 	kindVApp     kind = "vApps"
 	kindVM       kind = "VMs"
-	kindDisk     kind = "independent disks of 16 MiB"
+	kindDisk     kind = "independent disks"
 	kindService  kind = "virtual services"
 	kindPool     kind = "pools"
 	kindNAT      kind = "NAT rules"
@@ -31,7 +31,7 @@ var limits = []struct {
 	most int
 }{
 	{kindVApp, 2},
-	{kindVM, 16},
+	{kindVM, 24},
 	{kindDisk, 1},
 	{kindService, 8},
 	{kindPool, 16},

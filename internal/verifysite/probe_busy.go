@@ -20,14 +20,14 @@ var errTooQuick = errors.New("the first write always ended before the second one
 // A starter makes a write and returns the id of its task.
 type starter func(ctx context.Context) (string, error)
 
-// call returns the starter of a call.
-func (b *bench) call(call vcd.RawCall) starter {
-	return func(ctx context.Context) (string, error) { return b.start(ctx, call) }
+// An exclusion is what came of two writes at the same time.
+type exclusion struct {
+	busy    bool
+	refusal error // of the second write, if it was busy
 }
 
-// excluded reports whether a second write is refused as busy while a first one runs. The error of the refusal comes with
-// it. Both writes have ended when it returns.
-func (b *bench) excluded(ctx context.Context, first, second starter) (bool, error, error) {
+// excluded makes a second write while a first one runs. Both have ended when it returns.
+func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion, error) {
 	for range busyTries {
 		var running string
 		err := b.unbusy(ctx, func() (err error) {
@@ -35,42 +35,39 @@ func (b *bench) excluded(ctx context.Context, first, second starter) (bool, erro
 			return err
 		})
 		if err != nil {
-			return false, nil, err
+			return exclusion{}, err
 		}
 		other, refusal := second(ctx)
 		now, err := b.read(ctx, running)
 		if err != nil {
-			return false, nil, err
+			return exclusion{}, err
 		}
 		if err := b.await(ctx, running); err != nil {
-			return false, nil, err
+			return exclusion{}, err
 		}
 		switch {
 		case errors.Is(refusal, vcd.ErrBusy):
-			return true, refusal, nil
+			return exclusion{busy: true, refusal: refusal}, nil
 		case refusal != nil:
-			return false, nil, refusal
+			return exclusion{}, refusal
 		}
 		if err := b.await(ctx, other); err != nil {
-			return false, nil, err
+			return exclusion{}, err
 		}
 		if now.running {
-			return false, nil, nil
+			return exclusion{}, nil
 		}
 	}
-	return false, nil, errTooQuick
+	return exclusion{}, errTooQuick
 }
 
 // exclusive makes two writes and says whether they exclude each other.
 func (b *bench) exclusive(ctx context.Context, first, second starter) (seen, error) {
-	busy, _, err := b.excluded(ctx, first, second)
-	switch {
-	case err != nil:
+	got, err := b.excluded(ctx, first, second)
+	if err != nil {
 		return seen{}, err
-	case busy:
-		return isTrue(howWriteBusy), nil
 	}
-	return isFalse(howWriteAccepted), nil
+	return is(got.busy, howWriteBusy, howWriteAccepted), nil
 }
 
 func isTrue(how Text) seen { return seen{value: "true", how: how} }
@@ -99,29 +96,21 @@ func (b *bench) addVM(ctx context.Context) (string, error) {
 	return bare(t.ID), err
 }
 
-// writeVM is the starter of a small write to one of the two VMs.
-func (b *bench) writeVM(i int) starter {
-	return func(ctx context.Context) (string, error) {
-		vm, err := b.session.VMs.VM(ctx, b.vms[i])
-		if err != nil {
-			return "", err
-		}
-		return b.start(ctx, b.rewrite(vm.ID, vm.Name))
+// writeVM returns the starter of a small write to one of the two VMs.
+func (b *bench) writeVM(ctx context.Context, i int) (starter, error) {
+	if err := b.compose(ctx); err != nil {
+		return nil, err
 	}
-}
-
-// writeVMAtOnce is [bench.writeVM] without a request before it.
-func (b *bench) writeVMAtOnce(ctx context.Context, i int) (starter, error) {
 	vm, err := b.session.VMs.VM(ctx, b.vms[i])
-	return b.call(b.rewrite(vm.ID, vm.Name)), err
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (string, error) { return b.start(ctx, b.rewrite(vm.ID, vm.Name)) }, nil
 }
 
 // vmWaitsForVApp recomposes the vApp, and writes to one of its VMs.
 func vmWaitsForVApp(ctx context.Context, b *bench) (seen, error) {
-	if err := b.compose(ctx); err != nil {
-		return seen{}, err
-	}
-	write, err := b.writeVMAtOnce(ctx, 0)
+	write, err := b.writeVM(ctx, 0)
 	if err != nil {
 		return seen{}, err
 	}
@@ -134,10 +123,11 @@ func vmWaitsForVApp(ctx context.Context, b *bench) (seen, error) {
 
 // vAppWaitsForVM writes to a VM, and recomposes its vApp.
 func vAppWaitsForVM(ctx context.Context, b *bench) (seen, error) {
-	if err := b.compose(ctx); err != nil {
+	write, err := b.writeVM(ctx, 0)
+	if err != nil {
 		return seen{}, err
 	}
-	got, err := b.exclusive(ctx, b.writeVM(0), b.addVM)
+	got, err := b.exclusive(ctx, write, b.addVM)
 	if err != nil {
 		return seen{}, err
 	}
@@ -146,32 +136,30 @@ func vAppWaitsForVM(ctx context.Context, b *bench) (seen, error) {
 
 // vmWriteLocksVApp writes to two VMs of the vApp.
 func vmWriteLocksVApp(ctx context.Context, b *bench) (seen, error) {
-	if err := b.compose(ctx); err != nil {
-		return seen{}, err
-	}
-	second, err := b.writeVMAtOnce(ctx, 1)
+	first, err := b.writeVM(ctx, 0)
 	if err != nil {
 		return seen{}, err
 	}
-	return b.exclusive(ctx, b.writeVM(0), second)
+	second, err := b.writeVM(ctx, 1)
+	if err != nil {
+		return seen{}, err
+	}
+	return b.exclusive(ctx, first, second)
 }
 
 // busyTextTenant writes to a VM twice, and reads with which words the second write is refused.
 func busyTextTenant(ctx context.Context, b *bench) (seen, error) {
-	if err := b.compose(ctx); err != nil {
-		return seen{}, err
-	}
-	second, err := b.writeVMAtOnce(ctx, 0)
+	write, err := b.writeVM(ctx, 0)
 	if err != nil {
 		return seen{}, err
 	}
-	busy, refusal, err := b.excluded(ctx, b.writeVM(0), second)
+	got, err := b.excluded(ctx, write, write)
 	if err != nil {
 		return seen{}, err
 	}
-	answer, ok := errors.AsType[*vcd.StatusError](refusal)
+	answer, ok := errors.AsType[*vcd.StatusError](got.refusal)
 	switch {
-	case !busy || !ok:
+	case !got.busy || !ok:
 		return unknown(answeredUnknown), nil
 	case strings.HasPrefix(answer.Message, "Unable to perform this action"):
 		return isTrue(howBusyText), nil

@@ -78,7 +78,7 @@ func Leftovers(ctx context.Context, s *vcd.Session) (left []Leftover, hidden []s
 		if unlessHidden(err) != nil {
 			return nil, nil, fmt.Errorf("looking for %s: %w", k, err)
 		}
-		if err != nil {
+		if errors.Is(err, vcd.ErrForbidden) {
 			hidden = append(hidden, string(k))
 		}
 		left = append(left, found...)
@@ -169,6 +169,7 @@ func (b *bench) find(ctx context.Context, k kind, in place) ([]Leftover, error) 
 		return b.findProfiles(ctx)
 	case kindGroup:
 		return b.findGroups(ctx)
+	default:
 	}
 	var all []Leftover
 	for _, gateway := range in.gateways {
@@ -347,8 +348,9 @@ func (b *bench) findOnGateway(ctx context.Context, k kind, gateway string) ([]Le
 			below(gatewayPath+url.PathEscape(gateway)+"/nat/rules"))
 	case kindFirewall:
 		return b.findFirewallRules(ctx, gateway)
+	default:
+		return nil, nil
 	}
-	return nil, nil
 }
 
 // findFirewallRules reads the rules in the newest version of the API: a rule may have been created in any.
@@ -442,13 +444,14 @@ func (b *bench) removeStep(ctx context.Context, x Leftover) (again bool, err err
 		return true, b.finish(ctx, func() (vcd.Task, error) { return b.session.VApps.DeleteVApp(ctx, x.id) })
 	case kindEntity:
 		return false, b.removeEntity(ctx, x.id)
+	default:
+		return false, b.do(ctx, vcd.RawCall{
+			Method:  http.MethodDelete,
+			Path:    x.path,
+			JSON:    x.kind != kindDisk,
+			Version: x.version,
+		})
 	}
-	return false, b.do(ctx, vcd.RawCall{
-		Method:  http.MethodDelete,
-		Path:    x.path,
-		JSON:    x.kind != kindDisk,
-		Version: x.version,
-	})
 }
 
 // errForeignDisk keeps a vApp from being removed to which somebody attached a disk.
