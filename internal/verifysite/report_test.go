@@ -100,7 +100,7 @@ func telling() vcdsim.Model {
 }
 
 func TestAReportHasNoNamesOfTheSiteAndTheSimulatorReadsIt(t *testing.T) {
-	to := newTarget(t, telling(), "capvcd")
+	to := newTarget(t, telling(), "capvcd", instant)
 	secrets := `zztelling https://vcd.example.com 203.0.113.77 urn:vcloud:vm:7a0e0d4c-1111-4222-8333-444455556666 eyJhbGci.x.y`
 	o := options()
 	// There is one of each.
@@ -158,7 +158,7 @@ func TestAReadOnlyRunWritesNothing(t *testing.T) {
 }
 
 func TestARunStaysWithinItsLimits(t *testing.T) {
-	to := newTarget(t, vcdsim.K8sTenant(), "capvcd")
+	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", instant) // in which each second write is made again
 	to.sim.Edit(func(e *vcdsim.Editor) {
 		e.Assumptions().MaxNetworkName = 120
 		e.Assumptions().MaxNetworkDescription = 2000

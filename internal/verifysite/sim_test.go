@@ -20,6 +20,9 @@ import (
 // quick is a profile in which tasks last long enough to make another request meanwhile, and not longer.
 var quick = vcdsim.Profile{Name: "quick", Scale: 0.01}
 
+// instant ends tasks with the answer to their request.
+func instant(cfg *vcdsim.Config) { cfg.Profile = vcdsim.Instant }
+
 // A target is a simulated site with a session.
 type target struct {
 	*WithT
@@ -77,7 +80,7 @@ func options(only ...string) verifysite.Options {
 		Template:    "kubernetes/ubuntu-2404-kube-v1.36.3",
 		EdgeGateway: "acme-vdc-gateway",
 		Only:        only,
-		Poll:        5 * time.Millisecond,
+		Poll:        2 * time.Millisecond,
 	}
 }
 

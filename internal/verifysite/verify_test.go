@@ -25,6 +25,7 @@ type site struct {
 	name     string
 	model    vcdsim.Model
 	user     string
+	slow     bool // tasks last long enough to make another request meanwhile
 	prepare  func(t *testing.T, to *target)
 	switches []switched
 }
@@ -75,15 +76,22 @@ func allocated(t *testing.T, to *target) {
 func sites() []site {
 	return []site{
 		{
+			name:  "tenant whose tasks last",
+			model: vcdsim.K8sTenant(),
+			user:  "capvcd",
+			slow:  true,
+			switches: bothWays("VMWaitsForVApp", "VAppWaitsForVM", "VMWriteLocksVApp", "BusyTextTenant", "CancelUndoesCompose",
+				"GatewayWritesExclude", "BusyGatewayConfiguresAll"),
+		},
+		{
 			name:  "tenant",
 			model: vcdsim.K8sTenant(),
 			user:  "capvcd",
 			switches: append(bothWays(
-				"EntitiesAdmitNull", "VMWaitsForVApp", "VAppWaitsForVM", "VMWriteLocksVApp", "BusyTextTenant",
-				"EmptyHardwareKeepsItems", "DeployedBlocksDelete", "VAppStaysDeployed", "AttachedDiskBlocksDelete",
-				"RunningBlocksNetworkRemoval", "UsedNetworkStays", "EmptyPageBeyondEnd", "QueryPageSizeIsCut",
-				"LinkedClonesKeepSize", "HrefFilterIsText", "PoolAddressKept", "CancelUndoesCompose", "GatewayWritesExclude",
-				"BusyGatewayConfiguresAll", "UplinkAddressMustBeOwn", "SharedVIPStays", "TenantProfilesNeedOrg",
+				"EntitiesAdmitNull", "EmptyHardwareKeepsItems", "DeployedBlocksDelete", "VAppStaysDeployed",
+				"AttachedDiskBlocksDelete", "RunningBlocksNetworkRemoval", "UsedNetworkStays", "EmptyPageBeyondEnd",
+				"QueryPageSizeIsCut", "LinkedClonesKeepSize", "HrefFilterIsText", "PoolAddressKept", "UplinkAddressMustBeOwn",
+				"SharedVIPStays", "TenantProfilesNeedOrg",
 			),
 				switched{"MaxNetworkName", []any{128, 200, 120, 0}},
 				switched{"MaxNetworkDescription", []any{1024, 2000, 0}},
@@ -144,7 +152,11 @@ func TestARunSeesHowTheSiteIs(t *testing.T) {
 			all = append(all, x.name)
 		}
 		t.Run(s.name, func(t *testing.T) {
-			to := newTarget(t, s.model, s.user)
+			profile := vcdsim.Instant
+			if s.slow {
+				profile = quick
+			}
+			to := newTarget(t, s.model, s.user, func(cfg *vcdsim.Config) { cfg.Profile = profile })
 			if s.prepare != nil {
 				s.prepare(t, to)
 			}
