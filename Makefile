@@ -143,9 +143,10 @@ test-release: ## Make a release as its workflow does, but for the push, and chec
 	$(GO) test $(AFRESH) ./hack -timeout 2h -run 'TestARelease|TestEachProgram' -v -release
 
 .PHONY: test-crash
-test-crash: ## Kill the manager at random writes while clusters and machines come and go; ROUNDS, SEED (0: of the time).
+test-crash: ## Kill the manager at random writes while clusters and machines come and go, and verify-site at each; ROUNDS, SEED (0: of the time).
 	$(GO) test $(AFRESH) ./controllers/internal/edgeendpoint -run TestTheManagerDies -v -timeout 2h -args -crash-rounds=$(or $(ROUNDS),10) -crash-seed=$(or $(SEED),0)
 	$(GO) test $(AFRESH) ./controllers/machine -run TestNoAddressIsLost -v -timeout 2h -args -claim-machines=300 -claim-seed=$(or $(SEED),0)
+	$(GO) test $(AFRESH) ./internal/verifysite -run 'TestAnInterruptedRun|TestCleanUp' -v -timeout 2h -args -every-write
 
 .PHONY: test-recording
 test-recording: ## Test what makes the recording of the quickstart.

@@ -90,12 +90,13 @@ func (s *shell) run(t *testing.T, args ...string) int {
 		defer func() { s.reader = nil }()
 	}
 	p := &program{
-		name:   "vcdctl",
-		getenv: func(name string) string { return s.env[name] },
-		in:     s.reader,
-		out:    &s.out,
-		errors: &s.errors,
-		podLog: s.podLog,
+		name:        "vcdctl",
+		getenv:      func(name string) string { return s.env[name] },
+		in:          s.reader,
+		out:         &s.out,
+		errors:      &s.errors,
+		podLog:      s.podLog,
+		interactive: func() bool { return s.in != "" },
 		connect: func(kubeContext string) (client.Client, string, error) {
 			if kubeContext == "gone" {
 				return nil, "", errors.New("no such context")

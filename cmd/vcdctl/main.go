@@ -45,6 +45,7 @@ func main() {
 		out:    os.Stdout,
 		errors: os.Stderr,
 	}
+	p.interactive = func() bool { return isTerminal(os.Stdin) }
 	p.connect = p.manage
 	p.podLog = p.readPodLog
 	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // The process ends, and its signals with it.
@@ -65,6 +66,8 @@ type program struct {
 	in     io.Reader
 	out    io.Writer
 	errors io.Writer
+	// interactive reports whether a person may answer questions.
+	interactive func() bool
 	// connect returns a client of the management cluster of a context, and the namespace of that.
 	connect func(kubeContext string) (client.Client, string, error)
 	// podLog returns the log of a pod of the management cluster since some time ago.
@@ -95,7 +98,8 @@ func (p *program) command() *cobra.Command {
 		Use:   p.name,
 		Short: "Shows what clusters need and have in VMware Cloud Director",
 		Long: `Shows what clusters need and have in VMware Cloud Director (VCD): what would fail before anything is created, what
-a cluster has, and what was left; proposes failure domains. Only purge --yes changes something in VCD.
+a cluster has, and what was left; proposes failure domains; compares a site with the simulator. Only purge --yes and
+verify-site change something in VCD; verify-site --read-only does not.
 
 It logs in as, the first of these that is given:
   --identity, --cluster-identity  an identity of a management cluster, which --kubeconfig and --context name
@@ -124,6 +128,6 @@ Exit codes: 0 all is well, 1 the program could not do its work, 2 it found probl
 	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "How to print: table or json.")
 	p.access.addFlags(root.PersistentFlags())
 	root.AddCommand(p.doctorCommand(), p.leaksCommand(), p.purgeCommand(), p.inventoryCommand(),
-		p.bundleCommand(), p.zonesCommand(), p.adoptCommand())
+		p.bundleCommand(), p.zonesCommand(), p.adoptCommand(), p.verifySiteCommand())
 	return root
 }

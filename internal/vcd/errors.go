@@ -46,6 +46,9 @@ var (
 // [ErrAmbiguous].
 type LookupError = failure.LookupError
 
+// A StatusError is what VCD answered to a call that failed.
+type StatusError = failure.StatusError
+
 // RetryAfter returns how long to wait, as VCD asked or because others come first; 0 if not known.
 func RetryAfter(err error) time.Duration { return failure.RetryAfter(err) }
 

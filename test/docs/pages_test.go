@@ -126,6 +126,7 @@ const (
 	asRoot     = "needs root and images that take half an hour: make e2e-real runs it"
 	byCI       = "is what CI runs, or takes minutes to hours"
 	forms      = "has … or ids that a person fills in"
+	forSites   = "creates VMs and rules at a site, and asks first: tests of internal/verifysite make such runs"
 	releasing  = "publishes; all but the push is run by make test-release"
 	unitTests  = "runs tests that make test runs"
 
@@ -250,6 +251,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/reference/vcdctl.md": {
 			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
+			`vcdctl verify-site --network nodes --template images/ubuntu --report site.yaml --identity tenant --org acme`: forSites,
 		},
 		"docs/tutorials/quickstart.md": {
 			`make quickstart`: byCI,

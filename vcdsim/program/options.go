@@ -38,6 +38,7 @@ Examples:
   vcdsim --cells 2                              two cells behind a balancer
   vcdsim --print terraform                      only Terraform's configuration, then exit
   vcdsim --print model > site.yaml              what exists at the start, to edit; then: vcdsim --model site.yaml
+  vcdsim --assumptions report.yaml              behaves as the site that vcdctl verify-site --report has seen
 
 Control API (only from this machine, or with --control-token): faults, cells, clock, dump, restore, metrics:
   curl -k https://127.0.0.1:8443/_sim/faults -d '{"operation": "GET /api/vApp/vm", "count": 3, "status": 503}'
@@ -47,7 +48,7 @@ Flags:
 `
 
 type options struct {
-	preset, model                             string
+	preset, model, assumptions                string
 	listen, profile, apiVersion, clock, state string
 	caFile, certFile, keyFile                 string
 	publicURL, controlToken, print            string
@@ -92,6 +93,8 @@ func newFlags(o *options, extension Extension) *pflag.FlagSet {
 		"what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
 	fs.StringVar(&o.model, "model", "",
 		"YAML file with what exists at the start, instead of a preset; --print model writes one")
+	fs.StringVar(&o.assumptions, "assumptions", "", "YAML file with assumptions that are not the defaults, as vcdctl "+
+		"verify-site --report writes it; --print assumptions writes one")
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
 	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
 	fs.StringVar(&o.apiVersion, "api-version", string(vcdsim.Version106),
@@ -135,6 +138,8 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 	if !ok {
 		errs = append(errs, fmt.Errorf("profile %q is not one of instant, fast, recorded", o.profile))
 	}
+	assumptions, assumptionsErr := o.assumed()
+	errs = append(errs, assumptionsErr)
 	clock, err := o.newClock()
 	level := slog.LevelInfo
 	if o.verbose {
@@ -151,6 +156,7 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 		PublicURL:    o.publicURL,
 		ControlToken: o.controlToken,
 		Guest:        o.guest(),
+		Assumptions:  &assumptions,
 		Log:          slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 	}, errors.Join(append(errs, err)...)
 }
@@ -174,6 +180,23 @@ func (o options) startModel() (vcdsim.Model, error) {
 		return model, fmt.Errorf("%s: %w", o.model, err)
 	}
 	return model, nil
+}
+
+// assumed are the assumptions of the file, or the defaults.
+func (o options) assumed() (vcdsim.Assumptions, error) {
+	if o.assumptions == "" {
+		return vcdsim.DefaultAssumptions(), nil
+	}
+	file, err := os.Open(o.assumptions)
+	if err != nil {
+		return vcdsim.Assumptions{}, fmt.Errorf("reading the assumptions: %w", err)
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	assumptions, err := vcdsim.ReadAssumptions(file)
+	if err != nil {
+		return assumptions, fmt.Errorf("%s: %w", o.assumptions, err)
+	}
+	return assumptions, nil
 }
 
 func (o options) newClock() (*vcdsim.SimClock, error) {
@@ -201,10 +224,13 @@ func (o options) guest() vcdsim.Guest {
 	return reader{}
 }
 
-// printModel is what --print takes beside the names of configurations.
-const printModel = "model"
+// What --print takes beside the names of configurations.
+const (
+	printModel       = "model"
+	printAssumptions = "assumptions"
+)
 
 // printable are the values of --print.
-func printable() []string { return append(configNames(), printModel) }
+func printable() []string { return append(configNames(), printModel, printAssumptions) }
 
 func configNames() []string { return slices.Sorted(maps.Keys(configurations())) }

@@ -154,11 +154,14 @@ func show(w io.Writer, configuration string, s site) error {
 }
 
 // printOne prints the configuration that --print names.
-func printOne(w io.Writer, o *options, m vcdsim.Model) error {
-	if o.print == printModel {
-		return vcdsim.WriteModel(w, m)
+func printOne(w io.Writer, o *options, cfg vcdsim.Config) error {
+	switch o.print {
+	case printModel:
+		return vcdsim.WriteModel(w, cfg.Model)
+	case printAssumptions:
+		return vcdsim.WriteAssumptions(w, *cfg.Assumptions)
 	}
-	s, err := newSite(m, "https://"+o.listen, o.caFile)
+	s, err := newSite(cfg.Model, "https://"+o.listen, o.caFile)
 	if err != nil {
 		return err
 	}

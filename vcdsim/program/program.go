@@ -94,7 +94,7 @@ func runWith(ctx context.Context, args []string, stdout, stderr io.Writer, exten
 	case err != nil:
 		return err
 	case o.print != "":
-		return printOne(stdout, &o, cfg.Model)
+		return printOne(stdout, &o, cfg)
 	}
 	beside, err := extension.Open(&cfg)
 	if err != nil {

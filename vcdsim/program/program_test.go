@@ -153,7 +153,7 @@ func TestBadFlags(t *testing.T) {
 		},
 		{
 			"a configuration that is none",
-			`--print "xml" is not one of capi, env, govcd, identity, terraform, model`,
+			`--print "xml" is not one of capi, env, govcd, identity, terraform, model, assumptions`,
 			[]string{"--print", "xml"},
 		},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
@@ -198,4 +198,17 @@ func TestHelp(t *testing.T) {
 	g.Expect(run(t.Context(), []string{"--help"}, &out, &out)).To(MatchError(pflag.ErrHelp))
 	g.Expect(out.String()).To(ContainSubstring("Examples:"))
 	g.Expect(out.String()).To(ContainSubstring("--control-token"))
+}
+
+func TestAssumptionsAreThoseOfTheFile(t *testing.T) {
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	g.Expect(os.WriteFile(file, []byte("release: 10.6.0.24056521\nassumptions: {SharedVIPStays: true}\n"), 0o600)).To(Succeed())
+	var out bytes.Buffer
+	g.Expect(run(t.Context(), []string{"--assumptions", file, "--print", "assumptions"}, &out, &out)).To(Succeed())
+	g.Expect(out.String()).To(And(ContainSubstring("SharedVIPStays: true"), ContainSubstring("MaxNetworkName: 128")))
+
+	g.Expect(os.WriteFile(file, []byte("assumptions: {Other: true}\n"), 0o600)).To(Succeed())
+	g.Expect(run(t.Context(), []string{"--assumptions", file}, &out, &out)).To(MatchError(ContainSubstring(`no "Other"`)))
+	g.Expect(run(t.Context(), []string{"--assumptions", file + "x"}, &out, &out)).To(MatchError(ContainSubstring("reading the assumptions")))
 }

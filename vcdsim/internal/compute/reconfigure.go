@@ -126,6 +126,10 @@ func readHardwareSection(r *api.Request, vm *store.VM, section *xmltree.Node, c 
 	if err := readExtraConfig(c, extra); err != nil {
 		return err
 	}
+	if len(section.All("Item")) == 0 && !r.Cloud.Assume.EmptyHardwareKeepsItems {
+		c.Disks = true
+		vm.Disks = slices.DeleteFunc(slices.Clone(vm.Disks), func(d store.VMDisk) bool { return d.DiskID == "" })
+	}
 	for _, i := range section.All("Item") {
 		quantity, ok := i.Int("VirtualQuantity")
 		if !ok {

@@ -164,6 +164,21 @@ func (ip IPAM) assign(vm *store.VM) error {
 	return nil
 }
 
+// holdWhileOn gives the addresses of static pools back when a VM is powered off, and takes some when it is powered on. A
+// pool without free addresses leaves a NIC without one.
+func (ip IPAM) holdWhileOn(vm *store.VM) {
+	vapp := ip.cloud.Store.VApps[vm.VAppID]
+	for i := range vm.NICs {
+		nic := &vm.NICs[i]
+		switch {
+		case vm.Status == store.PoweredOn:
+			_ = ip.assignPool(vapp, nic)
+		case vm.Status == store.PoweredOff && nic.Mode == store.ModePool:
+			nic.Address = ""
+		}
+	}
+}
+
 // assignPool gives a NIC addresses of the static pools, those that it is to have and has not.
 func (ip IPAM) assignPool(vapp *store.VApp, nic *store.NIC) error {
 	if nic.Mode == store.ModePool && nic.Address == "" && nic.Network != "none" {

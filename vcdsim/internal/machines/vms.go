@@ -97,6 +97,9 @@ func (m VMs) SetPower(vm *store.VM, to store.Status, gently bool) {
 	}
 	was := vm.Status
 	vm.Status = to
+	if !m.cloud.Assume.PoolAddressKept {
+		IPAMOf(m.cloud).holdWhileOn(vm)
+	}
 	switch {
 	case to == store.PoweredOn && was == store.Suspended:
 		vm.Deployed = true

@@ -100,6 +100,11 @@ func (c *Client) Do(ctx context.Context, what Call) (transport.Answer, error) {
 	})
 }
 
+// Send makes a call as it is, with nothing encoded.
+func (c *Client) Send(ctx context.Context, what transport.Request) (transport.Answer, error) {
+	return c.sender.Send(ctx, what)
+}
+
 // GetXML reads an object of the XML API.
 func (c *Client) GetXML(ctx context.Context, path string, into any) error {
 	got, err := c.Do(ctx, Call{Method: http.MethodGet, Path: path})

@@ -274,7 +274,7 @@ func (a *Authenticator) Send(ctx context.Context, what transport.Request) (trans
 		return transport.Answer{}, err
 	}
 	for logins, agreements := 1, maxAgreements; ; {
-		version, err := a.versionFor(ctx, what.Path)
+		version, err := a.versionFor(ctx, what)
 		if err != nil {
 			return transport.Answer{}, err
 		}
@@ -285,7 +285,7 @@ func (a *Authenticator) Send(ctx context.Context, what transport.Request) (trans
 				return transport.Answer{}, err
 			}
 			logins--
-		case got.Status == http.StatusNotAcceptable && agreements > 0:
+		case got.Status == http.StatusNotAcceptable && what.Version == "" && agreements > 0:
 			agreements--
 			a.site.RefuseVersion(version)
 		default:
@@ -309,12 +309,15 @@ func (a *Authenticator) try(ctx context.Context, what transport.Request, t token
 }
 
 // versionFor returns the API version to ask for in a call.
-func (a *Authenticator) versionFor(ctx context.Context, path string) (string, error) {
+func (a *Authenticator) versionFor(ctx context.Context, what transport.Request) (string, error) {
+	if what.Version != "" {
+		return what.Version, nil
+	}
 	agreed, err := a.transport.Negotiate(ctx)
 	if err != nil {
 		return "", err
 	}
-	return a.site.VersionFor(path, agreed)
+	return a.site.VersionFor(what.Path, agreed)
 }
 
 // replace returns a token instead of one that VCD does not know, if the call has a login left.

@@ -48,6 +48,8 @@ type Request struct {
 	JSON   bool // the JSON API
 	Header http.Header
 	Body   []byte
+	// Version of the API to ask for; empty: the agreed one. Another one is asked for only to see what VCD answers.
+	Version string
 }
 
 // Accept returns the media type and version to ask for.

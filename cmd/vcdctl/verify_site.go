@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/verifysite"
+)
+
+// verifyFlags are those of verify-site.
+type verifyFlags struct {
+	verifysite.Options
+
+	yes     bool
+	cleanUp bool
+	report  string
+}
+
+func (p *program) verifySiteCommand() *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use:   "verify-site",
+		Short: "Compare a site with what the simulator assumes",
+		Long: `Finds out which way the assumptions of the simulator vcdsim are on a live site: for each it makes a probe, or gives the
+reason why there is none. Probes create small objects of their own, within limits: it prints them first and asks.
+Each of these has the mark of the run, is created stopped or disabled where that is possible, and is removed at the
+end, also after Ctrl-C. What a run left that was killed, --clean-up removes.
+
+The file of --report has versions and results, and no names, addresses, ids or credentials: attach it to an issue.
+Exit code 2 means that the site differs from the simulator.`,
+		Example: strings.ReplaceAll(`  vcdctl verify-site --read-only --identity tenant --org acme
+  vcdctl verify-site --network nodes --template images/ubuntu --report site.yaml --identity tenant --org acme
+  vcdctl verify-site --clean-up --identity tenant --org acme`, "vcdctl", p.name),
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.cleanUp {
+				return p.cleanUpSite(c.Context(), f)
+			}
+			return p.verifySite(c.Context(), f)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.VDC, "vdc", "", "VDC for VMs and disks; needed if the user is shown several.")
+	flags.StringVar(&f.Network, "network", "", "Network of the VDC for NICs; needed if there are several.")
+	flags.StringVar(&f.Template, "template", "", "Template for VMs, as catalog/template; needed if there are several.")
+	flags.StringVar(&f.EdgeGateway, "edge-gateway", "",
+		"Edge gateway for rules, pools and virtual services; needed if there are several.")
+	flags.StringSliceVar(&f.Only, "only", nil, "Names of assumptions to probe, instead of all.")
+	flags.BoolVar(&f.ReadOnly, "read-only", false, "Make only probes that write nothing.")
+	flags.BoolVar(&f.yes, "yes", false, "Do not ask before objects are created, or removed by --clean-up.")
+	flags.BoolVar(&f.cleanUp, "clean-up", false, "Remove what earlier runs left in the organization, instead of a run.")
+	flags.StringVar(&f.report, "report", "", "File to write the results to, without anything that identifies the site.")
+	c.MarkFlagsMutuallyExclusive("clean-up", "read-only")
+	c.MarkFlagsMutuallyExclusive("clean-up", "report")
+	return c
+}
+
+func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
+	session, logout, err := p.open(ctx, request{})
+	if err != nil {
+		return err
+	}
+	defer logout()
+	f.Step = p.tellStep
+	v, err := verifysite.Prepare(ctx, session, f.Options)
+	if err != nil {
+		return err
+	}
+	for _, line := range v.Plan() {
+		fmt.Fprintln(p.errors, printable(line))
+	}
+	if !f.ReadOnly {
+		if err := p.agree(f.yes, "Create these objects, and remove them again?"); err != nil {
+			return err
+		}
+	}
+	result, stopped := v.Run(ctx)
+	if err := p.printVerification(result); err != nil {
+		return errors.Join(stopped, err)
+	}
+	if f.report != "" {
+		if err := writeReport(f.report, result); err != nil {
+			return errors.Join(stopped, err)
+		}
+	}
+	if stopped == nil && slices.ContainsFunc(result.Findings, verifysite.Finding.Differs) {
+		return errFindings
+	}
+	return stopped
+}
+
+func (p *program) tellStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
+
+// agree asks a person, unless the answer was given before. Without a terminal nobody can answer.
+func (p *program) agree(yes bool, question string) error {
+	switch {
+	case yes:
+		return nil
+	case !p.interactive():
+		return errors.New("nobody can be asked, as the input is no terminal: set --yes to agree to the above")
+	}
+	fmt.Fprint(p.errors, question, " Type yes: ")
+	line, err := bufio.NewReader(io.LimitReader(p.in, 1<<10)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if strings.TrimSpace(line) != "yes" {
+		return errors.New("that is not yes: nothing was changed")
+	}
+	return nil
+}
+
+// isTerminal reports whether a person may be at the other end of an input.
+func isTerminal(in *os.File) bool {
+	info, err := in.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (p *program) printVerification(result verifysite.Result) error {
+	if p.output == "json" {
+		result.Findings = nonNil(result.Findings)
+		result.APIVersions = nonNil(result.APIVersions)
+		return p.printJSON(result)
+	}
+	t := newTable(p.out, "ASSUMPTION", "SIMULATOR", "THIS SITE", "HOW IT WAS SEEN")
+	for _, f := range result.Findings {
+		site, how := f.Site, string(f.How)
+		if site == "" {
+			site = "not probed"
+			how = string(f.Reason)
+		}
+		if f.Detail != "" {
+			how += ": " + f.Detail
+		}
+		t.row(f.Assumption, f.Simulator, site, how)
+	}
+	return t.flush()
+}
+
+// writeReport writes what may be given to others.
+func writeReport(path string, result verifysite.Result) error {
+	text, err := result.Report()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return fmt.Errorf("writing --report: %w", err)
+	}
+	return nil
+}
+
+// cleanUpSite removes what earlier runs left.
+func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
+	session, logout, err := p.open(ctx, request{})
+	if err != nil {
+		return err
+	}
+	defer logout()
+	left, hidden, err := verifysite.Leftovers(ctx, session)
+	if err != nil {
+		return err
+	}
+	for _, kind := range hidden {
+		fmt.Fprintf(p.errors, "Warning: the user may not see %s: some may be left\n", kind)
+	}
+	if err := p.printLeftovers(left); err != nil || len(left) == 0 {
+		return err
+	}
+	if err := p.agree(f.yes, "Remove these objects? A run that goes on now would fail."); err != nil {
+		return err
+	}
+	return verifysite.CleanUp(ctx, session, left, verifysite.Options{Step: p.tellStep})
+}
+
+func (p *program) printLeftovers(left []verifysite.Leftover) error {
+	if p.output == "json" {
+		return p.printJSON(map[string]any{"leftovers": nonNil(left)})
+	}
+	if len(left) == 0 {
+		fmt.Fprintln(p.out, "Nothing is left.")
+		return nil
+	}
+	t := newTable(p.out, "RUN", "KIND", "NAME")
+	for _, x := range left {
+		t.row(x.Run, x.Kind, x.Name)
+	}
+	return t.flush()
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/verifysite"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// verifying are the arguments of a run of one quick probe that writes.
+func verifying(more ...string) []string {
+	return append([]string{
+		"verify-site", "--only", "TenantProfilesNeedOrg", "--identity", "tenant", "--org", "acme", "-n", "team-a",
+	}, more...)
+}
+
+func TestNothingIsCreatedAtASiteThatNobodyAgreedTo(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+
+	s.Expect(s.run(t, verifying()...)).To(Equal(exitError))
+	s.Expect(s.errors.String()).To(And(ContainSubstring("It creates at most"), ContainSubstring("set --yes")))
+
+	s.in = "no\n"
+	s.Expect(s.run(t, verifying()...)).To(Equal(exitError))
+	s.Expect(s.errors.String()).To(ContainSubstring("that is not yes"))
+
+	for _, r := range s.sim.Requests() {
+		s.Expect(r.Changes()).To(BeFalse(), r.Operation)
+	}
+}
+
+func TestASiteIsComparedWithTheSimulator(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+	report := filepath.Join(t.TempDir(), "site.yaml")
+
+	code := s.run(t, verifying("--yes", "--report", report)...)
+
+	s.Expect(code).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^TenantProfilesNeedOrg +true +true +the request was refused`))
+	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^MaxVMsPerVApp +128 +not probed +it would take`))
+	written, err := os.ReadFile(report)
+	s.Expect(err).NotTo(HaveOccurred())
+	s.Expect(string(written)).To(And(ContainSubstring("TenantProfilesNeedOrg: true"), Not(ContainSubstring("acme"))))
+
+	s.in = "yes\n"
+	s.Expect(s.run(t, verifying("-o", "json")...)).To(Equal(exitOK), s.errors.String())
+	var result verifysite.Result
+	s.Expect(json.Unmarshal(s.out.Bytes(), &result)).To(Succeed())
+	s.Expect(result.Findings).To(HaveLen(len(verifysite.Table())))
+}
+
+func TestASiteThatDiffersIsAFinding(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+	s.sim.Edit(func(e *vcdsim.Editor) { e.Assumptions().EmptyPageBeyondEnd = false })
+
+	code := s.run(t, "verify-site", "--read-only", "--identity", "tenant", "--org", "acme", "-n", "team-a")
+
+	s.Expect(code).To(Equal(exitFindings), s.errors.String())
+	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^EmptyPageBeyondEnd +true +false +a page past the last`))
+}
+
+func TestCleanUpOfASiteWithoutLeftovers(t *testing.T) {
+	s := newShell(t)
+	s.objects = s.identity()
+
+	code := s.run(t, "verify-site", "--clean-up", "--identity", "tenant", "--org", "acme", "-n", "team-a")
+
+	s.Expect(code).To(Equal(exitOK), s.errors.String())
+	s.Expect(s.out.String()).To(Equal("Nothing is left.\n"))
+}

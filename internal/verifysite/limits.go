@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A kind is a kind of object that probes create.
+type kind string
+
+// Kinds of objects, as people read them.
+const (
+	kindVApp     kind = "vApps"
+	kindVM       kind = "VMs"
+	kindDisk     kind = "independent disks"
+	kindService  kind = "virtual services"
+	kindPool     kind = "pools"
+	kindNAT      kind = "NAT rules"
+	kindProfile  kind = "application port profiles"
+	kindGroup    kind = "IP sets"
+	kindFirewall kind = "firewall rules"
+	kindEntity   kind = "defined entities"
+)
+
+// limits are how many objects of each kind a run creates at most, counting those that it has removed meanwhile.
+var limits = []struct {
+	kind kind
+	most int
+}{
+	{kindVApp, 2},
+	{kindVM, 24},
+	{kindDisk, 1},
+	{kindService, 8},
+	{kindPool, 16},
+	{kindNAT, 4},
+	{kindProfile, 40},
+	{kindGroup, 2},
+	{kindFirewall, 2},
+	{kindEntity, 3},
+}
+
+// maxAtATime is how many virtual services a probe has at a time.
+const maxAtATime = 2
+
+// errLimit keeps a run from creating more than it promised.
+var errLimit = errors.New("the limit on what a run creates is reached")
+
+// limitsText lists the limits.
+func limitsText() string {
+	parts := make([]string, 0, len(limits))
+	for _, l := range limits {
+		parts = append(parts, fmt.Sprintf("%d %s", l.most, l.kind))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// counts are how many objects of each kind a run has asked for.
+type counts map[kind]int
+
+// add counts objects before they are asked for.
+func (c counts) add(k kind, n int) error {
+	for _, l := range limits {
+		if l.kind == k && c[k]+n <= l.most {
+			c[k] += n
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s", errLimit, k)
+}
+
+// total is how many objects the run has asked for.
+func (c counts) total() int {
+	sum := 0
+	for _, n := range c {
+		sum += n
+	}
+	return sum
+}

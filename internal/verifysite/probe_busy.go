@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// busyTries is how often two writes are made to see whether they exclude each other.
+const busyTries = 5
+
+// errTooQuick means that a task always ended before the answer to the second write.
+var errTooQuick = errors.New("the first write always ended before the second one was answered")
+
+// A starter makes a write and returns the id of its task.
+type starter func(ctx context.Context) (string, error)
+
+// An exclusion is what came of two writes at the same time.
+type exclusion struct {
+	busy    bool
+	refusal error // of the second write, if it was busy
+}
+
+// excluded makes a second write while a first one runs. Both have ended when it returns.
+func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion, error) {
+	for range busyTries {
+		var running string
+		err := b.unbusy(ctx, func() (err error) {
+			running, err = first(ctx)
+			return err
+		})
+		if err != nil {
+			return exclusion{}, err
+		}
+		other, refusal := second(ctx)
+		now, err := b.read(ctx, running)
+		if err != nil {
+			return exclusion{}, err
+		}
+		if err := b.await(ctx, running); err != nil {
+			return exclusion{}, err
+		}
+		switch {
+		case errors.Is(refusal, vcd.ErrBusy):
+			return exclusion{busy: true, refusal: refusal}, nil
+		case refusal != nil:
+			return exclusion{}, refusal
+		}
+		if err := b.await(ctx, other); err != nil {
+			return exclusion{}, err
+		}
+		if now.running {
+			return exclusion{}, nil
+		}
+	}
+	return exclusion{}, errTooQuick
+}
+
+// exclusive makes two writes and says whether they exclude each other.
+func (b *bench) exclusive(ctx context.Context, first, second starter) (seen, error) {
+	got, err := b.excluded(ctx, first, second)
+	if err != nil {
+		return seen{}, err
+	}
+	return is(got.busy, howWriteBusy, howWriteAccepted), nil
+}
+
+func isTrue(how Text) seen { return seen{value: "true", how: how} }
+
+func isFalse(how Text) seen { return seen{value: "false", how: how} }
+
+// is returns a result that is true if a claim is; each way has its own sentence.
+func is(claim bool, yes, no Text) seen {
+	if claim {
+		return isTrue(yes)
+	}
+	return isFalse(no)
+}
+
+func number(n int, how Text) seen { return seen{value: strconv.Itoa(n), how: how} }
+
+func unknown(reason Text) seen { return seen{reason: reason} }
+
+// addVM is the starter of adding a VM to the vApp.
+func (b *bench) addVM(ctx context.Context) (string, error) {
+	spec, err := b.newVM("spare")
+	if err != nil {
+		return "", err
+	}
+	t, err := b.session.VApps.AddVMs(ctx, b.vApp, []vcd.VMSpec{spec})
+	return bare(t.ID), err
+}
+
+// writeVM returns the starter of a small write to one of the two VMs.
+func (b *bench) writeVM(ctx context.Context, i int) (starter, error) {
+	if err := b.compose(ctx); err != nil {
+		return nil, err
+	}
+	vm, err := b.session.VMs.VM(ctx, b.vms[i])
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (string, error) { return b.start(ctx, b.rewrite(vm.ID, vm.Name)) }, nil
+}
+
+// vmWaitsForVApp recomposes the vApp, and writes to one of its VMs.
+func vmWaitsForVApp(ctx context.Context, b *bench) (seen, error) {
+	write, err := b.writeVM(ctx, 0)
+	if err != nil {
+		return seen{}, err
+	}
+	got, err := b.exclusive(ctx, b.addVM, write)
+	if err != nil {
+		return seen{}, err
+	}
+	return got, b.drop(ctx)
+}
+
+// vAppWaitsForVM writes to a VM, and recomposes its vApp.
+func vAppWaitsForVM(ctx context.Context, b *bench) (seen, error) {
+	write, err := b.writeVM(ctx, 0)
+	if err != nil {
+		return seen{}, err
+	}
+	got, err := b.exclusive(ctx, write, b.addVM)
+	if err != nil {
+		return seen{}, err
+	}
+	return got, b.drop(ctx)
+}
+
+// vmWriteLocksVApp writes to two VMs of the vApp.
+func vmWriteLocksVApp(ctx context.Context, b *bench) (seen, error) {
+	first, err := b.writeVM(ctx, 0)
+	if err != nil {
+		return seen{}, err
+	}
+	second, err := b.writeVM(ctx, 1)
+	if err != nil {
+		return seen{}, err
+	}
+	return b.exclusive(ctx, first, second)
+}
+
+// busyTextTenant writes to a VM twice, and reads with which words the second write is refused.
+func busyTextTenant(ctx context.Context, b *bench) (seen, error) {
+	write, err := b.writeVM(ctx, 0)
+	if err != nil {
+		return seen{}, err
+	}
+	got, err := b.excluded(ctx, write, write)
+	if err != nil {
+		return seen{}, err
+	}
+	answer, ok := errors.AsType[*vcd.StatusError](got.refusal)
+	switch {
+	case !got.busy || !ok:
+		return unknown(answeredUnknown), nil
+	case strings.HasPrefix(answer.Message, "Unable to perform this action"):
+		return isTrue(howBusyText), nil
+	case strings.Contains(answer.Message, "is busy completing an operation"):
+		return isFalse(howBusyText), nil
+	}
+	return unknown(answeredUnknown), nil
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// rightExtraConfig is the right to change any extra configuration of VMs.
+const rightExtraConfig = "vApp: Allow All Extra Config"
+
+// extraConfigTakesRight changes extra configuration as a user without the right to.
+func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
+	if reason, err := b.mustLack(ctx, rightExtraConfig); err != nil || reason != "" {
+		return unknown(reason), err
+	}
+	if err := b.compose(ctx); err != nil {
+		return seen{}, err
+	}
+	err := b.finish(ctx, func() (vcd.Task, error) {
+		return b.session.VMs.ReconfigureVM(ctx, b.vms[0],
+			vcd.VMChange{ExtraConfig: map[string]string{"guestinfo.verify-site": b.run}})
+	})
+	if err == nil || refused(err) || errors.Is(err, vcd.ErrForbidden) {
+		return is(err != nil, howExtraConfigRefused, howExtraConfigKept), nil
+	}
+	return seen{}, err
+}
+
+// mustLack returns why a probe cannot be made that needs a user without some rights.
+func (b *bench) mustLack(ctx context.Context, rights ...string) (Text, error) {
+	has, known, err := b.session.Rights(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case b.session.IsProvider():
+		return hasRight, nil
+	case !known:
+		return unknownRights, nil
+	case slices.ContainsFunc(rights, func(right string) bool { return slices.Contains(has, right) }):
+		return hasRight, nil
+	}
+	return "", nil
+}
+
+// emptyHardwareKeepsItems sends an empty section of hardware.
+func emptyHardwareKeepsItems(ctx context.Context, b *bench) (seen, error) {
+	id, err := b.spare(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	before, err := b.session.VMs.VM(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	err = b.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/action/reconfigureVm", "vm", fmt.Sprintf(
+		`<Vm %s name="%s"><Description>%s</Description><ovf:VirtualHardwareSection><ovf:Info>Hardware</ovf:Info>`+
+			`</ovf:VirtualHardwareSection></Vm>`, namespaces, escaped(before.Name), escaped(markOf(b.run)))))
+	if err != nil {
+		return seen{}, err
+	}
+	after, err := b.session.VMs.VM(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	same := after.CPUs == before.CPUs && after.MemoryMiB == before.MemoryMiB && len(after.Disks) == len(before.Disks) &&
+		len(after.NICs) == len(before.NICs)
+	return is(same, howHardwareSame, howHardwareChanged), b.drop(ctx)
+}
+
+// deployedBlocksDelete deletes a VM that is powered off and still deployed.
+func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
+	id, err := b.spare(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	if err := b.on(ctx, id); err != nil {
+		return seen{}, err
+	}
+	if err := b.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/power/action/powerOff", "", "")); err != nil {
+		return seen{}, err
+	}
+	now, err := b.session.VMs.VM(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	if !now.Deployed || now.Status != vcd.StatusPoweredOff {
+		return unknown(answeredUnknown), b.tidy(ctx)
+	}
+	return b.deletes(ctx, id)
+}
+
+// deletes tries to delete a VM, and says whether that is refused.
+func (b *bench) deletes(ctx context.Context, vm string) (seen, error) {
+	err := b.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
+	if err != nil && !refused(err) {
+		return seen{}, err
+	}
+	return is(err != nil, howDeleteRefused, howDeleteAccepted), b.tidy(ctx)
+}
+
+// tidy leaves the vApp as probes expect it: with its two VMs only, and undeployed.
+func (b *bench) tidy(ctx context.Context) error {
+	if err := b.drop(ctx); err != nil {
+		return err
+	}
+	return b.rest(ctx)
+}
+
+// vAppStaysDeployed starts a VM and undeploys it, and looks at its vApp.
+func vAppStaysDeployed(ctx context.Context, b *bench) (seen, error) {
+	if err := b.compose(ctx); err != nil {
+		return seen{}, err
+	}
+	if err := b.on(ctx, b.vms[0]); err != nil {
+		return seen{}, err
+	}
+	if err := b.off(ctx, b.vms[0]); err != nil {
+		return seen{}, err
+	}
+	now, err := b.session.VApps.VApp(ctx, b.vApp)
+	if err != nil {
+		return seen{}, err
+	}
+	return is(now.Deployed, howDeployedRead, howDeployedRead), b.rest(ctx)
+}
+
+// attachedDiskBlocksDelete deletes a VM with an independent disk attached.
+func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
+	if err := b.made.add(kindDisk, 1); err != nil {
+		return seen{}, err
+	}
+	vm, err := b.spare(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	name := b.nextName("disk")
+	err = b.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+bare(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
+		`<DiskCreateParams %s><Disk name="%s" sizeMb="16"><Description>%s</Description></Disk></DiskCreateParams>`,
+		namespaces, name, markOf(b.run))))
+	if err != nil {
+		return seen{}, err
+	}
+	disk, err := b.disk(ctx, name)
+	if err != nil {
+		return seen{}, err
+	}
+	err = b.do(ctx, xmlCall(http.MethodPost, vmPath(vm)+"/disk/action/attach", "diskAttachOrDetachParams", fmt.Sprintf(
+		`<DiskAttachOrDetachParams %s><Disk href="%s"/></DiskAttachOrDetachParams>`,
+		namespaces, b.session.Site()+diskPath(disk))))
+	if err != nil {
+		return seen{}, err
+	}
+	err = b.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
+	if err != nil && !refused(err) {
+		return seen{}, err
+	}
+	blocks := err != nil
+	if err := b.detachDisks(ctx, b.vApp); err != nil {
+		return seen{}, err
+	}
+	if err := b.sweep(ctx, kindDisk); err != nil {
+		return seen{}, err
+	}
+	return is(blocks, howDeleteRefused, howDeleteAccepted), b.drop(ctx)
+}
+
+// disk returns the URN of a disk of the VDC.
+func (b *bench) disk(ctx context.Context, name string) (string, error) {
+	disks, err := b.session.Disks.NamedDisks(ctx, b.vdc)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range disks {
+		if d.Name == name {
+			return d.ID, nil
+		}
+	}
+	return "", fmt.Errorf("disk %s is not in the VDC: %w", name, vcd.ErrNotFound)
+}
+
+// runningBlocksNetworkRemoval takes a network without NICs away from a vApp that runs.
+func runningBlocksNetworkRemoval(ctx context.Context, b *bench) (seen, error) {
+	if err := b.connected(ctx); err != nil {
+		return seen{}, err
+	}
+	if err := b.on(ctx, b.vms[0]); err != nil {
+		return seen{}, err
+	}
+	got, err := b.disconnects(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	if err := b.off(ctx, b.vms[0]); err != nil {
+		return seen{}, err
+	}
+	return got, b.rest(ctx)
+}
+
+// usedNetworkStays takes a network away from a vApp that is stopped, while a NIC is on it.
+func usedNetworkStays(ctx context.Context, b *bench) (seen, error) {
+	if err := b.connected(ctx); err != nil {
+		return seen{}, err
+	}
+	if _, err := b.spare(ctx, b.nic()); err != nil {
+		return seen{}, err
+	}
+	got, err := b.disconnects(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	return got, b.drop(ctx)
+}
+
+// disconnects takes all networks away from the vApp, and says whether that is refused.
+func (b *bench) disconnects(ctx context.Context) (seen, error) {
+	err := b.do(ctx, xmlCall(http.MethodPut, vAppPath(b.vApp)+"/networkConfigSection/", "networkConfigSection",
+		`<NetworkConfigSection `+namespaces+`><ovf:Info>Networks</ovf:Info></NetworkConfigSection>`))
+	if err != nil && !refused(err) {
+		return seen{}, err
+	}
+	return is(err != nil, howRemovalRefused, howRemovalAccepted), nil
+}
+
+// linkedClonesKeepSize grows the disk of a new VM in a VDC with fast provisioning.
+func linkedClonesKeepSize(ctx context.Context, b *bench) (seen, error) {
+	if !b.vdc.FastProvisioning {
+		return unknown(noFastVDC), nil
+	}
+	id, err := b.spare(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	vm, err := b.session.VMs.VM(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	if len(vm.Disks) == 0 {
+		return unknown(answeredUnknown), b.drop(ctx)
+	}
+	err = b.finish(ctx, func() (vcd.Task, error) {
+		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{DiskMiB: vm.Disks[0].SizeMiB + 1024})
+	})
+	if err != nil && !refused(err) {
+		return seen{}, err
+	}
+	return is(err != nil, howGrowthRefused, howGrowthAccepted), b.drop(ctx)
+}
+
+// poolAddressKept reads the address of a NIC before and after its VM is powered off.
+func poolAddressKept(ctx context.Context, b *bench) (seen, error) {
+	if err := b.connected(ctx); err != nil {
+		return seen{}, err
+	}
+	id, err := b.spare(ctx, b.nic())
+	if err != nil {
+		return seen{}, err
+	}
+	if err := b.on(ctx, id); err != nil {
+		return seen{}, err
+	}
+	before, err := b.address(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	if err := b.off(ctx, id); err != nil {
+		return seen{}, err
+	}
+	after, err := b.address(ctx, id)
+	if err != nil {
+		return seen{}, err
+	}
+	if before == "" {
+		return unknown(answeredUnknown), b.tidy(ctx)
+	}
+	return is(before == after, howAddressRead, howAddressRead), b.tidy(ctx)
+}
+
+// address returns the address of the first NIC of a VM; empty if it has none.
+func (b *bench) address(ctx context.Context, vm string) (string, error) {
+	now, err := b.session.VMs.VM(ctx, vm)
+	if err != nil || len(now.NICs) == 0 {
+		return "", err
+	}
+	return now.NICs[0].Address, nil
+}
+
+// cancelUndoesCompose cancels the creation of another vApp, and looks whether there is one.
+func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
+	if err := b.made.add(kindVApp, 1); err != nil {
+		return seen{}, err
+	}
+	vm, err := b.newVM("cancelled")
+	if err != nil {
+		return seen{}, err
+	}
+	vApp, started, err := b.session.VApps.ComposeVApp(ctx, b.vdc, vcd.VAppSpec{
+		Name:        b.nextName("cancelled"),
+		Description: markOf(b.run),
+		VMs:         []vcd.VMSpec{vm},
+	})
+	if err != nil {
+		return seen{}, err
+	}
+	cancelled := b.session.Tasks.CancelTask(ctx, started.ID)
+	if err := b.await(ctx, bare(started.ID)); cancelled != nil || err == nil {
+		return unknown(tooQuick), errors.Join(ctx.Err(), b.removeVApp(ctx, vApp))
+	}
+	_, err = b.session.VApps.VApp(ctx, vApp.ID)
+	gone := errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
+	if err != nil && !gone {
+		return seen{}, err
+	}
+	return is(gone, howCancelRead, howCancelRead), b.removeVApp(ctx, vApp)
+}
+
+// removeVApp removes a vApp of the run.
+func (b *bench) removeVApp(ctx context.Context, v vcd.VApp) error {
+	return b.removeOne(ctx, Leftover{
+		Run:  b.run,
+		Kind: string(kindVApp),
+		Name: v.Name,
+		kind: kindVApp,
+		id:   v.ID,
+		path: vAppPath(v.ID),
+	})
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// errControl means that the request was refused, too, to which a probe compares another one.
+var errControl = errors.New("the request to compare with was refused, too")
+
+// accepts makes a request that creates an object of a kind, removes the object again, and says whether it was accepted.
+func (b *bench) accepts(ctx context.Context, k kind, call vcd.RawCall) (bool, error) {
+	if err := b.made.add(k, 1); err != nil {
+		return false, err
+	}
+	err := b.do(ctx, call)
+	if err != nil && !refused(err) {
+		return false, err
+	}
+	// What a task could not create may be there all the same.
+	return err == nil, b.sweep(ctx, k)
+}
+
+// refusedAlone says whether a request is refused while one to compare with is accepted. Without the second, a refusal
+// may have any cause.
+func (b *bench) refusedAlone(ctx context.Context, k kind, asked, control vcd.RawCall) (bool, error) {
+	accepted, err := b.accepts(ctx, k, asked)
+	if err != nil || accepted {
+		return false, err
+	}
+	accepted, err = b.accepts(ctx, k, control)
+	if err == nil && !accepted {
+		err = errControl
+	}
+	return err == nil, err
+}
+
+// document is the body of a request with a name and the mark of the run.
+func (b *bench) document(what string, fields map[string]any) map[string]any {
+	body := map[string]any{"name": b.nextName(what), "description": markOf(b.run)}
+	for name, value := range fields {
+		body[name] = value
+	}
+	return body
+}
+
+func ref(id string) map[string]any { return map[string]any{"id": id} }
+
+// profile creates an application port profile; fields replace and add to those that it needs.
+func (b *bench) profile(fields map[string]any) vcd.RawCall {
+	body := b.document("profile", map[string]any{
+		"scope":            "TENANT",
+		"orgRef":           ref(b.gateway.Org.ID),
+		"contextEntityId":  b.gateway.Owner.ID,
+		"applicationPorts": []any{map[string]any{"protocol": "TCP", "destinationPorts": []string{"40001"}}},
+	})
+	for name, value := range fields {
+		body[name] = value
+	}
+	return jsonCall(http.MethodPost, profilePath, body)
+}
+
+// tenantProfilesNeedOrg creates an application port profile without the organization.
+func tenantProfilesNeedOrg(ctx context.Context, b *bench) (seen, error) {
+	asked := b.profile(map[string]any{"orgRef": nil})
+	alone, err := b.refusedAlone(ctx, kindProfile, asked, b.profile(nil))
+	return is(alone, howRefusedAlone, howAccepted), err
+}
+
+// maxNetworkName finds how long the name of an application port profile may be.
+func maxNetworkName(ctx context.Context, b *bench) (seen, error) {
+	const assumed = 128
+	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
+		name := b.nextName("")
+		return b.profile(map[string]any{"name": name + strings.Repeat("n", n-len(name))})
+	})
+}
+
+// maxNetworkDescription finds how long the description of an application port profile may be.
+func maxNetworkDescription(ctx context.Context, b *bench) (seen, error) {
+	const assumed = 1024
+	return b.longest(ctx, assumed, func(n int) vcd.RawCall {
+		mark := markOf(b.run)
+		return b.profile(map[string]any{"description": mark + strings.Repeat(".", n-len(mark))})
+	})
+}
+
+const (
+	// shortest is longer than each name and mark of a run.
+	shortest = 100
+	// endless is a length that no field has which is bounded.
+	endless = 8192
+)
+
+// longest finds the longest text that is accepted, 0 if there is no limit. It begins with what the simulator assumes.
+func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.RawCall) (seen, error) {
+	fits := func(n int) (bool, error) { return b.accepts(ctx, kindProfile, of(n)) }
+	more, err := fits(assumed + 1)
+	if err != nil {
+		return seen{}, err
+	}
+	same, err := fits(assumed)
+	switch {
+	case err != nil:
+		return seen{}, err
+	case same && !more:
+		return number(assumed, howLengthsTried), nil
+	}
+	low, high := shortest, assumed
+	if more {
+		low, high = assumed+1, endless
+	}
+	for _, end := range []struct {
+		length int
+		fits   bool
+		result seen
+	}{
+		{low, false, unknown(controlRefused)},
+		{high, true, number(0, howLengthsTried)},
+	} {
+		if ok, err := fits(end.length); err != nil || ok == end.fits {
+			return end.result, err
+		}
+	}
+	for high-low > 1 {
+		middle := (low + high) / 2
+		ok, err := fits(middle)
+		if err != nil {
+			return seen{}, err
+		}
+		if ok {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return number(low, howLengthsTried), nil
+}
+
+// firewallRule creates a firewall rule that does nothing, as it is not active.
+func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCall {
+	body := map[string]any{
+		"name":        b.nextName("rule"),
+		"comments":    markOf(b.run),
+		"actionValue": "DROP",
+		"direction":   "IN_OUT",
+		"ipProtocol":  "IPV4",
+	}
+	if version >= secondFirewall {
+		body["active"] = false
+		body["destinationFirewallIpAddresses"] = []string{"192.0.2.1"}
+	} else {
+		body["enabled"] = false
+		body["description"] = markOf(b.run)
+	}
+	if position != nil {
+		body["relativePosition"] = position
+	}
+	call := jsonCall(http.MethodPost, firewallRules(b.gateway.ID, version), body)
+	call.Version = version
+	return call
+}
+
+// edgeRuleCreateSince creates a firewall rule in each version of the API, until one accepts it.
+func edgeRuleCreateSince(ctx context.Context, b *bench) (seen, error) {
+	return b.firstVersion(ctx, nil)
+}
+
+// edgeRuleTopSince creates a firewall rule before all others.
+func edgeRuleTopSince(ctx context.Context, b *bench) (seen, error) {
+	return b.firstVersion(ctx, map[string]any{"rulePosition": "TOP"})
+}
+
+// firstVersion finds the first version of the API in which a firewall rule can be created.
+func (b *bench) firstVersion(ctx context.Context, position map[string]any) (seen, error) {
+	for i, version := range b.versions {
+		accepted, err := b.acceptsRule(ctx, b.firewallRule(version, position))
+		switch {
+		case err != nil:
+			return seen{}, err
+		case accepted && i == 0:
+			return seen{value: version, how: howOldestAccepts}, nil
+		case accepted:
+			return seen{value: version, how: howVersionsTried}, nil
+		}
+	}
+	return unknown(noVersion), nil
+}
+
+// acceptsRule is [bench.accepts] for firewall rules: only one that is created counts, and in versions without the request
+// VCD may answer that it is not found.
+func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error) {
+	b.made[kindFirewall] = max(b.made[kindFirewall], 1)
+	err := b.do(ctx, call)
+	if err != nil && !refused(err) && !errors.Is(err, vcd.ErrNotFound) {
+		return false, err
+	}
+	return err == nil, b.sweep(ctx, kindFirewall)
+}
+
+// natRule creates a DNAT rule that does nothing, as it is disabled, to an address that nobody has.
+func (b *bench) natRule(address netip.Addr) vcd.RawCall {
+	return jsonCall(http.MethodPost, gatewayPath+url.PathEscape(b.gateway.ID)+"/nat/rules", b.document("nat", map[string]any{
+		"enabled":           false,
+		"ruleType":          "DNAT",
+		"type":              "DNAT",
+		"externalAddresses": address.String(),
+		"internalAddresses": "192.0.2.1",
+		"dnatExternalPort":  "40001",
+	}))
+}
+
+// foreign tries an address that the gateway does not have, and one that it has.
+func (b *bench) foreign(ctx context.Context, address netip.Addr, none Text) (seen, error) {
+	own, err := b.freeAddresses(ctx, false, 1)
+	if err != nil {
+		return seen{}, err
+	}
+	if len(own) == 0 {
+		return unknown(none), nil
+	}
+	alone, err := b.refusedAlone(ctx, kindNAT, b.natRule(address), b.natRule(own[0]))
+	return is(alone, howForeignRefused, howForeignAccepted), err
+}
+
+// uplinkAddressMustBeOwn tries an address of the gateway's external network.
+func uplinkAddressMustBeOwn(ctx context.Context, b *bench) (seen, error) {
+	if b.gateway.UsesIPSpaces {
+		return unknown(usesSpaces), nil
+	}
+	address, found := b.foreignAddress()
+	if !found {
+		return unknown(noForeign), nil
+	}
+	return b.foreign(ctx, address, noFreeAddress)
+}
+
+// spaceAddressMustBeAllocated tries an address of an IP Space of the gateway that is not the organization's.
+func spaceAddressMustBeAllocated(ctx context.Context, b *bench) (seen, error) {
+	if !b.gateway.UsesIPSpaces {
+		return unknown(noSpaces), nil
+	}
+	suggestions, err := b.session.IPSpaces.Suggestions(ctx, b.gateway.ID)
+	if err != nil {
+		return seen{}, err
+	}
+	for _, s := range suggestions {
+		address, err := b.unallocated(ctx, s.Space.ID)
+		if err != nil {
+			return seen{}, err
+		}
+		if address.IsValid() {
+			return b.foreign(ctx, address, noFloatingIP)
+		}
+	}
+	return unknown(noSpaces), nil
+}
+
+// unallocated returns an address of an IP Space that the organization does not have; zero if it has all.
+func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) {
+	space, err := b.session.IPSpaces.Space(ctx, id)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	have, err := b.session.IPSpaces.FloatingIPs(ctx, id)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	own := map[netip.Addr]bool{}
+	for _, a := range have {
+		own[a.Address] = true
+	}
+	var last netip.Addr
+	for _, r := range space.Ranges {
+		each(r, func(a netip.Addr) bool {
+			if !own[a] && a.Is4() {
+				last = a
+			}
+			return true
+		})
+	}
+	return last, nil
+}
+
+// ipSet creates an empty IP set of an owner.
+func (b *bench) ipSet(owner string) vcd.RawCall {
+	return jsonCall(http.MethodPost, groupPath, b.document("ips", map[string]any{
+		"typeValue":   "IP_SET",
+		"type":        "IP_SET",
+		"ownerRef":    ref(owner),
+		"ipAddresses": []string{},
+	}))
+}
+
+// groupOwnsFirewallGroups creates an IP set for a gateway in a data center group, and one for the group.
+func groupOwnsFirewallGroups(ctx context.Context, b *bench) (seen, error) {
+	if b.gateway.GroupOwner() == b.gateway.ID {
+		return unknown(noGroup), nil
+	}
+	alone, err := b.refusedAlone(ctx, kindGroup, b.ipSet(b.gateway.ID), b.ipSet(b.gateway.GroupOwner()))
+	return is(alone, howRefusedAlone, howAccepted), err
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// largestPage is how many records VCD puts on a page of a query.
+const largestPage = 128
+
+// emptyPageBeyondEnd asks for a page that no organization fills.
+func emptyPageBeyondEnd(ctx context.Context, b *bench) (seen, error) {
+	const far = 10_000
+	p, err := b.query(ctx, "orgVdc", "pageSize=25&page="+strconv.Itoa(far))
+	switch {
+	case err == nil && len(p.Records) > 0:
+		return unknown(answeredUnknown), nil
+	case err == nil || refused(err):
+		return is(err == nil, howPageRead, howPageRead), nil
+	}
+	return seen{}, err
+}
+
+// queryPageSizeIsCut asks for more records on a page than VCD gives.
+func queryPageSizeIsCut(ctx context.Context, b *bench) (seen, error) {
+	p, err := b.query(ctx, "orgVdc", "pageSize="+strconv.Itoa(largestPage+1))
+	switch {
+	case err == nil && p.PageSize != largestPage:
+		return unknown(answeredUnknown), nil
+	case err == nil || refused(err):
+		return is(err == nil, howPageSizeRead, howPageSizeRead), nil
+	}
+	return seen{}, err
+}
+
+// anyHost matches scheme and host of an address.
+var anyHost = regexp.MustCompile(`^https?://[^/]+`)
+
+// hrefFilterIsText filters by the address of a VDC as VCD writes it, and by the same one of another host.
+func hrefFilterIsText(ctx context.Context, b *bench) (seen, error) {
+	all, err := b.query(ctx, "orgVdcStorageProfile", "pageSize=25")
+	if err != nil {
+		return seen{}, err
+	}
+	address := ""
+	for _, r := range all.Records {
+		if address = r.of("vdc"); anyHost.MatchString(address) {
+			break
+		}
+	}
+	if !anyHost.MatchString(address) {
+		return unknown(answeredUnknown), nil
+	}
+	filtered := func(address string) (page, error) {
+		return b.query(ctx, "orgVdcStorageProfile", "pageSize=25&filter=vdc=="+url.QueryEscape(address))
+	}
+	own, err := filtered(address)
+	if err != nil {
+		return seen{}, err
+	}
+	other, err := filtered(anyHost.ReplaceAllString(address, "https://another-host.invalid"))
+	switch {
+	case refused(err) || err == nil && len(own.Records) == 0:
+		return unknown(answeredUnknown), nil
+	case err != nil:
+		return seen{}, err
+	}
+	return is(len(other.Records) == 0, howHostFilterRead, howHostFilterRead), nil
+}
+
+// allocationsNeedType lists the allocations of an IP Space without a type, and with one.
+func allocationsNeedType(ctx context.Context, b *bench) (seen, error) {
+	spaces, err := b.session.IPSpaces.Public(ctx)
+	if err != nil {
+		return seen{}, err
+	}
+	if len(spaces) == 0 {
+		return unknown(noSpaces), nil
+	}
+	list := func(filter string) error {
+		_, err := b.session.Raw(ctx, vcd.RawCall{
+			Method: http.MethodGet,
+			Path:   "/cloudapi/1.0.0/ipSpaces/" + url.PathEscape(spaces[0].ID) + "/allocations",
+			Query:  "page=1&pageSize=1" + filter,
+			JSON:   true,
+		})
+		return err
+	}
+	without := list("")
+	switch with := list("&filter=type==FLOATING_IP"); {
+	case refused(with):
+		return unknown(controlRefused), nil
+	case with != nil:
+		return seen{}, with
+	case without == nil || refused(without):
+		return is(without != nil, howTypeNeeded, howTypeNotNeeded), nil
+	}
+	return seen{}, without
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+)
+
+// A need is what a probe takes of a site.
+type need int
+
+const (
+	writes   need = 1 << iota // it creates or changes objects of the run
+	machines                  // VDC and template
+	onNetwork
+	onGateway
+	balancing // a load balancer on the gateway
+)
+
+// A probe finds out which way one assumption is.
+type probe func(ctx context.Context, b *bench) (seen, error)
+
+// A seen is what a probe came to: a value and how it was seen, or the reason why there is none.
+type seen struct {
+	value  string
+	how    Text
+	reason Text
+}
+
+// A Row is an assumption of the simulator with what shows it on a site.
+type Row struct {
+	Name    string // of the field in vcdsim's Assumptions
+	Default string // what the simulator does unless it is told otherwise
+	Without Text   // why there is no probe; empty if there is one
+
+	needs need
+	probe probe
+}
+
+// Probed reports whether there is a probe.
+func (r Row) Probed() bool { return r.probe != nil }
+
+// Writes reports whether the probe creates or changes objects.
+func (r Row) Writes() bool { return r.needs&writes != 0 }
+
+// Table returns all assumptions, in the order of the simulator's.
+func Table() []Row {
+	const vms = writes | machines
+	const gateway = writes | onGateway
+	return []Row{
+		{Name: "VAppsArePrivate", Default: "true", Without: needsSecondUser},
+		{Name: "DisksArePrivate", Default: "true", Without: needsSecondUser},
+		{Name: "RolesAreExact", Default: "true", Without: needsBundles},
+		{Name: "ExtraConfigTakesRight", Default: "true", needs: vms, probe: extraConfigTakesRight},
+		{Name: "EntitiesTakeRights", Default: "true", needs: writes, probe: entitiesTakeRights},
+		{Name: "EntitiesAdmitNull", Default: "true", needs: writes, probe: entitiesAdmitNull},
+		{Name: "VMWaitsForVApp", Default: "true", needs: vms, probe: vmWaitsForVApp},
+		{Name: "VAppWaitsForVM", Default: "true", needs: vms, probe: vAppWaitsForVM},
+		{Name: "VMWriteLocksVApp", Default: "false", needs: vms, probe: vmWriteLocksVApp},
+		{Name: "BusyTextTenant", Default: "true", needs: vms, probe: busyTextTenant},
+		{Name: "RecomposeExtraItem", Default: "0.25", Without: needsMeasurements},
+		{Name: "EmptyHardwareKeepsItems", Default: "true", needs: vms, probe: emptyHardwareKeepsItems},
+		{Name: "GuestWriteBusy", Default: "true", Without: needsGuest},
+		{Name: "FailedTaskResidue", Default: "true", Without: needsFailure},
+		{Name: "DeployedBlocksDelete", Default: "true", needs: vms, probe: deployedBlocksDelete},
+		{Name: "VAppStaysDeployed", Default: "true", needs: vms, probe: vAppStaysDeployed},
+		{Name: "AttachedDiskBlocksDelete", Default: "true", needs: vms, probe: attachedDiskBlocksDelete},
+		{Name: "RunningBlocksNetworkRemoval", Default: "true", needs: vms | onNetwork, probe: runningBlocksNetworkRemoval},
+		{Name: "UsedNetworkStays", Default: "false", needs: vms | onNetwork, probe: usedNetworkStays},
+		{Name: "EmptyPageBeyondEnd", Default: "true", probe: emptyPageBeyondEnd},
+		{Name: "QueryPageSizeIsCut", Default: "true", probe: queryPageSizeIsCut},
+		{Name: "MaxVMsPerVApp", Default: "128", Without: needsManyVMs},
+		{Name: "LinkedClonesKeepSize", Default: "true", needs: vms, probe: linkedClonesKeepSize},
+		{Name: "HrefFilterIsText", Default: "true", probe: hrefFilterIsText},
+		{Name: "PoolAddressKept", Default: "true", needs: vms | onNetwork, probe: poolAddressKept},
+		{Name: "CancelUndoesCompose", Default: "true", needs: vms, probe: cancelUndoesCompose},
+		{Name: "CellStopEndsSessions", Default: "true", Without: needsCellRestart},
+		{Name: "CellStopAbortsTasks", Default: "true", Without: needsCellRestart},
+		{Name: "GatewayWritesExclude", Default: "true", needs: gateway | balancing, probe: gatewayWritesExclude},
+		{Name: "BusyGatewayConfiguresAll", Default: "false", needs: gateway | balancing, probe: busyGatewayConfiguresAll},
+		{Name: "MaxNetworkName", Default: "128", needs: gateway, probe: maxNetworkName},
+		{Name: "MaxNetworkDescription", Default: "1024", needs: gateway, probe: maxNetworkDescription},
+		{Name: "EdgeRuleCreateSince", Default: "38.1", needs: gateway, probe: edgeRuleCreateSince},
+		{Name: "EdgeRuleTopSince", Default: "39.0", needs: gateway, probe: edgeRuleTopSince},
+		{Name: "NewerFieldsRefused", Default: "true", needs: gateway | balancing, probe: newerFieldsRefused},
+		{Name: "SpaceAddressMustBeAllocated", Default: "true", needs: gateway, probe: spaceAddressMustBeAllocated},
+		{Name: "AllocationsNeedType", Default: "true", probe: allocationsNeedType},
+		{Name: "UplinkAddressMustBeOwn", Default: "true", needs: gateway, probe: uplinkAddressMustBeOwn},
+		{Name: "PremiumFeaturesRefused", Default: "true", needs: gateway | balancing, probe: premiumFeaturesRefused},
+		{Name: "IPv6NeedsServiceNetwork", Default: "true", needs: gateway | balancing, probe: ipv6NeedsServiceNetwork},
+		{Name: "SharedVIPStays", Default: "false", needs: gateway | balancing, probe: sharedVIPStays},
+		{Name: "GroupOwnsFirewallGroups", Default: "true", needs: gateway, probe: groupOwnsFirewallGroups},
+		{Name: "TenantProfilesNeedOrg", Default: "true", needs: gateway, probe: tenantProfilesNeedOrg},
+		{Name: "ManualUseBlocksRelease", Default: "false", Without: needsMark},
+	}
+}
+
+var wholeNumber = regexp.MustCompile(`^[0-9]{1,4}$`)
+
+// value returns a result as it stands in a report: of the type of the simulator's default. It reports false if it is
+// none.
+func (r Row) value(text string) (any, bool) {
+	switch {
+	case text == "true" || text == "false":
+		return text == "true", r.Default == "true" || r.Default == "false"
+	case wholeNumber.MatchString(text):
+		n, err := strconv.Atoi(text)
+		return n, err == nil && wholeNumber.MatchString(r.Default)
+	case versionText.MatchString(text):
+		return text, versionText.MatchString(r.Default)
+	}
+	return nil, false
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+const namespaces = `xmlns="http://www.vmware.com/vcloud/v1.5" xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"`
+
+// compose makes sure that the vApp of the run exists, with its two VMs. They have no NICs, and are off and undeployed
+// between probes.
+func (b *bench) compose(ctx context.Context) error {
+	if b.vApp != "" {
+		return nil
+	}
+	if err := b.made.add(kindVApp, 1); err != nil {
+		return err
+	}
+	spec := vcd.VAppSpec{Name: nameOf(b.run, "vapp"), Description: markOf(b.run)}
+	if b.network.ID != "" {
+		spec.Networks = []vcd.Ref{b.network.Ref}
+	}
+	for range b.vms {
+		vm, err := b.newVM("vm")
+		if err != nil {
+			return err
+		}
+		spec.VMs = append(spec.VMs, vm)
+	}
+	vApp, started, err := b.session.VApps.ComposeVApp(ctx, b.vdc, spec)
+	if err != nil {
+		return err
+	}
+	if err := b.await(ctx, bare(started.ID)); err != nil {
+		return fmt.Errorf("composing the vApp: %w", err)
+	}
+	details, err := b.session.VApps.Details(ctx, vApp.ID)
+	if err != nil {
+		return err
+	}
+	if len(details.Children) != len(b.vms) {
+		return errors.New("the vApp does not have the VMs that it was composed with")
+	}
+	for i, vm := range details.Children {
+		b.vms[i] = vm.ID
+	}
+	b.vApp = vApp.ID
+	return nil
+}
+
+// newVM returns what a further VM of the run looks like, without NICs.
+func (b *bench) newVM(what string) (vcd.VMSpec, error) {
+	if err := b.made.add(kindVM, 1); err != nil {
+		return vcd.VMSpec{}, err
+	}
+	return vcd.VMSpec{
+		Name:         b.nextName(what),
+		Description:  markOf(b.run),
+		Template:     b.template,
+		ComputerName: "verify-site",
+	}, nil
+}
+
+// spare adds a VM to the vApp that a probe may change or delete, and returns its URN.
+func (b *bench) spare(ctx context.Context, nics ...vcd.NIC) (string, error) {
+	if err := b.compose(ctx); err != nil {
+		return "", err
+	}
+	spec, err := b.newVM("spare")
+	if err != nil {
+		return "", err
+	}
+	spec.NICs = nics
+	err = b.finish(ctx, func() (vcd.Task, error) { return b.session.VApps.AddVMs(ctx, b.vApp, []vcd.VMSpec{spec}) })
+	if err != nil {
+		return "", fmt.Errorf("adding a VM: %w", err)
+	}
+	return b.named(ctx, spec.Name)
+}
+
+// named returns the URN of a VM of the vApp.
+func (b *bench) named(ctx context.Context, name string) (string, error) {
+	details, err := b.session.VApps.Details(ctx, b.vApp)
+	if err != nil {
+		return "", err
+	}
+	for _, vm := range details.Children {
+		if vm.Name == name {
+			return vm.ID, nil
+		}
+	}
+	return "", fmt.Errorf("VM %s is not in the vApp: %w", name, vcd.ErrNotFound)
+}
+
+// drop deletes the VMs of the vApp that probes added.
+func (b *bench) drop(ctx context.Context) error {
+	details, err := b.session.VApps.Details(ctx, b.vApp)
+	if err != nil {
+		return err
+	}
+	for _, vm := range details.Children {
+		if vm.ID == b.vms[0] || vm.ID == b.vms[1] || runOf(vm.Name, vm.Description) != b.run {
+			continue
+		}
+		if err := b.off(ctx, vm.ID); err != nil {
+			return err
+		}
+		if err := b.do(ctx, xmlCall(http.MethodDelete, vmPath(vm.ID), "", "")); ignoreGone(err) != nil {
+			return fmt.Errorf("deleting VM %s: %w", vm.Name, err)
+		}
+	}
+	return nil
+}
+
+// on starts a VM.
+func (b *bench) on(ctx context.Context, vm string) error {
+	return b.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOn(ctx, vm) })
+}
+
+// off powers a VM off and undeploys it, if it is deployed.
+func (b *bench) off(ctx context.Context, vm string) error {
+	now, err := b.session.VMs.VM(ctx, vm)
+	if err != nil || !now.Deployed {
+		return err
+	}
+	return b.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOff(ctx, vm) })
+}
+
+// rest undeploys the vApp, if it is deployed.
+func (b *bench) rest(ctx context.Context) error {
+	now, err := b.session.VApps.VApp(ctx, b.vApp)
+	if err != nil || !now.Deployed {
+		return err
+	}
+	return b.do(ctx, xmlCall(http.MethodPost, vAppPath(b.vApp)+"/action/undeploy", "undeployVAppParams",
+		`<UndeployVAppParams `+namespaces+`><UndeployPowerAction>powerOff</UndeployPowerAction></UndeployVAppParams>`))
+}
+
+// connected connects the network to the vApp, unless it is.
+func (b *bench) connected(ctx context.Context) error {
+	if err := b.compose(ctx); err != nil {
+		return err
+	}
+	return b.finish(ctx, func() (vcd.Task, error) {
+		return b.session.VApps.ConnectNetworks(ctx, b.vApp, []vcd.Ref{b.network.Ref})
+	})
+}
+
+// rewrite is a small write to a VM: it gets the description that it has.
+func (b *bench) rewrite(vm, name string) vcd.RawCall {
+	return xmlCall(http.MethodPost, vmPath(vm)+"/action/reconfigureVm", "vm", fmt.Sprintf(
+		`<Vm %s name="%s"><Description>%s</Description></Vm>`, namespaces, escaped(name), escaped(markOf(b.run))))
+}
+
+// nic is a NIC of mode POOL on the network.
+func (b *bench) nic() vcd.NIC {
+	return vcd.NIC{Network: b.network.Name, Mode: vcd.ModePool, Primary: true}
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verifysite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// removalTimeout bounds the removal of what a run created, also of one that was interrupted.
+const removalTimeout = 15 * time.Minute
+
+// Options say what is verified, and where.
+type Options struct {
+	VDC         string   // name or URN; empty: the only one
+	Network     string   // of the VDC; empty: the only one
+	Template    string   // catalog/template; empty: the only one
+	EdgeGateway string   // name or URN; empty: the only one
+	ReadOnly    bool     // only probes that write nothing
+	Only        []string // names of assumptions; empty: all
+	// Poll is the time between two looks at a task; 0: 1 s.
+	Poll time.Duration
+	// Step is called with what happens; nil: no call.
+	Step func(what string)
+}
+
+// A Finding is what is known of one assumption at a site.
+type Finding struct {
+	Assumption string `json:"assumption"`
+	Simulator  string `json:"simulator"` // its default
+	Site       string `json:"site"`      // true, false or a value; empty if it was not probed
+	Reason     Text   `json:"reason"`    // why it was not probed
+	How        Text   `json:"how"`       // how it was seen
+	// Detail is what VCD answered to a request that failed. It may have names of the site, and gets into no report.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Differs reports whether the site is not as the simulator.
+func (f Finding) Differs() bool { return f.Site != "" && f.Site != f.Simulator }
+
+// A Result is what a run came to.
+type Result struct {
+	APIVersions []string  `json:"apiVersions"` // that the site offers, oldest first
+	Release     string    `json:"release"`     // of VCD; empty if it is not shown
+	Findings    []Finding `json:"findings"`
+}
+
+// A Verification is a run that has looked at the site, and has created nothing yet.
+type Verification struct {
+	options Options
+	rows    []Row
+	bench   *bench
+}
+
+// Prepare finds what probes need. It only reads.
+func Prepare(ctx context.Context, s *vcd.Session, o Options) (*Verification, error) {
+	table := Table()
+	for _, name := range o.Only {
+		if !slices.ContainsFunc(table, func(r Row) bool { return r.Name == name }) {
+			return nil, fmt.Errorf("there is no assumption %q: see docs/reference/vcdsim-configuration.md", name)
+		}
+	}
+	needs := need(0)
+	for _, row := range table {
+		if o.leavesOut(row) == "" {
+			needs |= row.needs
+		}
+	}
+	b, err := newBench(ctx, s, o, needs)
+	if err != nil {
+		return nil, err
+	}
+	return &Verification{options: o, rows: table, bench: b}, nil
+}
+
+// leavesOut returns why an assumption is not probed, whatever the site has.
+func (o Options) leavesOut(row Row) Text {
+	switch {
+	case row.Without != "":
+		return row.Without
+	case len(o.Only) > 0 && !slices.Contains(o.Only, row.Name):
+		return notSelected
+	case o.ReadOnly && row.Writes():
+		return isReadOnly
+	}
+	return ""
+}
+
+// Run makes all probes, and removes what they created, also if the context ends. The error is why it stopped early, or
+// why something could not be removed; the result then has what was found before.
+func (v *Verification) Run(ctx context.Context) (Result, error) {
+	b := v.bench
+	result := Result{APIVersions: b.versions, Release: b.release}
+	for _, row := range v.rows {
+		result.Findings = append(result.Findings, v.find(ctx, row))
+	}
+	if b.made.total() == 0 {
+		return result, stopped(ctx)
+	}
+	b.doubtful = b.doubtful || ctx.Err() != nil
+	b.step("Removing what was created")
+	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
+	defer cancel()
+	if err := b.remove(fresh); err != nil {
+		return result, errors.Join(stopped(ctx), fmt.Errorf("removing what was created: %w; remove it with --clean-up", err))
+	}
+	return result, stopped(ctx)
+}
+
+// stopped returns the error of a run that was interrupted.
+func stopped(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("the run was interrupted: %w", err)
+	}
+	return nil
+}
+
+// find makes the probe of one assumption.
+func (v *Verification) find(ctx context.Context, row Row) Finding {
+	finding := Finding{Assumption: row.Name, Simulator: row.Default}
+	switch lacking := v.lacks(row); {
+	case lacking != "":
+		finding.Reason = lacking
+	case ctx.Err() != nil:
+		finding.Reason = interrupted
+	default:
+		v.bench.step("Probing " + row.Name)
+		got, err := row.probe(ctx, v.bench)
+		finding.Site = got.value
+		finding.How = got.how
+		finding.Reason = got.reason
+		if err != nil {
+			v.bench.doubtful = true
+			finding.Site = ""
+			finding.How = ""
+			finding.Reason = reasonOf(ctx, err)
+			finding.Detail = err.Error()
+		}
+	}
+	return finding
+}
+
+// lacks returns why an assumption is not probed.
+func (v *Verification) lacks(row Row) Text {
+	b := v.bench
+	if why := v.options.leavesOut(row); why != "" {
+		return why
+	}
+	for _, condition := range []struct {
+		lacks  bool
+		reason Text
+	}{
+		{row.needs&machines != 0 && b.vdc.ID == "", lacksVDC},
+		{row.needs&machines != 0 && b.template.VM.ID == "", lacksImage},
+		{row.needs&onNetwork != 0 && b.network.ID == "", lacksNetwork},
+		{row.needs&onGateway != 0 && b.gateway.ID == "", lacksGateway},
+		{row.needs&balancing != 0 && b.engines == "", lacksALB},
+	} {
+		if condition.lacks {
+			return condition.reason
+		}
+	}
+	return ""
+}
+
+// reasonOf returns the sentence for why a probe failed.
+func reasonOf(ctx context.Context, err error) Text {
+	switch {
+	case ctx.Err() != nil:
+		return interrupted
+	case errors.Is(err, vcd.ErrForbidden), errors.Is(err, vcd.ErrUnauthorized):
+		return lacksRights
+	case errors.Is(err, vcd.ErrQuota):
+		return noQuota
+	case errors.Is(err, vcd.ErrBusy):
+		return tooBusy
+	case errors.Is(err, errTooQuick):
+		return tooQuick
+	case errors.Is(err, errLimit):
+		return limitReached
+	case errors.Is(err, errControl):
+		return controlRefused
+	}
+	return failed
+}
+
+// Plan says what the run does, line by line.
+func (v *Verification) Plan() []string {
+	b := v.bench
+	lines := []string{
+		"It probes " + b.session.Site() + ", organization " + b.session.Org() + ".",
+		"It uses " + b.uses() + ".",
+	}
+	if v.options.ReadOnly {
+		return append(lines, "It only reads.")
+	}
+	return append(lines,
+		"All that it creates has a name that begins with "+nameOf(b.run, "")+" and is marked in its description.",
+		"It creates at most, in the whole run: "+limitsText()+".",
+		"Templates, networks, gateways and catalogs are not changed, nor is any object without the mark of this run. "+
+			"NAT rules, firewall rules and virtual services are created disabled; virtual services have no members.",
+		"At the end, and after Ctrl-C, it removes what it created. What a killed run left, --clean-up removes.",
+	)
+}
+
+// uses names the objects that probes use.
+func (b *bench) uses() string {
+	orNone := func(name string) string {
+		if name == "" {
+			return "none"
+		}
+		return name
+	}
+	return strings.Join([]string{
+		"VDC " + orNone(b.vdc.Name),
+		"network " + orNone(b.network.Name),
+		"template " + orNone(b.template.Name),
+		"edge gateway " + orNone(b.gateway.Name),
+	}, ", ")
+}
