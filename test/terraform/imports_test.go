@@ -67,8 +67,7 @@ var machineUnread = []string{
 // sets them.
 var fromProvider = []string{"org", "vdc"}
 
-// importID is how the provider wants a resource named that is to be imported; "" for those that it cannot import, or
-// whose import takes no name.
+// importID is how the provider wants a resource named that is to be imported; "" for those that are not imported.
 func (w *workspace) importID(r resource) string {
 	org := w.name("org", "acme")
 	vdc := w.name("vdc", "acme-vdc")

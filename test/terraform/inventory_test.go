@@ -5,6 +5,7 @@ package terraform
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,7 @@ func inventory(g *WithT, sim *vcdsim.Simulator) map[string]any {
 	var out map[string]any
 	g.Expect(json.Unmarshal(encoded, &out)).To(Succeed())
 	out["Documents"] = objects(out["Documents"])
+	out["Access"] = shared(out["Access"])
 	filled, _ := withoutEmpty(out).(map[string]any)
 	return filled
 }
@@ -44,6 +46,15 @@ func objects(documents any) []any {
 		}
 	}
 	return out
+}
+
+// shared are the settings of what is shared with anyone.
+func shared(settings any) []any {
+	list, _ := settings.([]any)
+	return slices.DeleteFunc(list, func(item any) bool {
+		setting, _ := withoutEmpty(item).(map[string]any)
+		return len(setting) == 1 // its id
+	})
 }
 
 // withoutEmpty is a value without what is empty, null, zero or false.

@@ -112,3 +112,45 @@ resource "vcd_nsxt_alb_virtual_service_http_req_rules" "web" {
     }
   }
 }
+
+resource "vcd_nsxt_alb_virtual_service_http_resp_rules" "web" {
+  for_each           = local.gateways
+  virtual_service_id = vcd_nsxt_alb_virtual_service.web[each.key].id
+
+  rule {
+    name   = "tf-header"
+    active = true
+    match_criteria {
+      status_code {
+        criteria         = "IS_IN"
+        http_status_code = "200"
+      }
+    }
+    actions {
+      modify_header {
+        action = "ADD"
+        name   = "X-Revision"
+        value  = tostring(var.revision)
+      }
+    }
+  }
+}
+
+resource "vcd_nsxt_alb_virtual_service_http_sec_rules" "web" {
+  for_each           = local.gateways
+  virtual_service_id = vcd_nsxt_alb_virtual_service.web[each.key].id
+
+  rule {
+    name   = "tf-admin"
+    active = true
+    match_criteria {
+      path {
+        criteria = "BEGINS_WITH"
+        paths    = ["/admin-${var.revision}"]
+      }
+    }
+    actions {
+      connections = "CLOSE"
+    }
+  }
+}

@@ -184,10 +184,10 @@ resource "vcd_vm_internal_disk" "scratch" {
 }
 
 resource "vcd_inserted_media" "tools" {
-  vapp_name  = vcd_vapp.app.name
-  vm_name    = vcd_vapp_vm.web.name
-  catalog    = vcd_catalog.images.name
-  name       = vcd_catalog_media.tools.name
+  vapp_name   = vcd_vapp.app.name
+  vm_name     = vcd_vapp_vm.web.name
+  catalog     = vcd_catalog.images.name
+  name        = vcd_catalog_media.tools.name
   eject_force = true
 }
 

@@ -65,3 +65,8 @@ resource "vcd_rde" "cluster" {
   resolve      = true
   input_entity = jsonencode({ nodes = var.revision })
 }
+
+resource "vcd_org_vdc_access_control" "vdc" {
+  shared_with_everyone  = true
+  everyone_access_level = "ReadOnly"
+}
