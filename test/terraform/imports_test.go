@@ -38,8 +38,7 @@ type planned struct {
 	} `json:"change"`
 }
 
-// unread are the attributes that an import does not set, by type: the provider has them from the configuration only. Its
-// own tests leave them out of the comparison, too.
+// unread are the attributes that an import does not set, by type: the provider has them from the configuration only.
 var unread = map[string][]string{
 	"vcd_network_routed_v2":     {"metadata_entry"}, // of one in a data center group
 	"vcd_nsxt_app_port_profile": {"context_id"},
