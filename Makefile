@@ -218,6 +218,10 @@ conformance: ## Run the tests of VMware's own clients, and CloudStack's, against
 	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./...
 	cd test/cloudstackgo && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./...
 
+.PHONY: conformance-terraform
+conformance-terraform: ## Run VMware's Terraform provider against the simulator (minutes; builds it and OpenTofu the first time). TERRAFORM is another program to run.
+	cd test/terraform && $(TEST_WRAPPER) $(GO) test $(AFRESH) -parallel 4 -timeout $(TIMEOUT) -v ./...
+
 .PHONY: stack
 stack: ## Build the programs that tests in test/ run on (minutes the first time, then cached).
 	cd test && $(GO) run ./framework/stack/cmd/stack build

@@ -11,6 +11,29 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
+func TestADiskIsAttachedWhereTheRequestSays(t *testing.T) {
+	c := start(t)
+	vm := c.vm(c.vapp("cluster"), "node")
+	attach := func(name, slot string) string {
+		made := c.ok(http.MethodPost, c.vdc()+"/disk", `<DiskCreateParams `+xmlns+`><Disk name="`+name+`" sizeMb="1024"/></DiskCreateParams>`)
+		return `<DiskAttachOrDetachParams ` + xmlns + `><Disk href="` + made.xml.Attr("href") + `"/>` + slot + `</DiskAttachOrDetachParams>`
+	}
+	attached := func() (out [][]int) {
+		for _, d := range c.state("node").Disks {
+			out = append(out, []int{d.Bus, d.Unit})
+		}
+		return out
+	}
+
+	c.ok(http.MethodPost, vm+"/disk/action/attach", attach("a", `<BusNumber>1</BusNumber><UnitNumber>0</UnitNumber>`))
+	c.ok(http.MethodPost, vm+"/disk/action/attach", attach("b", `<BusNumber>1</BusNumber>`))
+	c.ok(http.MethodPost, vm+"/disk/action/attach", attach("c", ``))
+
+	c.Expect(attached()).To(Equal([][]int{{0, 0}, {1, 0}, {1, 1}, {0, 1}}))
+	c.refused(http.MethodPost, vm+"/disk/action/attach", attach("d", `<BusNumber>1</BusNumber><UnitNumber>0</UnitNumber>`), 400, "BAD_REQUEST")
+	c.refused(http.MethodPost, vm+"/disk/action/attach", attach("e", `<BusNumber>4</BusNumber>`), 400, "BAD_REQUEST")
+}
+
 func TestASharedDiskIsOnSeveralVMs(t *testing.T) {
 	c := start(t)
 	vapp := c.vapp("cluster")

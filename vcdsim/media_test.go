@@ -72,6 +72,33 @@ func TestMediaIsUploadedInPartsAndDownloaded(t *testing.T) {
 	c.Expect(c.sim.State().Uploads).To(BeEmpty())
 }
 
+func TestNothingIsKeptOfWhatIsDeleted(t *testing.T) {
+	c := start(t)
+	c.as("admin")
+	media := c.iso("tools", "0123456789")
+	catalog := c.catalogPath()
+	admin := strings.Replace(catalog, "/api/", "/api/admin/", 1)
+	org := c.model()
+	network := "/api/admin/network/" + org.VDCs[0].Networks[1].ID
+	template := "/api/vAppTemplate/vappTemplate-" + org.Catalogs[0].Templates[0].ID
+	for _, path := range []string{media, admin, network, template} {
+		c.ok(http.MethodPut, path+"/metadata/k",
+			`<MetadataValue `+xmlns+
+				` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><TypedValue xsi:type="MetadataStringValue"><Value>v</Value></TypedValue></MetadataValue>`)
+	}
+	shared := c.call(http.MethodPost, "/api/org/"+org.ID+strings.TrimPrefix(catalog, "/api")+"/action/controlAccess",
+		c.sharing(map[string]string{"ccm": "ReadOnly"}))
+	c.Expect(shared.status).To(Equal(http.StatusOK), string(shared.body))
+
+	c.Expect(c.call(http.MethodDelete, admin+"?recursive=true&force=true", "").status).To(BeElementOf(http.StatusAccepted, http.StatusNoContent))
+	c.ok(http.MethodDelete, cloudAPI+"orgVdcNetworks/urn:vcloud:network:"+org.VDCs[0].Networks[1].ID, "")
+
+	state := c.sim.State()
+	c.Expect(state.Metadata).To(BeEmpty())
+	c.Expect(state.Access).To(BeEmpty())
+	c.Expect(state.Uploads).To(BeEmpty())
+}
+
 func TestUploadsThatAreRefused(t *testing.T) {
 	c := start(t)
 	c.as("admin")

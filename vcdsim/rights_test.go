@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -25,6 +26,25 @@ func TestARoleThatIsNotDefinedHasNoRights(t *testing.T) {
 
 	c.user("other").refused(http.MethodPost, c.vdc()+"/action/composeVApp", c.compose("x", ""), 403, forbiddenCode)
 	c.user("other").refused(http.MethodGet, "/cloudapi/1.0.0/edgeGateways", "", 403, forbiddenCode)
+}
+
+func TestARoleHasTheSameIDWhereverItIsNamed(t *testing.T) {
+	c := start(t).user("admin")
+	role := c.call(http.MethodPost, cloudAPI+"roles", `{"name":"Operator"}`).json["id"].(string)
+	account, _ := c.serviceAccount("ccm")
+	path := cloudAPI + "serviceAccounts/urn:vcloud:serviceAccount:" + account
+	c.Expect(c.call(http.MethodPut, path, `{"name":"ccm","softwareId":"x","role":{"id":"`+role+`"}}`).status).To(Equal(http.StatusOK))
+	c.Expect(c.get(path).json).To(HaveKeyWithValue("role", HaveKeyWithValue("id", role)))
+
+	org := c.get("/api/org").xml.At("Org").Attr("href")
+	users := strings.Replace(org, "/api/org/", "/api/admin/org/", 1) + "/users"
+	user := c.call(http.MethodPost, users, `<User `+xmlns+` name="operator"><IsEnabled>true</IsEnabled><Role href="`+c.sim.URL()+`/api/admin/role/`+
+		strings.TrimPrefix(role, "urn:vcloud:role:")+`"/><Password>password</Password></User>`)
+	c.Expect(user.xml.At("Role").Attr("href")).To(HaveSuffix(strings.TrimPrefix(role, "urn:vcloud:role:")))
+	c.Expect(c.get(user.xml.At("Role").Attr("href")).xml.Attr("name")).To(Equal("Operator"))
+
+	session := c.user("operator").get(cloudAPI + "sessions/current").json
+	c.Expect(session["roleRefs"]).To(ConsistOf(HaveKeyWithValue("id", role)))
 }
 
 func TestAdministratorsHaveTheDefaultRightsOnly(t *testing.T) {

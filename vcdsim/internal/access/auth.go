@@ -13,7 +13,6 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -92,7 +91,7 @@ func passwordLogin(r *api.Request, orgName, userName, password string) (*api.Res
 		if u := &org.Users[i]; u.Name == userName && u.Password == password && !u.Disabled {
 			x := openSession(r, org, u)
 			r.Session = x
-			res := api.JSON(sessionJSON(r.Cloud.IDs, x))
+			res := api.JSON(sessionJSON(r.Cloud, x))
 			res.Header = map[string]string{
 				"X-VMWARE-VCLOUD-ACCESS-TOKEN": x.Token,
 				"X-VMWARE-VCLOUD-TOKEN-TYPE":   "Bearer",
@@ -202,23 +201,23 @@ func oauthError(code string) *api.Response {
 	}
 }
 
-func sessionJSON(source *ids.Source, x *store.Session) map[string]any {
+func sessionJSON(s *cloud.Cloud, x *store.Session) map[string]any {
 	org := api.Ref("org", x.OrgID, x.Org)
 	return map[string]any{
 		"id":                        store.URN("session", x.ID),
-		"site":                      api.Ref("site", source.Named("site", "site"), "vcdsim"),
+		"site":                      api.Ref("site", s.IDs.Named("site", "site"), "vcdsim"),
 		"user":                      api.Ref("user", x.UserID, x.User),
 		"org":                       org,
 		"operatingOrg":              org,
 		"location":                  "",
 		"roles":                     []string{x.Role},
-		"roleRefs":                  []any{api.Ref("role", source.Named("role", x.Role), x.Role)},
+		"roleRefs":                  []any{api.Ref("role", RoleID(s, x.OrgID, x.Role), x.Role)},
 		"sessionIdleTimeoutMinutes": 30,
 	}
 }
 
 func currentSession(r *api.Request) (*api.Response, error) {
-	return api.JSON(sessionJSON(r.Cloud.IDs, r.Session)), nil
+	return api.JSON(sessionJSON(r.Cloud, r.Session)), nil
 }
 
 func legacySession(r *api.Request) (*api.Response, error) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
@@ -105,8 +104,8 @@ func registerClient(r *api.Request, org *store.Org) (*api.Response, error) {
 	}), nil
 }
 
-func clientJSON(st *store.Store, source *ids.Source, c *store.APIClient) map[string]any {
-	org := st.Org(c.OrgID)
+func clientJSON(s *cloud.Cloud, c *store.APIClient) map[string]any {
+	org := s.Store.Org(c.OrgID)
 	if c.ServiceAccount {
 		return map[string]any{
 			"id":              store.URN("serviceAccount", c.ID),
@@ -115,7 +114,7 @@ func clientJSON(st *store.Store, source *ids.Source, c *store.APIClient) map[str
 			"softwareVersion": c.SoftwareVersion,
 			"uri":             c.SoftwareURI,
 			"status":          c.Status,
-			"role":            api.Ref("role", source.Named("role", c.Role), c.Role),
+			"role":            api.Ref("role", RoleID(s, org.ID, c.Role), c.Role),
 			"org":             api.Ref("org", org.ID, org.Name),
 		}
 	}
@@ -157,7 +156,7 @@ func reachesClient(r *api.Request, c *store.APIClient) bool {
 func listClients(r *api.Request, service bool) (*api.Response, error) {
 	var out []any
 	for _, c := range apiClientsOf(r, service) {
-		out = append(out, clientJSON(r.Cloud.Store, r.Cloud.IDs, c))
+		out = append(out, clientJSON(r.Cloud, c))
 	}
 	return r.Page(out)
 }
@@ -176,7 +175,7 @@ func getClient(r *api.Request, service bool) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.JSON(clientJSON(r.Cloud.Store, r.Cloud.IDs, c)), nil
+	return api.JSON(clientJSON(r.Cloud, c)), nil
 }
 
 func deleteClient(r *api.Request, service bool) (*api.Response, error) {
@@ -213,7 +212,7 @@ func putServiceAccount(r *api.Request) (*api.Response, error) {
 	changed.SoftwareID = in.SoftwareID
 	changed.SoftwareVersion = in.Version
 	changed.SoftwareURI = in.URI
-	if id := store.Bare(in.Role.ID); id != "" && id != r.Cloud.IDs.Named("role", c.Role) {
+	if id := store.Bare(in.Role.ID); id != "" && id != RoleID(r.Cloud, c.OrgID, c.Role) {
 		if changed.Role, err = RoleName(r.Cloud.Store, r.Cloud.Store.Org(c.OrgID), id); err != nil {
 			return nil, err
 		}
@@ -225,7 +224,7 @@ func putServiceAccount(r *api.Request) (*api.Response, error) {
 		return nil, store.DuplicateName(changed.Name)
 	}
 	*c = changed
-	return api.JSON(clientJSON(r.Cloud.Store, r.Cloud.IDs, c)), nil
+	return api.JSON(clientJSON(r.Cloud, c)), nil
 }
 
 // revokeClient revokes the token of a service account and ends its sessions.

@@ -41,6 +41,16 @@ func RoleName(st *store.Store, org *store.Org, id string) (string, error) {
 	return "", store.Forbidden("ROLE_VIEW", id)
 }
 
+// RoleID is the bare id of an organization's role of that name; one that is not defined has an id, too.
+func RoleID(s *cloud.Cloud, orgID, name string) string {
+	for _, d := range s.Store.Documents[RolesPath] {
+		if d.OrgID == orgID && store.Text(d.Body, "name") == name {
+			return store.Bare(d.ID())
+		}
+	}
+	return s.IDs.Named("role", name)
+}
+
 // hasRole reports whether an organization has a role of that name.
 func hasRole(s *cloud.Cloud, org *store.Org, name string) bool {
 	return slices.ContainsFunc(s.Store.Documents[RolesPath],

@@ -148,6 +148,13 @@ func DeleteCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	}
 	id := sh.Catalog.ID
 	name := sh.Catalog.Name
+	for _, t := range sh.Catalog.Templates {
+		removeTemplate(r.Cloud, t.ID)
+	}
+	for _, m := range sh.Catalog.Media {
+		removeMedia(r.Cloud, m.ID)
+	}
+	r.Cloud.Store.Forget(id)
 	sh.Org.Catalogs = slices.DeleteFunc(slices.Clone(sh.Org.Catalogs), func(c store.Catalog) bool { return c.ID == id })
 	return r.Done(store.Entity{Kind: "catalog", ID: id, Name: name}), nil
 }

@@ -129,6 +129,8 @@ func removeMedia(s *cloud.Cloud, id string) {
 		return
 	}
 	delete(s.Store.Uploads, m.Upload)
+	s.Store.Forget(id)
+	s.Store.Forget(m.ItemID)
 	sh.Catalog.Media = slices.DeleteFunc(slices.Clone(sh.Catalog.Media), func(x store.Media) bool { return x.ID == id })
 }
 

@@ -243,6 +243,8 @@ func commitDeleteTemplate(s *cloud.Cloud, t *store.Task) error {
 func removeTemplate(s *cloud.Cloud, id string) {
 	if sh, t := s.Store.Template(id); t != nil {
 		delete(s.Store.Uploads, t.Upload)
+		s.Store.Forget(id)
+		s.Store.Forget(t.ItemID)
 		sh.Catalog.Templates = slices.DeleteFunc(slices.Clone(sh.Catalog.Templates),
 			func(x store.Template) bool { return x.ID == id })
 	}

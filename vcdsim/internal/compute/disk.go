@@ -189,17 +189,47 @@ func attachDisk(r *api.Request, vm *store.VM, d *store.Disk) (*api.Response, err
 	if v := r.Cloud.Store.VApps[vm.VAppID]; v.VDCID != d.VDCID {
 		return nil, store.BadRequest("The disk %q and the VM %q are not in the same VDC.", d.Name, vm.Name)
 	}
-	return moveDisk(r, cloud.OpAttach, vm, d)
+	slot, err := diskSlot(r, vm)
+	if err != nil {
+		return nil, err
+	}
+	return moveDisk(r, store.Work{Op: cloud.OpAttach, Slot: slot}, vm, d)
+}
+
+// diskSlot reads where a disk is to be attached: on the first bus, and behind its other disks, unless the request says
+// otherwise.
+func diskSlot(r *api.Request, vm *store.VM) (store.DiskSlot, error) {
+	tree, err := r.Tree()
+	if err != nil {
+		return store.DiskSlot{}, err
+	}
+	bus, _ := tree.Int("BusNumber")
+	unit, given := tree.Int("UnitNumber")
+	slot := store.DiskSlot{Bus: int(bus), Unit: int(unit)}
+	if !given {
+		slot.Unit = machines.NextUnit(vm.Disks, slot.Bus)
+	}
+	if slot.Bus < 0 || slot.Bus > machines.MaxBus || slot.Unit < 0 || slot.Unit >= machines.UnitsOfBus {
+		return slot, store.BadRequest("A VM has no unit %d on a bus %d.", slot.Unit, slot.Bus)
+	}
+	for _, other := range vm.Disks {
+		if other.Bus == slot.Bus && other.Unit == slot.Unit {
+			return slot, store.BadRequest("The unit %d on bus %d of the VM %q is in use.", slot.Unit, slot.Bus, vm.Name)
+		}
+	}
+	return slot, nil
 }
 
 func detachDisk(r *api.Request, vm *store.VM, d *store.Disk) (*api.Response, error) {
 	if !slices.Contains(d.AttachedTo, vm.ID) {
 		return nil, store.BadRequest("The disk %q is not attached to VM %q.", d.Name, vm.Name)
 	}
-	return moveDisk(r, cloud.OpDetach, vm, d)
+	return moveDisk(r, store.Work{Op: cloud.OpDetach}, vm, d)
 }
 
-func moveDisk(r *api.Request, op string, vm *store.VM, d *store.Disk) (*api.Response, error) {
-	w := store.Work{Op: op, VM: vm.ID, VApp: vm.VAppID, Disk: d.ID}
+func moveDisk(r *api.Request, w store.Work, vm *store.VM, d *store.Disk) (*api.Response, error) {
+	w.VM = vm.ID
+	w.VApp = vm.VAppID
+	w.Disk = d.ID
 	return r.Start(w, vm.Entity(), append(machines.VMsOf(r.Cloud).Locks(vm), d.ID)), nil
 }

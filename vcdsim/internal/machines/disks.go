@@ -21,8 +21,11 @@ const (
 // BusNames are the display names of bus types.
 var BusNames = map[string]string{"5": "IDE", BusSCSI: "SCSI", "20": "SATA"}
 
-// UnitsOfBus is how many units a bus has.
-const UnitsOfBus = 16
+// UnitsOfBus is how many units a bus has; MaxBus is the number of the last one.
+const (
+	UnitsOfBus = 16
+	MaxBus     = 3
+)
 
 // DefaultDiskAdapter is the number of paravirtual SCSI.
 const DefaultDiskAdapter = "5"
@@ -81,10 +84,16 @@ func commitAttach(s *cloud.Cloud, t *store.Task) error {
 	if vm == nil || d == nil {
 		return cloud.Gone("disk", t.Work.Disk)
 	}
-	unit := NextUnit(vm.Disks, 0)
+	slot := t.Work.Slot
 	d.AttachedTo = append(d.AttachedTo, vm.ID)
-	vm.Disks = append(vm.Disks,
-		store.VMDisk{ID: DiskID(unit), SizeMiB: d.SizeMiB, Unit: unit, StorageProfileID: d.StorageProfileID, DiskID: d.ID})
+	vm.Disks = append(vm.Disks, store.VMDisk{
+		ID:               DiskID(slot.Bus*UnitsOfBus + slot.Unit),
+		SizeMiB:          d.SizeMiB,
+		Bus:              slot.Bus,
+		Unit:             slot.Unit,
+		StorageProfileID: d.StorageProfileID,
+		DiskID:           d.ID,
+	})
 	return nil
 }
 

@@ -132,7 +132,7 @@ func (va VApps) Remove(v *store.VApp) {
 	}
 	delete(va.cloud.Store.VApps, v.ID)
 	delete(va.cloud.Store.Children, v.ID)
-	delete(va.cloud.Store.Access, v.ID)
+	va.cloud.Store.Forget(v.ID)
 }
 
 // Locks are the entities a write to a whole vApp holds.

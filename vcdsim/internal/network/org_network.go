@@ -290,6 +290,7 @@ func commitDeleteNetwork(s *cloud.Cloud, t *store.Task) error {
 	}
 	id := n.ID
 	vdc.Networks = slices.DeleteFunc(vdc.Networks, func(x store.Network) bool { return x.ID == id })
+	s.Store.Forget(id)
 	s.Store.Documents[bindingPath] = slices.DeleteFunc(slices.Clone(s.Store.Documents[bindingPath]),
 		func(d *store.Object) bool { return d.Parent == id })
 	return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -19,10 +19,10 @@ func getUser(r *api.Request) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.XML(userNode(r.Site, r.Cloud.IDs, org, u)), nil
+	return api.XML(userNode(r.Site, r.Cloud, org, u)), nil
 }
 
-func userNode(site wire.Site, source *ids.Source, o *store.Org, u *store.User) *xmltree.Node {
+func userNode(site wire.Site, s *cloud.Cloud, o *store.Org, u *store.User) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
 	path := "/api/admin/user/" + u.ID
@@ -49,7 +49,7 @@ func userNode(site wire.Site, source *ids.Source, o *store.Org, u *store.User) *
 		T("IsGroupRole", false),
 		T("StoredVmQuota", u.Details.StoredVMQuota),
 		T("DeployedVmQuota", u.Details.DeployedVMQuota),
-		api.AdminRef(site, "Role", "role", source.Named("role", u.Role), u.Role),
+		api.AdminRef(site, "Role", "role", access.RoleID(s, o.ID, u.Role), u.Role),
 		xmltree.New("GroupReferences"),
 	})
 	return n
@@ -98,7 +98,7 @@ func createUser(r *api.Request, org *store.Org, tree *xmltree.Node) (*api.Respon
 		return nil, store.BadRequest("A user needs a role and a password.")
 	}
 	org.Users = append(org.Users, u)
-	return api.XML(userNode(r.Site, r.Cloud.IDs, org, &u)).CreatedAt(r.Site.Base() + "/api/admin/user/" + u.ID), nil
+	return api.XML(userNode(r.Site, r.Cloud, org, &u)).CreatedAt(r.Site.Base() + "/api/admin/user/" + u.ID), nil
 }
 
 func putUser(r *api.Request) (*api.Response, error) {
@@ -113,7 +113,7 @@ func putUser(r *api.Request) (*api.Response, error) {
 	if err := readUser(r.Cloud.Store, org, u, tree); err != nil {
 		return nil, err
 	}
-	return api.XML(userNode(r.Site, r.Cloud.IDs, org, u)), nil
+	return api.XML(userNode(r.Site, r.Cloud, org, u)), nil
 }
 
 func deleteUser(r *api.Request) (*api.Response, error) {

@@ -170,10 +170,14 @@ func commitDeleteVDC(s *cloud.Cloud, t *store.Task) error {
 			machines.VAppsOf(s).Remove(vapp)
 		}
 	}
+	for _, n := range v.Networks {
+		s.Store.Forget(n.ID)
+	}
 	for _, g := range v.EdgeGateways {
 		documents.RemoveDocumentsOf(s, g.ID)
 	}
 	id := v.ID
+	s.Store.Forget(id)
 	org.VDCs = slices.DeleteFunc(org.VDCs, func(x store.VDC) bool { return x.ID == id })
 	return nil
 }

@@ -97,6 +97,12 @@ func (s *Store) RemoveVM(vm *VM) {
 	s.Children[vm.VAppID] = slices.DeleteFunc(slices.Clone(s.Children[vm.VAppID]), func(x *VM) bool { return x == vm })
 }
 
+// Forget removes what is kept of an object beside it: its metadata, and whom it is shared with.
+func (s *Store) Forget(id string) {
+	delete(s.Metadata, id)
+	delete(s.Access, id)
+}
+
 // A storedForm is a store as dumps have it. The order in which VMs were made does not follow from anything else.
 type storedForm struct {
 	*plainStore

@@ -93,6 +93,7 @@ type Work struct {
 	Metadata map[string]Metadata
 	Forget   []string // metadata keys to remove
 	DiskSpec *Disk
+	Slot     DiskSlot      // where a disk is attached
 	Affinity *AffinityRule // what a rule becomes
 	Describe *string       // new description
 

@@ -220,6 +220,12 @@ type VMDisk struct {
 	IOPS             Share // operations per second
 }
 
+// A DiskSlot is a place for a disk of a VM.
+type DiskSlot struct {
+	Bus  int
+	Unit int
+}
+
 // A NIC is a network connection of a VM.
 type NIC struct {
 	Index     int

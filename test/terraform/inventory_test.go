@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package terraform
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// inventory is all that a simulator has, but for its tasks and sessions, as JSON without what is empty.
+func inventory(g *WithT, sim *vcdsim.Simulator) map[string]any {
+	state := sim.State()
+	state.Tasks = nil
+	state.Sessions = nil
+	encoded, err := json.Marshal(state)
+	g.Expect(err).NotTo(HaveOccurred())
+	var out map[string]any
+	g.Expect(json.Unmarshal(encoded, &out)).To(Succeed())
+	out["Documents"] = objects(out["Documents"])
+	out["Access"] = shared(out["Access"])
+	filled, _ := withoutEmpty(out).(map[string]any)
+	return filled
+}
+
+// objects are those of the documents that are not the settings of something as they were before anyone set them.
+func objects(documents any) []any {
+	list, _ := documents.([]any)
+	var out []any
+	for _, item := range list {
+		document, _ := item.(map[string]any)
+		delete(document, "Version") // counts the changes
+		body, _ := withoutEmpty(document["Body"]).(map[string]any)
+		delete(body, "listenerIp") // of DNS, which is shown while it is off, too
+		if body["mode"] == "DISABLED" {
+			delete(body, "mode") // of DHCPv6
+		}
+		if len(body) > 0 {
+			out = append(out, document)
+		}
+	}
+	return out
+}
+
+// shared are the settings of what is shared with anyone.
+func shared(settings any) []any {
+	list, _ := settings.([]any)
+	return slices.DeleteFunc(list, func(item any) bool {
+		setting, _ := withoutEmpty(item).(map[string]any)
+		return len(setting) == 1 // its id
+	})
+}
+
+// withoutEmpty is a value without what is empty, null, zero or false.
+func withoutEmpty(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, item := range v {
+			v[key] = withoutEmpty(item)
+		}
+		maps.DeleteFunc(v, func(_ string, item any) bool { return isEmpty(item) })
+		return v
+	case []any:
+		for i, item := range v {
+			v[i] = withoutEmpty(item)
+		}
+		return v
+	default:
+		return v
+	}
+}
+
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	case string:
+		return v == ""
+	case float64:
+		return v == 0
+	default:
+		return v == nil || v == false
+	}
+}
+
+// expectSame wants the same inventory as before.
+func expectSame(t *testing.T, before, after map[string]any) {
+	t.Helper()
+	if difference := cmp.Diff(before, after); difference != "" {
+		t.Errorf("something is not as it was before (-before +after):\n%s", difference)
+	}
+}
