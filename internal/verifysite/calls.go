@@ -66,13 +66,15 @@ func xmlCall(method, path, kind, body string) vcd.RawCall {
 	return call
 }
 
-// jsonCall is a call of the JSON API.
-func jsonCall(method, path string, body map[string]any) vcd.RawCall {
-	call := vcd.RawCall{Method: method, Path: path, JSON: true}
-	if body != nil {
-		call.Body, _ = json.Marshal(body) // Texts, numbers and maps of them can be encoded.
+// jsonPost is a request of the JSON API that creates an object.
+func jsonPost(path string, body map[string]any) vcd.RawCall {
+	encoded, _ := json.Marshal(body) // Texts, numbers and maps of them can be encoded.
+	return vcd.RawCall{
+		Method: http.MethodPost,
+		Path:   path,
+		JSON:   true,
+		Body:   encoded,
 	}
-	return call
 }
 
 // start makes a call and returns the id of the task that it started; empty if all was done at once.
@@ -84,6 +86,9 @@ func (b *bench) start(ctx context.Context, call vcd.RawCall) (string, error) {
 	if location := got.Header.Get("Location"); strings.Contains(location, "/task/") {
 		return bare(location), nil
 	}
+	if call.JSON || len(got.Body) == 0 {
+		return "", nil
+	}
 	var doc struct {
 		XMLName xml.Name
 		HRef    string `xml:"href,attr"`
@@ -91,9 +96,10 @@ func (b *bench) start(ctx context.Context, call vcd.RawCall) (string, error) {
 			HRef string `xml:"href,attr"`
 		} `xml:"Tasks>Task"`
 	}
+	if err := xml.Unmarshal(got.Body, &doc); err != nil {
+		return "", fmt.Errorf("reading the answer to %s %s: %w", call.Method, call.Path, err)
+	}
 	switch {
-	case call.JSON || xml.Unmarshal(got.Body, &doc) != nil:
-		return "", nil
 	case doc.XMLName.Local == "Task":
 		return bare(doc.HRef), nil
 	case len(doc.Tasks) > 0:

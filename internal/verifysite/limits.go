@@ -60,11 +60,11 @@ func limitsText() string {
 // counts are how many objects of each kind a run has asked for.
 type counts map[kind]int
 
-// add counts objects before they are asked for.
-func (c counts) add(k kind, n int) error {
+// add counts an object before it is asked for.
+func (c counts) add(k kind) error {
 	for _, l := range limits {
-		if l.kind == k && c[k]+n <= l.most {
-			c[k] += n
+		if l.kind == k && c[k] < l.most {
+			c[k]++
 			return nil
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -26,12 +25,12 @@ func (b *bench) pool(fields map[string]any) vcd.RawCall {
 	for name, value := range fields {
 		body[name] = value
 	}
-	return jsonCall(http.MethodPost, poolPath, body)
+	return jsonPost(poolPath, body)
 }
 
 // addPool is the starter of creating a pool.
 func (b *bench) addPool(ctx context.Context) (string, error) {
-	if err := b.made.add(kindPool, 1); err != nil {
+	if err := b.made.add(kindPool); err != nil {
 		return "", err
 	}
 	return b.start(ctx, b.pool(nil))
@@ -172,7 +171,7 @@ func (b *bench) service(pool string, port int, address netip.Addr) map[string]an
 
 // newService is the request that creates a virtual service in a version of the API; empty is the agreed one.
 func newService(body map[string]any, version string) vcd.RawCall {
-	call := jsonCall(http.MethodPost, servicePath, body)
+	call := jsonPost(servicePath, body)
 	call.Version = version
 	return call
 }
@@ -266,7 +265,7 @@ func sharedVIPStays(ctx context.Context, b *bench) (seen, error) {
 		return seen{}, err
 	}
 	for i := range maxAtATime {
-		if err := b.made.add(kindService, 1); err != nil {
+		if err := b.made.add(kindService); err != nil {
 			return seen{}, err
 		}
 		if err := b.do(ctx, newService(b.service(pool, 40001+i, free[0]), "")); err != nil {

@@ -133,7 +133,7 @@ func vAppStaysDeployed(ctx context.Context, b *bench) (seen, error) {
 
 // attachedDiskBlocksDelete deletes a VM with an independent disk attached.
 func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
-	if err := b.made.add(kindDisk, 1); err != nil {
+	if err := b.made.add(kindDisk); err != nil {
 		return seen{}, err
 	}
 	vm, err := b.spare(ctx)
@@ -293,7 +293,7 @@ func (b *bench) address(ctx context.Context, vm string) (string, error) {
 
 // cancelUndoesCompose cancels the creation of another vApp, and looks whether there is one.
 func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
-	if err := b.made.add(kindVApp, 1); err != nil {
+	if err := b.made.add(kindVApp); err != nil {
 		return seen{}, err
 	}
 	vm, err := b.newVM("cancelled")

@@ -34,7 +34,7 @@ func (b *bench) entityType(ctx context.Context) (string, error) {
 
 // entity creates an entity of the run and returns its URN.
 func (b *bench) entity(ctx context.Context, ofType string, content json.RawMessage) (string, error) {
-	if err := b.made.add(kindEntity, 1); err != nil {
+	if err := b.made.add(kindEntity); err != nil {
 		return "", err
 	}
 	name := b.nextName("entity")

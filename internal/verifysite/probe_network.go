@@ -5,7 +5,6 @@ package verifysite
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -18,7 +17,7 @@ var errControl = errors.New("the request to compare with was refused, too")
 
 // accepts makes a request that creates an object of a kind, removes the object again, and says whether it was accepted.
 func (b *bench) accepts(ctx context.Context, k kind, call vcd.RawCall) (bool, error) {
-	if err := b.made.add(k, 1); err != nil {
+	if err := b.made.add(k); err != nil {
 		return false, err
 	}
 	err := b.do(ctx, call)
@@ -65,7 +64,7 @@ func (b *bench) profile(fields map[string]any) vcd.RawCall {
 	for name, value := range fields {
 		body[name] = value
 	}
-	return jsonCall(http.MethodPost, profilePath, body)
+	return jsonPost(profilePath, body)
 }
 
 // tenantProfilesNeedOrg creates an application port profile without the organization.
@@ -164,7 +163,7 @@ func (b *bench) firewallRule(version string, position map[string]any) vcd.RawCal
 	if position != nil {
 		body["relativePosition"] = position
 	}
-	call := jsonCall(http.MethodPost, firewallRules(b.gateway.ID, version), body)
+	call := jsonPost(firewallRules(b.gateway.ID, version), body)
 	call.Version = version
 	return call
 }
@@ -208,7 +207,7 @@ func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error)
 
 // natRule creates a DNAT rule that does nothing, as it is disabled, to an address that nobody has.
 func (b *bench) natRule(address netip.Addr) vcd.RawCall {
-	return jsonCall(http.MethodPost, gatewayPath+url.PathEscape(b.gateway.ID)+"/nat/rules", b.document("nat", map[string]any{
+	return jsonPost(gatewayPath+url.PathEscape(b.gateway.ID)+"/nat/rules", b.document("nat", map[string]any{
 		"enabled":           false,
 		"ruleType":          "DNAT",
 		"type":              "DNAT",
@@ -292,7 +291,7 @@ func (b *bench) unallocated(ctx context.Context, id string) (netip.Addr, error) 
 
 // ipSet creates an empty IP set of an owner.
 func (b *bench) ipSet(owner string) vcd.RawCall {
-	return jsonCall(http.MethodPost, groupPath, b.document("ips", map[string]any{
+	return jsonPost(groupPath, b.document("ips", map[string]any{
 		"typeValue":   "IP_SET",
 		"type":        "IP_SET",
 		"ownerRef":    ref(owner),

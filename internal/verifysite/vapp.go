@@ -19,7 +19,7 @@ func (b *bench) compose(ctx context.Context) error {
 	if b.vApp != "" {
 		return nil
 	}
-	if err := b.made.add(kindVApp, 1); err != nil {
+	if err := b.made.add(kindVApp); err != nil {
 		return err
 	}
 	spec := vcd.VAppSpec{Name: nameOf(b.run, "vapp"), Description: markOf(b.run)}
@@ -56,7 +56,7 @@ func (b *bench) compose(ctx context.Context) error {
 
 // newVM returns what a further VM of the run looks like, without NICs.
 func (b *bench) newVM(what string) (vcd.VMSpec, error) {
-	if err := b.made.add(kindVM, 1); err != nil {
+	if err := b.made.add(kindVM); err != nil {
 		return vcd.VMSpec{}, err
 	}
 	return vcd.VMSpec{
