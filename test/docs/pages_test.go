@@ -251,7 +251,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/reference/vcdctl.md": {
 			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
-			`vcdctl verify-site --network nodes --template images/ubuntu --report site.yaml --identity tenant --org acme`: forSites,
+			`vcdctl verify-site --read-only --identity tenant --org acme`:                          forSites,
 		},
 		"docs/tutorials/quickstart.md": {
 			`make quickstart`: byCI,
