@@ -138,7 +138,7 @@ func newRecordStore(o LoadBalancerOptions) *recordStore {
 	store := &recordStore{
 		client:    o.Client,
 		namespace: cmp.Or(o.Namespace, metav1.NamespaceSystem),
-		prefix:    RecordPrefix(o.Defaults),
+		prefix:    recordPrefix(o.Defaults),
 		manifest:  cmp.Or(o.Manifest, "the manifest"),
 	}
 	if o.Self != nil {

@@ -58,8 +58,8 @@ type recordEntry struct {
 	service.Record
 }
 
-// RecordPrefix returns the prefix of the keys under which a process keeps its records in the ConfigMap [RecordsName].
-func RecordPrefix(d service.Defaults) string {
+// recordPrefix returns the prefix of the keys under which a process keeps its records in the ConfigMap [RecordsName].
+func recordPrefix(d service.Defaults) string {
 	sum := sha256.Sum256([]byte(d.Cluster + "\x00" + d.Class))
 	return hex.EncodeToString(sum[:prefixBytes]) + "."
 }

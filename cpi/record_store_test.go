@@ -91,7 +91,7 @@ func TestADamagedRecordHidesNoOther(t *testing.T) {
 	s := balanced("web", standingAt("main"))
 	b := newBench(t, s)
 	stored := b.recordsOf(t)
-	stored.Data[RecordPrefix(benchDefaults)+"other-uid"] = "{"
+	stored.Data[recordPrefix(benchDefaults)+"other-uid"] = "{"
 	b.Expect(b.client.CoreV1().ConfigMaps("kube-system").Update(t.Context(), stored, metav1.UpdateOptions{})).NotTo(BeNil())
 
 	b.Expect(b.recordOf(s).Locations).To(Equal([]string{"main"}))

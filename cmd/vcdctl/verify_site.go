@@ -101,13 +101,13 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 
 func (p *program) tellStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
 
-// agree asks a person, unless the answer was given before. Without a terminal nobody can answer.
+// agree asks for confirmation, unless --yes gave it. Without a terminal it refuses.
 func (p *program) agree(yes bool, question string) error {
 	switch {
 	case yes:
 		return nil
 	case !p.interactive():
-		return errors.New("nobody can be asked, as the input is no terminal: set --yes to agree to the above")
+		return errors.New("the input is not a terminal, so nothing can be confirmed: set --yes to agree to the above")
 	}
 	fmt.Fprint(p.errors, question, " Type yes: ")
 	line, err := bufio.NewReader(io.LimitReader(p.in, 1<<10)).ReadString('\n')

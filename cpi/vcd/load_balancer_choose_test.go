@@ -115,11 +115,10 @@ func TestAnAddressThatIsPublishedIsNotKeptAwayByAnIntent(t *testing.T) {
 	c := newCluster(t, vcdsim.K8sTenant(), network("", "nodes"))
 	loser := c.service("shop")
 	address := c.ensured(t, loser)
-	record := c.records(t)[loser.UID]
+	c.copyRecord(t, loser.UID, "uid-2") // of another Service, which never came to use the address
 	c.Expect(c.them.EnsureLoadBalancerDeleted(t.Context(), "", loser)).To(Succeed())
 
 	other := c.service("blog", func(s *corev1.Service) { s.UID = "uid-2" })
-	c.record(t, other.UID, record) // and it has never come to it
 	c.configure(t, network("", "nodes"))
 	c.node("a", "192.168.100.11")
 	c.Expect(c.services.Add(loser)).To(Succeed())

@@ -34,7 +34,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
@@ -214,17 +213,17 @@ func (c *cluster) records(t *testing.T) map[types.UID]string {
 	return out
 }
 
-// record writes what the core has recorded of a Service.
-func (c *cluster) record(t *testing.T, uid types.UID, record string) {
+// copyRecord gives a Service the record of another one.
+func (c *cluster) copyRecord(t *testing.T, from, to types.UID) {
 	t.Helper()
 	configMaps := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	stored, err := configMaps.Get(t.Context(), cpi.RecordsName, metav1.GetOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
-	prefix := cpi.RecordPrefix(service.Defaults{Cluster: "c1"})
-	if stored.Data == nil {
-		stored.Data = map[string]string{}
+	for key, value := range stored.Data {
+		if prefix, found := strings.CutSuffix(key, string(from)); found {
+			stored.Data[prefix+string(to)] = value
+		}
 	}
-	stored.Data[prefix+string(uid)] = record
 	_, err = configMaps.Update(t.Context(), stored, metav1.UpdateOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
 }

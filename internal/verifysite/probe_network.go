@@ -205,7 +205,7 @@ func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error)
 	return err == nil, b.sweep(ctx, kindFirewall)
 }
 
-// natRule creates a DNAT rule that does nothing, as it is disabled, to an address that nobody has.
+// natRule creates a DNAT rule that does nothing, as it is disabled, to an address for documentation.
 func (b *bench) natRule(address netip.Addr) vcd.RawCall {
 	return jsonPost(gatewayPath+url.PathEscape(b.gateway.ID)+"/nat/rules", b.document("nat", map[string]any{
 		"enabled":           false,

@@ -454,7 +454,7 @@ func (b *bench) removeStep(ctx context.Context, x Leftover) (again bool, err err
 	}
 }
 
-// errForeignDisk keeps a vApp from being removed to which somebody attached a disk.
+// errForeignDisk keeps a vApp with an attached disk of another owner from being removed.
 var errForeignDisk = errors.New("a disk that no run created is attached to a VM: detach it in VCD")
 
 // detachDisks detaches independent disks from the VMs of a vApp of a run.
