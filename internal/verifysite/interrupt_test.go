@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/verifysite"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -138,4 +140,51 @@ func TestWhatIsNotOfARunStays(t *testing.T) {
 
 	to.sim.Edit(func(e *vcdsim.Editor) { e.MoveVM(e.VM(name+"-copied-"+state.VMs[0].Name), e.VApp(name)) })
 	to.Expect(leftovers()).NotTo(ContainElement(ofRun), "a VM of others is in it")
+}
+
+func TestADiskOfOthersStaysAttached(t *testing.T) {
+	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
+	to.runInto(t, 12, vcdsim.Arrived, true)
+	session := to.login(t, "capvcd")
+	send := func(path, kind, body string) {
+		_, err := session.Raw(t.Context(), vcd.RawCall{
+			Method:      http.MethodPost,
+			Path:        path,
+			ContentType: "application/vnd.vmware.vcloud." + kind + "+xml",
+			Body:        []byte(body),
+		})
+		to.Expect(err).NotTo(HaveOccurred())
+	}
+	state := to.sim.State()
+	const name = "capvcd-verify-00000000-disk" // It has the name of a run, and no mark.
+	send("/api/vdc/"+state.Model.Orgs[1].VDCs[0].ID+"/disk", "diskCreateParams",
+		`<DiskCreateParams xmlns="http://www.vmware.com/vcloud/v1.5"><Disk name="`+name+`" sizeMb="16"/></DiskCreateParams>`)
+	disk := ""
+	to.Eventually(func() string {
+		for _, d := range to.sim.State().Disks {
+			if d.Name == name && d.Status == vcdsim.Resolved {
+				disk = d.ID
+			}
+		}
+		return disk
+	}).ShouldNot(BeEmpty())
+	send("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/attach", "diskAttachOrDetachParams",
+		`<DiskAttachOrDetachParams xmlns="http://www.vmware.com/vcloud/v1.5"><Disk href="`+to.sim.URL()+`/api/disk/`+disk+
+			`"/></DiskAttachOrDetachParams>`)
+	attached := func() []string {
+		for _, d := range to.sim.State().Disks {
+			if d.ID == disk {
+				return d.AttachedTo
+			}
+		}
+		return nil
+	}
+	to.Eventually(attached).ShouldNot(BeEmpty())
+	left, _, err := verifysite.Leftovers(t.Context(), session)
+	to.Expect(err).NotTo(HaveOccurred())
+
+	err = verifysite.CleanUp(t.Context(), session, left, verifysite.Options{Poll: time.Millisecond})
+
+	to.Expect(err).To(MatchError(ContainSubstring("a disk that is not of this run is attached")))
+	to.Expect(attached()).NotTo(BeEmpty())
 }

@@ -162,7 +162,7 @@ func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 		return seen{}, err
 	}
 	blocks := err != nil
-	if err := b.detachDisks(ctx, b.vApp); err != nil {
+	if err := b.detachDisks(ctx, Leftover{Run: b.run, id: b.vApp}); err != nil {
 		return seen{}, err
 	}
 	if err := b.sweep(ctx, kindDisk); err != nil {

@@ -236,19 +236,16 @@ func (b *bench) owner(ctx context.Context, x Leftover) (string, error) {
 	return runOf(doc.Name, cmp.Or(doc.Description, doc.Comments, doc.ExternalID)), nil
 }
 
-// ownerInXML returns the run of a vApp or a disk. A vApp is of a run only if all of its VMs are, and these have no disk
-// attached that is not.
+// ownerInXML returns the run of a vApp or a disk. A vApp is of a run only if all of its VMs are.
 func ownerInXML(body []byte) (string, error) {
 	type object struct {
 		Name        string `xml:"name,attr"`
 		Description string `xml:"Description"`
 	}
 	var doc struct {
-		XMLName xml.Name
 		object
 
-		Disk object   `xml:"Disk"`
-		VMs  []object `xml:"Children>Vm"`
+		VMs []object `xml:"Children>Vm"`
 	}
 	if err := xml.Unmarshal(body, &doc); err != nil {
 		return "", fmt.Errorf("reading an object: %w", err)
@@ -438,7 +435,7 @@ func ignoreGone(err error) error {
 func (b *bench) removeStep(ctx context.Context, x Leftover) (again bool, err error) {
 	switch x.kind {
 	case kindVApp:
-		if err := b.detachDisks(ctx, x.id); err != nil {
+		if err := b.detachDisks(ctx, x); err != nil {
 			return false, err
 		}
 		return true, b.finish(ctx, func() (vcd.Task, error) { return b.session.VApps.DeleteVApp(ctx, x.id) })
@@ -455,17 +452,21 @@ func (b *bench) removeStep(ctx context.Context, x Leftover) (again bool, err err
 }
 
 // errForeignDisk keeps a vApp with an attached disk of another owner from being removed.
-var errForeignDisk = errors.New("a disk that no run created is attached to a VM: detach it in VCD")
+var errForeignDisk = errors.New("a disk that is not of this run is attached to a VM: detach it in VCD")
 
-// detachDisks detaches independent disks from the VMs of a vApp of a run.
-func (b *bench) detachDisks(ctx context.Context, vApp string) error {
-	details, err := b.session.VApps.Details(ctx, vApp)
+// detachDisks detaches the independent disks of a run from the VMs of its vApp.
+func (b *bench) detachDisks(ctx context.Context, vApp Leftover) error {
+	details, err := b.session.VApps.Details(ctx, vApp.id)
 	if err != nil {
 		return err
 	}
 	for _, vm := range details.Children {
 		for _, disk := range vm.IndependentDisks() {
-			if runName.FindString(disk.Name) == "" {
+			run, err := b.owner(ctx, Leftover{Name: disk.Name, kind: kindDisk, path: diskPath(disk.ID)})
+			if err != nil {
+				return fmt.Errorf("reading disk %s: %w", disk.Name, err)
+			}
+			if run != vApp.Run {
 				return errForeignDisk
 			}
 			detach := func() (vcd.Task, error) { return b.session.VMs.DetachDisk(ctx, vm.ID, disk.ID) }
