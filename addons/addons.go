@@ -36,6 +36,8 @@ const (
 	ConfigKey = "vcloud-ccm-config.yaml"
 	// CredentialsName is the name of the Secret with what it logs in to VCD with.
 	CredentialsName = "vcloud-basic-auth" //nolint:gosec // A name.
+	// ManagedCredentialsName is the name of the same Secret where the manager writes it.
+	ManagedCredentialsName = "vcloud-ccm-credentials" //nolint:gosec // A name.
 	// ServiceAccountName is the name of the Secret with the token of a service account, in key [RefreshTokenKey]. The
 	// cloud controller manager rewrites it with each use.
 	ServiceAccountName = "vcloud-service-account"
@@ -178,6 +180,11 @@ func ClusterID(id string) (unstructured.Unstructured, error) {
 // Credentials is the Secret that holds what the cloud controller manager logs in with.
 func Credentials(data map[string][]byte) (unstructured.Unstructured, error) {
 	return secret(CredentialsName, data)
+}
+
+// ManagedCredentials is the Secret that holds what the cloud controller manager of [ManagedVCD] logs in with.
+func ManagedCredentials(data map[string][]byte) (unstructured.Unstructured, error) {
+	return secret(ManagedCredentialsName, data)
 }
 
 // ServiceAccount is the Secret that holds the first token of a service account.

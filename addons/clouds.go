@@ -78,6 +78,19 @@ func VCD() Cloud {
 	}
 }
 
+// ManagedVCD returns VMware Cloud Director as the manager installs it. VMware's CSI driver mounts the Secrets that
+// CPI had: this cloud has its credentials in a Secret of its own, and the id of the cluster in its configuration.
+func ManagedVCD() Cloud {
+	cloud := VCD()
+	cloud.ClusterIDSecret = ""
+	for i := range cloud.Volumes {
+		if cloud.Volumes[i].Secret == CredentialsName {
+			cloud.Volumes[i].Secret = ManagedCredentialsName
+		}
+	}
+	return cloud
+}
+
 // CloudStack returns Apache CloudStack.
 func CloudStack() Cloud {
 	return Cloud{ //nolint:gosec // Names.

@@ -165,16 +165,12 @@ func TestTheCloudProviderIsConfiguredForItsCluster(t *testing.T) {
 		w.Expect(config.Data["vcloud-ccm-config.yaml"]).To(ContainSubstring(line))
 	}
 	credentials := &corev1.Secret{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"},
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: addons.ManagedCredentialsName},
 		credentials)).To(Succeed())
 	w.Expect(credentials.Data).To(Equal(map[string][]byte{
 		"username": []byte("capvcd"),
 		"password": []byte("password"),
 	}))
-	id := &corev1.Secret{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-clusterid-secret"},
-		id)).To(Succeed())
-	w.Expect(string(id.Data["clusterid"])).To(Equal("infra-1"))
 	w.Expect(w.deployment().Spec.Template.Spec.Containers[0].Env).To(ContainElements(
 		corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: "api.example.com"},
 		corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: "8443"},
@@ -371,7 +367,7 @@ func TestNewCredentialsFlowOut(t *testing.T) {
 	w.apply()
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
 	credentials := &corev1.Secret{}
-	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: "vcloud-basic-auth"},
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: "kube-system", Name: addons.ManagedCredentialsName},
 		credentials)).To(Succeed())
 	w.Expect(string(credentials.Data["username"])).To(Equal("admin"))
 	w.Expect(w.deployment().Spec.Template).To(Equal(pods), "files are read again: no pod is replaced")

@@ -43,7 +43,9 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 		return nil, err
 	}
 	endpoint := s.endpoint()
+	cloud := addons.ManagedVCD()
 	ccm := addons.CCM{
+		Cloud:      &cloud,
 		Image:      imageOf(s.vcdCluster.Spec.CloudProvider.Image, s.reconciler.Image),
 		Replicas:   replicas(s.cluster),
 		ConfigHash: hashOf(config, proxy),
@@ -104,12 +106,11 @@ func (s *scope) data(config []byte) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := addons.ClusterID(s.vcdCluster.Spec.InfraID)
-	if err != nil || s.shared.ServiceAccount {
-		return []unstructured.Unstructured{settings, id}, err
+	if s.shared.ServiceAccount {
+		return []unstructured.Unstructured{settings}, nil
 	}
-	credentials, err := addons.Credentials(credentialFiles(s.shared))
-	return []unstructured.Unstructured{settings, id, credentials}, err
+	credentials, err := addons.ManagedCredentials(credentialFiles(s.shared))
+	return []unstructured.Unstructured{settings, credentials}, err
 }
 
 // credentialFiles are the keys of the Secret that the cloud controller manager reads.

@@ -3,6 +3,7 @@
 package cloudprovider
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,36 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/25" })
 	w.pass()
 	w.Expect(w.configured().LoadBalancer.VIPSubnet.String()).To(Equal("10.0.0.0/25"), "the spec has the last word")
+}
+
+// VMware's CSI driver mounts the Secrets that CPI had.
+func TestSecretsThatTheStorageDriverSharesWithCPIStay(t *testing.T) {
+	w := newCCMEnv(t)
+	credentials := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: addons.Namespace, Name: addons.CredentialsName},
+		Data:       map[string][]byte{"refreshToken": []byte("of-a-user-with-rights-on-disks")},
+	}
+	w.leave("infra-1", cpiConfig(w), credentials)
+	shared := func() []corev1.Secret {
+		list := &corev1.SecretList{}
+		w.Expect(w.Workload.List(w.Ctx, list, client.InNamespace(addons.Namespace))).To(Succeed())
+		return slices.DeleteFunc(list.Items, func(s corev1.Secret) bool {
+			return s.Name != addons.CredentialsName && s.Name != addons.ClusterIDName
+		})
+	}
+	before := shared()
+	w.Expect(before).To(HaveLen(2))
+
+	w.installed()
+	w.Expect(shared()).To(Equal(before))
+
+	w.changeCluster(func(c *infrav1.VCDCluster) {
+		c.Spec.CloudProvider.Mode = infrav1.CloudProviderNone
+	})
+	w.pass()
+	w.Expect(w.Workload.Get(w.Ctx, client.ObjectKey{Namespace: addons.Namespace, Name: addons.DeploymentName},
+		&appsv1.Deployment{})).NotTo(Succeed())
+	w.Expect(shared()).To(Equal(before), "nor are they removed with it")
 }
 
 func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {

@@ -143,7 +143,7 @@ func (gst *guest) arrives() {
 func (gst *guest) holdsCredentials(key, value string) {
 	gst.t.Helper()
 	gst.g.Eventually(func() (string, error) {
-		secret := &corev1.Secret{ObjectMeta: inCluster(addons.CredentialsName)}
+		secret := &corev1.Secret{ObjectMeta: inCluster(addons.ManagedCredentialsName)}
 		err := gst.get(secret)
 		return string(secret.Data[key]), err
 	}, patience, "100ms").Should(Equal(value))

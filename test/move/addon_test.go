@@ -99,7 +99,7 @@ func (s *scene) installed() map[string]string {
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: addons.DeploymentName}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: addons.ConfigMapName}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: addons.CredentialsName}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: addons.ManagedCredentialsName}},
 	} {
 		obj.SetNamespace(addons.Namespace)
 		s.Expect(workload.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj)).To(Succeed())
@@ -124,7 +124,7 @@ func (s *scene) rotate(h cluster, token string) {
 	workload := s.workload()
 	s.Eventually(func() (string, error) {
 		given := &corev1.Secret{}
-		err := workload.Get(s.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.CredentialsName},
+		err := workload.Get(s.t.Context(), client.ObjectKey{Namespace: addons.Namespace, Name: addons.ManagedCredentialsName},
 			given)
 		return string(given.Data[addons.RefreshTokenKey]), err
 	}, patience, "250ms").Should(Equal(token))
