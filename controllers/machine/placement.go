@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
@@ -162,7 +162,7 @@ func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 // once it is a Node.
 func (p *placer) withRollout(out phases.Result) phases.Result {
 	_, controlPlane := p.inputs.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
-	if out.IsProblem() && controlPlane && !ptr.Deref(p.inputs.cluster.Status.Initialization.ControlPlaneInitialized, false) {
+	if out.IsProblem() && controlPlane && !workload.Initialized(p.inputs.cluster) {
 		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: name "+
 			"it in the KubeadmControlPlane, and delete Machine %s", p.inputs.machine.Name)
 	}

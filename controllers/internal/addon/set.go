@@ -60,7 +60,7 @@ type Set struct {
 
 // Ready waits for the control plane of the workload cluster.
 func (s *Set) Ready() phases.Result {
-	if !ptr.Deref(s.Cluster.Status.Initialization.ControlPlaneInitialized, false) {
+	if !workload.Initialized(s.Cluster) {
 		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized")
 	}
 	return phases.Done

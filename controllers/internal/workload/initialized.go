@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+)
+
+// Initialized reports whether the control plane of a cluster has been initialized: its API server answers, or did.
+// Where the control plane consists of Machines without an owner, Cluster API sets the condition alone.
+func Initialized(cluster *clusterv1.Cluster) bool {
+	return ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) ||
+		conditions.IsTrue(cluster, clusterv1.ClusterControlPlaneInitializedCondition)
+}
