@@ -11,6 +11,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor v0.0.0-00010101000000-000000000000
+	github.com/container-storage-interface/spec v1.12.0
 	github.com/onsi/ginkgo/v2 v2.32.0
 	github.com/onsi/gomega v1.42.1
 	github.com/osrg/gobgp/v3 v3.36.0

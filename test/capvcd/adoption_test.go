@@ -104,6 +104,40 @@ func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
 	}
 }
 
+// TestANamesakeInAnotherManagementClusterIsNotMixedUp has two management clusters with clusters of one name in one VDC.
+// The second one even names the VMs of the first one as its own.
+func TestANamesakeInAnotherManagementClusterIsNotMixedUp(t *testing.T) {
+	needsAll(t)
+	const otherID = "NO_RDE_11111111-2222-4333-8444-555555555555"
+	a := startAdoption(t, "two-arm")
+	a.installProvider()
+	a.awaitReady()
+	vms := a.vms()
+	objects := a.ofCluster()
+	ran := running(a.simulator)
+
+	namesake := &adoption{
+		upgrade:   start(t),
+		name:      a.name,
+		simulator: a.simulator,
+	}
+	namesake.installVersions("v1beta2")
+	began := time.Now()
+	namesake.createIn(namespace, a.infraID(), otherID)
+	namesake.installProvider()
+	namesake.Eventually(func(g Gomega) {
+		trustSite(t.Context(), g, namesake.client, a.simulator.CA())
+		c := &infrav1.VCDCluster{}
+		g.Expect(namesake.client.Get(t.Context(), client.ObjectKeyFromObject(theCluster()), c)).To(Succeed())
+		g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionInDoubtReason))
+	}, patience, "250ms").Should(Succeed())
+	namesake.Expect(namesake.client.Delete(t.Context(), theCluster())).To(Succeed())
+	namesake.Consistently(a.vms, "20s", "1s").Should(ConsistOf(vms))
+	a.Expect(a.ofCluster()).To(ConsistOf(objects))
+	a.Expect(changesOf(a.simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
+	a.awaitReady()
+}
+
 // An adoption is a management cluster with the objects of a fixture, and a simulated VCD with what it has there.
 type adoption struct {
 	*upgrade
@@ -115,14 +149,21 @@ type adoption struct {
 // startAdoption starts one with the CRDs of CAPVCD.
 func startAdoption(t *testing.T, name string) *adoption {
 	t.Helper()
-	a := newAdoption(t, name)
+	return startAdoptionFrom(t, name, name)
+}
+
+// startAdoptionFrom starts one whose VCD is as another fixture has it.
+func startAdoptionFrom(t *testing.T, name, inVCD string) *adoption {
+	t.Helper()
+	a := newAdoption(t, name, inVCD)
 	a.installVersions("v1beta2")
 	a.createIn(namespace)
 	return a
 }
 
-// newAdoption starts one in which nothing of CAPVCD is installed.
-func newAdoption(t *testing.T, name string) *adoption {
+// newAdoption starts one in which nothing of CAPVCD is installed, with the objects of one fixture, and VCD as a fixture
+// has it.
+func newAdoption(t *testing.T, name, inVCD string) *adoption {
 	t.Helper()
 	a := &adoption{
 		upgrade: start(t),
@@ -134,7 +175,7 @@ func newAdoption(t *testing.T, name string) *adoption {
 		Seed:  1,
 	})
 	a.Expect(err).NotTo(HaveOccurred())
-	dump, err := os.ReadFile(filepath.Join(fixtureDir(name), fixtureVCD))
+	dump, err := os.ReadFile(filepath.Join(fixtureDir(inVCD), fixtureVCD))
 	a.Expect(err).NotTo(HaveOccurred())
 	a.Expect(a.simulator.Restore(bytes.NewReader(dump))).To(Succeed())
 	a.Expect(a.simulator.Start()).To(Succeed())
@@ -142,8 +183,8 @@ func newAdoption(t *testing.T, name string) *adoption {
 	return a
 }
 
-// createIn creates the objects of the fixture in a namespace.
-func (a *adoption) createIn(in string) {
+// createIn creates the objects of the fixture in a namespace, with pairs of texts replaced.
+func (a *adoption) createIn(in string, replaced ...string) {
 	a.t.Helper()
 	if in != namespace {
 		ns := &unstructured.Unstructured{}
@@ -155,7 +196,8 @@ func (a *adoption) createIn(in string) {
 	text, err := os.ReadFile(filepath.Join(fixtureDir(a.name), fixtureObjects))
 	a.Expect(err).NotTo(HaveOccurred())
 	waiting := map[string]bool{}
-	here := strings.NewReplacer(recordedSite, a.simulator.URL(), "namespace: "+namespace, "namespace: "+in)
+	here := strings.NewReplacer(append(replaced, recordedSite, a.simulator.URL(), "namespace: "+namespace,
+		"namespace: "+in)...)
 	for _, object := range parse(a.WithT, []byte(here.Replace(string(text)))) {
 		if object.GetKind() == "Machine" { // Cluster API takes over those that no controller owns.
 			object.SetOwnerReferences(a.clusterAsOwner(in))

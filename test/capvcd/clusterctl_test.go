@@ -40,7 +40,7 @@ func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			a := newAdoption(t, s.name)
+			a := newAdoption(t, s.name, s.name)
 			a.initCAPVCD()
 			a.createIn(namespace)
 			before := a.uids()

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 // fixtureKinds are the kinds of objects that a fixture has of a management cluster, in the order of their creation.
@@ -37,14 +39,7 @@ func fixtureDir(name string) string { return filepath.Join("testdata", "fixtures
 func (o *original) record(name string) {
 	o.t.Helper()
 	o.Expect(os.MkdirAll(fixtureDir(name), 0o750)).To(Succeed())
-	var dump bytes.Buffer
-	o.Expect(o.site.Simulator.Dump(&dump)).To(Succeed())
-	state := map[string]any{}
-	o.Expect(json.Unmarshal(dump.Bytes(), &state)).To(Succeed())
-	scrubState(state)
-	text, err := json.MarshalIndent(state, "", " ")
-	o.Expect(err).NotTo(HaveOccurred())
-	o.write(name, fixtureVCD, text)
+	recordState(o.WithT, o.site.Simulator, name)
 
 	var objects bytes.Buffer
 	for _, kind := range fixtureKinds {
@@ -69,6 +64,18 @@ func (o *original) record(name string) {
 func (o *original) write(name, file string, text []byte) {
 	o.t.Helper()
 	o.Expect(os.WriteFile(filepath.Join(fixtureDir(name), file), text, 0o600)).To(Succeed())
+}
+
+// recordState writes what is in VCD.
+func recordState(g *WithT, simulator *vcdsim.Simulator, name string) {
+	var dump bytes.Buffer
+	g.Expect(simulator.Dump(&dump)).To(Succeed())
+	state := map[string]any{}
+	g.Expect(json.Unmarshal(dump.Bytes(), &state)).To(Succeed())
+	scrubState(state)
+	text, err := json.MarshalIndent(state, "", " ")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(filepath.Join(fixtureDir(name), fixtureVCD), text, 0o600)).To(Succeed())
 }
 
 // scrubState drops what a fixture does not need: sessions and tasks that have ended, and bootstrap data.

@@ -198,7 +198,13 @@ func (o *original) create(s scenario) {
 		"RDE_ID":         o.addEntity(s.entity),
 	}
 	expanded := os.Expand(string(text), func(key string) string { return variables[key] })
-	for _, object := range parse(o.WithT, []byte(expanded)) {
+	objects := parse(o.WithT, []byte(expanded))
+	for i := range s.furtherPools {
+		further := strings.ReplaceAll(expanded, clusterName+"-workers", fmt.Sprintf("%s-workers-%d", clusterName, i+2))
+		objects = append(objects, slices.DeleteFunc(parse(o.WithT, []byte(further)),
+			func(u unstructured.Unstructured) bool { return !strings.Contains(u.GetName(), "-workers-") })...)
+	}
+	for _, object := range objects {
 		o.Expect(o.client.Create(o.t.Context(), &object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 	}
 }
@@ -301,7 +307,8 @@ type scenario struct {
 	env           []string // of CAPVCD
 	oneArm        bool
 	controlPlanes int
-	workers       int
+	workers       int // in each pool
+	furtherPools  int // of workers
 	// entity is the runtime defined entity that CAPVCD is given, by whoever asked for the cluster; nil: none.
 	entity map[string]any
 	// then happens once the cluster is complete, while CAPVCD runs; nil: nothing.
@@ -311,6 +318,9 @@ type scenario struct {
 	// isDeleted is set if the cluster is being deleted when CAPVCD is stopped.
 	isDeleted bool
 }
+
+// machines is how many machines the cluster has.
+func (s scenario) machines() int { return s.controlPlanes + s.workers*(1+s.furtherPools) }
 
 const withoutEntity = "CAPVCD_SKIP_RDE=true"
 
@@ -336,6 +346,14 @@ func scenarios() []scenario {
 			env:           []string{withoutEntity},
 			controlPlanes: 1,
 			workers:       1,
+		},
+		{
+			name:          "several-pools",
+			model:         vcdsim.K8sTenant,
+			env:           []string{withoutEntity},
+			controlPlanes: 1,
+			workers:       1,
+			furtherPools:  2,
 		},
 		{
 			name:          "renamed-vdc",
@@ -423,7 +441,7 @@ func (o *original) makeCluster(s scenario) {
 	o.startManager(s.env...)
 	o.create(s)
 	if s.until == nil || s.then != nil {
-		o.awaitMachines(s.controlPlanes + s.workers)
+		o.awaitMachines(s.machines())
 	}
 	if s.then != nil {
 		s.then(o)
@@ -447,15 +465,15 @@ func (o *original) adoptCluster(s scenario) {
 		o.expectGone()
 		return
 	}
-	o.awaitMachines(s.controlPlanes + s.workers)
-	o.awaitReady(s.controlPlanes + s.workers)
+	o.awaitMachines(s.machines())
+	o.awaitReady(s.machines())
 	o.t.Logf("ready %s after the start of the manager was asked for", time.Since(began).Round(time.Second))
 	o.Expect(changesOf(o.site.Simulator, ran, began)).To(BeEmpty(), "VMs are not written to")
 
 	o.scaleWorkers(s.workers + 1)
-	o.awaitMachines(s.controlPlanes + s.workers + 1)
+	o.awaitMachines(s.machines() + 1)
 	o.rollOut()
-	o.awaitReplaced(before, s.controlPlanes+s.workers+1)
+	o.awaitReplaced(before, s.machines()+1)
 	o.delete()
 }
 
@@ -574,10 +592,11 @@ func (o *original) rollOut() {
 	o.t.Helper()
 	change := client.RawPatch(types.MergePatchType,
 		[]byte(`{"spec": {"rollout": {"after": "`+time.Now().UTC().Format(time.RFC3339)+`"}}}`))
-	deployment := &clusterv1.MachineDeployment{}
-	deployment.Namespace = namespace
-	deployment.Name = clusterName + "-workers"
-	o.Expect(o.client.Patch(o.t.Context(), deployment, change)).To(Succeed())
+	pools := &clusterv1.MachineDeploymentList{}
+	o.Expect(o.client.List(o.t.Context(), pools, client.InNamespace(namespace))).To(Succeed())
+	for i := range pools.Items {
+		o.Expect(o.client.Patch(o.t.Context(), &pools.Items[i], change)).To(Succeed())
+	}
 	controlPlane := &unstructured.Unstructured{}
 	controlPlane.SetAPIVersion("controlplane.cluster.x-k8s.io/v1beta2")
 	controlPlane.SetKind("KubeadmControlPlane")
