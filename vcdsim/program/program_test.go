@@ -17,6 +17,7 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/yaml"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -118,6 +119,11 @@ func TestPrint(t *testing.T) {
 			u, err := url.Parse(config.Provider.URL)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(u.Path).To(Equal("/api"))
+			driver := strings.Split(show(g, "--preset", preset, "--print", "csi"), "\n---\n")
+			g.Expect(driver).To(HaveLen(3))
+			g.Expect(yaml.UnmarshalStrict([]byte(driver[0]), &corev1.Secret{})).To(Succeed())
+			g.Expect(yaml.UnmarshalStrict([]byte(driver[1]), &corev1.ConfigMap{})).To(Succeed())
+			g.Expect(yaml.UnmarshalStrict([]byte(driver[2]), &storagev1.StorageClass{})).To(Succeed())
 			secretYAML, identity, _ := strings.Cut(show(g, "--preset", preset, "--print", "identity"), "\n---\n")
 			g.Expect(yaml.UnmarshalStrict([]byte(identity), &infrav1.VCDIdentity{})).To(Succeed())
 			var secret corev1.Secret
@@ -153,7 +159,7 @@ func TestBadFlags(t *testing.T) {
 		},
 		{
 			"a configuration that is none",
-			`--print "xml" is not one of capi, env, govcd, identity, terraform, model, assumptions`,
+			`--print "xml" is not one of capi, csi, env, govcd, identity, terraform, model, assumptions`,
 			[]string{"--print", "xml"},
 		},
 		{"an address that cannot be", "listening on", []string{"--listen", "256.0.0.1:1"}},
