@@ -77,9 +77,15 @@ func jsonPost(path string, body map[string]any) vcd.RawCall {
 	}
 }
 
+// A caller makes calls and waits for their tasks.
+type caller struct {
+	session *vcd.Session
+	poll    time.Duration // between two looks at a task
+}
+
 // start makes a call and returns the id of the task that it started; empty if all was done at once.
-func (b *bench) start(ctx context.Context, call vcd.RawCall) (string, error) {
-	got, err := b.session.Raw(ctx, call)
+func (c caller) start(ctx context.Context, call vcd.RawCall) (string, error) {
+	got, err := c.session.Raw(ctx, call)
 	if err != nil {
 		return "", err
 	}
@@ -109,11 +115,11 @@ func (b *bench) start(ctx context.Context, call vcd.RawCall) (string, error) {
 }
 
 // read reads a task.
-func (b *bench) read(ctx context.Context, id string) (task, error) {
+func (c caller) read(ctx context.Context, id string) (task, error) {
 	if id == "" {
 		return task{}, nil
 	}
-	got, err := b.session.Raw(ctx, xmlCall(http.MethodGet, "/api/task/"+id, "", ""))
+	got, err := c.session.Raw(ctx, xmlCall(http.MethodGet, "/api/task/"+id, "", ""))
 	if err != nil {
 		return task{}, fmt.Errorf("reading a task: %w", err)
 	}
@@ -139,10 +145,10 @@ func (b *bench) read(ctx context.Context, id string) (task, error) {
 }
 
 // await waits until a task has ended, and returns why it failed.
-func (b *bench) await(ctx context.Context, id string) error {
+func (c caller) await(ctx context.Context, id string) error {
 	deadline := time.Now().Add(taskTimeout)
 	for {
-		t, err := b.read(ctx, id)
+		t, err := c.read(ctx, id)
 		switch {
 		case errors.Is(err, vcd.ErrForbidden) && ctx.Err() == nil:
 			return nil // What a task worked on is gone, and the task is not shown any more.
@@ -153,15 +159,15 @@ func (b *bench) await(ctx context.Context, id string) error {
 		case time.Now().After(deadline):
 			return fmt.Errorf("a task has not ended after %s", taskTimeout)
 		}
-		if err := b.pause(ctx); err != nil {
+		if err := c.pause(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // pause waits until VCD is asked again.
-func (b *bench) pause(ctx context.Context) error {
-	timer := time.NewTimer(b.poll)
+func (c caller) pause(ctx context.Context) error {
+	timer := time.NewTimer(c.poll)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -172,47 +178,47 @@ func (b *bench) pause(ctx context.Context) error {
 }
 
 // once makes a call and waits for its task.
-func (b *bench) once(ctx context.Context, call vcd.RawCall) error {
-	id, err := b.start(ctx, call)
+func (c caller) once(ctx context.Context, call vcd.RawCall) error {
+	id, err := c.start(ctx, call)
 	if err != nil {
 		return err
 	}
-	return b.await(ctx, id)
+	return c.await(ctx, id)
 }
 
 // do makes a call that takes no part in what a probe asks: it is repeated while the objects are busy.
-func (b *bench) do(ctx context.Context, call vcd.RawCall) error {
-	return b.unbusy(ctx, func() error { return b.once(ctx, call) })
+func (c caller) do(ctx context.Context, call vcd.RawCall) error {
+	return c.unbusy(ctx, func() error { return c.once(ctx, call) })
 }
 
 // unbusy repeats something while it is refused because objects are busy.
-func (b *bench) unbusy(ctx context.Context, f func() error) error {
+func (c caller) unbusy(ctx context.Context, f func() error) error {
 	deadline := time.Now().Add(busyTimeout)
 	for {
 		err := f()
 		if !errors.Is(err, vcd.ErrBusy) || time.Now().After(deadline) {
 			return err
 		}
-		if err := b.pause(ctx); err != nil {
+		if err := c.pause(ctx); err != nil {
 			return err
 		}
 	}
 }
 
 // finish waits for a task that one of the client's calls started, and repeats the call while objects are busy.
-func (b *bench) finish(ctx context.Context, start func() (vcd.Task, error)) error {
-	return b.unbusy(ctx, func() error {
+func (c caller) finish(ctx context.Context, start func() (vcd.Task, error)) error {
+	return c.unbusy(ctx, func() error {
 		t, err := start()
 		if err != nil {
 			return err
 		}
-		return b.await(ctx, bare(t.ID))
+		return c.await(ctx, bare(t.ID))
 	})
 }
 
 // get reads a document of the JSON API.
-func (b *bench) get(ctx context.Context, path, query string, into any) error {
-	got, err := b.session.Raw(ctx, vcd.RawCall{Method: http.MethodGet, Path: path, Query: query, JSON: true})
+func (c caller) get(ctx context.Context, path, query string, into any) error {
+	got, err := c.session.Raw(ctx, vcd.RawCall{Method: http.MethodGet, Path: path, Query: query, JSON: true})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (b *bench) addPool(ctx context.Context) (string, error) {
 	if err := b.made.add(kindPool); err != nil {
 		return "", err
 	}
-	return b.start(ctx, b.pool(nil))
+	return b.calls.start(ctx, b.pool(nil))
 }
 
 // newPool creates a pool and returns its URN.
@@ -45,12 +45,12 @@ func (b *bench) newPool(ctx context.Context) (string, error) {
 	if len(before) > 0 {
 		return before[0].id, nil
 	}
-	err = b.unbusy(ctx, func() error {
+	err = b.calls.unbusy(ctx, func() error {
 		id, err := b.addPool(ctx)
 		if err != nil {
 			return err
 		}
-		return b.await(ctx, id)
+		return b.calls.await(ctx, id)
 	})
 	if err != nil {
 		return "", err
@@ -63,18 +63,6 @@ func (b *bench) newPool(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return after[0].id, nil
-}
-
-// ours lists what the run has of a kind on its gateway.
-func (b *bench) ours(ctx context.Context, k kind) ([]Leftover, error) {
-	found, err := b.findOnGateway(ctx, k, b.gateway.ID)
-	var own []Leftover
-	for _, x := range found {
-		if x.Run == b.run {
-			own = append(own, x)
-		}
-	}
-	return own, err
 }
 
 // gatewayWritesExclude creates two pools at the same time.
@@ -94,7 +82,7 @@ func busyGatewayConfiguresAll(ctx context.Context, b *bench) (seen, error) {
 	}
 	for range busyTries {
 		var id string
-		err := b.unbusy(ctx, func() (err error) {
+		err := b.calls.unbusy(ctx, func() (err error) {
 			id, err = b.addPool(ctx)
 			return err
 		})
@@ -105,11 +93,11 @@ func busyGatewayConfiguresAll(ctx context.Context, b *bench) (seen, error) {
 		if err != nil {
 			return seen{}, err
 		}
-		now, err := b.read(ctx, id)
+		now, err := b.calls.read(ctx, id)
 		if err != nil {
 			return seen{}, err
 		}
-		if err := b.await(ctx, id); err != nil {
+		if err := b.calls.await(ctx, id); err != nil {
 			return seen{}, err
 		}
 		if now.running {
@@ -128,7 +116,7 @@ type balancerSettings struct {
 
 func (b *bench) balancerSettings(ctx context.Context) (balancerSettings, error) {
 	var s balancerSettings
-	err := b.get(ctx, gatewayPath+url.PathEscape(b.gateway.ID)+"/loadBalancer", "", &s)
+	err := b.calls.get(ctx, gatewayPath+url.PathEscape(b.gateway.ID)+"/loadBalancer", "", &s)
 	return s, err
 }
 
@@ -268,7 +256,7 @@ func sharedVIPStays(ctx context.Context, b *bench) (seen, error) {
 		if err := b.made.add(kindService); err != nil {
 			return seen{}, err
 		}
-		if err := b.do(ctx, newService(b.service(pool, 40001+i, free[0]), "")); err != nil {
+		if err := b.calls.do(ctx, newService(b.service(pool, 40001+i, free[0]), "")); err != nil {
 			return seen{}, fmt.Errorf("creating virtual service %s: %w", strconv.Itoa(i+1), err)
 		}
 	}
@@ -279,7 +267,7 @@ func sharedVIPStays(ctx context.Context, b *bench) (seen, error) {
 	if len(services) != maxAtATime {
 		return unknown(answeredUnknown), b.sweep(ctx, kindService, kindPool)
 	}
-	err = b.finish(ctx, func() (vcd.Task, error) {
+	err = b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.Balancers.UpdateVirtualService(ctx, services[0].id, vcd.VirtualServiceChange{Address: &free[1]})
 	})
 	if err != nil && !refused(err) {

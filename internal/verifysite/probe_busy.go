@@ -30,7 +30,7 @@ type exclusion struct {
 func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion, error) {
 	for range busyTries {
 		var running string
-		err := b.unbusy(ctx, func() (err error) {
+		err := b.calls.unbusy(ctx, func() (err error) {
 			running, err = first(ctx)
 			return err
 		})
@@ -38,11 +38,11 @@ func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion,
 			return exclusion{}, err
 		}
 		other, refusal := second(ctx)
-		now, err := b.read(ctx, running)
+		now, err := b.calls.read(ctx, running)
 		if err != nil {
 			return exclusion{}, err
 		}
-		if err := b.await(ctx, running); err != nil {
+		if err := b.calls.await(ctx, running); err != nil {
 			return exclusion{}, err
 		}
 		switch {
@@ -51,7 +51,7 @@ func (b *bench) excluded(ctx context.Context, first, second starter) (exclusion,
 		case refusal != nil:
 			return exclusion{}, refusal
 		}
-		if err := b.await(ctx, other); err != nil {
+		if err := b.calls.await(ctx, other); err != nil {
 			return exclusion{}, err
 		}
 		if now.running {
@@ -105,7 +105,7 @@ func (b *bench) writeVM(ctx context.Context, i int) (starter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (string, error) { return b.start(ctx, b.rewrite(vm.ID, vm.Name)) }, nil
+	return func(ctx context.Context) (string, error) { return b.calls.start(ctx, b.rewrite(vm.ID, vm.Name)) }, nil
 }
 
 // vmWaitsForVApp recomposes the vApp, and writes to one of its VMs.

@@ -23,7 +23,7 @@ func extraConfigTakesRight(ctx context.Context, b *bench) (seen, error) {
 	if err := b.compose(ctx); err != nil {
 		return seen{}, err
 	}
-	err := b.finish(ctx, func() (vcd.Task, error) {
+	err := b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VMs.ReconfigureVM(ctx, b.vms[0],
 			vcd.VMChange{ExtraConfig: map[string]string{"guestinfo.verify-site": b.run}})
 	})
@@ -59,7 +59,7 @@ func emptyHardwareKeepsItems(ctx context.Context, b *bench) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	err = b.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/action/reconfigureVm", "vm", fmt.Sprintf(
+	err = b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/action/reconfigureVm", "vm", fmt.Sprintf(
 		`<Vm %s name="%s"><Description>%s</Description><ovf:VirtualHardwareSection><ovf:Info>Hardware</ovf:Info>`+
 			`</ovf:VirtualHardwareSection></Vm>`, namespaces, escaped(before.Name), escaped(markOf(b.run)))))
 	if err != nil {
@@ -83,7 +83,7 @@ func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 	if err := b.on(ctx, id); err != nil {
 		return seen{}, err
 	}
-	if err := b.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/power/action/powerOff", "", "")); err != nil {
+	if err := b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(id)+"/power/action/powerOff", "", "")); err != nil {
 		return seen{}, err
 	}
 	now, err := b.session.VMs.VM(ctx, id)
@@ -98,7 +98,7 @@ func deployedBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 
 // deletes tries to delete a VM, and says whether that is refused.
 func (b *bench) deletes(ctx context.Context, vm string) (seen, error) {
-	err := b.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
+	err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
 		return seen{}, err
 	}
@@ -141,7 +141,7 @@ func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 		return seen{}, err
 	}
 	name := b.nextName("disk")
-	err = b.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+bare(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
+	err = b.calls.do(ctx, xmlCall(http.MethodPost, "/api/vdc/"+bare(b.vdc.ID)+"/disk", "diskCreateParams", fmt.Sprintf(
 		`<DiskCreateParams %s><Disk name="%s" sizeMb="16"><Description>%s</Description></Disk></DiskCreateParams>`,
 		namespaces, name, markOf(b.run))))
 	if err != nil {
@@ -151,18 +151,18 @@ func attachedDiskBlocksDelete(ctx context.Context, b *bench) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	err = b.do(ctx, xmlCall(http.MethodPost, vmPath(vm)+"/disk/action/attach", "diskAttachOrDetachParams", fmt.Sprintf(
+	err = b.calls.do(ctx, xmlCall(http.MethodPost, vmPath(vm)+"/disk/action/attach", "diskAttachOrDetachParams", fmt.Sprintf(
 		`<DiskAttachOrDetachParams %s><Disk href="%s"/></DiskAttachOrDetachParams>`,
 		namespaces, b.session.Site()+diskPath(disk))))
 	if err != nil {
 		return seen{}, err
 	}
-	err = b.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
+	err = b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm), "", ""))
 	if err != nil && !refused(err) {
 		return seen{}, err
 	}
 	blocks := err != nil
-	if err := b.detachDisks(ctx, Leftover{Run: b.run, id: b.vApp}); err != nil {
+	if err := b.objects().detachDisks(ctx, Leftover{Run: b.run, id: b.vApp}); err != nil {
 		return seen{}, err
 	}
 	if err := b.sweep(ctx, kindDisk); err != nil {
@@ -220,7 +220,7 @@ func usedNetworkStays(ctx context.Context, b *bench) (seen, error) {
 
 // disconnects takes all networks away from the vApp, and says whether that is refused.
 func (b *bench) disconnects(ctx context.Context) (seen, error) {
-	err := b.do(ctx, xmlCall(http.MethodPut, vAppPath(b.vApp)+"/networkConfigSection/", "networkConfigSection",
+	err := b.calls.do(ctx, xmlCall(http.MethodPut, vAppPath(b.vApp)+"/networkConfigSection/", "networkConfigSection",
 		`<NetworkConfigSection `+namespaces+`><ovf:Info>Networks</ovf:Info></NetworkConfigSection>`))
 	if err != nil && !refused(err) {
 		return seen{}, err
@@ -244,7 +244,7 @@ func linkedClonesKeepSize(ctx context.Context, b *bench) (seen, error) {
 	if len(vm.Disks) == 0 {
 		return unknown(answeredUnknown), b.drop(ctx)
 	}
-	err = b.finish(ctx, func() (vcd.Task, error) {
+	err = b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VMs.ReconfigureVM(ctx, id, vcd.VMChange{DiskMiB: vm.Disks[0].SizeMiB + 1024})
 	})
 	if err != nil && !refused(err) {
@@ -309,7 +309,7 @@ func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
 		return seen{}, err
 	}
 	cancelled := b.session.Tasks.CancelTask(ctx, started.ID)
-	if err := b.await(ctx, bare(started.ID)); cancelled != nil || err == nil {
+	if err := b.calls.await(ctx, bare(started.ID)); cancelled != nil || err == nil {
 		return unknown(tooQuick), errors.Join(ctx.Err(), b.removeVApp(ctx, vApp))
 	}
 	_, err = b.session.VApps.VApp(ctx, vApp.ID)
@@ -322,7 +322,7 @@ func cancelUndoesCompose(ctx context.Context, b *bench) (seen, error) {
 
 // removeVApp removes a vApp of the run.
 func (b *bench) removeVApp(ctx context.Context, v vcd.VApp) error {
-	return b.removeOne(ctx, Leftover{
+	return b.objects().removeOne(ctx, Leftover{
 		Run:  b.run,
 		Kind: string(kindVApp),
 		Name: v.Name,

@@ -20,7 +20,7 @@ func (b *bench) accepts(ctx context.Context, k kind, call vcd.RawCall) (bool, er
 	if err := b.made.add(k); err != nil {
 		return false, err
 	}
-	err := b.do(ctx, call)
+	err := b.calls.do(ctx, call)
 	if err != nil && !refused(err) {
 		return false, err
 	}
@@ -198,7 +198,7 @@ func (b *bench) firstVersion(ctx context.Context, position map[string]any) (seen
 // VCD may answer that it is not found.
 func (b *bench) acceptsRule(ctx context.Context, call vcd.RawCall) (bool, error) {
 	b.made[kindFirewall] = max(b.made[kindFirewall], 1)
-	err := b.do(ctx, call)
+	err := b.calls.do(ctx, call)
 	if err != nil && !refused(err) && !errors.Is(err, vcd.ErrNotFound) {
 		return false, err
 	}

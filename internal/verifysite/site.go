@@ -27,10 +27,9 @@ const clockSkew = 5 * time.Minute
 // A bench is what the probes of one run share: the site, what of it they use, and what they created.
 type bench struct {
 	session *vcd.Session
+	calls   caller
 	run     string
 	began   time.Time // a moment before, as clocks differ
-	poll    time.Duration
-	report  func(string)
 
 	versions []string // of the API that the site offers, oldest first
 	release  string   // of VCD; empty if it is not shown
@@ -54,10 +53,9 @@ type bench struct {
 func newBench(ctx context.Context, s *vcd.Session, o Options, needs need) (*bench, error) {
 	b := &bench{
 		session: s,
+		calls:   caller{session: s, poll: cmp.Or(o.Poll, defaultPoll)},
 		run:     newRun(),
 		began:   time.Now().Add(-clockSkew),
-		poll:    cmp.Or(o.Poll, defaultPoll),
-		report:  o.Step,
 		made:    counts{},
 	}
 	for _, look := range []struct {
@@ -81,12 +79,6 @@ func newBench(ctx context.Context, s *vcd.Session, o Options, needs need) (*benc
 	return b, nil
 }
 
-func (b *bench) step(what string) {
-	if b.report != nil {
-		b.report(what)
-	}
-}
-
 var (
 	versionText = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
 	releaseText = regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}(\.[0-9]{1,2})?\.[0-9]{7,9}\b`)
@@ -94,19 +86,11 @@ var (
 
 // findVersions reads which versions of the API the site offers, and which release of VCD it is, if that is shown.
 func (b *bench) findVersions(ctx context.Context, _ Options) error {
-	got, err := b.session.Raw(ctx, xmlCall(http.MethodGet, "/api/versions", "", ""))
-	if err != nil {
-		return fmt.Errorf("asking for API versions: %w", err)
+	var err error
+	if b.versions, err = offeredVersions(ctx, b.session); err != nil {
+		return err
 	}
-	var offered struct {
-		Versions []string `xml:"VersionInfo>Version"`
-	}
-	if err := xml.Unmarshal(got.Body, &offered); err != nil {
-		return fmt.Errorf("reading the API versions: %w", err)
-	}
-	b.versions = slices.DeleteFunc(offered.Versions, func(v string) bool { return !versionText.MatchString(v) })
-	slices.Sort(b.versions)
-	got, err = b.session.Raw(ctx, xmlCall(http.MethodGet, "/api/admin", "", ""))
+	got, err := b.session.Raw(ctx, xmlCall(http.MethodGet, "/api/admin", "", ""))
 	var admin struct {
 		Description string `xml:"Description"`
 	}
@@ -114,6 +98,23 @@ func (b *bench) findVersions(ctx context.Context, _ Options) error {
 		b.release = releaseText.FindString(admin.Description)
 	}
 	return ctx.Err()
+}
+
+// offeredVersions are the versions of the API that the site offers, oldest first.
+func offeredVersions(ctx context.Context, s *vcd.Session) ([]string, error) {
+	got, err := s.Raw(ctx, xmlCall(http.MethodGet, "/api/versions", "", ""))
+	if err != nil {
+		return nil, fmt.Errorf("asking for API versions: %w", err)
+	}
+	var offered struct {
+		Versions []string `xml:"VersionInfo>Version"`
+	}
+	if err := xml.Unmarshal(got.Body, &offered); err != nil {
+		return nil, fmt.Errorf("reading the API versions: %w", err)
+	}
+	versions := slices.DeleteFunc(offered.Versions, func(v string) bool { return !versionText.MatchString(v) })
+	slices.Sort(versions)
+	return versions, nil
 }
 
 // since returns the versions that the site offers, from one on.

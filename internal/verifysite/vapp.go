@@ -37,7 +37,7 @@ func (b *bench) compose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.await(ctx, bare(started.ID)); err != nil {
+	if err := b.calls.await(ctx, bare(started.ID)); err != nil {
 		return fmt.Errorf("composing the vApp: %w", err)
 	}
 	details, err := b.session.VApps.Details(ctx, vApp.ID)
@@ -77,7 +77,7 @@ func (b *bench) spare(ctx context.Context, nics ...vcd.NIC) (string, error) {
 		return "", err
 	}
 	spec.NICs = nics
-	err = b.finish(ctx, func() (vcd.Task, error) { return b.session.VApps.AddVMs(ctx, b.vApp, []vcd.VMSpec{spec}) })
+	err = b.calls.finish(ctx, func() (vcd.Task, error) { return b.session.VApps.AddVMs(ctx, b.vApp, []vcd.VMSpec{spec}) })
 	if err != nil {
 		return "", fmt.Errorf("adding a VM: %w", err)
 	}
@@ -111,7 +111,7 @@ func (b *bench) drop(ctx context.Context) error {
 		if err := b.off(ctx, vm.ID); err != nil {
 			return err
 		}
-		if err := b.do(ctx, xmlCall(http.MethodDelete, vmPath(vm.ID), "", "")); ignoreGone(err) != nil {
+		if err := b.calls.do(ctx, xmlCall(http.MethodDelete, vmPath(vm.ID), "", "")); ignoreGone(err) != nil {
 			return fmt.Errorf("deleting VM %s: %w", vm.Name, err)
 		}
 	}
@@ -120,7 +120,7 @@ func (b *bench) drop(ctx context.Context) error {
 
 // on starts a VM.
 func (b *bench) on(ctx context.Context, vm string) error {
-	return b.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOn(ctx, vm) })
+	return b.calls.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOn(ctx, vm) })
 }
 
 // off powers a VM off and undeploys it, if it is deployed.
@@ -129,7 +129,7 @@ func (b *bench) off(ctx context.Context, vm string) error {
 	if err != nil || !now.Deployed {
 		return err
 	}
-	return b.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOff(ctx, vm) })
+	return b.calls.finish(ctx, func() (vcd.Task, error) { return b.session.VMs.PowerOff(ctx, vm) })
 }
 
 // rest undeploys the vApp, if it is deployed.
@@ -138,7 +138,7 @@ func (b *bench) rest(ctx context.Context) error {
 	if err != nil || !now.Deployed {
 		return err
 	}
-	return b.do(ctx, xmlCall(http.MethodPost, vAppPath(b.vApp)+"/action/undeploy", "undeployVAppParams",
+	return b.calls.do(ctx, xmlCall(http.MethodPost, vAppPath(b.vApp)+"/action/undeploy", "undeployVAppParams",
 		`<UndeployVAppParams `+namespaces+`><UndeployPowerAction>powerOff</UndeployPowerAction></UndeployVAppParams>`))
 }
 
@@ -147,7 +147,7 @@ func (b *bench) connected(ctx context.Context) error {
 	if err := b.compose(ctx); err != nil {
 		return err
 	}
-	return b.finish(ctx, func() (vcd.Task, error) {
+	return b.calls.finish(ctx, func() (vcd.Task, error) {
 		return b.session.VApps.ConnectNetworks(ctx, b.vApp, []vcd.Ref{b.network.Ref})
 	})
 }

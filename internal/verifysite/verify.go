@@ -30,6 +30,13 @@ type Options struct {
 	Step func(what string)
 }
 
+// step says what happens.
+func (o Options) step(what string) {
+	if o.Step != nil {
+		o.Step(what)
+	}
+}
+
 // A Finding is what is known of one assumption at a site.
 type Finding struct {
 	Assumption string `json:"assumption"`
@@ -104,7 +111,7 @@ func (v *Verification) Run(ctx context.Context) (Result, error) {
 		return result, stopped(ctx)
 	}
 	b.doubtful = b.doubtful || ctx.Err() != nil
-	b.step("Removing what was created")
+	v.options.step("Removing what was created")
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
 	if err := b.remove(fresh); err != nil {
@@ -130,7 +137,7 @@ func (v *Verification) find(ctx context.Context, row Row) Finding {
 	case ctx.Err() != nil:
 		finding.Reason = interrupted
 	default:
-		v.bench.step("Probing " + row.Name)
+		v.options.step("Probing " + row.Name)
 		got, err := row.probe(ctx, v.bench)
 		finding.Site = got.value
 		finding.How = got.how

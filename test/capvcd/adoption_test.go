@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/chaos"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
@@ -61,25 +62,34 @@ func TestADeletionOfCAPVCDIsFinished(t *testing.T) {
 	a.expectGone()
 }
 
-// TestAdoptionSurvivesKills kills the manager while it adopts a cluster.
+// TestAdoptionSurvivesKills kills the manager before and after each of its writes to VCD while it adopts a cluster.
 func TestAdoptionSurvivesKills(t *testing.T) {
 	needsAll(t)
-	a := startAdoption(t, "two-arm")
-	vms := a.vms()
-	objects := a.ofCluster()
-	began := time.Now()
-	a.installProvider()
-	a.trust()
-	for round := range 12 {
-		<-time.After(time.Duration(round*100) * time.Millisecond)
-		a.Expect(a.manager.Kill()).To(Succeed())
-		a.Expect(a.manager.Start(t.Context())).To(Succeed())
-	}
-	a.awaitReady()
+	for _, name := range []string{"two-arm", "one-arm-with-entity", "ip-spaces"} {
+		t.Run(name, func(t *testing.T) {
+			a := startAdoption(t, name)
+			vms := a.vms()
+			objects := a.ofCluster()
+			began := time.Now()
+			a.installProvider()
+			const flow = "adoption"
+			killer := chaos.New(t, chaos.Options{Victim: a.manager, Flow: flow})
+			a.simulator.SetGate(killer.Gate)
+			killer.During(flow, func() { // Before it trusts VCD, the manager writes nothing.
+				a.trust()
+				a.awaitReadyFor(ages)
+			})
 
-	a.Expect(changesOf(a.simulator, vms, began)).To(BeEmpty(), "VMs are not written to")
-	a.Expect(a.vms()).To(ConsistOf(vms))
-	a.Expect(a.ofCluster()).To(ConsistOf(objects), "nothing is made twice")
+			a.Expect(killer.Writes(flow)).NotTo(BeEmpty())
+			for _, w := range killer.Writes(flow) {
+				a.Expect(killer.Killed(vcdsim.Arrived, w)).To(BeTrue(), "not killed before %v", w)
+				a.Expect(killer.Killed(vcdsim.Worked, w)).To(BeTrue(), "not killed after %v", w)
+			}
+			a.Expect(changesOf(a.simulator, vms, began)).To(BeEmpty(), "VMs are not written to")
+			a.Expect(a.vms()).To(ConsistOf(vms))
+			a.Expect(a.ofCluster()).To(ConsistOf(objects), "nothing is made twice")
+		})
+	}
 }
 
 // TestACopyOfAClusterIsNotAdopted has two VCDClusters of one id: nothing in VCD shows whose the VMs are.
@@ -257,11 +267,17 @@ func (a *adoption) expectGone() {
 // awaitReady waits until the cluster and its machines are Ready.
 func (a *adoption) awaitReady() {
 	a.t.Helper()
+	a.awaitReadyFor(patience)
+}
+
+// awaitReadyFor waits some time for that.
+func (a *adoption) awaitReadyFor(some time.Duration) {
+	a.t.Helper()
 	machines := a.machines()
 	a.Eventually(func(g Gomega) {
 		trustSite(a.t.Context(), g, a.client, a.simulator.CA())
 		expectReady(a.t.Context(), g, a.client, machines)
-	}, patience, "100ms").Should(Succeed())
+	}, some, "100ms").Should(Succeed())
 }
 
 // machines is how many machines the cluster has.
