@@ -102,6 +102,32 @@ func TestAnInterruptedRunRemovesWhatItCreated(t *testing.T) {
 	})
 }
 
+// A task of the request that was interrupted may change a vApp while it is removed.
+func TestARefusedRemovalIsTriedAgainAfterAnInterruption(t *testing.T) {
+	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tr := &trap{at: sampled, moment: vcdsim.Worked, spring: func() {
+		to.sim.Faults().Add(vcdsim.Fault{
+			Operation: "DELETE /api/vApp/*",
+			Count:     1,
+			Status:    http.StatusBadRequest,
+		})
+		cancel()
+	}}
+	o := options()
+	o.Poll = time.Millisecond
+	v, err := verifysite.Prepare(ctx, to.login(t, "capvcd"), o)
+	to.Expect(err).NotTo(HaveOccurred())
+	to.sim.SetGate(tr.gate)
+
+	_, err = v.Run(ctx)
+
+	to.Expect(err).To(MatchError("the run was interrupted: context canceled"))
+	to.Expect(to.left()).To(BeEmpty())
+	to.Expect(to.sim.Faults().List()).To(BeEmpty(), "the fault was met")
+}
+
 func TestCleanUpRemovesWhatAKilledRunLeft(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	eachWrite(func(n int) bool {

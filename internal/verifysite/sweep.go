@@ -14,9 +14,10 @@ import (
 // settling is how long the removal waits for tasks of the run that an interrupted request started.
 const settling = time.Minute
 
-// remove removes all that the run created, also what a request created whose answer did not arrive.
+// remove removes all that the run created. A request whose answer did not arrive may still create something, or change
+// what is removed: then a second sweep decides.
 func (b *bench) remove(ctx context.Context) error {
-	if err := b.sweep(ctx, removal...); err != nil || !b.doubtful {
+	if err := b.sweep(ctx, removal...); !b.doubtful {
 		return err
 	}
 	if err := b.settle(ctx); err != nil {
