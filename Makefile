@@ -158,7 +158,7 @@ test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without boot
 		cd vcdsim/hypervisor && $(GO) test -short -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...; fi
 
 .PHONY: test-adoption
-test-adoption: stack ## Adopt clusters of CAPVCD in every state, and upgrade with clusterctl (ten minutes); make test adopts one.
+test-adoption: stack ## Adopt clusters of CAPVCD in every state, and upgrade with clusterctl (20 minutes, root for one test); make test adopts one.
 	cd test && $(GO) test $(AFRESH) ./capvcd -timeout $(TIMEOUT) -v $(GO_TEST_FLAGS) -args -all
 
 .PHONY: test-firsthour
