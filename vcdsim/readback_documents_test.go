@@ -368,6 +368,7 @@ func (c *client) networkDocuments() []writable {
 	rule := c.values(c.natPath())[0]["id"].(string)
 	state := c.sim.State()
 	gateway := cloudAPI + "edgeGateways/" + c.gatewayURN()
+	ipsec := c.ipsec("site-b", "198.51.100.7")
 	network := cloudAPI + "orgVdcNetworks/urn:vcloud:network:" + c.model().VDCs[0].Networks[1].ID
 	return []writable{
 		{
@@ -414,6 +415,32 @@ func (c *client) networkDocuments() []writable {
 				"Subnets.Values[].DNSServer2": "is the first, without another",
 				"TotalIpCount":                computed,
 				"UsedIpCount":                 computed,
+			},
+		},
+		{
+			name:     "IPsec tunnel",
+			path:     ipsec,
+			document: reflect.TypeFor[types.NsxtIpSecVpnTunnel](),
+		},
+		{
+			name:     "connection properties of an IPsec tunnel",
+			path:     ipsec + "/connectionProperties",
+			document: reflect.TypeFor[types.NsxtIpSecVpnTunnelSecurityProfile](),
+			prepare: func(document any) {
+				document.(*types.NsxtIpSecVpnTunnelSecurityProfile).SecurityType = "CUSTOM"
+			},
+			ignored: map[string]string{
+				"SecurityType": "the test always asks for CUSTOM, without which nothing is written",
+			},
+		},
+		{
+			name:     "L2 VPN tunnel",
+			path:     c.l2Tunnel("stretch"),
+			document: reflect.TypeFor[types.NsxtL2VpnTunnel](),
+			ignored: map[string]string{
+				"PeerCode":                     computed,
+				"PreSharedKey":                 hidden,
+				"StretchedNetworks[].TunnelID": computed,
 			},
 		},
 		{
