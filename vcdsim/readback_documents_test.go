@@ -111,6 +111,30 @@ func (c *client) providerDocuments() []writable {
 			},
 		},
 		{
+			name:     "network pool",
+			path:     c.provider().vlanPool("vlans"),
+			document: reflect.TypeFor[types.NetworkPool](),
+			provider: true,
+			ignored: map[string]string{
+				"Backing.PortGroupRefs":    "of pools of port groups only",
+				"Backing.TransportZoneRef": "of GENEVE pools only",
+				"ManagingOwnerRef":         creation,
+				"PoolType":                 creation,
+				"Status":                   computed,
+				"TotalBackingsCount":       computed,
+				"UsedBackingsCount":        computed,
+			},
+		},
+		{
+			name:     "logical VM group",
+			path:     c.provider().logicalGroup("rack-a"),
+			document: reflect.TypeFor[types.LogicalVmGroup](),
+			provider: true,
+			ignored: map[string]string{
+				"PvdcID": creation,
+			},
+		},
+		{
 			name:     "certificate",
 			path:     cloudAPI + "ssl/certificateLibrary/" + c.values("ssl/certificateLibrary")[0]["id"].(string),
 			document: reflect.TypeFor[types.CertificateLibraryItem](),
