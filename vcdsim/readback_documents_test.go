@@ -298,6 +298,24 @@ func (c *client) adminDocuments() []writable {
 			},
 		},
 		{
+			name:     "LDAP settings",
+			path:     c.ldap(),
+			document: reflect.TypeFor[types.OrgLdapSettingsType](),
+			ignored: map[string]string{
+				"CustomOrgLdapSettings.Password": hidden,
+			},
+		},
+		{
+			name:     "OpenID Connect settings",
+			path:     c.oidc(),
+			document: reflect.TypeFor[types.OrgOAuthSettings](),
+			ignored: map[string]string{
+				"LastKeyRefreshAttempt":    computed,
+				"LastKeySuccessfulRefresh": computed,
+				"OrgRedirectUri":           computed,
+			},
+		},
+		{
 			name:     "user",
 			path:     "/api/admin/user/" + m.Users[1].ID,
 			document: reflect.TypeFor[types.User](),

@@ -13,4 +13,6 @@ func Routes(add api.AddRoute) {
 	adminOrgRoutes(add)
 	vdcChangeRoutes(add)
 	connectionRoutes(add)
+	ldapRoutes(add)
+	oidcRoutes(add)
 }
