@@ -15,4 +15,5 @@ func Routes(add api.AddRoute) {
 	connectionRoutes(add)
 	ldapRoutes(add)
 	oidcRoutes(add)
+	auditRoutes(add)
 }
