@@ -17,8 +17,13 @@ func (c *client) settingsPath(kind string) string {
 const ldapBody = `<OrgLdapSettings ` + xmlns + `><OrgLdapMode>CUSTOM</OrgLdapMode><CustomOrgLdapSettings>` +
 	`<HostName>ldap.example</HostName><Port>389</Port><UserName>cn=admin</UserName><Password>secret</Password>` +
 	`<AuthenticationMechanism>SIMPLE</AuthenticationMechanism><IsGroupSearchBaseEnabled>false</IsGroupSearchBaseEnabled>` +
-	`<ConnectorType>OPEN_LDAP</ConnectorType><UserAttributes><ObjectClass>person</ObjectClass></UserAttributes>` +
-	`<GroupAttributes><ObjectClass>group</ObjectClass></GroupAttributes></CustomOrgLdapSettings></OrgLdapSettings>`
+	`<ConnectorType>OPEN_LDAP</ConnectorType><UserAttributes><ObjectClass>person</ObjectClass>` +
+	`<ObjectIdentifier>uid</ObjectIdentifier><UserName>uid</UserName><Email>mail</Email><FullName>cn</FullName>` +
+	`<GivenName>givenName</GivenName><Surname>sn</Surname><Telephone>phone</Telephone>` +
+	`<GroupMembershipIdentifier>dn</GroupMembershipIdentifier></UserAttributes>` +
+	`<GroupAttributes><ObjectClass>group</ObjectClass><ObjectIdentifier>cn</ObjectIdentifier><GroupName>cn</GroupName>` +
+	`<Membership>member</Membership><MembershipIdentifier>dn</MembershipIdentifier></GroupAttributes>` +
+	`</CustomOrgLdapSettings></OrgLdapSettings>`
 
 // ldap gives the organization a directory of its own and returns the path of its settings.
 func (c *client) ldap() string {
@@ -45,6 +50,7 @@ func TestLDAPSettingsAreOfOneModeAndNeverShowThePassword(t *testing.T) {
 		{"<OrgLdapMode>CUSTOM</OrgLdapMode>", "<OrgLdapMode>CUSTOM</OrgLdapMode><CustomUsersOu>ou=x</CustomUsersOu>"},
 		{"<HostName>ldap.example</HostName>", ""},
 		{">389<", ">many<"},
+		{"<Email>mail</Email>", ""},
 		{"SIMPLE", "NONE"},
 		{"OPEN_LDAP", "CLOSED_LDAP"},
 	} {

@@ -30,12 +30,16 @@ type field struct {
 	since    string  // API version it came with; empty: all have it
 	hidden   bool    // a secret, which is never shown
 	computed bool    // what clients say of it is ignored
+	required bool
 }
 
 // readFields reads what a client says.
 func readFields(tree *xmltree.Node, fields []field) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range fields {
+		if f.required && tree.At(f.name) == nil {
+			return nil, store.BadRequest("The element %s is missing.", f.name)
+		}
 		if f.computed || tree.At(f.name) == nil {
 			continue
 		}
@@ -89,7 +93,9 @@ func addFields(n *xmltree.Node, version string, fields []field, body map[string]
 		}
 		switch f.kind {
 		case fieldText, fieldNumber:
-			n.Add(xmltree.OptT(f.name, store.Text(body, f.name)))
+			if value := store.Text(body, f.name); value != "" || f.required {
+				n.Add(xmltree.T(f.name, value))
+			}
 		case fieldFlag:
 			n.Add(xmltree.T(f.name, store.Text(body, f.name) == "true"))
 		case fieldTexts:
