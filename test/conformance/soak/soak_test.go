@@ -92,7 +92,7 @@ func work(t *testing.T, sim *vcdsim.Simulator, number uint64) map[string]int {
 	var wg sync.WaitGroup
 	for i := range workers {
 		wg.Go(func() {
-			w, err := newWorker(sim, i, rand.New(rand.NewPCG(number, uint64(i)))) //nolint:gosec // no secret depends on it
+			w, err := newWorker(sim, i, rand.New(rand.NewPCG(number, uint64(i))))
 			if err != nil {
 				t.Errorf("worker %d: %s", i, err)
 				return

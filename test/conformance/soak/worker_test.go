@@ -150,7 +150,7 @@ func (w *worker) remove(i int) {
 		}
 	}
 	if busy(err) {
-		err = fmt.Errorf("it was busy for %s: %s", patience, err)
+		w.problems = append(w.problems, fmt.Sprintf("worker %d: %s was busy for %s: %s", w.number, t.name, patience, err))
 	}
 	w.note("delete "+t.kind, t.name, err)
 	w.things = append(w.things[:i], w.things[i+1:]...)

@@ -74,7 +74,7 @@ func checkEntry(body map[string]any) error {
 	pair, _ := body["keyValue"].(map[string]any)
 	typed, _ := pair["value"].(map[string]any)
 	value := typed["value"]
-	fits := true
+	var fits bool
 	switch kind := store.Text(typed, "type"); kind {
 	case "StringEntry":
 		_, fits = value.(string)
