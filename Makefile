@@ -222,6 +222,13 @@ conformance: ## Run the tests of VMware's own clients, and CloudStack's, against
 conformance-terraform: ## Run VMware's Terraform provider against the simulator (minutes; builds it and OpenTofu the first time). TERRAFORM is another program to run.
 	cd test/terraform && $(TEST_WRAPPER) $(GO) test $(AFRESH) -parallel 4 -timeout $(TIMEOUT) -v ./...
 
+DURATION ?= 1h
+SEED ?= 1
+
+.PHONY: sim-soak
+sim-soak: ## Let clients make, change and delete things on the simulator at random for DURATION, from SEED; nothing may be left.
+	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) ./soak -timeout 0 -v -duration=$(DURATION) -seed=$(SEED)
+
 .PHONY: stack
 stack: ## Build the programs that tests in test/ run on (minutes the first time, then cached).
 	cd test && $(GO) run ./framework/stack/cmd/stack build

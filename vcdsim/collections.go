@@ -12,11 +12,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/loadbalancing"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/network"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
 // collections are all of them.
 func collections() []*documents.Collection {
-	return slices.Concat(access.RoleCollections(), documents.LibraryCollections(), entities.TypeCollections(), namedCollections())
+	return slices.Concat(access.RoleCollections(), documents.LibraryCollections(), entities.TypeCollections(),
+		vdcs.Collections(), namedCollections())
 }
 
 // namedCollections are those whose documents fault rules can name.

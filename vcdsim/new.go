@@ -28,6 +28,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
 const defaultLifetime = time.Hour
@@ -126,6 +127,7 @@ func seed(c *cloud.Cloud) {
 	for i := range c.Store.Model.Orgs {
 		entities.SeedDocuments(c, &c.Store.Model.Orgs[i])
 	}
+	vdcs.SeedPools(c)
 	firewalls.SeedProfiles(c)
 	loadbalancing.SeedBalancers(c)
 	launch(c)

@@ -35,6 +35,14 @@ func TestMetadataOfAnEntity(t *testing.T) {
 	c.Expect(c.get(path + "?filter=keyValue.key==k").json["values"]).To(ConsistOf(
 		HaveKeyWithValue("keyValue", HaveKeyWithValue("value", HaveKeyWithValue("value", "b")))))
 	c.refused(http.MethodPut, one, `{"keyValue":{"key":"other"}}`, 400, "BAD_REQUEST")
+	for value, code := range map[string]string{
+		`{"type":"NumberEntry","value":"a"}`:                     "BAD_REQUEST",
+		`{"type":"BoolEntry","value":1}`:                         "BAD_REQUEST",
+		`{"type":"DateEntry","value":"a"}`:                       "BAD_REQUEST",
+		`{"type":"StringEntry","value":"a"},"domain":"PROVIDER"`: "VCD_META_CRUD_INVALID_FLAG",
+	} {
+		c.refused(http.MethodPost, path, `{"readOnly":true,"keyValue":{"key":"other","value":`+value+`}}`, 400, code)
+	}
 	c.Expect(c.call(http.MethodDelete, one, "").status).To(Equal(http.StatusAccepted), "a task, as documented")
 	c.Expect(c.get(path).json["resultTotal"]).To(BeEquivalentTo(0))
 }

@@ -111,6 +111,30 @@ func (c *client) providerDocuments() []writable {
 			},
 		},
 		{
+			name:     "network pool",
+			path:     c.provider().vlanPool("vlans"),
+			document: reflect.TypeFor[types.NetworkPool](),
+			provider: true,
+			ignored: map[string]string{
+				"Backing.PortGroupRefs":    "of pools of port groups only",
+				"Backing.TransportZoneRef": "of GENEVE pools only",
+				"ManagingOwnerRef":         creation,
+				"PoolType":                 creation,
+				"Status":                   computed,
+				"TotalBackingsCount":       computed,
+				"UsedBackingsCount":        computed,
+			},
+		},
+		{
+			name:     "logical VM group",
+			path:     c.provider().logicalGroup("rack-a"),
+			document: reflect.TypeFor[types.LogicalVmGroup](),
+			provider: true,
+			ignored: map[string]string{
+				"PvdcID": creation,
+			},
+		},
+		{
 			name:     "certificate",
 			path:     cloudAPI + "ssl/certificateLibrary/" + c.values("ssl/certificateLibrary")[0]["id"].(string),
 			document: reflect.TypeFor[types.CertificateLibraryItem](),
@@ -274,6 +298,24 @@ func (c *client) adminDocuments() []writable {
 			},
 		},
 		{
+			name:     "LDAP settings",
+			path:     c.ldap(),
+			document: reflect.TypeFor[types.OrgLdapSettingsType](),
+			ignored: map[string]string{
+				"CustomOrgLdapSettings.Password": hidden,
+			},
+		},
+		{
+			name:     "OpenID Connect settings",
+			path:     c.oidc(),
+			document: reflect.TypeFor[types.OrgOAuthSettings](),
+			ignored: map[string]string{
+				"LastKeyRefreshAttempt":    computed,
+				"LastKeySuccessfulRefresh": computed,
+				"OrgRedirectUri":           computed,
+			},
+		},
+		{
 			name:     "user",
 			path:     "/api/admin/user/" + m.Users[1].ID,
 			document: reflect.TypeFor[types.User](),
@@ -368,6 +410,7 @@ func (c *client) networkDocuments() []writable {
 	rule := c.values(c.natPath())[0]["id"].(string)
 	state := c.sim.State()
 	gateway := cloudAPI + "edgeGateways/" + c.gatewayURN()
+	ipsec := c.ipsec("site-b", "198.51.100.7")
 	network := cloudAPI + "orgVdcNetworks/urn:vcloud:network:" + c.model().VDCs[0].Networks[1].ID
 	return []writable{
 		{
@@ -414,6 +457,32 @@ func (c *client) networkDocuments() []writable {
 				"Subnets.Values[].DNSServer2": "is the first, without another",
 				"TotalIpCount":                computed,
 				"UsedIpCount":                 computed,
+			},
+		},
+		{
+			name:     "IPsec tunnel",
+			path:     ipsec,
+			document: reflect.TypeFor[types.NsxtIpSecVpnTunnel](),
+		},
+		{
+			name:     "connection properties of an IPsec tunnel",
+			path:     ipsec + "/connectionProperties",
+			document: reflect.TypeFor[types.NsxtIpSecVpnTunnelSecurityProfile](),
+			prepare: func(document any) {
+				document.(*types.NsxtIpSecVpnTunnelSecurityProfile).SecurityType = "CUSTOM"
+			},
+			ignored: map[string]string{
+				"SecurityType": "the test always asks for CUSTOM, without which nothing is written",
+			},
+		},
+		{
+			name:     "L2 VPN tunnel",
+			path:     c.l2Tunnel("stretch"),
+			document: reflect.TypeFor[types.NsxtL2VpnTunnel](),
+			ignored: map[string]string{
+				"PeerCode":                     computed,
+				"PreSharedKey":                 hidden,
+				"StretchedNetworks[].TunnelID": computed,
 			},
 		},
 		{

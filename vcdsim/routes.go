@@ -23,6 +23,7 @@ import (
 func (s *Simulator) addRoutes() {
 	access.OpenRoutes(s.frontend.AddOpen)
 	catalogs.UploadRoutes(s.frontend.AddOpen)
+	orgs.OpenRoutes(s.frontend.AddOpen)
 	for _, group := range routeGroups() {
 		group(s.frontend.Add)
 	}

@@ -204,7 +204,7 @@ func writeList(t *testing.T, file string, names []string) {
 	t.Helper()
 	slices.Sort(names)
 	head := fmt.Sprintf(
-		"# %d tests that pass and must go on passing. Names are only added: go test ./... -args -all -update\n",
+		"# %d tests that pass and must go on passing. Names are only added: go test . -args -all -update\n",
 		len(names))
 	if err := os.WriteFile(file, []byte(head+strings.Join(names, "\n")+"\n"), fs.FileMode(0o644)); err != nil {
 		t.Fatal(err)

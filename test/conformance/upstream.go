@@ -10,9 +10,9 @@
 //
 // All that goes over the wire meanwhile is held to what VMware published: package wire.
 //
-//	go test ./...                     # the lists
-//	go test ./... -args -all          # every test; lists those that pass and are not listed
-//	go test ./... -args -all -update  # and adds those to the lists
+//	go test .                     # the lists
+//	go test . -args -all          # every test; lists those that pass and are not listed
+//	go test . -args -all -update  # and adds those to the lists
 //
 // With -only <expression> the tests of that name run, and -report <directory> keeps what each printed.
 package conformance

@@ -16,6 +16,12 @@ var newer = []*regexp.Regexp{
 	regexp.MustCompile(`\s*<vmext:NsxTManagerReference [^>]*/>`),
 	regexp.MustCompile(` (isComputePolicyCompliant|vmSizingPolicyId|vmPlacementPolicyId|encrypted|dateCreated|totalStorageAllocatedMb|` +
 		`operationFull|shareable|sharingType|uuid|attachedVmCount|isShareable|storageProfileOverrideVmDefault)="[^"]*"`),
+	// of the OpenID Connect settings of organizations
+	regexp.MustCompile(`(?s)\s*<(OrgRedirectUri|ClientId|ClientSecret|UserAuthorizationEndpoint|AccessTokenEndpoint|UserInfoEndpoint|` +
+		`ScimEndpoint|Scope|MaxClockSkew|JwksUri|AutoRefreshKey|KeyRefreshStrategy|KeyRefreshFrequencyInHours|` +
+		`KeyExpireDurationInHours|WellKnownEndpoint|EnableIdTokenClaims|UsePKCE|SendClientCredentialsAsAuthorizationHeader|` +
+		`CustomUiButtonLabel)>[^<]*</\w+>`),
+	regexp.MustCompile(`(?s)\s*<OIDCAttributeMapping>.*?</OIDCAttributeMapping>`),
 }
 
 // renamed is what had another name in API 30.

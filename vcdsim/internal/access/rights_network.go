@@ -13,6 +13,8 @@ const (
 	rightNATConfigure      = "Organization vDC Gateway: Configure NAT"
 	rightFirewallView      = "Organization vDC Gateway: View Firewall"
 	rightFirewallConfigure = "Organization vDC Gateway: Configure Firewall"
+	rightIPsecView         = "Organization vDC Gateway: View IPSec VPN"
+	rightIPsecConfigure    = "Organization vDC Gateway: Configure IPSec VPN"
 	rightDFWConfigure      = "Organization vDC Distributed Firewall: Configure Rules"
 	rightCertificateView   = "Certificate Library: View"
 	rightCertificateManage = "Certificate Library: Manage"
@@ -37,6 +39,8 @@ var NetworkNeeds = []Need{
 	{http.MethodGet, edgeOperations + "/loadBalancer", "", []string{rightBalancerView}, "LOAD_BALANCER_VIEW"},
 	{http.MethodGet, edgeOperations + "/firewall/", "", []string{rightFirewallView}, "GATEWAY_FIREWALL_VIEW"},
 	{"", edgeOperations + "/firewall/", "", []string{rightFirewallConfigure}, "GATEWAY_FIREWALL_CONFIGURE"},
+	{http.MethodGet, edgeOperations + "/ipsec/", "", []string{rightIPsecView}, "GATEWAY_IPSEC_VPN_VIEW"},
+	{"", edgeOperations + "/ipsec/", "", []string{rightIPsecConfigure}, "GATEWAY_IPSEC_VPN_CONFIGURE"},
 	{http.MethodGet, secondEdgeOperations + "/firewall/", "", []string{rightFirewallView}, "GATEWAY_FIREWALL_VIEW"},
 	{"", secondEdgeOperations + "/firewall/", "", []string{rightFirewallConfigure}, "GATEWAY_FIREWALL_CONFIGURE"},
 	{http.MethodGet, edgeOperations, "", []string{rightEdgeView}, "GATEWAY_VIEW"},

@@ -47,11 +47,8 @@ func adminCatalogNode(site wire.Site, st *store.Store, sh store.OrgCatalog) *xml
 	return n
 }
 
-// catalogProfiles are the storage profiles a catalog keeps its items on, nil when it may use any.
+// catalogProfiles are the storage profiles a catalog keeps its items on, none when it may use any.
 func catalogProfiles(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
-	if len(sh.Catalog.StorageProfiles) == 0 {
-		return nil
-	}
 	n := xmltree.New("CatalogStorageProfiles")
 	for _, id := range sh.Catalog.StorageProfiles {
 		n.Add(site.Ref("VdcStorageProfile", store.Entity{Kind: "vdcstorageProfile", ID: id, Name: st.ProfileName(id)}))
@@ -144,7 +141,7 @@ func PutCatalog(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.R
 // DeleteCatalog removes a catalog; one that is not empty only with recursive.
 func DeleteCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	if len(sh.Catalog.Templates)+len(sh.Catalog.Media) > 0 && r.Query.Get("recursive") != "true" {
-		return nil, store.BadRequest("The catalog %q is not empty.", sh.Catalog.Name)
+		return nil, store.BadRequest("The catalog %q is not empty. You must remove its items first.", sh.Catalog.Name)
 	}
 	id := sh.Catalog.ID
 	name := sh.Catalog.Name

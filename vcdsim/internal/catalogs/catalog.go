@@ -40,6 +40,7 @@ func catalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 	c := sh.Catalog
 	n.Add([]*xmltree.Node{
 		site.Link("down", "/api/catalog/"+c.ID+"/metadata", wire.Mime("metadata")),
+		site.Link("add", "/api/admin/catalog/"+c.ID+"/metadata", wire.Mime("metadata")),
 		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("media")),
 		site.Link("add", "/api/catalog/"+c.ID+"/action/upload", wire.Mime("uploadVAppTemplateParams")),
 		site.Link("add", "/api/catalog/"+c.ID+"/action/captureVApp", wire.Mime("captureVAppParams")),

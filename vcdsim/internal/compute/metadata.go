@@ -29,11 +29,12 @@ var (
 		"/api/catalogItem/{catalogitem}", "/api/admin/org/{org}", "/api/admin/vdc/{vdc}",
 		"/api/admin/catalog/{catalog}",
 		"/api/admin/network/{network}", "/api/admin/vdcStorageProfile/{vdcstorageProfile}", "/api/media/{media}",
+		"/api/admin/providervdc/{providervdc}",
 	}
 	metadataViews = []string{
 		"/api/org/{org}", "/api/vdc/{vdc}", "/api/catalog/{catalog}", "/api/network/{network}",
 		"/api/vdcStorageProfile/{vdcstorageProfile}", "/api/vAppTemplate/vm-{templatevm}",
-		"/api/admin/providervdc/{providervdc}",
+		"/api/admin/extension/providervdc/{providervdc}",
 	}
 )
 

@@ -124,7 +124,8 @@ func (c *Collection) createByTask(r *api.Request, body map[string]any) (*api.Res
 	return r.Accepted(c.task(r, "create", d, p, nil)), nil
 }
 
-func (c *Collection) putByTask(r *api.Request, d *store.Object, body map[string]any) (*api.Response, error) {
+// Change begins a task that replaces the body of a document.
+func (c *Collection) Change(r *api.Request, d *store.Object, body map[string]any) (*api.Response, error) {
 	p, err := c.checked(r, body, d)
 	if err != nil {
 		return nil, err

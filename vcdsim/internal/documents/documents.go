@@ -254,7 +254,7 @@ func (c *Collection) put(r *api.Request) (*api.Response, error) {
 	}
 	c.carry(r, d, body)
 	if c.Title != "" {
-		return c.putByTask(r, d, body)
+		return c.Change(r, d, body)
 	}
 	if err := c.accept(r, body, d); err != nil {
 		return nil, err

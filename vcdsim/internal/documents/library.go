@@ -63,7 +63,7 @@ func checkCertificate(_ *api.Request, body map[string]any) error {
 	return nil
 }
 
-// freeCertificate refuses to delete what a virtual service or pool uses.
+// freeCertificate refuses to delete what a virtual service, pool or tunnel uses.
 func freeCertificate(r *api.Request, d *store.Object) error {
 	for _, vs := range r.Cloud.Store.Documents[ServicePath] {
 		if store.RefID(vs.Body, "certificateRef") == d.ID() {
@@ -73,6 +73,11 @@ func freeCertificate(r *api.Request, d *store.Object) error {
 	for _, p := range r.Cloud.Store.Documents[PoolPath] {
 		if slices.Contains(Members(p.Body, "caCertificateRefs"), store.Bare(d.ID())) {
 			return InUse("certificate", store.Text(d.Body, "alias"), "load balancer pool "+store.Text(p.Body, "name"))
+		}
+	}
+	for _, t := range r.Cloud.Store.Documents[IPsecPath] {
+		if store.RefID(t.Body, "certificateRef") == d.ID() || store.RefID(t.Body, "caCertificateRef") == d.ID() {
+			return InUse("certificate", store.Text(d.Body, "alias"), "IPSec VPN tunnel "+store.Text(t.Body, "name"))
 		}
 	}
 	return nil

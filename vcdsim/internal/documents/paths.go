@@ -10,3 +10,6 @@ const PoolPath = "1.0.0/loadBalancer/pools"
 
 // ServicePath is where virtual services are.
 const ServicePath = "1.0.0/loadBalancer/virtualServices"
+
+// IPsecPath is where the IPsec VPN tunnels of a gateway are.
+const IPsecPath = "1.0.0/edgeGateways/{gateway}/ipsec/tunnels"

@@ -66,7 +66,33 @@ func readEntry(r *api.Request, entity, old *store.Object) (map[string]any, error
 			return nil, store.BadRequest("Namespace and key of metadata cannot be changed.")
 		}
 	}
-	return body, nil
+	return body, checkEntry(body)
+}
+
+// checkEntry refuses a value that is not of its type. Only metadata of tenants can be read-only.
+func checkEntry(body map[string]any) error {
+	pair, _ := body["keyValue"].(map[string]any)
+	typed, _ := pair["value"].(map[string]any)
+	value := typed["value"]
+	var fits bool
+	switch kind := store.Text(typed, "type"); kind {
+	case "StringEntry":
+		_, fits = value.(string)
+	case "NumberEntry":
+		_, fits = value.(float64)
+	case "BoolEntry":
+		_, fits = value.(bool)
+	default:
+		return store.BadRequest("The type %q of the metadata's value is invalid.", kind)
+	}
+	if !fits {
+		return store.BadRequest("The value %v of the metadata is not a %s.", value, store.Text(typed, "type"))
+	}
+	if readOnly, _ := body["readOnly"].(bool); readOnly && store.Text(pair, "domain") == "PROVIDER" {
+		return store.Refuse(http.StatusBadRequest, "VCD_META_CRUD_INVALID_FLAG",
+			"Metadata of the domain PROVIDER cannot be read-only.")
+	}
+	return nil
 }
 
 func listEntries(r *api.Request, entity *store.Object) (*api.Response, error) {

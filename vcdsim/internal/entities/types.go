@@ -125,6 +125,17 @@ func seedTypes(s *cloud.Cloud, org *store.Org) {
 		"description": "Creates and returns a kubeconfig",
 		"execution":   map[string]any{"id": "CreateKubeConfigActivity", "type": "Activity"},
 	})
+	s.Store.Documents.Add(access.TypesPath, org.ID, map[string]any{
+		"id":          "urn:vcloud:type:vmware:tkgcluster:1.0.0",
+		"name":        "TKG Cluster",
+		"vendor":      "vmware",
+		"nss":         "tkgcluster",
+		"version":     "1.0.0",
+		"readonly":    true,
+		"interfaces":  []any{"urn:vcloud:interface:vmware:k8s:1.0.0"},
+		"schema":      map[string]any{"type": "object", "required": []any{"kind", "spec"}},
+		"description": "Kubernetes cluster of vSphere with Tanzu",
+	})
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
 		var schema map[string]any
 		if err := json.Unmarshal(capvcdSchema, &schema); err != nil {

@@ -41,6 +41,13 @@ func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []UsedAddress {
 			out = append(out, eg.externalAddresses(g, vip, "Load_Balancer")...)
 		}
 	}
+	for _, d := range eg.cloud.Store.Documents.On(g.ID, documents.IPsecPath) {
+		local, _ := tunnelAddresses(d.Body)
+		out = append(out, eg.externalAddresses(g, local, "IPsec_VPN")...)
+	}
+	for _, d := range eg.cloud.Store.Documents.On(g.ID, l2Path) {
+		out = append(out, eg.externalAddresses(g, store.Text(d.Body, "localEndpointIP"), "L2_VPN")...)
+	}
 	slices.SortStableFunc(out, func(a, b UsedAddress) int {
 		return a.Address.Compare(b.Address)
 	})

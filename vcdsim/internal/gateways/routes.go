@@ -14,6 +14,8 @@ func Routes(add api.AddRoute) {
 	edgeRoutes(add)
 	externalRoutes(add)
 	spaceRoutes(add)
+	ipsecRoutes(add)
+	l2Routes(add)
 }
 
 // Operations are the operations on edge gateways, external networks and IP Spaces.
@@ -30,7 +32,14 @@ func Operations() map[string]cloud.Operation {
 	return out
 }
 
-// Collections are NAT rules, static routes, BGP neighbors and prefix lists.
+// Collections are NAT rules, static routes, BGP neighbors, prefix lists and VPN tunnels.
 func Collections() []*documents.Collection {
-	return []*documents.Collection{natCollection(), routeCollection(), neighborCollection(), prefixListCollection()}
+	return []*documents.Collection{
+		natCollection(),
+		routeCollection(),
+		neighborCollection(),
+		prefixListCollection(),
+		ipsecCollection(),
+		l2Collection(),
+	}
 }

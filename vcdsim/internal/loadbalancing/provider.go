@@ -173,7 +173,7 @@ func listImportableClouds(r *api.Request) (*api.Response, error) {
 		"id":                id,
 		"displayName":       importableCloud,
 		"alreadyImported":   imported,
-		"networkPoolRef":    api.Ref("networkPool", vdcs.PoolID(r.Cloud), vdcs.ProviderPool),
+		"networkPoolRef":    api.Ref("networkPool", vdcs.PoolID(r.Cloud), vdcs.PoolName(r.Cloud)),
 		"transportZoneName": vdcs.ProviderPool,
 	}})
 }
@@ -223,7 +223,7 @@ func SeedBalancers(s *cloud.Cloud) {
 			"version":     "22.1.5",
 		})
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{
-		"networkPoolRef": api.Ref("networkPool", vdcs.PoolID(s), vdcs.ProviderPool),
+		"networkPoolRef": api.Ref("networkPool", vdcs.PoolID(s), vdcs.PoolName(s)),
 		"loadBalancerCloudBacking": map[string]any{
 			"backingId":                 "cloud-" + s.IDs.Named("albCloud", importableCloud),
 			"backingType":               "NSXALB_NSXT",

@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/gateways"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
 const orgNetworkPath = "/cloudapi/1.0.0/orgVdcNetworks"
@@ -38,8 +39,9 @@ type orgNetworkBody struct {
 	Connection  *struct {
 		Router gateways.JSONRefBody `json:"routerRef"`
 	} `json:"connection"`
-	Segment string `json:"backingNetworkId"`
-	Subnets struct {
+	Segment     string `json:"backingNetworkId"`
+	BackingType string `json:"backingNetworkType"`
+	Subnets     struct {
 		Values []orgSubnetBody `json:"values"`
 	} `json:"subnets"`
 }
@@ -147,14 +149,29 @@ func readConnection(r *api.Request, org *store.Org, n *store.Network, body orgNe
 	return r.Cloud.Tasks.CheckIdle(g.ID)
 }
 
+// Kinds of what an imported network is.
+const (
+	importedNSX = "NSXT_FIXED_SEGMENT"
+	importedVC  = "DV_PORTGROUP"
+)
+
+// readImported finds the segment or, if the body says so, the port group that a network is.
 func readImported(r *api.Request, n *store.Network, body orgNetworkBody) error {
+	if body.BackingType == importedVC {
+		n.Fields["backingNetworkId"] = body.Segment
+		n.Fields["backingNetworkType"] = importedVC
+		if n.ID != "" {
+			return nil
+		}
+		return vdcs.FreePortGroup(r.Cloud, body.Segment)
+	}
 	for _, b := range gateways.ExternalBackings(r.Cloud) {
 		if b.Kind == store.BackingSegment && b.ID == body.Segment {
 			if n.ID == "" && importedSegment(r.Cloud, b.ID) {
 				return store.BadRequest("The segment %q is already imported.", b.Name)
 			}
 			n.Fields["backingNetworkId"] = b.ID
-			n.Fields["backingNetworkType"] = "NSXT_FIXED_SEGMENT"
+			n.Fields["backingNetworkType"] = importedNSX
 			return nil
 		}
 	}

@@ -13,4 +13,7 @@ func Routes(add api.AddRoute) {
 	adminOrgRoutes(add)
 	vdcChangeRoutes(add)
 	connectionRoutes(add)
+	ldapRoutes(add)
+	oidcRoutes(add)
+	auditRoutes(add)
 }

@@ -34,13 +34,60 @@ func poolRecords(r *api.Request) []*record {
 		return nil
 	}
 	A := xmltree.A
+	var out []*record
+	for _, d := range vdcs.Pools(r.Cloud) {
+		id := store.Bare(d.ID())
+		out = append(out, &record{attrs: []xmltree.Attr{
+			A("name", store.Text(d.Body, "name")),
+			A("isBusy", r.Cloud.Tasks.Busy(id)),
+			A("networkPoolType", vdcs.PoolNumber(d)),
+			A("href", vdcs.PoolHref(r.Site, id)),
+			A("type", vdcs.MimePool),
+		}})
+	}
+	return out
+}
+
+// resourcePoolRecords are the resource pools that the provider VDC has.
+func resourcePoolRecords(r *api.Request) []*record {
+	if !r.Session.Provider() {
+		return nil
+	}
+	A := xmltree.A
+	pool := vdcs.ResourcePools[0]
 	return []*record{{attrs: []xmltree.Attr{
-		A("name", vdcs.ProviderPool),
-		A("isBusy", false),
-		A("networkPoolType", 4),
-		A("href", r.Site.Base()+"/api/admin/extension/networkPool/"+vdcs.PoolID(r.Cloud)),
-		A("type", "application/vnd.vmware.admin.networkPool+xml"),
+		A("name", pool.Name),
+		A("moref", pool.Moref),
+		A("isDeleted", false),
+		A("vc", r.Site.Base()+"/api/admin/extension/vimServer/"+vdcs.CenterID(r.Cloud.IDs)),
+		A("vcName", vdcs.CenterName),
+		A("providerVdc", r.Site.Base()+"/api/admin/extension/providervdc/"+vdcs.ProviderID(r.Cloud)),
+		A("providerName", vdcs.ProviderVDC),
+		A("isEnabled", true),
+		A("isPrimary", true),
+		A("clusterMoref", vdcs.ClusterMoref),
+		A("isKubernetesEnabled", false),
 	}}}
+}
+
+// vmGroupRecords are the VM groups of the cluster.
+func vmGroupRecords(r *api.Request) []*record {
+	if !r.Session.Provider() {
+		return nil
+	}
+	A := xmltree.A
+	var out []*record
+	for _, name := range vdcs.VMGroups {
+		out = append(out, &record{attrs: []xmltree.Attr{
+			A("vmGroupId", r.Cloud.IDs.Named("vmGroup", name)),
+			A("vmGroupName", name),
+			A("clusterMoref", vdcs.ClusterMoref),
+			A("clusterName", vdcs.ClusterName),
+			A("vcId", vdcs.CenterID(r.Cloud.IDs)),
+			A("namedVmGroupId", vdcs.NamedGroupID(r.Cloud, name)),
+		}})
+	}
+	return out
 }
 
 func providerRecords(r *api.Request) []*record {

@@ -191,6 +191,18 @@ var queryTypes = map[string]queryType{
 		gatewayRecords,
 	},
 	"networkPool": {"NetworkPoolRecord", "", "name isBusy networkPoolType", poolRecords},
+	"resourcePool": {
+		"ResourcePoolRecord",
+		"",
+		"name moref isDeleted vc vcName providerVdc providerName isEnabled isPrimary clusterMoref isKubernetesEnabled",
+		resourcePoolRecords,
+	},
+	"vmGroups": {
+		"VmGroupsRecord",
+		"",
+		"vmGroupId vmGroupName clusterMoref clusterName vcId namedVmGroupId",
+		vmGroupRecords,
+	},
 	"nsxTManager": {"NsxTManagerRecord", "", "name url username vc", managerRecords},
 	"vAppNetwork": {
 		"VAppNetworkRecord",

@@ -32,9 +32,7 @@ func GetAdminVDC(r *api.Request) (*api.Response, error) {
 		T("IsThinProvision", !c.ThickDisks),
 	})
 	if r.Session.Provider() {
-		n.Add(xmltree.New("NetworkPoolReference", A("href", r.Site.Base()+"/api/admin/extension/networkPool/"+PoolID(r.Cloud)),
-			A("id", store.URN("networkpool", PoolID(r.Cloud))), A("name", ProviderPool),
-			A("type", "application/vnd.vmware.admin.networkPool+xml")))
+		n.Add(poolRef(r))
 	}
 	n.Add([]*xmltree.Node{
 		api.AdminRef(r.Site, "ProviderVdcReference", "providervdc", ProviderID(r.Cloud), ProviderVDC),

@@ -3,10 +3,8 @@
 package vdcs
 
 import (
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/access"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/ids"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
@@ -16,7 +14,7 @@ import (
 const (
 	ProviderVDC      = "provider"
 	ProviderPool     = "provider-pool"
-	providerCenter   = "vc1"
+	CenterName       = "vc1"
 	ProviderNetworks = "nsx1"
 )
 
@@ -28,25 +26,12 @@ func providerRoutes(add api.AddRoute) {
 		cloud.LatencyLegacy)
 	add("GET", "/api/admin/extension/providervdc/{id}",
 		func(r *api.Request) (*api.Response, error) { return getProviderVDC(r, true) }, cloud.LatencyLegacy)
-	add("GET", "/api/admin/extension/networkPool/{id}", getNetworkPool, cloud.LatencyLegacy)
 	add("GET", "/api/admin/extension/vimServer/{id}", getVimServer, cloud.LatencyLegacy)
 	add("GET", "/api/admin/pvdcStorageProfile/{id}", getProviderProfile, cloud.LatencyLegacy)
-	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries",
-		func(r *api.Request) (*api.Response, error) { return r.Page(networkPools(r)) }, cloud.LatencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/networkPools/{id}",
-		func(r *api.Request) (*api.Response, error) { return access.OneOf(r, networkPools(r), "id") }, cloud.LatencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/virtualCenters", listVirtualCenters, cloud.LatencyCloudAPI)
-	add("GET", "/cloudapi/1.0.0/virtualCenters/{id}",
-		func(r *api.Request) (*api.Response, error) {
-			return access.OneOf(r, virtualCenters(r.Session, r.Cloud.IDs), "vcId")
-		}, cloud.LatencyCloudAPI)
 }
 
 // ProviderID returns the id of the provider VDC.
 func ProviderID(s *cloud.Cloud) string { return s.IDs.Named("providervdc", ProviderVDC) }
-
-// PoolID returns the id of the network pool.
-func PoolID(s *cloud.Cloud) string { return s.IDs.Named("networkPool", ProviderPool) }
 
 // ProviderProfiles are the names of the storage profiles of all VDCs.
 func ProviderProfiles(s *cloud.Cloud) []string {
@@ -96,19 +81,19 @@ func getProviderVDC(r *api.Request, extended bool) (*api.Response, error) {
 		hardwareVersions(r.Site, id),
 		xmltree.New("Vdcs"),
 		T("IsEnabled", true),
-		xmltree.New("NetworkPoolReferences",
-			xmltree.New("NetworkPoolReference", A("href", r.Site.Base()+"/api/admin/extension/networkPool/"+PoolID(r.Cloud)),
-				A("id", store.URN("networkpool", PoolID(r.Cloud))), A("name", ProviderPool),
-				A("type", "application/vnd.vmware.admin.networkPool+xml"))),
+		xmltree.New("NetworkPoolReferences", poolRef(r)),
 	})
 	if extended {
 		n.Add([]*xmltree.Node{
 			xmltree.New("vmext:DataStoreRefs"),
-			xmltree.New("vmext:ResourcePoolRefs"),
-			extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter),
+			xmltree.New("vmext:ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
+				extensionRef(r, "vmext:VimServerRef", "vimServer", "vimserver", CenterName),
+				T("vmext:MoRef", ResourcePools[0].Moref),
+				T("vmext:VimObjectType", "RESOURCE_POOL"))),
+			extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", CenterName),
 			T("vmext:HighestSupportedHardwareVersion", "vmx-20"),
 			extensionRef(r, "vmext:NsxTManagerReference", "nsxtManagers", "nsxtmanager", ProviderNetworks),
-			T("vmext:ComputeProviderScope", providerCenter),
+			T("vmext:ComputeProviderScope", CenterName),
 		})
 	}
 	return api.XML(n), nil
@@ -141,14 +126,14 @@ func getVimServer(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("VIM_SERVER_VIEW"); err != nil {
 		return nil, err
 	}
-	if store.Bare(r.Vars["id"]) != r.Cloud.IDs.Named("vimserver", providerCenter) {
+	if store.Bare(r.Vars["id"]) != r.Cloud.IDs.Named("vimserver", CenterName) {
 		return nil, store.Forbidden("VIM_SERVER_VIEW", r.Vars["id"])
 	}
-	n := extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", providerCenter)
+	n := extensionRef(r, "vmext:VimServer", "vimServer", "vimserver", CenterName)
 	n.Add(wire.Namespaces())
 	n.Add([]*xmltree.Node{
 		xmltree.T("vmext:Username", "administrator@vsphere.local"),
-		xmltree.T("vmext:Url", "https://"+providerCenter+".example"),
+		xmltree.T("vmext:Url", "https://"+CenterName+".example"),
 		xmltree.T("vmext:IsEnabled", true),
 	})
 	return api.XML(n), nil
@@ -173,68 +158,4 @@ func getProviderProfile(r *api.Request) (*api.Response, error) {
 		return api.XML(n), nil
 	}
 	return nil, store.Forbidden("PROVIDER_VDC_STORAGE_PROFILE_VIEW", r.Vars["id"])
-}
-
-func getNetworkPool(r *api.Request) (*api.Response, error) {
-	if err := r.ByProvider("NETWORK_POOL_VIEW"); err != nil {
-		return nil, err
-	}
-	id := store.Bare(r.Vars["id"])
-	if id != PoolID(r.Cloud) {
-		return nil, store.Forbidden("NETWORK_POOL_VIEW", id)
-	}
-	return api.XML(xmltree.New("vmext:VMWNetworkPool", wire.Namespaces(),
-		xmltree.A("href", r.Site.Base()+"/api/admin/extension/networkPool/"+id), xmltree.A("id", store.URN("networkpool", id)),
-		xmltree.A("name", ProviderPool), xmltree.A("type", "application/vnd.vmware.admin.networkPool+xml"),
-		xmltree.T("Description", ""))), nil
-}
-
-func networkPools(r *api.Request) []any {
-	if !r.Session.Provider() {
-		return nil
-	}
-	return []any{map[string]any{
-		"id":              store.URN("networkPool", PoolID(r.Cloud)),
-		"name":            ProviderPool,
-		"description":     "",
-		"poolType":        "GENEVE",
-		"status":          "REALIZED",
-		"promiscuousMode": false,
-		"managingOwnerRef": api.Ref("nsxtmanager", r.Cloud.IDs.Named("nsxtmanager", ProviderNetworks),
-			ProviderNetworks),
-		"totalBackingsCount": 0,
-		"usedBackingsCount":  0,
-	}}
-}
-
-func virtualCenters(session *store.Session, source *ids.Source) []any {
-	if !session.Provider() {
-		return nil
-	}
-	return []any{map[string]any{
-		"vcId":                      store.URN("vimserver", source.Named("vimserver", providerCenter)),
-		"name":                      providerCenter,
-		"description":               "",
-		"username":                  "administrator@vsphere.local",
-		"url":                       "https://" + providerCenter + ".example",
-		"isEnabled":                 true,
-		"vsphereWebClientServerUrl": nil,
-		"hasProxy":                  false,
-		"rootFolder":                nil,
-		"vcNoneNetwork":             nil,
-		"tenantVisibleName":         providerCenter,
-		"isConnected":               true,
-		"mode":                      "IAAS",
-		"listenerState":             "CONNECTED",
-		"clusterHealthStatus":       "GREEN",
-		"vcVersion":                 "8.0.3",
-		"buildNumber":               nil,
-		"uuid":                      source.Named("vimserver", providerCenter),
-		"nsxVManager":               nil,
-		"proxyConfigurationUrn":     nil,
-	}}
-}
-
-func listVirtualCenters(r *api.Request) (*api.Response, error) {
-	return r.Page(virtualCenters(r.Session, r.Cloud.IDs))
 }

@@ -160,7 +160,7 @@ func resourcePools(r *api.Request, v *store.VDC) *xmltree.Node {
 	if !r.Session.Provider() {
 		return nil
 	}
-	server := r.Cloud.IDs.Named("vimserver", providerCenter)
+	server := r.Cloud.IDs.Named("vimserver", CenterName)
 	return xmltree.New("ResourcePoolRefs", xmltree.New("vmext:VimObjectRef",
 		xmltree.New("vmext:VimServerRef", xmltree.A("href", r.Site.Base()+"/api/admin/extension/vimServer/"+server),
 			xmltree.A("type", "application/vnd.vmware.admin.vmwvirtualcenter+xml")),

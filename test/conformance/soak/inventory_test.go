@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// inventory is all that a simulator has, but for its tasks and sessions, as JSON without what is empty.
+func inventory(t *testing.T, sim *vcdsim.Simulator) map[string]any {
+	t.Helper()
+	state := sim.State()
+	state.Tasks = nil
+	state.Sessions = nil
+	encoded, err := json.Marshal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(encoded, &out); err != nil {
+		t.Fatal(err)
+	}
+	filled, _ := withoutEmpty(out).(map[string]any)
+	return filled
+}
+
+// withoutEmpty is a value without what is empty, null, zero or false.
+func withoutEmpty(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, item := range v {
+			v[key] = withoutEmpty(item)
+		}
+		maps.DeleteFunc(v, func(_ string, item any) bool { return isEmpty(item) })
+		return v
+	case []any:
+		return slices.DeleteFunc(v, func(item any) bool { return isEmpty(withoutEmpty(item)) })
+	default:
+		return v
+	}
+}
+
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	default:
+		return v == nil || v == false || v == "" || v == 0.0
+	}
+}
+
+// expectSame wants the same inventory as before.
+func expectSame(t *testing.T, before, after map[string]any) {
+	t.Helper()
+	had := map[string]string{}
+	flatten("", before, had)
+	has := map[string]string{}
+	flatten("", after, has)
+	all := maps.Clone(had)
+	maps.Copy(all, has)
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		if had[path] != has[path] {
+			t.Errorf("%s was %q and is %q", path, had[path], has[path])
+		}
+	}
+}
+
+// flatten lists the values in a value by their paths.
+func flatten(path string, value any, into map[string]string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, item := range v {
+			flatten(path+"."+key, item, into)
+		}
+	case []any:
+		for i, item := range v {
+			flatten(fmt.Sprintf("%s[%d]", path, i), item, into)
+		}
+	default:
+		into[path] = fmt.Sprint(v)
+	}
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/vmware/go-vcloud-director/v2/govcd"
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// A kind is a kind of thing: how it is made. Its creation says first how to remove what there may be of it.
+type kind struct {
+	name   string
+	alone  bool // a worker has one at most
+	create func(w *worker, t *thing) error
+}
+
+// kinds are all of them.
+var kinds = []kind{
+	{name: "machine", create: createMachine},
+	{name: "disk", create: createDisk},
+	{name: "network", create: createNetwork},
+	{name: "balancer", alone: true, create: createBalancer},
+	{name: "NAT rule", create: createNAT},
+	{name: "IP set", create: createIPSet},
+	{name: "tunnel", create: createTunnel},
+	{name: "entity", create: createEntity},
+	{name: "allocation", alone: true, create: createAllocation},
+}
+
+// waited waits for a task that a call began.
+func waited(task govcd.Task, err error) error {
+	if err != nil {
+		return err
+	}
+	return task.WaitTaskCompletion()
+}
+
+// taggable is what has metadata.
+type taggable interface {
+	AddMetadataEntryWithVisibility(key, value, typedValue, visibility string, isSystem bool) error
+	DeleteMetadataEntryWithDomain(key string, isSystem bool) error
+}
+
+// tag adds metadata, or removes it again.
+func (w *worker) tag(of taggable) func() error {
+	tagged := false
+	return func() error {
+		var err error
+		if tagged {
+			err = of.DeleteMetadataEntryWithDomain("soak", false)
+		} else {
+			err = of.AddMetadataEntryWithVisibility("soak", w.text(), types.MetadataStringValue,
+				types.MetadataReadWriteVisibility, false)
+		}
+		if err == nil {
+			tagged = !tagged
+		}
+		return err
+	}
+}
+
+// text is some text.
+func (w *worker) text() string { return fmt.Sprintf("text %d", w.rng.IntN(1000)) }
+
+// gone makes the removal of what is not there a success.
+func gone(err error) error {
+	if govcd.ContainsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func createDisk(w *worker, t *thing) error {
+	var disk *govcd.Disk
+	t.remove = func() error {
+		found, err := w.vdc.GetDisksByName(t.name, true)
+		if err != nil || len(*found) == 0 {
+			return gone(err)
+		}
+		return waited((*found)[0].Delete())
+	}
+	err := waited(w.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: t.name, SizeMb: 1024}}))
+	if err != nil {
+		return err
+	}
+	found, err := w.vdc.GetDisksByName(t.name, true)
+	if err != nil {
+		return err
+	}
+	disk = &(*found)[0]
+	t.changes = []change{
+		{"tag", w.tag(disk)},
+		{"change", func() error {
+			if err := disk.Refresh(); err != nil {
+				return err
+			}
+			disk.Disk.SizeMb += 1024
+			disk.Disk.Description = w.text()
+			return waited(disk.Update(disk.Disk))
+		}},
+	}
+	return nil
+}
+
+func createNetwork(w *worker, t *thing) error {
+	var made *govcd.OpenApiOrgVdcNetwork
+	t.remove = func() error {
+		found, err := w.vdc.GetOpenApiOrgVdcNetworkByName(t.name)
+		if err != nil {
+			return gone(err)
+		}
+		return found.Delete()
+	}
+	made, err := w.vdc.CreateOpenApiOrgVdcNetwork(&types.OpenApiOrgVdcNetwork{
+		Name:        t.name,
+		OwnerRef:    &types.OpenApiReference{ID: w.vdc.Vdc.ID},
+		NetworkType: types.OrgVdcNetworkTypeIsolated,
+		Subnets: types.OrgVdcNetworkSubnets{Values: []types.OrgVdcNetworkSubnetValues{{
+			Gateway:      fmt.Sprintf("10.%d.%d.1", 50+w.number, w.made%250),
+			PrefixLength: 24,
+		}}},
+	})
+	if err != nil {
+		return err
+	}
+	t.changes = []change{
+		{"tag", w.tag(made)},
+		{"change", func() error {
+			made.OpenApiOrgVdcNetwork.Description = w.text()
+			_, err := made.Update(made.OpenApiOrgVdcNetwork)
+			return err
+		}},
+	}
+	return nil
+}
+
+// createBalancer makes a pool and a virtual service at the worker's own address.
+func createBalancer(w *worker, t *thing) error {
+	t.remove = func() error {
+		service, err := w.client.GetAlbVirtualServiceByName(w.edge.EdgeGateway.ID, t.name)
+		if err == nil {
+			err = service.Delete()
+		}
+		if gone(err) != nil {
+			return err
+		}
+		pool, err := w.client.GetAlbPoolByName(w.edge.EdgeGateway.ID, t.name)
+		if err != nil {
+			return gone(err)
+		}
+		return pool.Delete()
+	}
+	gateway := types.OpenApiReference{ID: w.edge.EdgeGateway.ID}
+	pool, err := w.client.CreateNsxtAlbPool(&types.NsxtAlbPool{
+		Name:        t.name,
+		GatewayRef:  gateway,
+		Enabled:     new(true),
+		DefaultPort: new(6443),
+		Members:     []types.NsxtAlbPoolMember{{IpAddress: "192.168.100.20", Port: 6443, Enabled: true}},
+	})
+	if err != nil {
+		return err
+	}
+	group, err := w.client.GetAllAlbServiceEngineGroupAssignments(url.Values{"filter": {"gatewayRef.id==" + gateway.ID}})
+	if err != nil {
+		return err
+	}
+	service, err := w.client.CreateNsxtAlbVirtualService(&types.NsxtAlbVirtualService{
+		Name:                  t.name,
+		Enabled:               new(true),
+		GatewayRef:            gateway,
+		LoadBalancerPoolRef:   types.OpenApiReference{ID: pool.NsxtAlbPool.ID},
+		ServiceEngineGroupRef: *group[0].NsxtAlbServiceEngineGroupAssignment.ServiceEngineGroupRef,
+		ApplicationProfile:    types.NsxtAlbVirtualServiceApplicationProfile{SystemDefined: true, Type: "L4"},
+		ServicePorts: []types.NsxtAlbVirtualServicePort{{
+			PortStart:     new(6443),
+			TcpUdpProfile: &types.NsxtAlbVirtualServicePortTcpUdpProfile{SystemDefined: true, Type: "TCP_PROXY"},
+		}},
+		VirtualIpAddress: fmt.Sprintf("203.0.113.%d", 20+w.number),
+	})
+	if err != nil {
+		return err
+	}
+	t.changes = []change{
+		{"change the pool of", func() error {
+			pool.NsxtAlbPool.Members[0].IpAddress = fmt.Sprintf("192.168.100.%d", 10+w.rng.IntN(80))
+			_, err := pool.Update(pool.NsxtAlbPool)
+			return err
+		}},
+		{"change", func() error {
+			service.NsxtAlbVirtualService.Description = w.text()
+			_, err := service.Update(service.NsxtAlbVirtualService)
+			return err
+		}},
+	}
+	return nil
+}
+
+func createNAT(w *worker, t *thing) error {
+	t.remove = func() error {
+		found, err := w.edge.GetNatRuleByName(t.name)
+		if err != nil {
+			return gone(err)
+		}
+		return found.Delete()
+	}
+	made, err := w.edge.CreateNatRule(&types.NsxtNatRule{
+		Name:              t.name,
+		Enabled:           true,
+		Type:              types.NsxtNatRuleTypeDnat,
+		ExternalAddresses: fmt.Sprintf("203.0.113.%d", 40+w.number),
+		InternalAddresses: fmt.Sprintf("192.168.100.%d", 10+w.made%80),
+		DnatExternalPort:  fmt.Sprint(1024 + w.made%60000),
+	})
+	if err != nil {
+		return err
+	}
+	t.changes = []change{{"change", func() error {
+		made.NsxtNatRule.Description = w.text()
+		changed, err := made.Update(made.NsxtNatRule)
+		if err == nil {
+			made = changed
+		}
+		return err
+	}}}
+	return nil
+}
+
+func createIPSet(w *worker, t *thing) error {
+	t.remove = func() error {
+		found, err := w.vdc.GetNsxtFirewallGroupByName(t.name, types.FirewallGroupTypeIpSet)
+		if err != nil {
+			return gone(err)
+		}
+		return found.Delete()
+	}
+	made, err := w.vdc.CreateNsxtFirewallGroup(&types.NsxtFirewallGroup{
+		Name:        t.name,
+		OwnerRef:    &types.OpenApiReference{ID: w.edge.EdgeGateway.ID},
+		Type:        types.FirewallGroupTypeIpSet,
+		IpAddresses: []string{"10.1.1.1"},
+	})
+	if err != nil {
+		return err
+	}
+	t.changes = []change{{"change", func() error {
+		made.NsxtFirewallGroup.IpAddresses = []string{fmt.Sprintf("10.1.1.%d", 1+w.rng.IntN(200))}
+		_, err := made.Update(made.NsxtFirewallGroup)
+		return err
+	}}}
+	return nil
+}
+
+func createTunnel(w *worker, t *thing) error {
+	t.remove = func() error {
+		found, err := w.edge.GetIpSecVpnTunnelByName(t.name)
+		if err != nil {
+			return gone(err)
+		}
+		return found.Delete()
+	}
+	made, err := w.edge.CreateIpSecVpnTunnel(&types.NsxtIpSecVpnTunnel{
+		Name:    t.name,
+		Enabled: true,
+		LocalEndpoint: types.NsxtIpSecVpnTunnelLocalEndpoint{
+			LocalAddress:  "203.0.113.10",
+			LocalNetworks: []string{"192.168.100.0/24"},
+		},
+		RemoteEndpoint: types.NsxtIpSecVpnTunnelRemoteEndpoint{
+			RemoteAddress: fmt.Sprintf("198.18.%d.%d", w.number*30+w.made/250%30, 1+w.made%250),
+		},
+		PreSharedKey: "secret",
+	})
+	if err != nil {
+		return err
+	}
+	t.changes = []change{{"change", func() error {
+		made.NsxtIpSecVpn.Description = w.text()
+		changed, err := made.Update(made.NsxtIpSecVpn)
+		if err == nil {
+			made = changed
+		}
+		return err
+	}}}
+	return nil
+}
+
+func createEntity(w *worker, t *thing) error {
+	entities, err := w.author.GetRdeType("vmware", "capvcdCluster", "1.3.0")
+	if err != nil {
+		return err
+	}
+	made, err := entities.CreateRde(types.DefinedEntity{
+		Name:   t.name,
+		Entity: map[string]any{"kind": "CAPVCDCluster", "apiVersion": "capvcd.vmware.com/v1.1"},
+	}, nil)
+	if err != nil {
+		return err
+	}
+	t.remove = made.Delete
+	if err := made.Resolve(); err != nil {
+		return err
+	}
+	t.changes = []change{
+		{"tag", w.tagEntity(made)},
+		{"change", func() error {
+			changed := *made.DefinedEntity
+			changed.Entity["metadata"] = map[string]any{"name": w.text()}
+			return made.Update(changed)
+		}},
+	}
+	return nil
+}
+
+// tagEntity adds metadata to an entity, or removes it again.
+func (w *worker) tagEntity(of *govcd.DefinedEntity) func() error {
+	var entry *govcd.OpenApiMetadataEntry
+	return func() error {
+		if entry != nil {
+			err := entry.Delete()
+			if err == nil {
+				entry = nil
+			}
+			return err
+		}
+		var err error
+		entry, err = of.AddMetadata(types.OpenApiMetadataEntry{KeyValue: types.OpenApiMetadataKeyValue{
+			Domain: "TENANT",
+			Key:    "soak",
+			Value:  types.OpenApiMetadataTypedValue{Type: types.OpenApiMetadataStringEntry, Value: w.text()},
+		}})
+		return err
+	}
+}
+
+// createAllocation takes an address of the IP Space.
+func createAllocation(w *worker, t *thing) error {
+	space, err := w.client.GetIpSpaceByName("public")
+	if err != nil {
+		return err
+	}
+	results, err := space.AllocateIp(w.org.Org.ID, w.org.Org.Name,
+		&types.IpSpaceIpAllocationRequest{Type: types.IpSpaceIpAllocationTypeFloatingIp, Quantity: new(1)})
+	if err != nil {
+		return err
+	}
+	made, err := w.org.GetIpSpaceAllocationByTypeAndValue(space.IpSpace.ID, types.IpSpaceIpAllocationTypeFloatingIp,
+		results[0].Value, nil)
+	if err != nil {
+		return err
+	}
+	t.remove = made.Delete
+	return nil
+}

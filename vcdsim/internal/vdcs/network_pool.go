@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vdcs
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
+)
+
+const (
+	poolsPath     = "1.0.0/networkPools"
+	poolOperation = "NETWORK_POOL_VIEW"
+)
+
+// Kinds of network pools: by what networks on them are separated.
+const (
+	poolGeneve    = "GENEVE"
+	poolVLAN      = "VLAN"
+	poolPortGroup = "PORTGROUP_BACKED"
+)
+
+// poolNumbers are the kinds of network pools as the query service has them.
+var poolNumbers = map[string]int{poolVLAN: 0, poolPortGroup: 2, poolGeneve: 4}
+
+// transportZones are those of NSX. The provider's pool has the first.
+var transportZones = []string{"overlay-zone", "overlay-zone-2"}
+
+// maxVLAN is the highest VLAN.
+const maxVLAN = 4094
+
+// poolCollection are the network pools. Lists show summaries.
+func poolCollection() *documents.Collection {
+	return &documents.Collection{
+		Path:     poolsPath,
+		Kind:     "networkPool",
+		Right:    "NETWORK_POOL",
+		Title:    "Network Pool",
+		Hides:    true,
+		Unique:   []string{"name"},
+		Required: []string{"name", "poolType"},
+		Fixed:    []string{"poolType", "managingOwnerRef"},
+		Defaults: map[string]any{"description": "", "promiscuousMode": false},
+		Prepare:  preparePool,
+		Show:     showPool,
+		Free:     freePool,
+		Scope: func(r *api.Request, _ map[string]any) (documents.Scope, error) {
+			return documents.Scope{OrgID: r.Session.OrgID}, r.ByProvider(poolOperation)
+		},
+	}
+}
+
+func poolRoutes(add api.AddRoute) {
+	add("GET", "/cloudapi/1.0.0/networkPools/networkPoolSummaries", listPools, cloud.LatencyCloudAPI)
+	add("GET", "/cloudapi/1.0.0/nsxTResources/importableTransportZones", listTransportZones, cloud.LatencyCloudAPI)
+	add("GET", "/api/admin/extension/networkPool/{id}", getPoolXML, cloud.LatencyLegacy)
+}
+
+// PoolID returns the id of the provider VDC's network pool.
+func PoolID(s *cloud.Cloud) string { return s.IDs.Named("networkPool", ProviderPool) }
+
+// PoolName returns the name of the provider VDC's network pool.
+func PoolName(s *cloud.Cloud) string {
+	if d := s.Store.Documents.Find(poolsPath, store.URN("networkPool", PoolID(s))); d != nil {
+		return store.Text(d.Body, "name")
+	}
+	return ProviderPool
+}
+
+// Pools are the network pools.
+func Pools(s *cloud.Cloud) []*store.Object { return s.Store.Documents[poolsPath] }
+
+// PoolNumber is how the query service shows the kind of a pool.
+func PoolNumber(pool *store.Object) int { return poolNumbers[store.Text(pool.Body, "poolType")] }
+
+// SeedPools makes the network pool of the provider VDC, if the model has a provider.
+func SeedPools(s *cloud.Cloud) {
+	provider := s.Store.OrgByName(store.SystemOrg)
+	if provider == nil {
+		return
+	}
+	s.Store.Documents.Add(poolsPath, provider.ID, map[string]any{
+		"id":               store.URN("networkPool", PoolID(s)),
+		"name":             ProviderPool,
+		"description":      "",
+		"poolType":         poolGeneve,
+		"promiscuousMode":  false,
+		"managingOwnerRef": managerRef(s),
+		"backing": map[string]any{
+			"providerRef":      managerRef(s),
+			"transportZoneRef": backing(s.IDs.Named("transportZone", transportZones[0]), transportZones[0]),
+			"vlanIdRanges":     nil,
+			"vdsRefs":          nil,
+			"portGroupRefs":    nil,
+		},
+	})
+}
+
+func managerRef(s *cloud.Cloud) map[string]any {
+	return api.Ref("nsxtmanager", s.IDs.Named("nsxtmanager", ProviderNetworks), ProviderNetworks)
+}
+
+// preparePool checks what backs a pool, and leaves only what its kind has.
+func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
+	given, _ := body["backing"].(map[string]any)
+	owner := centerRef(r.Cloud.IDs)
+	kind := store.Text(body, "poolType")
+	if kind == poolGeneve {
+		owner = managerRef(r.Cloud)
+	}
+	for _, id := range []string{store.RefID(body, "managingOwnerRef"), store.RefID(given, "providerRef")} {
+		if id != owner["id"] {
+			return store.BadRequest("A network pool of the type %s cannot be managed by %q.", kind, id)
+		}
+	}
+	own := map[string]any{
+		"providerRef":      owner,
+		"transportZoneRef": nil,
+		"vlanIdRanges":     nil,
+		"vdsRefs":          nil,
+		"portGroupRefs":    nil,
+	}
+	body["managingOwnerRef"] = owner
+	body["backing"] = own
+	switch kind {
+	case poolGeneve:
+		return backByZone(r, given, own, old)
+	case poolPortGroup:
+		return backByPortGroups(r, given, own, old)
+	case poolVLAN:
+		return backByVLANs(given, own)
+	}
+	return store.BadRequest("The network pool type %q is invalid.", kind)
+}
+
+func backByZone(r *api.Request, given, own map[string]any, old *store.Object) error {
+	id := store.RefID(given, "transportZoneRef")
+	for _, name := range transportZones {
+		if r.Cloud.IDs.Named("transportZone", name) != id {
+			continue
+		}
+		if user := zoneUser(r.Cloud, id); user != nil && user != old {
+			return store.BadRequest("The transport zone %q is in use by the network pool %q.", name,
+				store.Text(user.Body, "name"))
+		}
+		own["transportZoneRef"] = backing(id, name)
+		return nil
+	}
+	return store.BadRequest("The transport zone %q does not exist.", id)
+}
+
+// zoneUser is the pool that has a transport zone, nil if none has.
+func zoneUser(s *cloud.Cloud, id string) *store.Object {
+	for _, d := range s.Store.Documents[poolsPath] {
+		have, _ := d.Body["backing"].(map[string]any)
+		if store.RefID(have, "transportZoneRef") == id {
+			return d
+		}
+	}
+	return nil
+}
+
+func backByPortGroups(r *api.Request, given, own map[string]any, old *store.Object) error {
+	var had []map[string]any
+	if old != nil {
+		had = backings(old.Body, "portGroupRefs")
+	}
+	refs := []any{}
+	for _, x := range backings(map[string]any{"backing": given}, "portGroupRefs") {
+		id := store.Text(x, "id")
+		kept := slices.ContainsFunc(had, func(y map[string]any) bool { return store.Text(y, "id") == id })
+		if err := FreePortGroup(r.Cloud, id); err != nil && !kept {
+			return err
+		}
+		i := slices.IndexFunc(PortGroups, func(g PortGroup) bool { return g.Moref == id })
+		refs = append(refs, backing(id, PortGroups[i].Name))
+	}
+	if len(refs) == 0 {
+		return store.BadRequest("A network pool of the type %s needs a port group.", poolPortGroup)
+	}
+	own["portGroupRefs"] = refs
+	return nil
+}
+
+func backByVLANs(given, own map[string]any) error {
+	switches := backings(map[string]any{"backing": given}, "vdsRefs")
+	if len(switches) != 1 || store.Text(switches[0], "id") != switchMoref {
+		return store.BadRequest("A network pool of the type %s needs a distributed switch that exists.", poolVLAN)
+	}
+	ranges, _ := given["vlanIdRanges"].(map[string]any)
+	values, _ := ranges["values"].([]any)
+	if len(values) == 0 {
+		return store.BadRequest("A network pool of the type %s needs a range of VLAN IDs.", poolVLAN)
+	}
+	var out []any
+	for _, x := range values {
+		r, _ := x.(map[string]any)
+		from := documents.Number(r["startId"])
+		to := documents.Number(r["endId"])
+		if from < 1 || to > maxVLAN || from > to {
+			return store.BadRequest("The range of VLAN IDs %d-%d is invalid.", from, to)
+		}
+		out = append(out, map[string]any{"startId": from, "endId": to})
+	}
+	own["vdsRefs"] = []any{backing(switchMoref, providerSwitch)}
+	own["vlanIdRanges"] = map[string]any{"values": out}
+	return nil
+}
+
+// backings are what backs a pool, of one kind.
+func backings(body map[string]any, field string) []map[string]any {
+	have, _ := body["backing"].(map[string]any)
+	list, _ := have[field].([]any)
+	var out []map[string]any
+	for _, x := range list {
+		if m, ok := x.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// showPool adds the status and how much there is. Networks of the simulator use nothing of it.
+func showPool(r *api.Request, d *store.Object, out map[string]any) {
+	out["status"] = documents.Realization(r.Cloud.Tasks, store.Bare(d.ID()), d.Failed)
+	out["usedBackingsCount"] = 0
+	total := len(backings(d.Body, "portGroupRefs"))
+	have, _ := d.Body["backing"].(map[string]any)
+	ranges, _ := have["vlanIdRanges"].(map[string]any)
+	values, _ := ranges["values"].([]any)
+	for _, x := range values {
+		v, _ := x.(map[string]any)
+		total += documents.Number(v["endId"]) - documents.Number(v["startId"]) + 1
+	}
+	out["totalBackingsCount"] = total
+}
+
+// freePool refuses to delete the pool that the provider VDC has.
+func freePool(r *api.Request, d *store.Object) error {
+	if store.Bare(d.ID()) == PoolID(r.Cloud) {
+		return documents.InUse("network pool", store.Text(d.Body, "name"), "provider VDC "+ProviderVDC)
+	}
+	return nil
+}
+
+func listPools(r *api.Request) (*api.Response, error) {
+	var out []any
+	c := poolCollection()
+	if r.Session.Provider() {
+		for _, d := range Pools(r.Cloud) {
+			summary := c.Shown(r, d)
+			delete(summary, "backing")
+			out = append(out, summary)
+		}
+	}
+	return r.Page(out)
+}
+
+// listTransportZones are those of the NSX manager that a filter names.
+func listTransportZones(r *api.Request) (*api.Response, error) {
+	if err := r.ByProvider("NSXT_RESOURCES_VIEW"); err != nil {
+		return nil, err
+	}
+	manager := cmp.Or(r.FilterValue("networkProviderId"), r.FilterValue("_context"))
+	if store.Bare(manager) != r.Cloud.IDs.Named("nsxtmanager", ProviderNetworks) {
+		return nil, store.Forbidden("NSXT_MANAGER_VIEW", manager)
+	}
+	var out []any
+	for _, name := range transportZones {
+		id := r.Cloud.IDs.Named("transportZone", name)
+		out = append(out, map[string]any{
+			"id":              id,
+			"name":            name,
+			"type":            poolGeneve,
+			"alreadyImported": zoneUser(r.Cloud, id) != nil,
+		})
+	}
+	return r.CursorPage(out, "networkProviderId", "_context")
+}
+
+func getPoolXML(r *api.Request) (*api.Response, error) {
+	d, err := poolCollection().Find(r, store.URN("networkPool", store.Bare(r.Vars["id"])))
+	if err != nil {
+		return nil, err
+	}
+	id := store.Bare(d.ID())
+	return api.XML(xmltree.New("vmext:VMWNetworkPool", wire.Namespaces(),
+		xmltree.A("href", PoolHref(r.Site, id)), xmltree.A("id", store.URN("networkpool", id)),
+		xmltree.A("name", store.Text(d.Body, "name")), xmltree.A("type", MimePool),
+		xmltree.T("Description", store.Text(d.Body, "description")))), nil
+}
+
+// MimePool is the media type of a network pool.
+const MimePool = "application/vnd.vmware.admin.networkPool+xml"
+
+// PoolHref is where the XML API has a network pool.
+func PoolHref(site wire.Site, id string) string {
+	return site.Base() + "/api/admin/extension/networkPool/" + id
+}
+
+// poolRef is a reference to the network pool of the provider VDC.
+func poolRef(r *api.Request) *xmltree.Node {
+	id := PoolID(r.Cloud)
+	return xmltree.New("NetworkPoolReference", xmltree.A("href", PoolHref(r.Site, id)),
+		xmltree.A("id", store.URN("networkpool", id)), xmltree.A("name", PoolName(r.Cloud)), xmltree.A("type", MimePool))
+}
