@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -53,8 +54,8 @@ func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 	switch {
 	case err != nil:
 		f.unread(err, "reading VDC "+name, remedy)
-	case !at.capacity.Enabled:
-		f.problem("let the provider enable it", "VDC %s is disabled: nothing is created in it", at.vdc.Name)
+	case at.vdc.Disabled:
+		f.found(Problem, checks.VDCEnabled(at.vdc, plan.vdcField()))
 	default:
 		f.fact("%s has %d VMs, fast provisioning: %t", at.vdc.Name, at.capacity.VMs.Used, at.vdc.FastProvisioning)
 	}

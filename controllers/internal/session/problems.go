@@ -9,6 +9,7 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -107,6 +108,14 @@ func TaskFailure(t vcd.Task, doing string) phases.Result {
 
 func delay(err error, least time.Duration) time.Duration {
 	return max(vcd.RetryAfter(err), least)
+}
+
+// Problem returns the result of a check that a person can remedy in VCD or in a spec; Done if it found nothing.
+func Problem(found *checks.Finding) phases.Result {
+	if found == nil {
+		return phases.Done
+	}
+	return phases.Fail(RemedyPoll, found.Reason, "%s: %s", found.Message, found.Remedy)
 }
 
 // LookupProblem says that something a person named cannot be used.

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -113,9 +114,5 @@ func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.
 			"correct "+choice.Field+", or give its user access to the VDC")
 		return vcd.VDC{}, out, err
 	}
-	if vdc.Disabled {
-		return vdc, phases.Fail(session.RemedyPoll, infrav1.VDCDisabledReason,
-			"VDC %s is disabled: have it enabled, or use another than %s names", vdc.Name, choice.Field), nil
-	}
-	return vdc, phases.Done, nil
+	return vdc, session.Problem(checks.VDCEnabled(vdc, choice.Field)), nil
 }
