@@ -33,21 +33,3 @@ func separates(machines []Machines) bool {
 		return m.Spec.AntiAffinity != "" && m.Spec.AntiAffinity != infrav1.AntiAffinityNone
 	})
 }
-
-// addressesOf returns the addresses of the endpoint of c, or its name.
-func addressesOf(c *infrav1.VCDCluster) []string {
-	var all []string
-	if host := c.Spec.ControlPlaneEndpoint.Host; host != "" {
-		all = append(all, host)
-	}
-	if kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP; kube != nil && kube.SecondaryAddress != "" {
-		all = append(all, kube.SecondaryAddress)
-	}
-	return all
-}
-
-// announcesByBGP reports whether kube-vip announces the virtual IPs of c to routers.
-func announcesByBGP(c *infrav1.VCDCluster) bool {
-	kube := c.Spec.ControlPlaneLoadBalancer.KubeVIP
-	return kube != nil && kube.BGP != nil
-}

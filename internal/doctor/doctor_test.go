@@ -611,7 +611,7 @@ func networkFaults() []fault {
 				nic.Mode = "MANUAL"
 			},
 			check:  "endpoint",
-			says:   "taken on network nodes, by acme-vdc-vapp-000-000",
+			says:   "is the address of acme-vdc-vapp-000-000 in network nodes",
 			remedy: "release it",
 		},
 	}
