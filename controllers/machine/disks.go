@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -73,7 +74,7 @@ func (d disks) awaitConsolidation() phases.Result {
 // to it. The disks of other VMs grow by the request that writes the bootstrap data.
 func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 	vm := d.vm.now()
-	wished := session.DiskMiB(d.inputs.vcdMachine)
+	wished := sizes.Disk(&d.inputs.vcdMachine.Spec)
 	if !d.target.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= wished {
 		return phases.Done, nil
 	}

@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -133,7 +134,7 @@ func versionNumber(version string) int {
 
 // checkDisk says why the disk cannot have the wished size.
 func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
-	wished := session.DiskMiB(p.inputs.vcdMachine)
+	wished := sizes.Disk(&p.inputs.vcdMachine.Spec)
 	has := p.target.template.DiskMiB
 	switch {
 	case wished > has && p.target.vdc.FastProvisioning:
@@ -157,7 +158,7 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 	}
 	p.target.disks = make([]vcd.NewDisk, len(specs))
 	for i, disk := range specs {
-		p.target.disks[i].SizeMiB = session.InMiB(disk.Size)
+		p.target.disks[i].SizeMiB = sizes.InMiB(disk.Size)
 		if disk.StorageProfile == "" {
 			continue
 		}

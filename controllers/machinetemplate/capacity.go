@@ -3,7 +3,6 @@
 package machinetemplate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -106,13 +106,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
 			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or assign the policy to the VDC")
 	}
-	if spec.CPUs > 0 {
-		sizing.CPUs = int64(spec.CPUs)
-	}
-	if memory := session.MemoryMiB(spec); memory > 0 {
-		sizing.MemoryMiB = memory
-	}
-	s.template.Status.Capacity = capacityOf(image, sizing, session.DiskMiB(&infrav1.VCDMachine{Spec: spec}))
+	s.template.Status.Capacity = capacityOf(sizes.Of(&spec, image, sizing))
 	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
 	*s.reconciler.known.Of(s.template.UID) = found{at: s.reconciler.now(), generation: s.template.Generation}
 	return phases.Done, nil
@@ -134,17 +128,17 @@ func ofTemplate(choice placement.Choice) placement.Choice {
 	return choice
 }
 
-// capacityOf returns what a machine has. A policy that does not fix a size leaves that of the image.
-func capacityOf(image vcd.Template, sizing vcd.Policy, wishedDiskMiB int64) corev1.ResourceList {
+// capacityOf returns what a machine of a size has. What is not known is left out.
+func capacityOf(size sizes.Size) corev1.ResourceList {
 	capacity := corev1.ResourceList{}
-	if cpus := cmp.Or(sizing.CPUs, image.CPUs); cpus > 0 {
+	if cpus := size.CPUs; cpus > 0 {
 		capacity[corev1.ResourceCPU] = *resource.NewQuantity(cpus, resource.DecimalSI)
 	}
-	if memory := cmp.Or(sizing.MemoryMiB, image.MemoryMiB); memory > 0 {
-		capacity[corev1.ResourceMemory] = *resource.NewQuantity(memory*session.Mebibyte, resource.BinarySI)
+	if memory := size.MemoryMiB; memory > 0 {
+		capacity[corev1.ResourceMemory] = *resource.NewQuantity(memory*sizes.Mebibyte, resource.BinarySI)
 	}
-	if disk := max(wishedDiskMiB, image.DiskMiB); disk > 0 {
-		capacity[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(disk*session.Mebibyte, resource.BinarySI)
+	if disk := size.DiskMiB; disk > 0 {
+		capacity[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(disk*sizes.Mebibyte, resource.BinarySI)
 	}
 	return capacity
 }

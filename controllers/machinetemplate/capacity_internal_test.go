@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 )
 
 func TestNodesThatImagesBecome(t *testing.T) {
@@ -34,8 +34,8 @@ func TestNodesThatImagesBecome(t *testing.T) {
 
 func TestCapacityThatNobodyTellsIsLeftOut(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(capacityOf(vcd.Template{}, vcd.Policy{}, 0)).To(BeEmpty())
-	got := capacityOf(vcd.Template{CPUs: 2, MemoryMiB: 2048}, vcd.Policy{CPUs: 8}, 0)
+	g.Expect(capacityOf(sizes.Size{})).To(BeEmpty())
+	got := capacityOf(sizes.Size{CPUs: 8, MemoryMiB: 2048})
 	g.Expect(got).To(HaveLen(2))
 	g.Expect(got.Cpu().String()).To(Equal("8"))
 	g.Expect(got.Memory().String()).To(Equal("2Gi"))

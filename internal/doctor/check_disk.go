@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -12,7 +13,7 @@ func checkDisks(machines []Machines, templates map[string]vcd.Template, vdc vcd.
 	var f findings
 	seen := map[string]bool{}
 	for _, m := range machines {
-		wished := m.diskMiB()
+		wished := sizes.Disk(&m.Spec)
 		has := templates[m.image()].DiskMiB
 		again := seen[m.Name]
 		seen[m.Name] = true

@@ -398,6 +398,14 @@ func vdcFaults() []fault {
 			remedy: "smaller sizing",
 		},
 		{
+			name:   "memory is too small for what the spec asks for",
+			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 64 << 10 },
+			text:   []string{"sizingPolicy: small", "memory: 16Gi"},
+			check:  "capacity",
+			says:   "65536 MiB of memory left of 65536, and 81920 are planned",
+			remedy: "memory of the VDC",
+		},
+		{
 			name:   "CPU is too small",
 			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.CPULimit = 5000 },
 			check:  "capacity",

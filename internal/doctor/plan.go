@@ -51,16 +51,6 @@ type Machines struct {
 // image is the key of the template of machines.
 func (m Machines) image() string { return m.Spec.Catalog + "/" + m.Spec.Template }
 
-const mebibyte = 1 << 20
-
-// diskMiB is the size of the disk that machines ask for; 0: as the template.
-func (m Machines) diskMiB() int64 {
-	if m.Spec.DiskSize == nil {
-		return 0
-	}
-	return (m.Spec.DiskSize.Value() + mebibyte - 1) / mebibyte
-}
-
 // nics returns the NICs of the machines, with the network of each.
 func (p Plan) nics(m Machines) []infrav1.NetworkSpec {
 	wished := m.Spec.Networks

@@ -5,7 +5,6 @@ package session
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,25 +59,3 @@ func ClusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
 	}
 	return ""
 }
-
-// Mebibyte is in bytes.
-const Mebibyte = 1 << 20
-
-// DiskMiB returns the wished size of the first disk, rounded up; 0 leaves the template's.
-func DiskMiB(m *infrav1.VCDMachine) int64 {
-	if m.Spec.DiskSize == nil {
-		return 0
-	}
-	return InMiB(*m.Spec.DiskSize)
-}
-
-// MemoryMiB returns the wished size of the memory; 0 leaves that of the policy or the template.
-func MemoryMiB(spec infrav1.VCDMachineSpec) int64 {
-	if spec.Memory == nil {
-		return 0
-	}
-	return InMiB(*spec.Memory)
-}
-
-// InMiB returns a size in MiB, rounded up.
-func InMiB(size resource.Quantity) int64 { return (size.Value() + Mebibyte - 1) / Mebibyte }
