@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -171,14 +172,12 @@ func (p *placer) withRollout(out phases.Result) phases.Result {
 
 // compareVersions warns of an image that has another version of Kubernetes than the Machine asks for.
 func (p *placer) compareVersions() {
-	image := p.target.template.Kubernetes
-	wished := p.inputs.machine.Spec.Version
 	if p.state.versionsCompared || p.inputs.mayHaveVM() {
 		return
 	}
 	p.state.versionsCompared = true
-	if image != "" && wished != "" && !vcd.SameKubernetes(image, wished) {
-		otherKubernetes(p.recorder, p.inputs.vcdMachine, p.target.template.Name, image, wished)
+	if found := checks.Kubernetes(p.target.template, p.inputs.machine.Spec.Version); found != nil {
+		otherKubernetes(p.recorder, p.inputs.vcdMachine, found)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
@@ -107,7 +108,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or assign the policy to the VDC")
 	}
 	s.template.Status.Capacity = capacityOf(sizes.Of(&spec, image, sizing))
-	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
+	s.template.Status.NodeInfo = checks.NodeInfo(image.OS)
 	*s.reconciler.known.Of(s.template.UID) = found{at: s.reconciler.now(), generation: s.template.Generation}
 	return phases.Done, nil
 }
@@ -141,25 +142,4 @@ func capacityOf(size sizes.Size) corev1.ResourceList {
 		capacity[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(disk*sizes.Mebibyte, resource.BinarySI)
 	}
 	return capacity
-}
-
-// nodeInfoOf returns what kind of node an image becomes, according to vSphere's name of its operating system.
-func nodeInfoOf(guestOS string) infrav1.NodeInfo {
-	var info infrav1.NodeInfo
-	name := strings.ToLower(guestOS)
-	switch {
-	case strings.HasPrefix(name, "win"):
-		info.OperatingSystem = "windows"
-	case name == "", strings.HasPrefix(name, "darwin"), strings.HasPrefix(name, "freebsd"),
-		strings.HasPrefix(name, "solaris"), strings.HasPrefix(name, "vmkernel"):
-	default:
-		info.OperatingSystem = "linux"
-	}
-	switch {
-	case strings.Contains(name, "arm"):
-		info.Architecture = "arm64"
-	case strings.Contains(name, "64"):
-		info.Architecture = "amd64"
-	}
-	return info
 }

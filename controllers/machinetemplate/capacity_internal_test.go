@@ -7,30 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 )
-
-func TestNodesThatImagesBecome(t *testing.T) {
-	tests := []struct {
-		guestOS string
-		want    infrav1.NodeInfo
-	}{
-		{"ubuntu64Guest", infrav1.NodeInfo{Architecture: "amd64", OperatingSystem: "linux"}},
-		{"other5xLinux64Guest", infrav1.NodeInfo{Architecture: "amd64", OperatingSystem: "linux"}},
-		{"vmwarePhoton64Guest", infrav1.NodeInfo{Architecture: "amd64", OperatingSystem: "linux"}},
-		{"arm-ubuntu-64", infrav1.NodeInfo{Architecture: "arm64", OperatingSystem: "linux"}},
-		{"windows2019srvNext_64Guest", infrav1.NodeInfo{Architecture: "amd64", OperatingSystem: "windows"}},
-		{"darwin19_64Guest", infrav1.NodeInfo{Architecture: "amd64"}},
-		{"ubuntuGuest", infrav1.NodeInfo{OperatingSystem: "linux"}},
-		{"", infrav1.NodeInfo{}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.guestOS, func(t *testing.T) {
-			NewWithT(t).Expect(nodeInfoOf(tt.guestOS)).To(Equal(tt.want))
-		})
-	}
-}
 
 func TestCapacityThatNobodyTellsIsLeftOut(t *testing.T) {
 	g := NewWithT(t)

@@ -698,14 +698,28 @@ func imageFaults() []fault {
 				imageOf(m).HardwareVersion = "vmx-99"
 			},
 			check:  "template",
-			says:   "does not support",
-			remedy: "older version",
+			says:   "virtual hardware of template ubuntu-2404-kube-v1.36.3 is vmx-99, and VDC acme-vdc has vmx-14",
+			remedy: "use one of these versions",
+		},
+		{
+			name:   "the virtual hardware that is asked for is older than the template's",
+			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-14"},
+			check:  "template",
+			says:   "VCD only upgrades",
+			remedy: "set at least that",
+		},
+		{
+			name:   "the virtual hardware that is asked for is newer than the VDC's",
+			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-99"},
+			check:  "template",
+			says:   "spec.hardwareVersion is vmx-99, and VDC acme-vdc has vmx-14",
+			remedy: "use one of these versions",
 		},
 		{
 			name:   "the disk would shrink",
 			text:   []string{"sizingPolicy: small", "diskSize: 10Gi"},
 			check:  "disk",
-			says:   "do not shrink",
+			says:   "cannot shrink",
 			remedy: "at least that",
 		},
 		{
@@ -713,7 +727,7 @@ func imageFaults() []fault {
 			text:   []string{"sizingPolicy: small", "diskSize: 40Gi"},
 			model:  without(rights.Consolidate),
 			check:  "disk",
-			says:   "linked clones do not grow",
+			says:   "disks grow only after",
 			remedy: "leave out",
 		},
 	}

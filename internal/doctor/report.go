@@ -90,6 +90,13 @@ func (f *findings) found(severity Severity, x *checks.Finding) {
 	}
 }
 
+// foundOf adds what the manager finds, too, about the machines of a VCDMachineTemplate.
+func (f *findings) foundOf(m Machines, severity Severity, x *checks.Finding) {
+	if x != nil {
+		f.add(severity, x.Remedy, "VCDMachineTemplate %s: %s", m.Name, x.Message)
+	}
+}
+
 // unread adds that something could not be read, or that VCD stopped answering.
 func (f *findings) unread(err error, what, remedy string) {
 	if isLost(err) {
