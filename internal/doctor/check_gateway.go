@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -47,7 +48,7 @@ type use struct {
 // usesOfServices returns the edge gateways of Services: those of the networks, and further ones.
 func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, ofNetworks []vcd.Ref) ([]use, findings) {
 	var f findings
-	if c != nil && !createsBalancers(c) {
+	if c != nil && !checks.CreatesBalancers(c) {
 		return nil, f
 	}
 	of := use{severity: Warning, field: "spec.loadBalancer"}

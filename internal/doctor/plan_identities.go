@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
 // An Other is an identity that a manifest uses beside that of the cluster.
@@ -39,7 +40,7 @@ var ErrUnknown = errors.New("it was not checked")
 // one.
 func othersOf(m *manifest) (others []Other, problems []string) {
 	c := m.cluster
-	if managesCCM(c) {
+	if checks.ManagesCCM(c) {
 		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
 			others = append(others, m.other("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org))
 		} else {
