@@ -24,7 +24,7 @@ func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 	remedy := "correct " + plan.vdcField() + ", or share the VDC with the user"
 	if plan.spread() {
 		f.stops = true
-		if len(plan.apart) == 0 {
+		if len(plan.apart) == 0 && len(plan.refused) == 0 {
 			f.warn("add the VCDDeploymentZones and VCDFailureDomains to the manifest, or name each VDC: --vdc",
 				"the manifest has none of the zones that failureDomainSelector of the VCDCluster selects")
 		}

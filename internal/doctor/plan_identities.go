@@ -4,7 +4,6 @@ package doctor
 
 import (
 	"errors"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -49,7 +48,7 @@ func othersOf(m *manifest) (others []Other, problems []string) {
 	}
 	for i := range m.zones {
 		zone := &m.zones[i]
-		if !sharesLogin(c, zone) {
+		if checks.Zone(c, zone) == nil && !sharesLogin(c, zone) {
 			others = append(others, m.other("VCDDeploymentZone "+zone.Name, zone.Spec.IdentityRef, zone.Spec.Site,
 				zone.Spec.Org))
 		}
@@ -74,6 +73,5 @@ func (m *manifest) other(user string, ref infrav1.IdentityReference, site, org s
 
 // sharesLogin reports whether the identity of a cluster is that of a zone, too.
 func sharesLogin(c *infrav1.VCDCluster, zone *infrav1.VCDDeploymentZone) bool {
-	return strings.EqualFold(zone.Spec.Site, c.Spec.Site) && zone.Spec.Org == c.Spec.Org &&
-		zone.Spec.IdentityRef == c.Spec.IdentityRef
+	return zone.Spec.IdentityRef == c.Spec.IdentityRef
 }

@@ -104,12 +104,22 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 		{
 			name: "a zone with another identity",
 			text: []string{
+				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"\n  identityRef:\n    kind: VCDIdentity\n    name: \"demo\"",
+				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"\n  identityRef:\n    kind: VCDIdentity\n    name: other",
+			},
+			check:  "manifest",
+			says:   "demo-b has another identity",
+			remedy: "--vdc",
+		},
+		{
+			name: "a zone of another organization",
+			text: []string{
 				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"",
 				inB + ": \"https://vcd.example.com\"\n  org: other",
 			},
 			check:  "manifest",
-			says:   "demo-b has another site",
-			remedy: "--vdc",
+			says:   "demo-b is \"other\", spec.org of the VCDCluster",
+			remedy: "name a zone of the same organization",
 		},
 		{
 			name: "zones that are not in the manifest",

@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
 // IsOriginal reports whether the id of c was made for it, in this management cluster.
@@ -59,7 +60,7 @@ func Duplicates(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) ([]
 // complete once. What a copied manifest says of the latter proves nothing against the cluster that the id was made for.
 func sharesID(c, other *infrav1.VCDCluster) bool {
 	return other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org &&
-		session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site) &&
+		sites.Same(other.Spec.Site, c.Spec.Site) &&
 		(IsOriginal(other) || RanHere(other) || Established(other) && !IsOriginal(c))
 }
 

@@ -6,7 +6,7 @@ package virtualip
 
 import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
 // Shares reports whether another cluster is in a network, given by its URN, of the site of c.
@@ -15,5 +15,5 @@ func Shares(c, other *infrav1.VCDCluster, network string) bool {
 	if id == "" && other.Status.OVDCNetwork != nil {
 		id = other.Status.OVDCNetwork.ID
 	}
-	return id == network && session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site)
+	return id == network && sites.Same(other.Spec.Site, c.Spec.Site)
 }

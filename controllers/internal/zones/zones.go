@@ -44,17 +44,7 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 
 // Mismatch says why a cluster cannot use a zone: it is for another site or organization.
 func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
-	switch {
-	case session.NormalSite(z.Spec.Site) != session.NormalSite(c.Spec.Site):
-		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
-			"spec.site of VCDDeploymentZone %s is %q, spec.site of the VCDCluster is %q: name a zone of the same site",
-			z.Name, z.Spec.Site, c.Spec.Site)
-	case z.Spec.Org != c.Spec.Org:
-		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
-			"spec.org of VCDDeploymentZone %s is %q, spec.org of the VCDCluster is %q: name a zone of the same "+
-				"organization", z.Name, z.Spec.Org, c.Spec.Org)
-	}
-	return phases.Done
+	return session.Problem(checks.Zone(c, z))
 }
 
 // Replaced says why no new machine of a cluster may go into a zone in the VDC of a URN: what the cluster has in the
