@@ -34,8 +34,7 @@ func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
 	}
 	profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, choice.Name)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
-			"correct "+choice.Field+", or give the VDC the profile")
+		return session.NotFound(err, checks.StorageProfile, choice.Field)
 	}
 	p.target.storage = &profile
 	return phases.Done, nil
@@ -46,16 +45,14 @@ func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
 	if choice := p.wished.SizingPolicy; choice.Name != "" {
 		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
-				"correct "+choice.Field+", or assign the policy to the VDC")
+			return session.NotFound(err, checks.SizingPolicy, choice.Field)
 		}
 		p.target.sizing = &policy
 	}
 	if choice := p.wished.PlacementPolicy; choice.Name != "" {
 		policy, err := p.session.FindPlacementPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
-				"correct "+choice.Field+", or assign the policy to the VDC")
+			return session.NotFound(err, checks.PlacementPolicy, choice.Field)
 		}
 		p.target.policy = &policy
 	}
@@ -140,8 +137,8 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 		}
 		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason, fmt.Sprintf(
-				"correct spec.additionalDisks[%d].storageProfile of the VCDMachine, or give the VDC the profile", i))
+			return session.NotFound(err, checks.StorageProfile,
+				fmt.Sprintf("spec.additionalDisks[%d].storageProfile of the VCDMachine", i))
 		}
 		p.target.disks[i].StorageProfile = &profile
 	}

@@ -140,8 +140,7 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 	for _, nic := range p.target.nics {
 		network, err := p.session.FindNetwork(ctx, p.target.vdc, nic.Network.Name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-				"correct "+nic.Network.Field+", or connect the network to the VDC")
+			return session.NotFound(err, checks.Network, nic.Network.Field)
 		}
 		p.target.networks = append(p.target.networks, network)
 	}

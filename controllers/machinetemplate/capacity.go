@@ -90,8 +90,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	wished, _ := placement.Of(s.vcdCluster, zone, &infrav1.VCDMachine{Spec: spec})
 	vdc, err := opened.FindVDC(ctx, wished.VDC.Name)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct "+wished.VDC.Field+", or give its user access to the VDC")
+		return session.NotFound(err, checks.VDC, wished.VDC.Field)
 	}
 	image, err := opened.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name)
 	if err != nil {
@@ -104,8 +103,8 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 		sizing, err = opened.FindDefaultSizing(ctx, vdc)
 	}
 	if err != nil {
-		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
-			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or assign the policy to the VDC")
+		return session.LookupProblem(err, checks.SizingPolicy.Reason,
+			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or "+checks.SizingPolicy.Otherwise)
 	}
 	s.template.Status.Capacity = capacityOf(sizes.Of(&spec, image, sizing))
 	s.template.Status.NodeInfo = checks.NodeInfo(image.OS)

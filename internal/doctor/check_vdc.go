@@ -21,7 +21,7 @@ type place struct {
 func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 	var at place
 	var f findings
-	remedy := "correct " + plan.vdcField() + ", or share the VDC with the user"
+	remedy := checks.VDC.Remedy(plan.vdcField())
 	if plan.spread() {
 		f.stops = true
 		if len(plan.apart) == 0 && len(plan.refused) == 0 {
@@ -76,7 +76,7 @@ func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 	var f findings
 	for _, name := range profiles(machines) {
 		if _, err := in.FindStorageProfile(ctx, vdc, name); err != nil {
-			remedy := "correct spec.storageProfile of the VCDMachineTemplate, or give the VDC the profile, enabled"
+			remedy := checks.StorageProfile.Remedy("spec.storageProfile of the VCDMachineTemplate")
 			if name == "" {
 				remedy = "set spec.storageProfile of the VCDMachineTemplate, or give the VDC a default one, enabled"
 			}
@@ -111,7 +111,7 @@ func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 			found, err := in.FindSizingPolicy(ctx, vdc, name)
 			if err != nil {
 				f.unread(err, "looking up sizing policy "+name,
-					"correct spec.sizingPolicy of the VCDMachineTemplate, or assign the policy to the VDC")
+					checks.SizingPolicy.Remedy("spec.sizingPolicy of the VCDMachineTemplate"))
 			}
 			sizing[name] = found
 		}
@@ -125,7 +125,7 @@ func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 		seen[name] = true
 		if _, err := in.FindPlacementPolicy(ctx, vdc, name); err != nil {
 			f.unread(err, "looking up placement policy "+name,
-				"correct spec.placementPolicy of the VCDMachineTemplate, or assign the policy to the VDC")
+				checks.PlacementPolicy.Remedy("spec.placementPolicy of the VCDMachineTemplate"))
 		}
 	}
 	return sizing, f

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -29,8 +30,8 @@ func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, pha
 	}
 	vdc, err := s.FindVDC(ctx, c.Spec.OVDC)
 	if err != nil {
-		out, err := LookupProblem(err, infrav1.VDCNotFoundReason, "nothing can be proved to be gone without it; "+
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+		out, err := LookupProblem(err, checks.VDC.Reason, "nothing can be proved to be gone without it; "+
+			checks.VDC.Remedy("spec.ovdc of the VCDCluster"))
 		return vcd.VDC{}, out.NoAccess(), err
 	}
 	return vdc, phases.Done, nil

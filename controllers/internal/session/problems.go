@@ -130,6 +130,11 @@ func LookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	return AskProblem(err)
 }
 
+// NotFound says that an object that a field names cannot be used.
+func NotFound(err error, of checks.Lookup, field string) (phases.Result, error) {
+	return LookupProblem(err, of.Reason, of.Remedy(field))
+}
+
 // A Remedy says how what fields name is changed.
 type Remedy func(fields ...string) string
 
@@ -141,8 +146,7 @@ func TemplateProblem(err error, catalog, template placement.Choice, change Remed
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case ok && lookup.Kind == "catalog":
-		return LookupProblem(err, infrav1.CatalogNotFoundReason,
-			change(catalog.Field)+", or share the catalog with the organization")
+		return LookupProblem(err, checks.Catalog.Reason, change(catalog.Field)+", or "+checks.Catalog.Otherwise)
 	case errors.Is(err, vcd.ErrAmbiguous):
 		return LookupProblem(err, infrav1.TemplateInvalidReason, change(template.Field)+": the URN of the one you mean")
 	case errors.Is(err, vcd.ErrInvalid):

@@ -100,8 +100,7 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.VDC, phases.Result, error) {
 	vdc, err := s.FindVDC(ctx, choice.Name)
 	if err != nil {
-		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct "+choice.Field+", or give its user access to the VDC")
+		out, err := session.NotFound(err, checks.VDC, choice.Field)
 		return vcd.VDC{}, out, err
 	}
 	return vdc, session.Problem(checks.VDCEnabled(vdc, choice.Field)), nil
