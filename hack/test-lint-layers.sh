@@ -67,6 +67,9 @@ cmd/vcdctl           $module/internal/vcd                        -
 internal/rights      $module/internal/vcd                        pure
 internal/topology    sigs.k8s.io/controller-runtime/pkg/client   pure
 controllers/x        $module/cpi                                 controllers
+internal/checks      $module/controllers                         checks
+internal/checks      $module/internal/doctor                     checks
+internal/checks      $module/internal/vcd                        -
 internal/phases      $module/controllers                         phases
 internal/phases      $module/internal/vcd                        phases
 controllers/internal/session $module/controllers/internal/vapp   shared

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 // ManagesCCM reports whether the provider installs the cloud controller manager of a cluster.
@@ -27,4 +28,15 @@ func UsesNAT(c *infrav1.VCDCluster) bool {
 	return endpoint != nil && endpoint.ArmMode == infrav1.ArmModeOneArm || spec.ArmMode == infrav1.ArmModeOneArm ||
 		inherited || slices.ContainsFunc(spec.EdgeGateways,
 		func(g infrav1.LoadBalancerGateway) bool { return g.ArmMode == infrav1.ArmModeOneArm })
+}
+
+// EndpointRouted reports that an endpoint of type EdgeGateway has no edge gateway: it is on that of a network, which is on
+// none.
+func EndpointRouted(network string, gateway vcd.Ref) *Finding {
+	if gateway.ID != "" {
+		return nil
+	}
+	return finding(infrav1.GatewayNotFoundReason, "connect the network to an edge gateway, or name one in "+
+		"spec.controlPlaneLoadBalancer.edgeGateway.name of the VCDCluster",
+		"network %s is not connected to an edge gateway, which the endpoint needs", network)
 }

@@ -9,6 +9,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
 func TestWhoseCloudControllerManagerCreatesLoadBalancers(t *testing.T) {
@@ -74,4 +75,13 @@ func TestWhichLoadBalancersAreBehindDNATRules(t *testing.T) {
 			NewWithT(t).Expect(checks.UsesNAT(c)).To(Equal(tt.want))
 		})
 	}
+}
+
+func TestAnEndpointIsOnAnEdgeGateway(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+
+	g.Expect(checks.EndpointRouted("nodes", vcd.Ref{ID: "urn:vcloud:gateway:1"})).To(BeNil())
+	g.Expect(checks.EndpointRouted("nodes", vcd.Ref{})).To(HaveValue(And(HaveField("Reason", infrav1.GatewayNotFoundReason),
+		HaveField("Message", "network nodes is not connected to an edge gateway, which the endpoint needs"))))
 }

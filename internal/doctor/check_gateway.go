@@ -112,12 +112,9 @@ func useOfEndpoint(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster,
 			return of, err == nil, f
 		}
 	}
-	if of.gateway.ID == "" {
-		f.problem("set spec.controlPlaneLoadBalancer.edgeGateway.name of the VCDCluster, or connect the network to an edge gateway",
-			"network %s is not connected to an edge gateway, which the endpoint needs", c.Spec.OVDCNetwork)
-		return of, false, f
-	}
-	return of, true, f
+	missing := checks.EndpointRouted(c.Spec.OVDCNetwork, of.gateway)
+	f.found(Problem, missing)
+	return of, missing == nil, f
 }
 
 // unreadGateway adds that an edge gateway that a field names could not be read.
