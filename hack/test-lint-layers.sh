@@ -97,7 +97,7 @@ cpi/vcd              $module/cpi/cpitest                         product
 cpi/cloudstack       $module/cpi/cloudstack/cloudstacksim        product
 cpi/vsphere          $module/cpi/vsphere/vspheresim              product
 cpi/vsphere          github.com/vmware/govmomi/simulator         product
-cpi/cpitest/tiny     $module/cpi/cpitest/servicetest             -
+cpi/cpitest/servicetest $module/cpi/service                      -
 cpi/vcd              $module/internal/edge                       -
 .                    $module/controllers                         -
 .                    $module/vcdsim                              product
