@@ -27,7 +27,8 @@ func vmAdopted(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 
 // otherKubernetes records that the image of m has another version of Kubernetes than its Machine asks for.
 func otherKubernetes(r events.EventRecorder, m *infrav1.VCDMachine, found *checks.Finding) {
-	r.Eventf(m, nil, corev1.EventTypeWarning, found.Reason, found.Reason, "%s: %s", found.Message, found.Remedy)
+	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionDiffersReason,
+		infrav1.KubernetesVersionDiffersReason, "%s: %s", found.Message, found.Remedy)
 }
 
 // vmPoweredOn records that the VM of m runs.
