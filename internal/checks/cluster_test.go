@@ -48,24 +48,44 @@ func TestWhichLoadBalancersAreBehindDNATRules(t *testing.T) {
 		want bool
 	}{
 		{"none", func(*infrav1.VCDClusterSpec) {}, false},
-		{"those of a cluster with one arm", func(c *infrav1.VCDClusterSpec) {
-			c.LoadBalancer.ArmMode = infrav1.ArmModeOneArm
-		}, true},
-		{"those of a further edge gateway", func(c *infrav1.VCDClusterSpec) {
-			c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{ArmMode: infrav1.ArmModeOneArm}}
-		}, true},
-		{"the endpoint", func(c *infrav1.VCDClusterSpec) {
-			c.ControlPlaneLoadBalancer.EdgeGateway = &infrav1.EdgeGatewayEndpoint{ArmMode: infrav1.ArmModeOneArm}
-		}, true},
-		{"none of an inherited subnet", func(c *infrav1.VCDClusterSpec) {
-			c.RecordedState.InheritedLoadBalancer.VIPSubnet = "203.0.113.0/24"
-		}, false},
-		{"those of an inherited range", func(c *infrav1.VCDClusterSpec) {
-			c.RecordedState.InheritedLoadBalancer.OneArm = infrav1.AddressRange{
-				StartIP: "192.168.8.2",
-				EndIP:   "192.168.8.100",
-			}
-		}, true},
+		{
+			"those of a cluster with one arm",
+			func(c *infrav1.VCDClusterSpec) {
+				c.LoadBalancer.ArmMode = infrav1.ArmModeOneArm
+			},
+			true,
+		},
+		{
+			"those of a further edge gateway",
+			func(c *infrav1.VCDClusterSpec) {
+				c.LoadBalancer.EdgeGateways = []infrav1.LoadBalancerGateway{{ArmMode: infrav1.ArmModeOneArm}}
+			},
+			true,
+		},
+		{
+			"the endpoint",
+			func(c *infrav1.VCDClusterSpec) {
+				c.ControlPlaneLoadBalancer.EdgeGateway = &infrav1.EdgeGatewayEndpoint{ArmMode: infrav1.ArmModeOneArm}
+			},
+			true,
+		},
+		{
+			"none of an inherited subnet",
+			func(c *infrav1.VCDClusterSpec) {
+				c.RecordedState.InheritedLoadBalancer.VIPSubnet = "203.0.113.0/24"
+			},
+			false,
+		},
+		{
+			"those of an inherited range",
+			func(c *infrav1.VCDClusterSpec) {
+				c.RecordedState.InheritedLoadBalancer.OneArm = infrav1.AddressRange{
+					StartIP: "192.168.8.2",
+					EndIP:   "192.168.8.100",
+				}
+			},
+			true,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
