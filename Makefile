@@ -216,7 +216,7 @@ bench-ccm: stack ## Measure the memory of the cloud controller manager with 500 
 .PHONY: conformance
 conformance: ## Run the tests of VMware's own clients, and CloudStack's, against the simulators.
 	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./...
-	cd test/cloudstackgo && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./...
+	cd test && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./cloudstackgo
 
 .PHONY: conformance-terraform
 conformance-terraform: ## Run VMware's Terraform provider against the simulator (minutes; builds it and OpenTofu the first time). TERRAFORM is another program to run.

@@ -59,8 +59,6 @@ const (
 	Repository = "cloud-provider-for-cloud-director"
 	// Registry is where its image is published.
 	Registry = "ghcr.io/cluster-api-provider-vcd"
-	// Port is where health and metrics are served, by HTTPS, on the node's network.
-	Port = 10258
 )
 
 //go:embed manifests/ccm.yaml

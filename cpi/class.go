@@ -18,11 +18,11 @@ const (
 	otherClass = "cpi.cluster-api-provider-vcd.io/other"
 )
 
-// ClassTransform makes an informer of Services show those of a load balancer class as if they had none, and, if only
+// classTransform makes an informer of Services show those of a load balancer class as if they had none, and, if only
 // they are ours, those without a class as if they had another's. What is stored stays as it is: what is written are
 // differences between two such objects. It may be applied to an object any number of times. Who manages
 // which field is left out of the cache.
-func ClassTransform(class string, only bool) cache.TransformFunc {
+func classTransform(class string, only bool) cache.TransformFunc {
 	claimed := rand.Text()
 	return func(obj any) (any, error) {
 		service, ok := obj.(*corev1.Service)

@@ -26,7 +26,7 @@ func TestClassTransform(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
-			transform := ClassTransform("example.com/ours", tt.only)
+			transform := classTransform("example.com/ours", tt.only)
 			byHand := &corev1.Service{Spec: corev1.ServiceSpec{LoadBalancerClass: tt.class}}
 			byHand.Annotations = map[string]string{claimedAnnotation: "example.com/ours"}
 			for _, service := range []any{
@@ -48,5 +48,5 @@ func TestClassTransform(t *testing.T) {
 func TestClassTransformLeavesOtherObjects(t *testing.T) {
 	node := &corev1.Node{}
 
-	NewWithT(t).Expect(ClassTransform("", false)(node)).To(BeIdenticalTo(node))
+	NewWithT(t).Expect(classTransform("", false)(node)).To(BeIdenticalTo(node))
 }

@@ -25,7 +25,7 @@ type Settings struct {
 	Addresses AddressPolicy
 	MaxAge    time.Duration // [InstanceOptions.MaxAge]
 	Drift     time.Duration // [LoadBalancerOptions.Drift]
-	// Class of the Services that are ours, and whether those without a class are not ([ClassTransform]).
+	// Class of the Services that are ours, and whether those without a class are not ([classTransform]).
 	Class     string
 	ClassOnly bool
 }
@@ -70,7 +70,7 @@ func New(o Options) (*Cloud, error) {
 	o.Services.Class = o.Class
 	nodes := o.Informers.Core().V1().Nodes()
 	services := o.Informers.Core().V1().Services()
-	if err := services.Informer().SetTransform(ClassTransform(o.Class, o.ClassOnly)); err != nil {
+	if err := services.Informer().SetTransform(classTransform(o.Class, o.ClassOnly)); err != nil {
 		return nil, fmt.Errorf("choosing Services by their class: %w", err)
 	}
 	if err := nodes.Informer().SetTransform(slimNode); err != nil {

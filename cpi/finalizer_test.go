@@ -36,7 +36,7 @@ func TestAServiceOfAnotherClassThatIsDeleted(t *testing.T) {
 	b.Expect(b.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), made,
 		made.Namespace)).To(Succeed())
 	services := b.informer.Core().V1().Services()
-	b.Expect(services.Informer().SetTransform(ClassTransform("", false))).To(Succeed())
+	b.Expect(services.Informer().SetTransform(classTransform("", false))).To(Succeed())
 	controller, err := servicecontroller.New(&Cloud{balancers: b.them}, b.client, services,
 		b.informer.Core().V1().Nodes(), "", nil)
 	b.Expect(err).NotTo(HaveOccurred())

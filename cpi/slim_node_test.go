@@ -23,7 +23,7 @@ func TestCachesHoldOnlyWhatIsRead(t *testing.T) {
 
 	slimmed, err := slimNode(node)
 	g.Expect(err).NotTo(HaveOccurred())
-	ours, err := ClassTransform("", false)(s)
+	ours, err := classTransform("", false)(s)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	g.Expect(slimmed).To(Equal(want))

@@ -67,6 +67,9 @@ cmd/vcdctl           $module/internal/vcd                        -
 internal/rights      $module/internal/vcd                        pure
 internal/topology    sigs.k8s.io/controller-runtime/pkg/client   pure
 controllers/x        $module/cpi                                 controllers
+internal/checks      $module/controllers                         checks
+internal/checks      $module/internal/doctor                     checks
+internal/checks      $module/internal/vcd                        -
 internal/phases      $module/controllers                         phases
 internal/phases      $module/internal/vcd                        phases
 controllers/internal/session $module/controllers/internal/vapp   shared
@@ -94,7 +97,7 @@ cpi/vcd              $module/cpi/cpitest                         product
 cpi/cloudstack       $module/cpi/cloudstack/cloudstacksim        product
 cpi/vsphere          $module/cpi/vsphere/vspheresim              product
 cpi/vsphere          github.com/vmware/govmomi/simulator         product
-cpi/cpitest/tiny     $module/cpi/cpitest/servicetest             -
+cpi/cpitest/servicetest $module/cpi/service                      -
 cpi/vcd              $module/internal/edge                       -
 .                    $module/controllers                         -
 .                    $module/vcdsim                              product

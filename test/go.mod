@@ -8,6 +8,7 @@ replace (
 )
 
 require (
+	github.com/apache/cloudstack-go/v2 v2.19.0
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor v0.0.0-00010101000000-000000000000
@@ -96,6 +97,7 @@ require (
 	github.com/vincent-petithory/dataurl v1.0.0 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	github.com/vmware/go-vcloud-director/v2 v2.26.2 // indirect
+	go.uber.org/mock v0.5.0 // indirect
 	go4.org v0.0.0-20201209231011-d4a079459e60 // indirect
 	golang.org/x/mod v0.38.0 // indirect
 	golang.org/x/tools v0.48.0 // indirect

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ipam"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
@@ -30,7 +30,7 @@ import (
 func claimHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
 	error,
 ) {
-	kube := virtualip.KubeVIP(c)
+	kube := checks.KubeVIP(c)
 	vip := vipClaim{
 		claims:      claims,
 		pools:       primary(kube, claims.Cluster),
@@ -74,7 +74,7 @@ func freeAddresses(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluste
 	if claims.Cluster == "" {
 		return nil
 	}
-	kube := virtualip.KubeVIP(c)
+	kube := checks.KubeVIP(c)
 	var names []string
 	for _, pools := range []vipPools{primary(kube, claims.Cluster), secondary(kube, claims.Cluster)} {
 		for i := range pools.refs {

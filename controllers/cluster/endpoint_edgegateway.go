@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/edgeendpoint"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -26,12 +27,12 @@ func reconcileEdgeGateway(ctx context.Context, s *scope) (phases.Result, error) 
 		return out, err
 	}
 	if gateway == "" {
-		gateway = s.home.network.EdgeGateway.ID
-	}
-	if gateway == "" {
-		s.forgetNetwork() // It may be connected to one.
-		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "Network %s is not connected to an "+
-			"edge gateway: connect it, or name the gateway in spec.controlPlaneLoadBalancer.edgeGateway.name", s.home.network.Name), nil
+		network := s.home.network
+		if missing := checks.EndpointRouted(network.Name, network.EdgeGateway); missing != nil {
+			s.forgetNetwork() // It may be connected to one.
+			return session.Problem(missing), nil
+		}
+		gateway = network.EdgeGateway.ID
 	}
 	now := s.now()
 	recorded, _ := edgeendpoint.Of(s.read)

@@ -25,6 +25,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/resourceset"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/kubevip"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -119,7 +120,7 @@ func (h *hostSearch) checkNetwork(ctx context.Context) (phases.Result, error) {
 // find finds the hosts.
 func (h *hostSearch) find(ctx context.Context) (out phases.Result, err error) {
 	h.found, out, err = findHosts(ctx, h.claims, h.vcdCluster, h.now)
-	h.addresses = virtualip.Addresses(h.found.names)
+	h.addresses = checks.Addresses(h.found.names)
 	return out, err
 }
 
@@ -154,7 +155,7 @@ func (h *hostSearch) checkHosts(ctx context.Context) (phases.Result, error) {
 func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, now time.Time) (hosts, phases.Result,
 	error,
 ) {
-	kube := virtualip.KubeVIP(c)
+	kube := checks.KubeVIP(c)
 	set := c.Spec.ControlPlaneEndpoint.Host
 	switch {
 	case len(kube.PoolRefs) > 0:
@@ -172,7 +173,7 @@ func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, n
 func kubeVIPConfig(ctx context.Context, live client.Reader, c *infrav1.VCDCluster, hosts []string) (kubevip.Config,
 	phases.Result, error,
 ) {
-	kube := virtualip.KubeVIP(c)
+	kube := checks.KubeVIP(c)
 	bgp, out, err := bgpOf(ctx, live, c.Namespace, kube.BGP)
 	return kubevip.Config{
 		Mode:       kubevip.Mode(kube.Mode),

@@ -10,6 +10,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
@@ -107,16 +108,15 @@ func findHome(ctx context.Context, in *session.Session, all []candidate) (home, 
 func (at candidate) find(ctx context.Context, in *session.Session) (home, phases.Result, error) {
 	vdc, err := in.FindVDC(ctx, at.vdc)
 	if err != nil {
-		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC; if another one has its name "+
-				"now, remove spec.recordedState.ovdcID")
+		out, err := session.LookupProblem(err, checks.VDC.Reason, checks.VDC.Remedy("spec.ovdc of the VCDCluster")+
+			"; if another one has its name now, remove spec.recordedState.ovdcID")
 		return home{}, out.NoAccess(), err
 	}
 	network, err := in.FindNetwork(ctx, vdc, at.network)
 	if err != nil {
-		out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-			"correct spec.ovdcNetwork of the VCDCluster, or connect the network to the VDC; if another one has its "+
-				"name now, remove spec.recordedState.ovdcNetworkID")
+		out, err := session.LookupProblem(err, checks.Network.Reason,
+			checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster")+
+				"; if another one has its name now, remove spec.recordedState.ovdcNetworkID")
 		return home{}, out.NoAccess(), err
 	}
 	return home{vdc: vdc, network: network}, phases.Done, nil

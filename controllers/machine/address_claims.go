@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/virtualip"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
@@ -196,7 +197,7 @@ func (a addressCheck) announced(ctx context.Context, nic nics.NIC) (phases.Resul
 		if c.UID != a.inputs.vcdCluster.UID && !virtualip.Shares(a.inputs.vcdCluster, c, nic.Network.ID) {
 			continue
 		}
-		out := nic.Announced(virtualip.Of(c), session.NameFor(a.inputs.vcdMachine, c))
+		out := nic.Announced(checks.VirtualIPs(c), session.NameFor(a.inputs.vcdMachine, c))
 		if out != phases.Done {
 			return out, nil
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -105,7 +106,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 	if out != phases.Done {
 		return out, nil
 	}
-	wished := session.DiskMiB(c.inputs.vcdMachine)
+	wished := sizes.Disk(&c.inputs.vcdMachine.Spec)
 	if ended {
 		diskGrown(c.recorder, c.inputs.vcdMachine, c.inputs.vcdMachine.Spec.DiskSize.String())
 		if err := c.observer.read(ctx); err != nil {
@@ -161,7 +162,7 @@ func (c comparison) compare(made drift.Made) phases.Result {
 		Row:       *c.vm.row,
 		VM:        c.vm.known(),
 		Marker:    c.inputs.marker(),
-		WishedMiB: session.DiskMiB(c.inputs.vcdMachine),
+		WishedMiB: sizes.Disk(&c.inputs.vcdMachine.Spec),
 	})
 	if differs := len(found) > 0; differs != made.Differs() && (differs || c.vm.known() != nil) {
 		made.Comparison = ""

@@ -8,10 +8,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/drift"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -73,7 +74,7 @@ func (d disks) awaitConsolidation() phases.Result {
 // to it. The disks of other VMs grow by the request that writes the bootstrap data.
 func (d disks) prepare(ctx context.Context) (phases.Result, error) {
 	vm := d.vm.now()
-	wished := session.DiskMiB(d.inputs.vcdMachine)
+	wished := sizes.Disk(&d.inputs.vcdMachine.Spec)
 	if !d.target.vdc.FastProvisioning || drift.FirstDisk(*vm).SizeMiB >= wished {
 		return phases.Done, nil
 	}
@@ -124,13 +125,8 @@ func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.R
 // consolidationProblem returns why no disk of a linked clone can grow: the right to consolidate is missing.
 func consolidationProblem(ctx context.Context, opened *session.Session, vdc vcd.VDC) (phases.Result, error) {
 	may, err := opened.MayHave(ctx, vcd.RightConsolidate)
-	switch {
-	case err != nil:
+	if err != nil {
 		return session.AskProblem(err)
-	case !may:
-		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
-			"VDC %s has fast provisioning: disks grow only after their VM was consolidated. Grant right %q to the user of "+
-				"the identity, leave out spec.diskSize, or have fast provisioning turned off", vdc.Name, vcd.RightConsolidate), nil
 	}
-	return phases.Done, nil
+	return session.Problem(checks.Consolidation(vdc, may)), nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -25,11 +26,9 @@ func vmAdopted(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 }
 
 // otherKubernetes records that the image of m has another version of Kubernetes than its Machine asks for.
-func otherKubernetes(r events.EventRecorder, m *infrav1.VCDMachine, template, image, wished string) {
+func otherKubernetes(r events.EventRecorder, m *infrav1.VCDMachine, found *checks.Finding) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionDiffersReason,
-		infrav1.KubernetesVersionDiffersReason, "%s", "Template "+template+" has Kubernetes "+image+", spec.version "+
-			"of the Machine is "+wished+": with a new version of the KubeadmControlPlane or MachineDeployment, name a "+
-			"new VCDMachineTemplate whose image has it")
+		infrav1.KubernetesVersionDiffersReason, "%s: %s", found.Message, found.Remedy)
 }
 
 // vmPoweredOn records that the VM of m runs.

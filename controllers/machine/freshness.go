@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -33,7 +33,7 @@ func (o observer) readDue() bool {
 	switch {
 	case !ok, row != v.readRow, first && made.Suspicious(row):
 		return true
-	case v.known() == nil && (session.DiskMiB(o.inputs.vcdMachine) > made.DiskMiB || made.Differs()):
+	case v.known() == nil && (sizes.Disk(&o.inputs.vcdMachine.Spec) > made.DiskMiB || made.Differs()):
 		return true // A known difference is confirmed at once after a restart, lest the condition flaps.
 	case v.readNext.IsZero(): // After a restart, machines are read apart.
 		v.readNext = o.now().Add(spread(o.inputs.key(), readEvery))

@@ -4,7 +4,7 @@ package machine
 
 import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -21,7 +21,7 @@ func hardwareChange(m *infrav1.VCDMachine, vm vcd.VM) hardware {
 	if wished := int64(m.Spec.CPUs); wished > 0 && wished != vm.CPUs {
 		change.cpus = wished
 	}
-	if wished := session.MemoryMiB(m.Spec); wished > 0 && wished != vm.MemoryMiB {
+	if wished := sizes.Memory(&m.Spec); wished > 0 && wished != vm.MemoryMiB {
 		change.memoryMiB = wished
 	}
 	if wished := m.Spec.HardwareVersion; wished != vm.HardwareVersion && vm.HardwareVersion != "" {

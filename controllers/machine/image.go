@@ -5,13 +5,12 @@ package machine
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -35,8 +34,7 @@ func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {
 	}
 	profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, choice.Name)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
-			"correct "+choice.Field+", or give the VDC the profile")
+		return session.NotFound(err, checks.StorageProfile, choice.Field)
 	}
 	p.target.storage = &profile
 	return phases.Done, nil
@@ -47,16 +45,14 @@ func (p *placer) findPolicies(ctx context.Context) (phases.Result, error) {
 	if choice := p.wished.SizingPolicy; choice.Name != "" {
 		policy, err := p.session.FindSizingPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
-				"correct "+choice.Field+", or assign the policy to the VDC")
+			return session.NotFound(err, checks.SizingPolicy, choice.Field)
 		}
 		p.target.sizing = &policy
 	}
 	if choice := p.wished.PlacementPolicy; choice.Name != "" {
 		policy, err := p.session.FindPlacementPolicy(ctx, p.target.vdc, choice.Name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
-				"correct "+choice.Field+", or assign the policy to the VDC")
+			return session.NotFound(err, checks.PlacementPolicy, choice.Field)
 		}
 		p.target.policy = &policy
 	}
@@ -100,50 +96,28 @@ func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error
 
 // checkHardware says why the VM cannot have the wished version of virtual hardware.
 func (p *placer) checkHardware(ctx context.Context) (phases.Result, error) {
-	wished := p.inputs.vcdMachine.Spec.HardwareVersion
-	has := p.target.template.Hardware
-	if wished == "" || wished == has {
+	spec := &p.inputs.vcdMachine.Spec
+	template := p.target.template
+	if spec.HardwareVersion == "" || spec.HardwareVersion == template.Hardware {
 		return phases.Done, nil
 	}
-	if versionNumber(wished) < versionNumber(has) {
-		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.hardwareVersion is %s, template %s has %s, and VCD only upgrades: set at least that", wished,
-			p.target.template.Name, has), nil
+	if found := checks.HardwareUpgrade(spec, template); found != nil {
+		return session.Problem(found), nil
 	}
 	versions, err := p.session.HardwareVersions(ctx, p.target.vdc)
 	if err != nil {
 		return session.Unread(err, "Reading the hardware versions of VDC "+p.target.vdc.Name)
 	}
-	if len(versions) > 0 && !slices.Contains(versions, wished) {
-		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.hardwareVersion is %s, and VDC %s has %s: set one of them", wished, p.target.vdc.Name,
-			strings.Join(versions, ", ")), nil
-	}
-	return phases.Done, nil
-}
-
-// versionNumber returns the number of a version such as vmx-19; 0 if there is none.
-func versionNumber(version string) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(version, "vmx-"))
-	if err != nil {
-		return 0
-	}
-	return n
+	return session.Problem(checks.HardwareSupported("spec.hardwareVersion", spec.HardwareVersion, p.target.vdc, versions)), nil
 }
 
 // checkDisk says why the disk cannot have the wished size.
 func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
-	wished := session.DiskMiB(p.inputs.vcdMachine)
-	has := p.target.template.DiskMiB
-	switch {
-	case wished > has && p.target.vdc.FastProvisioning:
+	spec := &p.inputs.vcdMachine.Spec
+	if checks.GrowsLinkedClone(spec, p.target.template, p.target.vdc) {
 		return consolidationProblem(ctx, p.session, p.target.vdc)
-	case wished == 0 || wished >= has:
-		return phases.Done, nil
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.DiskTooSmallReason,
-		"spec.diskSize is %s, the disk of template %s has %dMi and cannot shrink: set a size of at least that",
-		p.inputs.vcdMachine.Spec.DiskSize, p.target.template.Name, has), nil
+	return session.Problem(checks.DiskSize(spec, p.target.template)), nil
 }
 
 // findDisks finds the storage profile of each additional disk, and the template, which has disks before them.
@@ -157,14 +131,14 @@ func (p *placer) findDisks(ctx context.Context) (phases.Result, error) {
 	}
 	p.target.disks = make([]vcd.NewDisk, len(specs))
 	for i, disk := range specs {
-		p.target.disks[i].SizeMiB = session.InMiB(disk.Size)
+		p.target.disks[i].SizeMiB = sizes.InMiB(disk.Size)
 		if disk.StorageProfile == "" {
 			continue
 		}
 		profile, err := p.session.FindStorageProfile(ctx, p.target.vdc, disk.StorageProfile)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason, fmt.Sprintf(
-				"correct spec.additionalDisks[%d].storageProfile of the VCDMachine, or give the VDC the profile", i))
+			return session.NotFound(err, checks.StorageProfile,
+				fmt.Sprintf("spec.additionalDisks[%d].storageProfile of the VCDMachine", i))
 		}
 		p.target.disks[i].StorageProfile = &profile
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -160,7 +161,7 @@ func (i *injection) write(ctx context.Context) (phases.Result, error) {
 	}
 	maps.Copy(values, guestinfo.Leftovers(i.vm.now().ExtraConfig, values))
 	change := vcd.VMChange{ExtraConfig: values}
-	if wished := session.DiskMiB(i.inputs.vcdMachine); len(i.vm.now().Disks) > 0 && wished > i.vm.now().Disks[0].SizeMiB {
+	if wished := sizes.Disk(&i.inputs.vcdMachine.Spec); len(i.vm.now().Disks) > 0 && wished > i.vm.now().Disks[0].SizeMiB {
 		change.DiskMiB = wished
 	}
 	return i.tasks.write(stepInject, func() (vcd.Task, error) {

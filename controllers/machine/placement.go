@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -139,8 +140,7 @@ func (p *placer) findNetworks(ctx context.Context) (phases.Result, error) {
 	for _, nic := range p.target.nics {
 		network, err := p.session.FindNetwork(ctx, p.target.vdc, nic.Network.Name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-				"correct "+nic.Network.Field+", or connect the network to the VDC")
+			return session.NotFound(err, checks.Network, nic.Network.Field)
 		}
 		p.target.networks = append(p.target.networks, network)
 	}
@@ -171,14 +171,12 @@ func (p *placer) withRollout(out phases.Result) phases.Result {
 
 // compareVersions warns of an image that has another version of Kubernetes than the Machine asks for.
 func (p *placer) compareVersions() {
-	image := p.target.template.Kubernetes
-	wished := p.inputs.machine.Spec.Version
 	if p.state.versionsCompared || p.inputs.mayHaveVM() {
 		return
 	}
 	p.state.versionsCompared = true
-	if image != "" && wished != "" && !vcd.SameKubernetes(image, wished) {
-		otherKubernetes(p.recorder, p.inputs.vcdMachine, p.target.template.Name, image, wished)
+	if found := checks.Kubernetes(p.target.template, p.inputs.machine.Spec.Version); found != nil {
+		otherKubernetes(p.recorder, p.inputs.vcdMachine, found)
 	}
 }
 

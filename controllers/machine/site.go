@@ -13,6 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/absence"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
 // A site is what is missing on the site of a machine, and who may know more. All of it is read from objects: a restart
@@ -59,7 +60,7 @@ func (s *site) addClusters(clusters []infrav1.VCDCluster, mine *infrav1.VCDClust
 	s.Stopped = mine.Spec.RecordedState.GoneStoppedSince != nil
 	onSite := map[string]bool{}
 	for _, c := range clusters {
-		if session.NormalSite(c.Spec.Site) != session.NormalSite(mine.Spec.Site) {
+		if !sites.Same(c.Spec.Site, mine.Spec.Site) {
 			continue
 		}
 		onSite[c.Namespace+"/"+session.ClusterName(&c, nil)] = true

@@ -162,12 +162,12 @@ func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testin
 	}{
 		{"the image has it", "v1.36.3", nil, ""},
 		{"the Machine has no version", "", nil, ""},
-		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, spec.version of the Machine is v1.35.4"},
+		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, and the version of the machines is v1.35.4"},
 		{
 			"the product section says another",
 			"v1.36.3",
 			map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
-			"has Kubernetes v1.34.1+vmware.1, spec.version of the Machine is v1.36.3",
+			"has Kubernetes v1.34.1+vmware.1, and the version of the machines is v1.36.3",
 		},
 	}
 	for _, tt := range tests {

@@ -3,7 +3,6 @@
 package machinetemplate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -16,8 +15,10 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -89,8 +90,7 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	wished, _ := placement.Of(s.vcdCluster, zone, &infrav1.VCDMachine{Spec: spec})
 	vdc, err := opened.FindVDC(ctx, wished.VDC.Name)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct "+wished.VDC.Field+", or give its user access to the VDC")
+		return session.NotFound(err, checks.VDC, wished.VDC.Field)
 	}
 	image, err := opened.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name)
 	if err != nil {
@@ -103,17 +103,11 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 		sizing, err = opened.FindDefaultSizing(ctx, vdc)
 	}
 	if err != nil {
-		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
-			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or assign the policy to the VDC")
+		return session.LookupProblem(err, checks.SizingPolicy.Reason,
+			inNewTemplate(ofTemplate(wished.SizingPolicy).Field)+", or "+checks.SizingPolicy.Otherwise)
 	}
-	if spec.CPUs > 0 {
-		sizing.CPUs = int64(spec.CPUs)
-	}
-	if memory := session.MemoryMiB(spec); memory > 0 {
-		sizing.MemoryMiB = memory
-	}
-	s.template.Status.Capacity = capacityOf(image, sizing, session.DiskMiB(&infrav1.VCDMachine{Spec: spec}))
-	s.template.Status.NodeInfo = nodeInfoOf(image.OS)
+	s.template.Status.Capacity = capacityOf(sizes.Of(&spec, image, sizing))
+	s.template.Status.NodeInfo = checks.NodeInfo(image.OS)
 	*s.reconciler.known.Of(s.template.UID) = found{at: s.reconciler.now(), generation: s.template.Generation}
 	return phases.Done, nil
 }
@@ -134,38 +128,17 @@ func ofTemplate(choice placement.Choice) placement.Choice {
 	return choice
 }
 
-// capacityOf returns what a machine has. A policy that does not fix a size leaves that of the image.
-func capacityOf(image vcd.Template, sizing vcd.Policy, wishedDiskMiB int64) corev1.ResourceList {
+// capacityOf returns what a machine of a size has. What is not known is left out.
+func capacityOf(size sizes.Size) corev1.ResourceList {
 	capacity := corev1.ResourceList{}
-	if cpus := cmp.Or(sizing.CPUs, image.CPUs); cpus > 0 {
+	if cpus := size.CPUs; cpus > 0 {
 		capacity[corev1.ResourceCPU] = *resource.NewQuantity(cpus, resource.DecimalSI)
 	}
-	if memory := cmp.Or(sizing.MemoryMiB, image.MemoryMiB); memory > 0 {
-		capacity[corev1.ResourceMemory] = *resource.NewQuantity(memory*session.Mebibyte, resource.BinarySI)
+	if memory := size.MemoryMiB; memory > 0 {
+		capacity[corev1.ResourceMemory] = *resource.NewQuantity(memory*sizes.Mebibyte, resource.BinarySI)
 	}
-	if disk := max(wishedDiskMiB, image.DiskMiB); disk > 0 {
-		capacity[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(disk*session.Mebibyte, resource.BinarySI)
+	if disk := size.DiskMiB; disk > 0 {
+		capacity[corev1.ResourceEphemeralStorage] = *resource.NewQuantity(disk*sizes.Mebibyte, resource.BinarySI)
 	}
 	return capacity
-}
-
-// nodeInfoOf returns what kind of node an image becomes, according to vSphere's name of its operating system.
-func nodeInfoOf(guestOS string) infrav1.NodeInfo {
-	var info infrav1.NodeInfo
-	name := strings.ToLower(guestOS)
-	switch {
-	case strings.HasPrefix(name, "win"):
-		info.OperatingSystem = "windows"
-	case name == "", strings.HasPrefix(name, "darwin"), strings.HasPrefix(name, "freebsd"),
-		strings.HasPrefix(name, "solaris"), strings.HasPrefix(name, "vmkernel"):
-	default:
-		info.OperatingSystem = "linux"
-	}
-	switch {
-	case strings.Contains(name, "arm"):
-		info.Architecture = "arm64"
-	case strings.Contains(name, "64"):
-		info.Architecture = "amd64"
-	}
-	return info
 }

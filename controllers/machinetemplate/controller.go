@@ -22,6 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/local"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdmachinetemplates,verbs=list;watch;patch
@@ -186,6 +187,6 @@ func (s *scope) findAnyCluster(ctx context.Context) error {
 }
 
 func sameVDC(a, b *infrav1.VCDCluster) bool {
-	return session.NormalSite(a.Spec.Site) == session.NormalSite(b.Spec.Site) && a.Spec.Org == b.Spec.Org &&
+	return sites.Same(a.Spec.Site, b.Spec.Site) && a.Spec.Org == b.Spec.Org &&
 		a.Spec.OVDC == b.Spec.OVDC && a.Spec.IdentityRef == b.Spec.IdentityRef
 }

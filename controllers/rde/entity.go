@@ -22,6 +22,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/settings"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -327,7 +328,7 @@ func (s *scope) rival(ctx context.Context) (*infrav1.VCDCluster, error) {
 }
 
 func sameEntity(a, b *infrav1.VCDCluster) bool {
-	if session.NormalSite(a.Spec.Site) != session.NormalSite(b.Spec.Site) || a.Spec.Org != b.Spec.Org {
+	if !sites.Same(a.Spec.Site, b.Spec.Site) || a.Spec.Org != b.Spec.Org {
 		return false
 	}
 	id := notes.EntityID(b)

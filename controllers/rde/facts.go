@@ -24,6 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rde"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 )
 
 // tkgAnnotation on a Cluster has the version of VMware's distribution of Kubernetes; CAPVCD's templates set it.
@@ -241,7 +242,7 @@ func (o objects) pool(name string, has func(*clusterv1.Machine) bool) rde.NodePo
 		pool.SizingPolicy = newest.Spec.SizingPolicy
 		pool.PlacementPolicy = newest.Spec.PlacementPolicy
 		pool.StorageProfile = newest.Spec.StorageProfile
-		pool.DiskMiB = session.DiskMiB(newest)
+		pool.DiskMiB = sizes.Disk(&newest.Spec)
 	}
 	return pool
 }

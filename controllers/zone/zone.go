@@ -21,6 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/notes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/zones"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -165,8 +166,7 @@ func findDomain(ctx context.Context, s *session.Session, d *infrav1.VCDFailureDo
 	}
 	policy, err := s.FindPlacementPolicy(ctx, vdc, d.Spec.PlacementPolicy)
 	if err != nil {
-		out, err = session.LookupProblem(err, infrav1.PlacementPolicyNotFoundReason,
-			"correct spec.placementPolicy"+of+", or assign the policy to the VDC")
+		out, err = session.NotFound(err, checks.PlacementPolicy, "spec.placementPolicy"+of)
 	}
 	return place{vdc: vdc, policy: policy.Ref}, out, err
 }
@@ -181,8 +181,7 @@ func (s *scope) findNetworks(ctx context.Context) (phases.Result, error) {
 	for _, name := range s.zone.Spec.PlacementConstraint.Networks {
 		network, err := s.session.FindNetwork(ctx, s.vdc, name)
 		if err != nil {
-			return session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-				"correct spec.placementConstraint.networks, or connect the network to the VDC")
+			return session.NotFound(err, checks.Network, "spec.placementConstraint.networks")
 		}
 		found = append(found, *reference(network.Ref))
 	}
@@ -198,8 +197,7 @@ func (s *scope) findStorage(ctx context.Context) (phases.Result, error) {
 	}
 	found, err := s.session.FindStorageProfile(ctx, s.vdc, name)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.StorageProfileNotFoundReason,
-			"correct spec.placementConstraint.storageProfile, or give the VDC the profile")
+		return session.NotFound(err, checks.StorageProfile, "spec.placementConstraint.storageProfile")
 	}
 	status.StorageProfile = reference(found.Ref)
 	return phases.Done, nil
@@ -213,8 +211,7 @@ func (s *scope) findSizing(ctx context.Context) (phases.Result, error) {
 	}
 	found, err := s.session.FindSizingPolicy(ctx, s.vdc, name)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason,
-			"correct spec.placementConstraint.sizingPolicy, or assign the policy to the VDC")
+		return session.NotFound(err, checks.SizingPolicy, "spec.placementConstraint.sizingPolicy")
 	}
 	status.SizingPolicy = reference(found.Ref)
 	return phases.Done, nil
@@ -228,8 +225,7 @@ func (s *scope) findCatalog(ctx context.Context) (phases.Result, error) {
 	}
 	found, err := s.session.FindCatalog(vcd.WithMaxAge(ctx, maxAge), name)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.CatalogNotFoundReason,
-			"correct spec.placementConstraint.catalog, or share the catalog with the organization")
+		return session.NotFound(err, checks.Catalog, "spec.placementConstraint.catalog")
 	}
 	status.Catalog = reference(found)
 	return phases.Done, nil

@@ -107,7 +107,7 @@ var annotations = service.Annotations[settings]{
 			Help: "How nodes are chosen: `roundrobin`, the default, `leastconn` or `source`. `sessionAffinity: ClientIP` " +
 				"is `source`, whatever the annotation says.",
 			Parse: func(w *settings, v string) error {
-				if w.algorithm = strings.ToLower(v); !slices.Contains(Algorithms(), w.algorithm) {
+				if w.algorithm = strings.ToLower(v); !slices.Contains(algorithms(), w.algorithm) {
 					return fmt.Errorf("%q is unknown", v)
 				}
 				return nil
@@ -140,8 +140,8 @@ var annotations = service.Annotations[settings]{
 	},
 }
 
-// Algorithms returns those of load balancer rules.
-func Algorithms() []string { return []string{"roundrobin", "leastconn", "source"} }
+// algorithms returns those of load balancer rules.
+func algorithms() []string { return []string{"roundrobin", "leastconn", "source"} }
 
 func prefixes(s string) ([]netip.Prefix, error) {
 	var out []netip.Prefix

@@ -19,7 +19,6 @@ type Sessions struct {
 
 	mu   sync.Mutex
 	last vcd.Config
-	err  error
 }
 
 // NewSessions returns the sessions of a pool with the current credentials, which come with a version.
@@ -38,14 +37,10 @@ func (s *Sessions) As(account *vcd.ServiceAccount) *Sessions {
 func (s *Sessions) Session(ctx context.Context) (*vcd.Session, error) {
 	config, err := s.current()
 	if err != nil {
-		return nil, s.note(err)
-	}
-	s.replace(ctx, config)
-	session, err := s.pool.Session(ctx, config)
-	if s.note(err) != nil {
 		return nil, err
 	}
-	return session, nil
+	s.replace(ctx, config)
+	return s.pool.Session(ctx, config)
 }
 
 func (s *Sessions) current() (vcd.Config, error) {
@@ -67,18 +62,4 @@ func (s *Sessions) replace(ctx context.Context, config vcd.Config) {
 	if last.Version != "" && last.Version != config.Version {
 		s.pool.Logout(ctx, last)
 	}
-}
-
-func (s *Sessions) note(err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = err
-	return err
-}
-
-// Problem returns why there is no session, as far as the last who asked knows.
-func (s *Sessions) Problem() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
 }

@@ -80,7 +80,7 @@ func (s *apiServer) protected(t *testing.T) func(method, path, authorization str
 	t.Helper()
 	g := NewWithT(t)
 	config := &rest.Config{Host: s.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	filter, err := Protect(config, s.Client())
+	filter, err := protect(config, s.Client())
 	g.Expect(err).NotTo(HaveOccurred())
 	handler, err := filter(logr.Discard(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	g.Expect(err).NotTo(HaveOccurred())

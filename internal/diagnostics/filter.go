@@ -41,9 +41,9 @@ type reviewer struct {
 // A question is a hash of a token, a verb and a path.
 type question [sha256.Size]byte
 
-// Protect returns a filter that serves a request only to a user of the Kubernetes API, known by a bearer token, who may
+// protect returns a filter that serves a request only to a user of the Kubernetes API, known by a bearer token, who may
 // use the verb on the path as a non-resource URL. It takes the rights to create TokenReviews and SubjectAccessReviews.
-func Protect(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
+func protect(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	tokens, err := authentication.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for token reviews: %w", err)

@@ -64,7 +64,7 @@ func (s Serving) Metrics(tlsOptions []func(*tls.Config), debug map[string]http.H
 		BindAddress:    s.Address,
 		SecureServing:  true,
 		TLSOpts:        tlsOptions,
-		FilterProvider: Protect,
+		FilterProvider: protect,
 		ExtraHandlers:  handlers,
 	}
 }

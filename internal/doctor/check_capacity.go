@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -21,27 +22,19 @@ type load struct {
 	diskMiB             map[string]int64 // by URN of the storage profile
 }
 
-// sum adds the machines up. One that has no size is as its template.
+// sum adds the machines up.
 func (l loads) sum(ctx context.Context, in *vcd.VDCs, at place) load {
 	sum := load{diskMiB: map[string]int64{}}
 	for _, m := range l.machines {
-		image := l.templates[m.image()]
-		policy := l.policies[m.Spec.SizingPolicy]
+		size := sizes.Of(&m.Spec, l.templates[m.image()], l.policies[m.Spec.SizingPolicy])
 		sum.vms += m.Count
-		sum.mhz += m.Count * or(policy.CPUs, image.CPUs) * at.capacity.VCPUMHz
-		sum.memoryMiB += m.Count * or(policy.MemoryMiB, image.MemoryMiB)
+		sum.mhz += m.Count * size.CPUs * at.capacity.VCPUMHz
+		sum.memoryMiB += m.Count * size.MemoryMiB
 		if profile, err := in.FindStorageProfile(ctx, at.vdc, m.Spec.StorageProfile); err == nil {
-			sum.diskMiB[profile.ID] += m.Count * max(image.DiskMiB, m.diskMiB())
+			sum.diskMiB[profile.ID] += m.Count * size.DiskMiB
 		}
 	}
 	return sum
-}
-
-func or(a, b int64) int64 {
-	if a > 0 {
-		return a
-	}
-	return b
 }
 
 // checkCapacity compares what planned machines take with what is left; without machines, whether anything is.

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -47,7 +49,7 @@ type use struct {
 // usesOfServices returns the edge gateways of Services: those of the networks, and further ones.
 func usesOfServices(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster, ofNetworks []vcd.Ref) ([]use, findings) {
 	var f findings
-	if c != nil && !createsBalancers(c) {
+	if c != nil && !checks.CreatesBalancers(c) {
 		return nil, f
 	}
 	of := use{severity: Warning, field: "spec.loadBalancer"}
@@ -110,12 +112,9 @@ func useOfEndpoint(ctx context.Context, in *vcd.Gateways, c *infrav1.VCDCluster,
 			return of, err == nil, f
 		}
 	}
-	if of.gateway.ID == "" {
-		f.problem("set spec.controlPlaneLoadBalancer.edgeGateway.name of the VCDCluster, or connect the network to an edge gateway",
-			"network %s is not connected to an edge gateway, which the endpoint needs", c.Spec.OVDCNetwork)
-		return of, false, f
-	}
-	return of, true, f
+	missing := checks.EndpointRouted(c.Spec.OVDCNetwork, of.gateway)
+	f.found(Problem, missing)
+	return of, missing == nil, f
 }
 
 // unreadGateway adds that an edge gateway that a field names could not be read.
@@ -162,20 +161,24 @@ func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) 
 		f.unread(err, "listing service engine groups of edge gateway "+g.Name, "give the user the right to view them")
 		return f
 	}
-	wished := u.engineGroup
-	if wished != "" {
-		groups = slices.DeleteFunc(groups, func(x vcd.EngineGroup) bool { return x.Name != wished && x.ID != wished })
+	all := make([]lb.EngineGroup, 0, len(groups))
+	for _, group := range groups {
+		all = append(all, lb.EngineGroup{
+			Object:   lb.Object{ID: group.ID, Name: group.Name},
+			Deployed: group.Deployed,
+			Max:      group.Max,
+		})
 	}
-	switch {
-	case len(groups) == 0 && wished != "":
+	switch full, shortage := lb.ChooseEngineGroup(all, u.engineGroup); shortage {
+	case lb.GroupNotAssigned:
 		f.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or let the provider "+
-			"assign the group", "service engine group %q is not assigned to edge gateway %s", wished, g.Name)
-	case len(groups) == 0:
+			"assign the group", "service engine group %q is not assigned to edge gateway %s", u.engineGroup, g.Name)
+	case lb.NoGroupAssigned:
 		f.add(u.severity, "let the provider assign one", "edge gateway %s has no service engine group", g.Name)
-	case !slices.ContainsFunc(groups, func(x vcd.EngineGroup) bool { return x.Max == 0 || x.Deployed < x.Max }):
+	case lb.AllGroupsFull:
 		f.add(u.severity, "delete virtual services, or let the provider raise the limit or assign another group",
-			"service engine group %s of edge gateway %s has all of its %d virtual services", groups[0].Name, g.Name,
-			groups[0].Max)
+			"service engine group %s of edge gateway %s has all of its %d virtual services", full.Name, g.Name, full.Max)
+	case lb.NoShortage:
 	}
 	return f
 }
@@ -192,12 +195,7 @@ func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use)
 	for _, x := range used {
 		taken[x.Address] = true
 	}
-	var ranges []vcd.AddressRange
-	for _, uplink := range g.Uplinks {
-		for _, subnet := range uplink.Subnets {
-			ranges = append(ranges, subnet.Ranges...)
-		}
-	}
+	ranges := g.Ranges()
 	if len(u.addresses) > 0 {
 		return judgeRequested(g.Name, u, ranges, taken)
 	}

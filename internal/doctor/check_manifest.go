@@ -8,9 +8,12 @@ func checkManifest(plan Plan) findings {
 	for _, problem := range append(plan.problems, plan.misplaced()...) {
 		f.problem("correct the manifest", "%s", problem)
 	}
+	for _, found := range plan.refused {
+		f.found(Warning, found)
+	}
 	for _, zone := range plan.apart {
 		f.warn("check its VDC by --vdc, as that identity",
-			"VCDDeploymentZone %s has another site, organization or identity than the VCDCluster", zone)
+			"VCDDeploymentZone %s has another identity than the VCDCluster", zone)
 	}
 	for _, patch := range plan.external {
 		f.warn("check manually what it changes",

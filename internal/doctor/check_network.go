@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -23,8 +24,8 @@ func findNetworks(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 	for _, name := range names {
 		network, err := in.FindNetwork(ctx, vdc, name)
 		if err != nil {
-			f.unread(err, "looking up network "+name, "correct spec.ovdcNetwork of the VCDCluster or spec.networks of "+
-				"the VCDMachineTemplate, or connect the network to the VDC")
+			f.unread(err, "looking up network "+name,
+				checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster or spec.networks of the VCDMachineTemplate"))
 			continue
 		}
 		found.add(name, network)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/rights"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -81,14 +82,14 @@ func needs(need rights.Need, plan Plan) (severity Severity, needed bool) {
 	if c == nil {
 		c = &infrav1.VCDCluster{}
 	}
-	balancers := createsBalancers(c) || c.Spec.ControlPlaneLoadBalancer.Type == infrav1.EndpointEdgeGateway
+	balancers := checks.CreatesBalancers(c) || c.Spec.ControlPlaneLoadBalancer.Type == infrav1.EndpointEdgeGateway
 	switch need {
 	case rights.Always:
 		return Problem, true
 	case rights.Balancers:
 		return Problem, balancers
 	case rights.NAT:
-		if usesNAT(c) {
+		if checks.UsesNAT(c) {
 			return Problem, true
 		}
 		return Warning, balancers

@@ -3,11 +3,11 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
-	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -18,20 +18,20 @@ func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []
 	templates := map[string]vcd.Template{}
 	var f findings
 	for _, m := range machines {
-		if found, seen := templates[m.image()]; seen {
-			f.join(judgeKubernetes(m, found))
-			continue
+		found, seen := templates[m.image()]
+		if !seen {
+			var err error
+			found, err = in.FindTemplate(ctx, m.Spec.Catalog, m.Spec.Template)
+			templates[m.image()] = found
+			if err != nil {
+				f.unread(err, "looking up template "+m.image(),
+					"correct spec.catalog and spec.template of the VCDMachineTemplate, share the catalog with the user, "+
+						"or upload the image again")
+				continue
+			}
+			f.join(judgeTemplate(found))
 		}
-		found, err := in.FindTemplate(ctx, m.Spec.Catalog, m.Spec.Template)
-		templates[m.image()] = found
-		if err != nil {
-			f.unread(err, "looking up template "+m.image(),
-				"correct spec.catalog and spec.template of the VCDMachineTemplate, share the catalog with the user, "+
-					"or upload the image again")
-			continue
-		}
-		f.join(judgeTemplate(found))
-		f.join(judgeHardware(found, at))
+		f.join(judgeHardware(m, found, at))
 		f.join(judgeKubernetes(m, found))
 	}
 	return templates, f
@@ -41,11 +41,11 @@ func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []
 func judgeTemplate(t vcd.Template) findings {
 	const upload = "upload an image of a Linux distribution with cloud-init: docs/guides/upgrade-kubernetes.md"
 	var f findings
-	os := strings.ToLower(t.OS)
+	info := checks.NodeInfo(t.OS)
 	switch {
-	case strings.HasPrefix(os, "win"):
+	case info.OperatingSystem == "windows":
 		f.problem(upload, "the guest operating system of template %s is %s: nodes are Linux", t.Name, t.OS)
-	case os != "" && strings.HasSuffix(os, "guest") && !strings.Contains(os, "64"):
+	case info.Architecture == "" && strings.HasSuffix(t.OS, "Guest"):
 		f.problem(upload, "the guest operating system of template %s is %s: Kubernetes takes 64 bits", t.Name, t.OS)
 	}
 	if t.NICs == 0 {
@@ -62,39 +62,36 @@ func judgeTemplate(t vcd.Template) findings {
 // current Linux distributions read it.
 const oldestHardware = 14
 
-// judgeHardware compares the virtual hardware of a template with what nodes take and a VDC supports.
-func judgeHardware(t vcd.Template, at place) findings {
+// judgeHardware compares the virtual hardware of machines with what nodes take and a VDC supports.
+func judgeHardware(m Machines, t vcd.Template, at place) findings {
 	var f findings
-	version, known := hardwareVersion(t.Hardware)
-	switch {
-	case !known:
-	case version < oldestHardware:
+	version, known := checks.HardwareNumber(cmp.Or(m.Spec.HardwareVersion, t.Hardware))
+	if known && version < oldestHardware {
 		f.problem("upgrade the virtual hardware of the VM and capture the template again",
-			"template %s has virtual hardware version %d: nodes take %d or later", t.Name, version, oldestHardware)
-	case len(at.capacity.Hardware) > 0 && !slices.Contains(at.capacity.Hardware, t.Hardware):
-		f.problem("make the image with an older version, or use another VDC",
-			"template %s has virtual hardware version %d, which VDC %s does not support", t.Name, version, at.vdc.Name)
+			"VMs from template %s have virtual hardware version %d: nodes take %d or later", t.Name, version, oldestHardware)
+		return f
 	}
+	if m.Spec.HardwareVersion == "" {
+		f.found(Problem, checks.HardwareSupported("virtual hardware of template "+t.Name, t.Hardware, at.vdc, at.capacity.Hardware))
+		return f
+	}
+	f.foundOf(m, Problem, cmp.Or(checks.HardwareUpgrade(&m.Spec, t),
+		checks.HardwareSupported("spec.hardwareVersion", m.Spec.HardwareVersion, at.vdc, at.capacity.Hardware)))
 	return f
 }
 
-func hardwareVersion(text string) (int, bool) {
-	n, err := strconv.Atoi(strings.TrimPrefix(text, "vmx-"))
-	return n, err == nil
-}
-
-// judgeKubernetes compares the version of Kubernetes in a template with that of the machines.
+// judgeKubernetes compares the version of Kubernetes in a template with that of machines that are not made yet.
 func judgeKubernetes(m Machines, t vcd.Template) findings {
 	var f findings
-	if t.Kubernetes == "" || m.version == "" || vcd.SameKubernetes(t.Kubernetes, m.version) {
+	found := checks.Kubernetes(t, m.version)
+	if found == nil {
 		return f
 	}
+	found.Remedy = "choose an image with that version in spec.template of the VCDMachineTemplate, or change the version"
 	severity := Warning // Kubelets of workers may be older than the API server.
 	if m.controlPlane {
 		severity = Problem
 	}
-	f.add(severity, "choose an image with that version in spec.template of the VCDMachineTemplate, or change the version",
-		"template %s has Kubernetes %s, and machines of VCDMachineTemplate %s are to have %s", t.Name, t.Kubernetes, m.Name,
-		m.version)
+	f.foundOf(m, severity, found)
 	return f
 }

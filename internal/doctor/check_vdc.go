@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -20,10 +21,10 @@ type place struct {
 func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 	var at place
 	var f findings
-	remedy := "correct " + plan.vdcField() + ", or share the VDC with the user"
+	remedy := checks.VDC.Remedy(plan.vdcField())
 	if plan.spread() {
 		f.stops = true
-		if len(plan.apart) == 0 {
+		if len(plan.apart) == 0 && len(plan.refused) == 0 {
 			f.warn("add the VCDDeploymentZones and VCDFailureDomains to the manifest, or name each VDC: --vdc",
 				"the manifest has none of the zones that failureDomainSelector of the VCDCluster selects")
 		}
@@ -53,8 +54,8 @@ func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 	switch {
 	case err != nil:
 		f.unread(err, "reading VDC "+name, remedy)
-	case !at.capacity.Enabled:
-		f.problem("let the provider enable it", "VDC %s is disabled: nothing is created in it", at.vdc.Name)
+	case at.vdc.Disabled:
+		f.found(Problem, checks.VDCEnabled(at.vdc, plan.vdcField()))
 	default:
 		f.fact("%s has %d VMs, fast provisioning: %t", at.vdc.Name, at.capacity.VMs.Used, at.vdc.FastProvisioning)
 	}
@@ -75,7 +76,7 @@ func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 	var f findings
 	for _, name := range profiles(machines) {
 		if _, err := in.FindStorageProfile(ctx, vdc, name); err != nil {
-			remedy := "correct spec.storageProfile of the VCDMachineTemplate, or give the VDC the profile, enabled"
+			remedy := checks.StorageProfile.Remedy("spec.storageProfile of the VCDMachineTemplate")
 			if name == "" {
 				remedy = "set spec.storageProfile of the VCDMachineTemplate, or give the VDC a default one, enabled"
 			}
@@ -110,7 +111,7 @@ func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 			found, err := in.FindSizingPolicy(ctx, vdc, name)
 			if err != nil {
 				f.unread(err, "looking up sizing policy "+name,
-					"correct spec.sizingPolicy of the VCDMachineTemplate, or assign the policy to the VDC")
+					checks.SizingPolicy.Remedy("spec.sizingPolicy of the VCDMachineTemplate"))
 			}
 			sizing[name] = found
 		}
@@ -124,7 +125,7 @@ func findPolicies(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 		seen[name] = true
 		if _, err := in.FindPlacementPolicy(ctx, vdc, name); err != nil {
 			f.unread(err, "looking up placement policy "+name,
-				"correct spec.placementPolicy of the VCDMachineTemplate, or assign the policy to the VDC")
+				checks.PlacementPolicy.Remedy("spec.placementPolicy of the VCDMachineTemplate"))
 		}
 	}
 	return sizing, f

@@ -16,16 +16,16 @@ type check struct {
 	once  bool // for the site, not for each VDC
 }
 
-// checks are all of them, in the order of the report.
-func checks() []check {
-	const access, rights, vdc, network, template = "access", "rights", CheckVDC, "network", "template"
+// table returns all checks, in the order of the report.
+func table() []check {
+	const access, rights, vdc, network, template = "access", "rights", "vdc", "network", "template"
 	return []check{
 		{name: access, run: (*survey).access, once: true},
 		{name: rights, needs: []string{access}, run: (*survey).checkRights, once: true},
 		{name: "identities", run: (*survey).identities, once: true},
 		{name: "lease", needs: []string{access}, run: (*survey).lease, once: true},
 		{name: vdc, needs: []string{access}, run: (*survey).findVDC},
-		{name: CheckStorage, needs: []string{vdc}, run: (*survey).storage},
+		{name: "storage", needs: []string{vdc}, run: (*survey).storage},
 		{name: "policy", needs: []string{vdc}, run: (*survey).findPolicies},
 		{name: network, needs: []string{vdc}, run: (*survey).findNetworks},
 		{name: template, needs: []string{access}, run: (*survey).findTemplates},

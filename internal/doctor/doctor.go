@@ -47,7 +47,7 @@ type run struct {
 
 // checks runs the checks of the site, or those of the VDC of a survey, and adds to failed those that found a problem.
 func (r *run) checks(ctx context.Context, s *survey, once bool, failed map[string]bool) error {
-	for _, c := range checks() {
+	for _, c := range table() {
 		if c.once != once {
 			continue
 		}
@@ -91,7 +91,7 @@ func (r *run) add(check string, f findings, lacksRights bool) (hasProblem bool) 
 
 // sumUp lists the checks that found nothing, and those that were skipped.
 func (r *run) sumUp() {
-	for _, c := range checks() {
+	for _, c := range table() {
 		switch {
 		case r.skipped[c.name]:
 			r.report.Skipped = append(r.report.Skipped, c.name)

@@ -398,6 +398,14 @@ func vdcFaults() []fault {
 			remedy: "smaller sizing",
 		},
 		{
+			name:   "memory is too small for what the spec asks for",
+			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 64 << 10 },
+			text:   []string{"sizingPolicy: small", "memory: 16Gi"},
+			check:  "capacity",
+			says:   "65536 MiB of memory left of 65536, and 81920 are planned",
+			remedy: "memory of the VDC",
+		},
+		{
 			name:   "CPU is too small",
 			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.CPULimit = 5000 },
 			check:  "capacity",
@@ -611,7 +619,7 @@ func networkFaults() []fault {
 				nic.Mode = "MANUAL"
 			},
 			check:  "endpoint",
-			says:   "taken on network nodes, by acme-vdc-vapp-000-000",
+			says:   "is the address of acme-vdc-vapp-000-000 in network nodes",
 			remedy: "release it",
 		},
 	}
@@ -690,14 +698,28 @@ func imageFaults() []fault {
 				imageOf(m).HardwareVersion = "vmx-99"
 			},
 			check:  "template",
-			says:   "does not support",
-			remedy: "older version",
+			says:   "virtual hardware of template ubuntu-2404-kube-v1.36.3 is vmx-99, and VDC acme-vdc has vmx-14",
+			remedy: "use one of these versions",
+		},
+		{
+			name:   "the virtual hardware that is asked for is older than the template's",
+			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-14"},
+			check:  "template",
+			says:   "VCD only upgrades",
+			remedy: "set at least that",
+		},
+		{
+			name:   "the virtual hardware that is asked for is newer than the VDC's",
+			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-99"},
+			check:  "template",
+			says:   "spec.hardwareVersion is vmx-99, and VDC acme-vdc has vmx-14",
+			remedy: "use one of these versions",
 		},
 		{
 			name:   "the disk would shrink",
 			text:   []string{"sizingPolicy: small", "diskSize: 10Gi"},
 			check:  "disk",
-			says:   "do not shrink",
+			says:   "cannot shrink",
 			remedy: "at least that",
 		},
 		{
@@ -705,7 +727,7 @@ func imageFaults() []fault {
 			text:   []string{"sizingPolicy: small", "diskSize: 40Gi"},
 			model:  without(rights.Consolidate),
 			check:  "disk",
-			says:   "linked clones do not grow",
+			says:   "disks grow only after",
 			remedy: "leave out",
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
@@ -28,10 +29,11 @@ type Plan struct {
 	Others []Other
 	Logins []Login
 
-	zones  []placement.Zone // that the cluster selects, with its own identity
-	apart  []string         // names of those that have another identity
-	planes int64            // zones that take control planes
-	zone   *placement.Zone  // that this part of a plan is for; nil: the VDC of the cluster
+	zones   []placement.Zone  // that the cluster selects, with its own identity
+	apart   []string          // names of those that have another identity
+	refused []*checks.Finding // why the cluster cannot use other zones
+	planes  int64             // zones that take control planes
+	zone    *placement.Zone   // that this part of a plan is for; nil: the VDC of the cluster
 
 	problems []string // of the manifest
 	external []string // patches of the ClusterClass that only runtime extensions apply
@@ -50,16 +52,6 @@ type Machines struct {
 
 // image is the key of the template of machines.
 func (m Machines) image() string { return m.Spec.Catalog + "/" + m.Spec.Template }
-
-const mebibyte = 1 << 20
-
-// diskMiB is the size of the disk that machines ask for; 0: as the template.
-func (m Machines) diskMiB() int64 {
-	if m.Spec.DiskSize == nil {
-		return 0
-	}
-	return (m.Spec.DiskSize.Value() + mebibyte - 1) / mebibyte
-}
 
 // nics returns the NICs of the machines, with the network of each.
 func (p Plan) nics(m Machines) []infrav1.NetworkSpec {
@@ -138,5 +130,6 @@ func (p Plan) InVDC(name string) Plan {
 	}
 	p.zones = zones
 	p.apart = nil
+	p.refused = nil
 	return p
 }

@@ -4,11 +4,11 @@ package doctor
 
 import (
 	"errors"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
 // An Other is an identity that a manifest uses beside that of the cluster.
@@ -39,7 +39,7 @@ var ErrUnknown = errors.New("it was not checked")
 // one.
 func othersOf(m *manifest) (others []Other, problems []string) {
 	c := m.cluster
-	if managesCCM(c) {
+	if checks.ManagesCCM(c) {
 		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
 			others = append(others, m.other("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org))
 		} else {
@@ -48,7 +48,7 @@ func othersOf(m *manifest) (others []Other, problems []string) {
 	}
 	for i := range m.zones {
 		zone := &m.zones[i]
-		if !sharesLogin(c, zone) {
+		if checks.Zone(c, zone) == nil && !sharesLogin(c, zone) {
 			others = append(others, m.other("VCDDeploymentZone "+zone.Name, zone.Spec.IdentityRef, zone.Spec.Site,
 				zone.Spec.Org))
 		}
@@ -73,6 +73,5 @@ func (m *manifest) other(user string, ref infrav1.IdentityReference, site, org s
 
 // sharesLogin reports whether the identity of a cluster is that of a zone, too.
 func sharesLogin(c *infrav1.VCDCluster, zone *infrav1.VCDDeploymentZone) bool {
-	return strings.EqualFold(zone.Spec.Site, c.Spec.Site) && zone.Spec.Org == c.Spec.Org &&
-		zone.Spec.IdentityRef == c.Spec.IdentityRef
+	return zone.Spec.IdentityRef == c.Spec.IdentityRef
 }

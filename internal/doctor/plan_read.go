@@ -80,6 +80,7 @@ func planOf(m *manifest) (Plan, error) {
 	plan.Others = others
 	plan.zones = selected.usable
 	plan.apart = selected.apart
+	plan.refused = selected.refused
 	plan.planes = selected.planes
 	plan.problems = slices.Concat(m.problems, unmade, controlPlaneProblems(m.makers), unshared, selected.problems,
 		domainProblems(machines, selected.names))

@@ -8,15 +8,17 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
 // A selection is the zones of a manifest that its cluster selects.
 type selection struct {
-	names    []string         // of all of them
-	usable   []placement.Zone // with the identity of the cluster
-	apart    []string         // names of those with another identity
-	planes   int64            // those that take control planes
+	names    []string          // of all of them
+	usable   []placement.Zone  // with the identity of the cluster
+	apart    []string          // names of those with another identity
+	planes   int64             // those that take control planes
+	refused  []*checks.Finding // why the cluster cannot use others
 	problems []string
 }
 
@@ -40,6 +42,8 @@ func selectZones(c *infrav1.VCDCluster, zones []infrav1.VCDDeploymentZone, domai
 		case !ok:
 			s.problems = append(s.problems, fmt.Sprintf("VCDDeploymentZone %s is of VCDFailureDomain %q, which the manifest "+
 				"has not", zone.Name, zone.Spec.FailureDomain))
+		case checks.Zone(c, zone) != nil:
+			s.refused = append(s.refused, checks.Zone(c, zone))
 		case !sharesLogin(c, zone):
 			s.apart = append(s.apart, zone.Name)
 		default:

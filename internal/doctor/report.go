@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -29,12 +30,6 @@ type Finding struct {
 	Message  string   `json:"message"`
 	Remedy   string   `json:"remedy"`
 }
-
-// Names of checks whose findings the manager reports, too.
-const (
-	CheckVDC     = "vdc"
-	CheckStorage = "storage"
-)
 
 // A Report is the result of all checks.
 type Report struct {
@@ -86,6 +81,20 @@ func (f *findings) warn(remedy, format string, args ...any) { f.add(Warning, rem
 
 func (f *findings) fact(format string, args ...any) {
 	f.facts = append(f.facts, fmt.Sprintf(format, args...))
+}
+
+// found adds what the manager finds, too, if it is anything.
+func (f *findings) found(severity Severity, x *checks.Finding) {
+	if x != nil {
+		f.add(severity, x.Remedy, "%s", x.Message)
+	}
+}
+
+// foundOf adds what the manager finds, too, about the machines of a VCDMachineTemplate.
+func (f *findings) foundOf(m Machines, severity Severity, x *checks.Finding) {
+	if x != nil {
+		f.add(severity, x.Remedy, "VCDMachineTemplate %s: %s", m.Name, x.Message)
+	}
 }
 
 // unread adds that something could not be read, or that VCD stopped answering.

@@ -104,12 +104,22 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 		{
 			name: "a zone with another identity",
 			text: []string{
+				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"\n  identityRef:\n    kind: VCDIdentity\n    name: \"demo\"",
+				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"\n  identityRef:\n    kind: VCDIdentity\n    name: other",
+			},
+			check:  "manifest",
+			says:   "demo-b has another identity",
+			remedy: "--vdc",
+		},
+		{
+			name: "a zone of another organization",
+			text: []string{
 				inB + ": \"https://vcd.example.com\"\n  org: \"acme\"",
 				inB + ": \"https://vcd.example.com\"\n  org: other",
 			},
 			check:  "manifest",
-			says:   "demo-b has another site",
-			remedy: "--vdc",
+			says:   "demo-b is \"other\", spec.org of the VCDCluster",
+			remedy: "name a zone of the same organization",
 		},
 		{
 			name: "zones that are not in the manifest",
@@ -151,7 +161,7 @@ func TestWhatAVDCSupportsIsNotTakenForThatOfAnother(t *testing.T) {
 
 	s.Expect(report.Findings).To(ConsistOf(
 		HaveField("Message", ContainSubstring("acme-vdc-x")),
-		HaveField("Message", HaveSuffix("which VDC acme-vdc does not support")),
-		HaveField("Message", HaveSuffix("which VDC acme-vdc-c does not support")),
+		HaveField("Message", ContainSubstring("VDC acme-vdc has vmx")),
+		HaveField("Message", ContainSubstring("VDC acme-vdc-c has vmx")),
 	))
 }

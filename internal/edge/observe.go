@@ -282,13 +282,7 @@ func (o *observation) addresses(ctx context.Context) error {
 	want := o.want
 	want.after = max(want.after, o.gateway.services.since(), o.gateway.rules.since())
 	o.out.Gateway.Used, err = o.gateway.used.get(ctx, o.session, want)
-	for _, uplink := range f.gateway.Uplinks {
-		for _, subnet := range uplink.Subnets {
-			if subnet.Enabled && !uplink.UsesIPSpaces {
-				o.out.Gateway.Ranges = append(o.out.Gateway.Ranges, ranges(subnet.Ranges)...)
-			}
-		}
-	}
+	o.out.Gateway.Ranges = ranges(f.gateway.Ranges())
 	refusals := &o.gateway.refusals
 	for _, space := range f.spaces {
 		o.out.Gateway.Spaces = append(o.out.Gateway.Spaces, lb.Space{

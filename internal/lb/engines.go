@@ -24,7 +24,7 @@ func placeServices(in input, bindings []binding, unbound inventory) (map[string]
 	p := placer{
 		in:       in,
 		bindings: bindings,
-		rooms:    roomsOf(in.observed.Gateway.Groups),
+		planned:  map[string]int{},
 		out:      in.outcome(),
 	}
 	replaced := p.replaced()
@@ -46,17 +46,8 @@ func placeServices(in input, bindings []binding, unbound inventory) (map[string]
 type placer struct {
 	in       input
 	bindings []binding
-	rooms    map[string]int // how many virtual services the groups still take
+	planned  map[string]int // how many virtual services the plan creates on each group
 	out      outcome
-}
-
-// roomsOf returns how many virtual services each group still takes.
-func roomsOf(groups []EngineGroup) map[string]int {
-	rooms := map[string]int{}
-	for _, g := range groups {
-		rooms[g.ID] = g.Max - g.Deployed
-	}
-	return rooms
 }
 
 // isElsewhere reports whether an engine group is another one than the one that is asked for.
@@ -124,37 +115,71 @@ func (p *placer) isFixed(b binding) bool {
 // where it is.
 func (p *placer) choose(x placement) Ref {
 	asked := p.in.desired.EngineGroup
-	full := false
-	for _, g := range p.groups() {
-		if asked != "" && !isNamed(g.ID, g.Name, asked) {
-			continue
-		}
-		if stays := x.replace && x.engine.ID == g.ID; g.Max > 0 && p.rooms[g.ID] <= 0 && !stays {
-			full = true
-			continue
-		}
-		p.rooms[g.ID]--
-		return Ref{g.ID, g.Name}
-	}
-	switch {
-	case full:
+	chosen, shortage := ChooseEngineGroup(p.groups(x), asked)
+	switch shortage {
+	case AllGroupsFull:
 		p.out.refuse(NoEngineGroup,
 			"no service engine group of the edge gateway has room for another virtual service: ask the "+
 				"provider for more")
-	case asked != "":
+		return x.engine
+	case GroupNotAssigned:
 		p.out.refuse(NoEngineGroup,
 			"the service engine group %q is not assigned to the edge gateway: correct its name, "+
 				"or ask the provider to assign it", asked)
-	default:
+		return x.engine
+	case NoGroupAssigned:
 		p.out.refuse(NoEngineGroup,
 			"no service engine group is assigned to the edge gateway: ask the provider to assign one")
+		return x.engine
+	case NoShortage:
 	}
-	return x.engine
+	p.planned[chosen.ID]++
+	return Ref{chosen.ID, chosen.Name}
 }
 
-// groups are the engine groups: those first that the load balancer is on already.
-func (p *placer) groups() []EngineGroup {
+// A Shortage is why an edge gateway has no service engine group for another virtual service.
+type Shortage string
+
+// Shortages of service engine groups.
+const (
+	NoShortage       Shortage = ""
+	NoGroupAssigned  Shortage = "none is assigned"
+	GroupNotAssigned Shortage = "the one that is asked for is not assigned"
+	AllGroupsFull    Shortage = "none has room"
+)
+
+// ChooseEngineGroup returns the first group that takes another virtual service: the one that is asked for by its name or
+// URN, or any. Of groups without room, it returns the first.
+func ChooseEngineGroup(groups []EngineGroup, asked string) (EngineGroup, Shortage) {
+	var full []EngineGroup
+	for _, g := range groups {
+		if asked != "" && !isNamed(g.ID, g.Name, asked) {
+			continue
+		}
+		if g.Max == 0 || g.Deployed < g.Max {
+			return g, NoShortage
+		}
+		full = append(full, g)
+	}
+	switch {
+	case len(full) > 0:
+		return full[0], AllGroupsFull
+	case asked != "":
+		return EngineGroup{}, GroupNotAssigned
+	}
+	return EngineGroup{}, NoGroupAssigned
+}
+
+// groups are the engine groups with what is planned: those first that the load balancer is on already. The one that a
+// placement has room for as it is has no limit.
+func (p *placer) groups(x placement) []EngineGroup {
 	groups := slices.Clone(p.in.observed.Gateway.Groups)
+	for i := range groups {
+		groups[i].Deployed += p.planned[groups[i].ID]
+		if x.replace && groups[i].ID == x.engine.ID {
+			groups[i].Max = 0
+		}
+	}
 	rank := func(g EngineGroup) int {
 		if slices.ContainsFunc(p.in.owned.services,
 			func(vs owned[VirtualService]) bool { return vs.object.EngineGroup.ID == g.ID }) {

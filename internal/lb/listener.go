@@ -10,15 +10,6 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Protocol is a transport protocol.
-type Protocol string
-
-// Protocols.
-const (
-	TCP loadbalancer.Protocol = "TCP"
-	UDP loadbalancer.Protocol = "UDP"
-)
-
 // An Application is the protocol that a virtual service understands.
 type Application string
 

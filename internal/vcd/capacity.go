@@ -22,7 +22,6 @@ func (a Amount) Free() (int64, bool) { return max(0, a.Limit-a.Used), a.Limit > 
 
 // A Capacity is what a VDC has left.
 type Capacity struct {
-	Enabled   bool
 	VMs       Amount
 	CPUMHz    Amount
 	MemoryMiB Amount
@@ -42,7 +41,6 @@ func (v *VDCs) Capacity(ctx context.Context, vdc VDC) (Capacity, error) {
 		return Capacity{}, fmt.Errorf("reading VDC %s: %w", vdc.Name, err)
 	}
 	c := Capacity{
-		Enabled: doc.IsEnabled,
 		VMs:     Amount{Limit: int64(doc.VMQuota)},
 		VCPUMHz: doc.VCPUMHz,
 		Storage: map[string]Amount{},

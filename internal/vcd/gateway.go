@@ -53,6 +53,19 @@ func (g Gateway) GroupOwner() string {
 	return g.ID
 }
 
+// Ranges returns the addresses to outside that are the gateway's own, and not those of IP Spaces.
+func (g Gateway) Ranges() []AddressRange {
+	var ranges []AddressRange
+	for _, uplink := range g.Uplinks {
+		for _, subnet := range uplink.Subnets {
+			if subnet.Enabled && !uplink.UsesIPSpaces {
+				ranges = append(ranges, subnet.Ranges...)
+			}
+		}
+	}
+	return ranges
+}
+
 func isVDCGroup(urn string) bool { return strings.HasPrefix(urn, "urn:vcloud:vdcGroup:") }
 
 // An Uplink connects an edge gateway to a network to outside.

@@ -3,15 +3,10 @@
 package vcd
 
 import (
-	"fmt"
-	"regexp"
 	"strings"
 )
 
 const markerWord = "cluster-api-provider-vcd"
-
-// markerID is what ids in a marker look like: one word; a description may have text before and after it.
-var markerID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
 
 // A Marker says whose a vApp or VM is. It is put in the description by the request that creates the object.
 type Marker struct {
@@ -26,18 +21,6 @@ func (m Marker) String() string {
 		parts = append(parts, "machine="+m.Machine)
 	}
 	return strings.Join(parts, " ")
-}
-
-// Valid returns why the marker cannot stand in a description, or nil. A valid one is read by [ParseMarker] as it was
-// written; what is created with another one would have no owner. The error wraps [ErrInvalid].
-func (m Marker) Valid() error {
-	switch {
-	case !markerID.MatchString(m.Cluster):
-		return fmt.Errorf("%w: the id %q of the cluster must match %s", ErrInvalid, m.Cluster, markerID)
-	case m.Machine != "" && !markerID.MatchString(m.Machine):
-		return fmt.Errorf("%w: the id %q of the machine must match %s", ErrInvalid, m.Machine, markerID)
-	}
-	return nil
 }
 
 // IsOf reports whether a description has this marker.

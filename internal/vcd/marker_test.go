@@ -42,8 +42,7 @@ func TestParseMarker(t *testing.T) {
 	}
 }
 
-func TestEveryValidMarkerSurvives(t *testing.T) {
-	g := NewWithT(t)
+func TestEveryMarkerOfWordsSurvives(t *testing.T) {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	const all = letters + ":._-"
 	for i := range 100_000 {
@@ -51,7 +50,6 @@ func TestEveryValidMarkerSurvives(t *testing.T) {
 		if i%3 > 0 {
 			m.Machine = someWord(i*31, letters, all)
 		}
-		g.Expect(m.Valid()).To(Succeed())
 		found, ok := ParseMarker("a note\n" + m.String() + "\nanother")
 		if !ok || found != m {
 			t.Fatalf("%q reads as %+v, %t", m, found, ok)
@@ -66,29 +64,4 @@ func someWord(n int, first, rest string) string {
 		word = append(word, rest[n%len(rest)])
 	}
 	return string(word)
-}
-
-func TestInvalidMarkers(t *testing.T) {
-	tests := []struct {
-		name   string
-		marker Marker
-		want   string
-	}{
-		{"no cluster", Marker{Machine: "9d2"}, `the id "" of the cluster`},
-		{"a blank in the cluster", Marker{Cluster: "my cluster", Machine: "9d2"}, `the id "my cluster" of the cluster`},
-		{"a line's end", Marker{Cluster: "a\nb"}, `the id "a\nb" of the cluster`},
-		{"a blank in the machine", Marker{Cluster: "a", Machine: "b c"}, `the id "b c" of the machine`},
-		{"a comma", Marker{Cluster: "a,b"}, `the id "a,b" of the cluster`},
-		{"what starts with a hyphen", Marker{Cluster: "-a"}, `the id "-a" of the cluster`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			g := NewWithT(t)
-
-			err := tt.marker.Valid()
-
-			g.Expect(err).To(MatchError(ErrInvalid))
-			g.Expect(err).To(MatchError(ContainSubstring(tt.want)))
-		})
-	}
 }

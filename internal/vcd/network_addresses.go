@@ -38,16 +38,24 @@ func (n Network) UseOf(addr netip.Addr) (Use, AddressRange) {
 		if addr == subnet.Gateway || addr == subnet.Prefix.Masked().Addr() {
 			return UseOfNetwork, AddressRange{}
 		}
-		for use, ranges := range map[Use][]AddressRange{UseStaticPool: subnet.StaticPool, UseDHCP: subnet.DHCPPool} {
-			for _, r := range ranges {
-				if r.Contains(addr) {
-					return use, r
-				}
-			}
+		if r, found := rangeOf(addr, subnet.StaticPool); found {
+			return UseStaticPool, r
+		}
+		if r, found := rangeOf(addr, subnet.DHCPPool); found {
+			return UseDHCP, r
 		}
 		return UseNone, AddressRange{}
 	}
 	return UseOutside, AddressRange{}
+}
+
+func rangeOf(addr netip.Addr, ranges []AddressRange) (AddressRange, bool) {
+	for _, r := range ranges {
+		if r.Contains(addr) {
+			return r, true
+		}
+	}
+	return AddressRange{}, false
 }
 
 // networksPage is the longest page of networks, and of what is on one, that VCD gives.

@@ -73,10 +73,6 @@ func (Plain) Serve(context.Context, *vcdsim.Simulator, io.Writer) error { return
 // Close implements Running.
 func (Plain) Close() error { return nil }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	return runWith(ctx, args, stdout, stderr, Plain{})
-}
-
 func runWith(ctx context.Context, args []string, stdout, stderr io.Writer, extension Extension) (err error) {
 	o, err := parse(args, stdout, extension)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +28,11 @@ import (
 )
 
 func TestMain(m *testing.M) { testtime.Main(m) }
+
+// run runs the program as it is, without an extension.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return runWith(ctx, args, stdout, stderr, Plain{})
+}
 
 // runFor runs the program until f returns.
 func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {

@@ -39,8 +39,8 @@ import (
 const (
 	// ApplyPoll is how long to wait before a workload cluster is inspected again while Cluster API applies what is new.
 	ApplyPoll = 5 * time.Second
-	// ApplyTime is how long Cluster API may take to apply something.
-	ApplyTime = time.Minute
+	// applyTime is how long Cluster API may take to apply something.
+	applyTime = time.Minute
 )
 
 // A Set is what the management cluster holds for a workload cluster: a Secret with manifests, and ClusterResourceSets
@@ -213,7 +213,7 @@ func (s *Set) Applying(missing []string) phases.Result {
 // Fresh reports whether Cluster API may not have had the time to apply the last change yet.
 func (s *Set) Fresh(every time.Duration) bool {
 	at, err := time.Parse(time.RFC3339, s.Annotation(infrav1.CloudProviderWrittenAnnotation))
-	return err == nil && s.Now().Sub(at) < min(ApplyTime, every)
+	return err == nil && s.Now().Sub(at) < min(applyTime, every)
 }
 
 // Again has Cluster API apply objects again, which the annotation that changes makes another set.

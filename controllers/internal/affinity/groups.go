@@ -59,8 +59,8 @@ func Prefix(infraID string) string {
 	return "capi-" + strings.ToLower(infraID[max(0, len(infraID)-idLength):]) + "-"
 }
 
-// RuleName returns the name of the rule of a group.
-func RuleName(infraID, group string) string {
+// ruleName returns the name of the rule of a group.
+func ruleName(infraID, group string) string {
 	if len(group) > maxGroup {
 		sum := sha256.Sum256([]byte(group))
 		group = group[:maxGroup-hashLength-1] + "-" + hex.EncodeToString(sum[:])[:hashLength]

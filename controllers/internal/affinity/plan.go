@@ -55,7 +55,7 @@ func PlanFor(infraID string, members []Member, rules []vcd.AffinityRule) Plan {
 	byRule := map[string][]Member{}
 	for _, m := range members {
 		if m.Group.Ruled() {
-			name := RuleName(infraID, m.Group.Name)
+			name := ruleName(infraID, m.Group.Name)
 			byRule[name] = append(byRule[name], m)
 		}
 	}

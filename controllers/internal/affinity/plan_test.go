@@ -16,7 +16,7 @@ import (
 
 const id = "urn:vcloud:entity:vmware:capvcdCluster:11111111-2222-3333-4444-555555555555"
 
-var controlPlane = RuleName(id, "control-plane")
+var controlPlane = ruleName(id, "control-plane")
 
 // vms returns VMs by single letters.
 func vms(letters string) []vcd.Ref {
@@ -165,8 +165,8 @@ func TestPlan(t *testing.T) {
 		{
 			"the rule of a MachineDeployment that is gone goes",
 			members(soft, "a", ""),
-			[]vcd.AffinityRule{rule("1", RuleName(id, "md-old"), "")},
-			[]Step{{Delete, rule("1", RuleName(id, "md-old"), "")}},
+			[]vcd.AffinityRule{rule("1", ruleName(id, "md-old"), "")},
+			[]Step{{Delete, rule("1", ruleName(id, "md-old"), "")}},
 			[]string{"a"},
 		},
 		{
@@ -179,7 +179,7 @@ func TestPlan(t *testing.T) {
 		{
 			"rules of others stay",
 			members(soft, "a", ""),
-			[]vcd.AffinityRule{rule("1", "theirs", "xy"), rule("2", RuleName(strings.Repeat("9", 36), "md"), "pq")},
+			[]vcd.AffinityRule{rule("1", "theirs", "xy"), rule("2", ruleName(strings.Repeat("9", 36), "md"), "pq")},
 			nil,
 			[]string{"a"},
 		},
@@ -262,9 +262,9 @@ func TestNamesOfRulesAreMarkersThatFit(t *testing.T) {
 	long := strings.Repeat("x", 253)
 
 	g.Expect(controlPlane).To(Equal("capi-11111111-2222-3333-4444-555555555555-control-plane"))
-	g.Expect(len(RuleName(id, long))).To(BeNumerically("<=", 128))
-	g.Expect(RuleName(id, long+"a")).NotTo(Equal(RuleName(id, long+"b")))
-	g.Expect(RuleName(strings.ToUpper(id), "x")).To(Equal(RuleName(id, "x")))
+	g.Expect(len(ruleName(id, long))).To(BeNumerically("<=", 128))
+	g.Expect(ruleName(id, long+"a")).NotTo(Equal(ruleName(id, long+"b")))
+	g.Expect(ruleName(strings.ToUpper(id), "x")).To(Equal(ruleName(id, "x")))
 }
 
 func TestWhoWaitsIsWokenOnce(t *testing.T) {

@@ -7,12 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
@@ -41,7 +40,7 @@ func newAttempt(p *Purge, r Request, on Gateways) *attempt {
 	}
 	a.options = edge.PurgeOptions{
 		Cluster: r.Cluster.Spec.InfraID,
-		NAT:     usesNAT(r.Cluster),
+		NAT:     checks.UsesNAT(r.Cluster),
 		Only:    func(o loadbalancer.Owner) bool { return o.IsEndpoint() == r.Endpoint },
 		Before:  a.before,
 	}
@@ -116,14 +115,4 @@ func (a *attempt) before(ctx context.Context, owner loadbalancer.Owner, step lb.
 	p.removal = at
 	p.removed = append(p.removed, string(step.Kind)+" "+step.Name)
 	return nil
-}
-
-// usesNAT reports whether load balancers of a cluster may be behind DNAT rules.
-func usesNAT(c *infrav1.VCDCluster) bool {
-	spec := c.Spec.LoadBalancer
-	inherited := c.Spec.RecordedState.InheritedLoadBalancer.OneArm != infrav1.AddressRange{}
-	endpoint := c.Spec.ControlPlaneLoadBalancer.EdgeGateway
-	return endpoint != nil && endpoint.ArmMode == infrav1.ArmModeOneArm || spec.ArmMode == infrav1.ArmModeOneArm ||
-		inherited || slices.ContainsFunc(spec.EdgeGateways,
-		func(g infrav1.LoadBalancerGateway) bool { return g.ArmMode == infrav1.ArmModeOneArm })
 }

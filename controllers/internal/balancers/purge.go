@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
@@ -130,9 +131,7 @@ func (p *Purge) mayBeLeft(r Request) bool {
 
 // areAllowed reports whether the cloud controller manager of a cluster creates load balancers, or ever did.
 func areAllowed(c *infrav1.VCDCluster) bool {
-	managed := c.Spec.CloudProvider.Mode == infrav1.CloudProviderManaged || c.Spec.CloudProvider.Mode == ""
-	return c.Spec.RecordedState.LoadBalancersAllowed != nil ||
-		managed && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
+	return c.Spec.RecordedState.LoadBalancersAllowed != nil || checks.CreatesBalancers(c)
 }
 
 // beside runs something beside reconciles. Its end wakes the cluster.

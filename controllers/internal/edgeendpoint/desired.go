@@ -27,7 +27,7 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 	}
 	d := lb.Desired{
 		Desired: loadbalancer.Desired{
-			Owner:       loadbalancer.EndpointOf(InfraID(c)),
+			Owner:       loadbalancer.EndpointOf(infraID(c)),
 			AllFamilies: true,
 			Requested:   requested(c, spec),
 			Intent:      addresses(placement.EndpointAddresses(c)),
@@ -51,8 +51,8 @@ func desiredOf(r Request, members []netip.Addr) (lb.Desired, error) {
 	return d, nil
 }
 
-// InfraID returns the id that the endpoint of a cluster carries in VCD, also before it is stored.
-func InfraID(c *infrav1.VCDCluster) string { return cmp.Or(c.Spec.InfraID, string(c.UID)) }
+// infraID returns the id that the endpoint of a cluster carries in VCD, also before it is stored.
+func infraID(c *infrav1.VCDCluster) string { return cmp.Or(c.Spec.InfraID, string(c.UID)) }
 
 func hostOf(c *infrav1.VCDCluster) string { return c.Spec.ControlPlaneEndpoint.Host }
 

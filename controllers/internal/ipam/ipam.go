@@ -56,14 +56,6 @@ type Address struct {
 	object *ipamv1.IPAddress
 }
 
-// Prefix returns the address with the length of its subnet's prefix, or with that of a default if the pool gives none.
-func (a Address) Prefix(bits int) netip.Prefix {
-	if a.Bits > 0 {
-		bits = a.Bits
-	}
-	return netip.PrefixFrom(a.Addr, bits)
-}
-
 // Ensure makes sure that an address is claimed and assigned, and returns it.
 func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result, error) {
 	found := &ipamv1.IPAddressClaim{}

@@ -16,10 +16,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/capvcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 )
 
-// IsOriginal reports whether the id of c was made for it, in this management cluster.
-func IsOriginal(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) }
+// isOriginal reports whether the id of c was made for it, in this management cluster.
+func isOriginal(c *infrav1.VCDCluster) bool { return c.Spec.InfraID == string(c.UID) }
 
 // ByCAPVCD reports whether c has an id that CAPVCD made: the URN of an entity, or NO_RDE_<UUID>.
 func ByCAPVCD(c *infrav1.VCDCluster) bool { return capvcd.IsClusterID(c.Spec.InfraID) }
@@ -59,20 +60,20 @@ func Duplicates(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) ([]
 // complete once. What a copied manifest says of the latter proves nothing against the cluster that the id was made for.
 func sharesID(c, other *infrav1.VCDCluster) bool {
 	return other.Spec.InfraID == c.Spec.InfraID && other.Spec.Org == c.Spec.Org &&
-		session.NormalSite(other.Spec.Site) == session.NormalSite(c.Spec.Site) &&
-		(IsOriginal(other) || RanHere(other) || Established(other) && !IsOriginal(c))
+		sites.Same(other.Spec.Site, c.Spec.Site) &&
+		(isOriginal(other) || RanHere(other) || Established(other) && !isOriginal(c))
 }
 
 // yieldsTo reports whether c may not work under the id that it shares with another. Of those that all may have been
 // ready, and have lost their status, the oldest one works.
 func yieldsTo(c, other *infrav1.VCDCluster) bool {
-	return !Established(c) || IsOriginal(other) || RanHere(other) ||
+	return !Established(c) || isOriginal(other) || RanHere(other) ||
 		!c.CreationTimestamp.Before(&other.CreationTimestamp)
 }
 
 // Refuse returns why neither c nor its machines may work under the id of c: it is another cluster's.
 func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases.Result, error) {
-	if IsOriginal(c) || RanHere(c) {
+	if isOriginal(c) || RanHere(c) {
 		return phases.Done, nil
 	}
 	all, err := Duplicates(ctx, r, c)

@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -21,6 +19,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/credentials"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -106,7 +105,7 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Resul
 
 // covers reports whether the identity is for the site and organization of an account.
 func (g grant) covers(a account) phases.Result {
-	if site := NormalSite(g.Site); site == "" || site != NormalSite(a.site) {
+	if sites.Normal(g.Site) == "" || !sites.Same(g.Site, a.site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
 			"spec.site of %s is %q, spec.site of the %s is %q: credentials go to no other site than their "+
 				"identity's; correct whichever is wrong",
@@ -118,16 +117,6 @@ func (g grant) covers(a account) phases.Result {
 			g.name, a.org, a.kind)
 	}
 	return phases.Done
-}
-
-// NormalSite returns the host and port of a site, by which sites are compared; nothing for what is no https URL.
-func NormalSite(site string) string {
-	u, err := url.Parse(strings.TrimSuffix(site, "/"))
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" ||
-		u.Fragment != "" {
-		return ""
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
 }
 
 // find returns what an identity gives to namespace.

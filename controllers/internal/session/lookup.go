@@ -5,11 +5,11 @@ package session
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -30,8 +30,8 @@ func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, pha
 	}
 	vdc, err := s.FindVDC(ctx, c.Spec.OVDC)
 	if err != nil {
-		out, err := LookupProblem(err, infrav1.VDCNotFoundReason, "nothing can be proved to be gone without it; "+
-			"correct spec.ovdc of the VCDCluster, or give its user access to the VDC")
+		out, err := LookupProblem(err, checks.VDC.Reason, "nothing can be proved to be gone without it; "+
+			checks.VDC.Remedy("spec.ovdc of the VCDCluster"))
 		return vcd.VDC{}, out.NoAccess(), err
 	}
 	return vdc, phases.Done, nil
@@ -60,25 +60,3 @@ func ClusterName(c *infrav1.VCDCluster, cluster *clusterv1.Cluster) string {
 	}
 	return ""
 }
-
-// Mebibyte is in bytes.
-const Mebibyte = 1 << 20
-
-// DiskMiB returns the wished size of the first disk, rounded up; 0 leaves the template's.
-func DiskMiB(m *infrav1.VCDMachine) int64 {
-	if m.Spec.DiskSize == nil {
-		return 0
-	}
-	return InMiB(*m.Spec.DiskSize)
-}
-
-// MemoryMiB returns the wished size of the memory; 0 leaves that of the policy or the template.
-func MemoryMiB(spec infrav1.VCDMachineSpec) int64 {
-	if spec.Memory == nil {
-		return 0
-	}
-	return InMiB(*spec.Memory)
-}
-
-// InMiB returns a size in MiB, rounded up.
-func InMiB(size resource.Quantity) int64 { return (size.Value() + Mebibyte - 1) / Mebibyte }

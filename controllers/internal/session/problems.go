@@ -9,6 +9,7 @@ import (
 	"time"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -109,6 +110,14 @@ func delay(err error, least time.Duration) time.Duration {
 	return max(vcd.RetryAfter(err), least)
 }
 
+// Problem returns the result of a check that a person can remedy in VCD or in a spec; Done if it found nothing.
+func Problem(found *checks.Finding) phases.Result {
+	if found == nil {
+		return phases.Done
+	}
+	return phases.Fail(RemedyPoll, found.Reason, "%s: %s", found.Message, found.Remedy)
+}
+
 // LookupProblem says that something a person named cannot be used.
 func LookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	if _, ok := errors.AsType[*vcd.LookupError](err); ok {
@@ -119,6 +128,11 @@ func LookupProblem(err error, reason, remedy string) (phases.Result, error) {
 		return phases.Fail(RemedyPoll, reason, "%v: %s", err, remedy), nil
 	}
 	return AskProblem(err)
+}
+
+// NotFound says that an object that a field names cannot be used.
+func NotFound(err error, of checks.Lookup, field string) (phases.Result, error) {
+	return LookupProblem(err, of.Reason, of.Remedy(field))
 }
 
 // A Remedy says how what fields name is changed.
@@ -132,8 +146,7 @@ func TemplateProblem(err error, catalog, template placement.Choice, change Remed
 	lookup, ok := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case ok && lookup.Kind == "catalog":
-		return LookupProblem(err, infrav1.CatalogNotFoundReason,
-			change(catalog.Field)+", or share the catalog with the organization")
+		return LookupProblem(err, checks.Catalog.Reason, change(catalog.Field)+", or "+checks.Catalog.Otherwise)
 	case errors.Is(err, vcd.ErrAmbiguous):
 		return LookupProblem(err, infrav1.TemplateInvalidReason, change(template.Field)+": the URN of the one you mean")
 	case errors.Is(err, vcd.ErrInvalid):

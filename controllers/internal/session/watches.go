@@ -40,19 +40,19 @@ func WatchCredentials(b *ctrl.Builder, changed predicate.Predicate, identity, se
 // IdentityToClusters finds the VCDClusters that use an identity.
 func IdentityToClusters(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, identity client.Object) []ctrl.Request {
-		return RequestsFor(ClustersOfIdentity(ctx, c, identity))
+		return RequestsFor(clustersOfIdentity(ctx, c, identity))
 	}
 }
 
 // SecretToClusters finds the VCDClusters whose identity has its credentials in a Secret.
 func SecretToClusters(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, secret client.Object) []ctrl.Request {
-		return RequestsFor(ClustersOfSecret(ctx, c, secret))
+		return RequestsFor(clustersOfSecret(ctx, c, secret))
 	}
 }
 
-// ClustersOfIdentity lists the VCDClusters that use an identity.
-func ClustersOfIdentity(ctx context.Context, c client.Reader, identity client.Object) []infrav1.VCDCluster {
+// clustersOfIdentity lists the VCDClusters that use an identity.
+func clustersOfIdentity(ctx context.Context, c client.Reader, identity client.Object) []infrav1.VCDCluster {
 	kind := infrav1.ClusterIdentity
 	if identity.GetNamespace() != "" {
 		kind = infrav1.NamespacedIdentity
@@ -60,8 +60,8 @@ func ClustersOfIdentity(ctx context.Context, c client.Reader, identity client.Ob
 	return clustersOf(ctx, c, kind, identity.GetNamespace(), identity.GetName())
 }
 
-// ClustersOfSecret lists the VCDClusters whose identity owns a Secret.
-func ClustersOfSecret(ctx context.Context, c client.Reader, secret client.Object) []infrav1.VCDCluster {
+// clustersOfSecret lists the VCDClusters whose identity owns a Secret.
+func clustersOfSecret(ctx context.Context, c client.Reader, secret client.Object) []infrav1.VCDCluster {
 	var clusters []infrav1.VCDCluster
 	for _, owner := range secret.GetOwnerReferences() {
 		kind := infrav1.IdentityKind(owner.Kind)
@@ -189,14 +189,14 @@ func concerning(c *infrav1.VCDCluster) infrav1.VCDCluster {
 // IdentityToDeletedMachines finds the VCDMachines that are deleted with the help of an identity.
 func IdentityToDeletedMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, identity client.Object) []ctrl.Request {
-		return deletedMachinesOf(ctx, c, ClustersOfIdentity(ctx, c, identity))
+		return deletedMachinesOf(ctx, c, clustersOfIdentity(ctx, c, identity))
 	}
 }
 
 // SecretToDeletedMachines finds the VCDMachines that are deleted with the credentials in a Secret.
 func SecretToDeletedMachines(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, secret client.Object) []ctrl.Request {
-		return deletedMachinesOf(ctx, c, ClustersOfSecret(ctx, c, secret))
+		return deletedMachinesOf(ctx, c, clustersOfSecret(ctx, c, secret))
 	}
 }
 

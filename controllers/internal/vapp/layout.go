@@ -38,18 +38,6 @@ func Numbered(first string, n int) string {
 	return first[:min(len(first), maxName-len(suffix))] + suffix
 }
 
-// Number reads how many vApps there are, or which of them is meant, from an annotation: 1 if that says no number.
-func Number(annotation string) int {
-	n, err := strconv.Atoi(annotation)
-	if err != nil {
-		return 1
-	}
-	return min(max(1, n), maxVApps)
-}
-
-// maxVApps bounds what is read from an annotation, which users may write: vApps of 128 VMs each.
-const maxVApps = 100
-
 // LegacyDrivers is the message of a problem; its argument lists what runs in the workload cluster.
 const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and searches " +
 	"one vApp for nodes: %s. " +

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -30,7 +31,7 @@ type seat struct {
 func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name string, network vcd.Ref) (
 	phases.Result, error,
 ) {
-	if KubeVIP(c).BGP != nil {
+	if checks.KubeVIP(c).BGP != nil {
 		return phases.Done, nil
 	}
 	seats, err := zoneSeats(ctx, reader, c)

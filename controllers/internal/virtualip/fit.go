@@ -7,6 +7,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -19,49 +20,9 @@ func Fit(c *infrav1.VCDCluster, network vcd.Network, addresses []netip.Addr) pha
 			"the other family in spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs", addresses[0], addresses[1])
 	}
 	for _, addr := range addresses {
-		if out := fits(c, network, addr); out != phases.Done {
-			return out
+		if found := checks.VirtualIP(c, network, addr); found != nil {
+			return session.Problem(found)
 		}
 	}
 	return phases.Done
-}
-
-// fits reports why addr cannot be a virtual IP in the network: it must be in no pool, and be in the network, unless it
-// is announced to routers.
-func fits(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) phases.Result {
-	kube := KubeVIP(c)
-	for _, subnet := range network.Subnets {
-		if !subnet.Prefix.Contains(addr) {
-			continue
-		}
-		if addr == subnet.Gateway || addr == subnet.Prefix.Masked().Addr() {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInvalidReason,
-				"%s is the address of the gateway or of the network %s itself: %s", addr, network.Name, remedy(c))
-		}
-		if r, in := rangeOf(addr, subnet.StaticPool); in {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInStaticPoolReason,
-				"%s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs: %s, or take it "+
-					"out of the static pool", addr, r.From, r.To, network.Name, remedy(c))
-		}
-		if r, in := rangeOf(addr, subnet.DHCPPool); in && kube.AddressSource != infrav1.VIPSourceDHCP {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInDHCPRangeReason,
-				"%s is in the DHCP range %s-%s of network %s, from which addresses are leased: %s, or take it out of "+
-					"the DHCP range", addr, r.From, r.To, network.Name, remedy(c))
-		}
-		return phases.Done
-	}
-	if kube.BGP != nil {
-		return phases.Done
-	}
-	return phases.Fail(session.RemedyPoll, infrav1.VIPOutsideNetworkReason, "%s is in no subnet of network %s: %s",
-		addr, network.Name, remedy(c))
-}
-
-func rangeOf(addr netip.Addr, ranges []vcd.AddressRange) (vcd.AddressRange, bool) {
-	for _, r := range ranges {
-		if r.Contains(addr) {
-			return r, true
-		}
-	}
-	return vcd.AddressRange{}, false
 }

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/ownership"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -31,10 +32,10 @@ func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDClu
 		if other.UID == c.UID || !Shares(c, other, network.ID) || !yields(c, other) {
 			continue
 		}
-		taken := Of(other)
+		taken := checks.VirtualIPs(other)
 		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the virtual IP of %s in the same "+
-				"network: %s", addresses[at], session.NameFor(c, other), remedy(c)), nil
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is that of %s in the same "+
+				"network: %s", addresses[at], session.NameFor(c, other), checks.OtherVirtualIP(c)), nil
 		}
 	}
 	return phases.Done, nil
@@ -62,11 +63,5 @@ func TakenByHost(ctx context.Context, in hostLister, c *infrav1.VCDCluster, netw
 	if err != nil {
 		return phases.Done, err
 	}
-	for _, host := range hosts {
-		if slices.Contains(addresses, host.Address) {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "%s is the address of %s in network %s: %s",
-				host.Address, host.Host, network.Name, remedy(c)), nil
-		}
-	}
-	return phases.Done, nil
+	return session.Problem(checks.VirtualIPTaken(c, network, addresses, hosts)), nil
 }

@@ -13,6 +13,7 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/vapp"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
@@ -43,17 +44,7 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 
 // Mismatch says why a cluster cannot use a zone: it is for another site or organization.
 func Mismatch(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
-	switch {
-	case session.NormalSite(z.Spec.Site) != session.NormalSite(c.Spec.Site):
-		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
-			"spec.site of VCDDeploymentZone %s is %q, spec.site of the VCDCluster is %q: name a zone of the same site",
-			z.Name, z.Spec.Site, c.Spec.Site)
-	case z.Spec.Org != c.Spec.Org:
-		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
-			"spec.org of VCDDeploymentZone %s is %q, spec.org of the VCDCluster is %q: name a zone of the same "+
-				"organization", z.Name, z.Spec.Org, c.Spec.Org)
-	}
-	return phases.Done
+	return session.Problem(checks.Zone(c, z))
 }
 
 // Replaced says why no new machine of a cluster may go into a zone in the VDC of a URN: what the cluster has in the
@@ -109,13 +100,8 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 func VDC(ctx context.Context, s *session.Session, choice placement.Choice) (vcd.VDC, phases.Result, error) {
 	vdc, err := s.FindVDC(ctx, choice.Name)
 	if err != nil {
-		out, err := session.LookupProblem(err, infrav1.VDCNotFoundReason,
-			"correct "+choice.Field+", or give its user access to the VDC")
+		out, err := session.NotFound(err, checks.VDC, choice.Field)
 		return vcd.VDC{}, out, err
 	}
-	if vdc.Disabled {
-		return vdc, phases.Fail(session.RemedyPoll, infrav1.VDCDisabledReason,
-			"VDC %s is disabled: have it enabled, or use another than %s names", vdc.Name, choice.Field), nil
-	}
-	return vdc, phases.Done, nil
+	return vdc, session.Problem(checks.VDCEnabled(vdc, choice.Field)), nil
 }

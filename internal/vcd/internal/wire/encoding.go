@@ -23,10 +23,10 @@ func EncodeXML(what any) ([]byte, error) {
 	return append([]byte(xmlHeader), body...), nil
 }
 
-// DecodeXML reads a document. What is no XML was not written by VCD: see [ErrNotXML].
+// DecodeXML reads a document. What is no XML was not written by VCD: see [errNotXML].
 func DecodeXML(body []byte, into any) error {
 	if xml.Unmarshal(body, into) != nil {
-		return ErrNotXML
+		return errNotXML
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func DecodeJSON(body []byte, into any) error {
 
 // The answer has another format than VCD's: something in front of it answered.
 var (
-	ErrNotXML  = failure.Unavailable("the answer is not XML of VCD")
+	errNotXML  = failure.Unavailable("the answer is not XML of VCD")
 	ErrNotJSON = failure.Unavailable("the answer is not JSON of VCD")
 )
 

@@ -29,10 +29,10 @@ func ParseXML(document []byte) (*Node, error) {
 			break
 		}
 		if err != nil {
-			return nil, ErrNotXML
+			return nil, errNotXML
 		}
 		if open = grow(open, raw); open == nil {
-			return nil, ErrNotXML
+			return nil, errNotXML
 		}
 	}
 	for _, child := range top.children {
@@ -40,7 +40,7 @@ func ParseXML(document []byte) (*Node, error) {
 			return root, nil
 		}
 	}
-	return nil, ErrNotXML
+	return nil, errNotXML
 }
 
 // grow adds a token to the innermost of the open nodes and returns those that are open then; nil if the token does not

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// Kubernetes reports a template that has another version of Kubernetes than its machines ask for, if both are known.
+func Kubernetes(t vcd.Template, version string) *Finding {
+	if t.Kubernetes == "" || version == "" || vcd.SameKubernetes(t.Kubernetes, version) {
+		return nil
+	}
+	return finding(infrav1.KubernetesVersionDiffersReason, "with a new version of the KubeadmControlPlane or "+
+		"MachineDeployment, name a new VCDMachineTemplate whose image has it",
+		"template %s has Kubernetes %s, and the version of the machines is %s", t.Name, t.Kubernetes, version)
+}
+
+// DiskSize reports a spec that asks for a smaller disk than that of its template.
+func DiskSize(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
+	if wished := sizes.Disk(spec); wished == 0 || wished >= t.DiskMiB {
+		return nil
+	}
+	return finding(infrav1.DiskTooSmallReason, "set a size of at least that, or leave it out",
+		"spec.diskSize is %s, and the disk of template %s has %dMi and cannot shrink", spec.DiskSize, t.Name, t.DiskMiB)
+}
+
+// GrowsLinkedClone reports whether the disk of a machine is to grow in a VDC where disks grow only after the VM was
+// consolidated.
+func GrowsLinkedClone(spec *infrav1.VCDMachineSpec, t vcd.Template, vdc vcd.VDC) bool {
+	return vdc.FastProvisioning && sizes.Disk(spec) > t.DiskMiB
+}
+
+// Consolidation reports that the user may not consolidate VMs, whose disks are to grow.
+func Consolidation(vdc vcd.VDC, may bool) *Finding {
+	if may {
+		return nil
+	}
+	return finding(infrav1.ForbiddenReason, "grant the right to the user of the identity, leave out spec.diskSize, or have "+
+		"fast provisioning turned off", "VDC %s has fast provisioning: disks grow only after their VM was consolidated, and "+
+		"right %q is missing", vdc.Name, vcd.RightConsolidate)
+}
+
+// HardwareUpgrade reports a spec that asks for older virtual hardware than that of its template.
+func HardwareUpgrade(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
+	wished, asks := HardwareNumber(spec.HardwareVersion)
+	if has, known := HardwareNumber(t.Hardware); !asks || !known || wished >= has {
+		return nil
+	}
+	return finding(infrav1.PlacementInvalidReason, "set at least that", "spec.hardwareVersion is %s, template %s has %s, and "+
+		"VCD only upgrades", spec.HardwareVersion, t.Name, t.Hardware)
+}
+
+// HardwareSupported reports that a VDC does not have a version of virtual hardware, which a field or a template asks for.
+// Without supported versions, it is not known which it has.
+func HardwareSupported(asks, version string, vdc vcd.VDC, supported []string) *Finding {
+	if version == "" || len(supported) == 0 || slices.Contains(supported, version) {
+		return nil
+	}
+	return finding(infrav1.PlacementInvalidReason, "use one of these versions, or another VDC", "%s is %s, and VDC %s has %s",
+		asks, version, vdc.Name, strings.Join(supported, ", "))
+}
+
+// HardwareNumber returns the number of a version of virtual hardware such as vmx-19.
+func HardwareNumber(version string) (number int, known bool) {
+	number, err := strconv.Atoi(strings.TrimPrefix(version, "vmx-"))
+	return number, err == nil
+}
+
+// NodeInfo returns what kind of node an image becomes, according to vSphere's name of its operating system.
+func NodeInfo(guestOS string) infrav1.NodeInfo {
+	var info infrav1.NodeInfo
+	name := strings.ToLower(guestOS)
+	switch {
+	case strings.HasPrefix(name, "win"):
+		info.OperatingSystem = "windows"
+	case name == "", strings.HasPrefix(name, "darwin"), strings.HasPrefix(name, "freebsd"),
+		strings.HasPrefix(name, "solaris"), strings.HasPrefix(name, "vmkernel"):
+	default:
+		info.OperatingSystem = "linux"
+	}
+	switch {
+	case strings.Contains(name, "arm"):
+		info.Architecture = "arm64"
+	case strings.Contains(name, "64"):
+		info.Architecture = "amd64"
+	}
+	return info
+}

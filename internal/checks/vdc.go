@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package checks
+
+import (
+	"slices"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// VDCEnabled reports a VDC that is disabled. The field is the one that names it; empty: unknown.
+func VDCEnabled(vdc vcd.VDC, field string) *Finding {
+	if !vdc.Disabled {
+		return nil
+	}
+	remedy := "let the provider enable it"
+	if field != "" {
+		remedy += ", or name another one in " + field
+	}
+	return finding(infrav1.VDCDisabledReason, remedy, "VDC %s is disabled: nothing is created in it", vdc.Name)
+}
+
+// AnyStorage reports a VDC in which no VM has a disk, whatever storage profile its machine names.
+func AnyStorage(vdc vcd.VDC) *Finding {
+	if slices.ContainsFunc(vdc.StorageProfiles, func(p vcd.StorageProfile) bool { return p.Enabled }) {
+		return nil
+	}
+	return finding(infrav1.StorageProfileNotFoundReason, "let the provider add or enable one",
+		"VDC %s has no storage profile that is enabled: no VM can be created", vdc.Name)
+}

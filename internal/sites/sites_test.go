@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sites_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sites"
+)
+
+func TestSitesAreComparedByHostAndPort(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		site string
+		want string
+	}{
+		{"the port of https is the default", "https://vcd.example.com", "vcd.example.com:443"},
+		{"a slash at the end does not count", "https://vcd.example.com:443/", "vcd.example.com:443"},
+		{"nor do capitals", "https://VCD.example.com:8443", "vcd.example.com:8443"},
+		{"plain HTTP is no site", "http://vcd.example.com", ""},
+		{"nor is what has a path", "https://vcd.example.com/cloud", ""},
+		{"nor is what has a user", "https://admin@vcd.example.com", ""},
+		{"nor is a host alone", "vcd.example.com", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(sites.Normal(tt.site)).To(Equal(tt.want))
+		})
+	}
+}

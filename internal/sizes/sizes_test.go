@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sizes_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/sizes"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+func TestMachinesAreAsLargeAs(t *testing.T) {
+	t.Parallel()
+	template := vcd.Template{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}
+	asked := infrav1.VCDMachineSpec{
+		CPUs:     6,
+		Memory:   ptr.To(resource.MustParse("12Gi")),
+		DiskSize: ptr.To(resource.MustParse("40Gi")),
+	}
+	tests := []struct {
+		name     string
+		spec     infrav1.VCDMachineSpec
+		template vcd.Template
+		policy   vcd.Policy
+		want     sizes.Size
+	}{
+		{"their template", infrav1.VCDMachineSpec{}, template, vcd.Policy{}, sizes.Size{CPUs: 2, MemoryMiB: 2048, DiskMiB: 20480}},
+		{
+			"their policy, where it sets something",
+			infrav1.VCDMachineSpec{},
+			template,
+			vcd.Policy{CPUs: 8},
+			sizes.Size{CPUs: 8, MemoryMiB: 2048, DiskMiB: 20480},
+		},
+		{"their spec", asked, template, vcd.Policy{CPUs: 8}, sizes.Size{CPUs: 6, MemoryMiB: 12288, DiskMiB: 40960}},
+		{"nothing that is known", infrav1.VCDMachineSpec{}, vcd.Template{}, vcd.Policy{}, sizes.Size{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			NewWithT(t).Expect(sizes.Of(&tt.spec, tt.template, tt.policy)).To(Equal(tt.want))
+		})
+	}
+}
+
+func TestSizesAreRoundedUp(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+
+	g.Expect(sizes.InMiB(resource.MustParse("1Gi"))).To(Equal(int64(1024)))
+	g.Expect(sizes.InMiB(resource.MustParse("1G"))).To(Equal(int64(954)))
+}
