@@ -275,8 +275,9 @@ fix: ## Format, and apply fixes of linters.
 	cd vcdsim/hypervisor && $(LINT) run --allow-parallel-runners --fix --config $(CURDIR)/.golangci.yml ./...
 
 .PHONY: verify
-verify: ## Check that generated files and go.mod files are up to date.
+verify: ## Check that generated files and go.mod files are up to date, and that tests are patient.
 	hack/verify.sh $(MODULES)
+	$(GO) test ./internal/testtime
 
 .PHONY: tidy
 tidy: ## Tidy all modules.
