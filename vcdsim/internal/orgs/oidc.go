@@ -30,7 +30,7 @@ const (
 	oidcClaims = "OIDCAttributeMapping"
 )
 
-// oidcFields are the OpenID Connect settings of an organization. They are kept; nobody logs in by them.
+// oidcFields are the OpenID Connect settings of an organization. They are kept; no login uses them.
 var oidcFields = []field{
 	{name: "OrgRedirectUri", computed: true},
 	{name: "IssuerId"},
