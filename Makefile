@@ -218,6 +218,10 @@ conformance: ## Run the tests of VMware's own clients, and CloudStack's, against
 	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./...
 	cd test && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./cloudstackgo
 
+.PHONY: conformance-sdks
+conformance-sdks: ## Run the listed tests of older and newer versions of VMware's Go client against the simulator (ten minutes).
+	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v -run TestOtherSDKs . -args -other-sdks
+
 .PHONY: conformance-terraform
 conformance-terraform: ## Run VMware's Terraform provider against the simulator (minutes; builds it and OpenTofu the first time). TERRAFORM is another program to run.
 	cd test/terraform && $(TEST_WRAPPER) $(GO) test $(AFRESH) -parallel 4 -timeout $(TIMEOUT) -v ./...

@@ -33,8 +33,8 @@ var goFormat = format{
 // TestCloudProvider runs the system tests of VMware's cloud provider for Kubernetes.
 func TestCloudProvider(t *testing.T) {
 	skipShort(t)
-	s := start(t, goFormat, cpiModel())
-	s.binary = compileTests(t, cpiPackage)
+	s := start(t, goFormat, cpiModel(), vcdsim.Version106)
+	s.binary = compileTests(t, ".", cpiPackage)
 	if *all {
 		s.limit = time.Minute // some wait much longer for guests that run scripts
 	}
@@ -55,7 +55,7 @@ func TestCloudProvider(t *testing.T) {
 	}
 	// A panic ends the binary, so each test gets its own run.
 	got := results{}
-	for _, name := range strings.Fields(run(t, s.env, s.binary, "-test.list", pattern)) {
+	for _, name := range strings.Fields(run(t, ".", s.env, s.binary, "-test.list", pattern)) {
 		for k, v := range s.run("-test.v", "-test.run", "^"+name+"$") {
 			got[k] = v
 		}

@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"flag"
 	"hash/fnv"
 	"maps"
 	"net/netip"
@@ -20,10 +21,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-const (
-	govcdModule = "github.com/vmware/go-vcloud-director/v2"
-	govcdList   = "govcd-must-pass.txt"
-)
+// govcdList names the tests of the SDK that pass.
+const govcdList = "govcd-must-pass.txt"
+
+var runOtherSDKs = flag.Bool("other-sdks", false, "run the listed tests of other versions of the SDK, too (minutes each)")
 
 // checkFormat is how gopkg.in/check.v1 reports.
 var checkFormat = format{
@@ -35,12 +36,101 @@ var checkFormat = format{
 // shards is how many simulators share the tests: most of the time the client sleeps between two polls of a task.
 const shards = 4
 
+// An sdk is one version of VMware's Go SDK, compiled with its functional tests.
+type sdk struct {
+	tests     string // the test binary
+	resources string // the folder with the files that the tests upload
+}
+
+// compileSDK compiles the tests of the SDK that the Go module in folder requires.
+func compileSDK(t *testing.T, folder, module string) sdk {
+	t.Helper()
+	return sdk{
+		tests:     compileTests(t, folder, module+"/govcd", "functional"),
+		resources: filepath.Join(moduleDir(t, folder, module), "test-resources"),
+	}
+}
+
 // TestGoVCloudDirector runs the functional tests of VMware's Go SDK.
 func TestGoVCloudDirector(t *testing.T) {
 	skipShort(t)
-	binary := compileTests(t, govcdModule+"/govcd", "functional")
-	resources := filepath.Join(moduleDir(t, govcdModule), "test-resources")
-	names := govcdNames(t, binary)
+	client := compileSDK(t, ".", "github.com/vmware/go-vcloud-director/v2")
+	got, exchanges := runShards(t, client, vcdsim.Version106, govcdNames(t, client.tests))
+	judge(t, govcdList, got)
+	checkWire(t, exchanges)
+}
+
+// otherSDKs are further versions of the SDK, each with the release of VCD that it is run against. The folder sdk has a
+// go.mod and a go.sum for each.
+var otherSDKs = []struct {
+	version string
+	vcd     vcdsim.Version
+	failing map[string]string // listed tests that cannot pass, with the reason
+}{
+	{
+		version: "v2.24.0",
+		vcd:     vcdsim.Version105, // It asks for API 36.0 in places, which VCD 10.6 does not serve.
+		failing: map[string]string{
+			"Test_RdeAndRdeType": "expects a site whose tenants see no entity types; the simulator has those of Kubernetes clusters",
+		},
+	},
+	{
+		version: "v2.25.0",
+		vcd:     vcdsim.Version106,
+	},
+	{
+		version: "v3.0.0",
+		vcd:     vcdsim.Version106,
+		failing: map[string]string{
+			"Test_OrgOidcSettingsValidationErrors": "expects an error text that this version of the client does not have",
+		},
+	},
+}
+
+// TestOtherSDKs runs the listed tests of other versions of the SDK. A test that a version does not have is left out.
+func TestOtherSDKs(t *testing.T) {
+	skipShort(t)
+	if !*runOtherSDKs {
+		t.Skip("takes minutes; runs with -args -other-sdks")
+	}
+	must := readList(t, govcdList)
+	for _, tt := range otherSDKs {
+		t.Run(tt.version, func(t *testing.T) {
+			major, _, _ := strings.Cut(tt.version, ".")
+			client := compileSDK(t, copyModule(t, tt.version), "github.com/vmware/go-vcloud-director/"+major)
+			has := checkTests(t, client.tests, *only)
+			names := slices.DeleteFunc(slices.Clone(must), func(name string) bool {
+				return tt.failing[name] != "" || !slices.Contains(has, name)
+			})
+
+			got, exchanges := runShards(t, client, tt.vcd, names)
+
+			t.Logf("%d of the %d listed tests exist in %s and can pass", len(names), len(must), tt.version)
+			judgeNames(t, names, got)
+			checkWire(t, exchanges)
+		})
+	}
+}
+
+// copyModule lays out a Go module of its own with the go.mod and go.sum of an SDK version, and returns its folder.
+func copyModule(t *testing.T, version string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for from, to := range map[string]string{version + ".mod": "go.mod", version + ".sum": "go.sum"} {
+		data, err := os.ReadFile(filepath.Join("sdk", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, to), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// runShards runs the named tests on several simulators of a release of VCD, side by side.
+func runShards(t *testing.T, client sdk, release vcdsim.Version, names []string) (results, []vcdsim.Exchange) {
+	t.Helper()
 	got := results{}
 	var exchanges []vcdsim.Exchange
 	var mu sync.Mutex
@@ -48,7 +138,7 @@ func TestGoVCloudDirector(t *testing.T) {
 		for i, mine := range sharded(names) {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
-				r, xs := runGovcd(t, binary, resources, mine)
+				r, xs := runGovcd(t, client, release, mine)
 				mu.Lock()
 				defer mu.Unlock()
 				maps.Copy(got, r)
@@ -56,8 +146,7 @@ func TestGoVCloudDirector(t *testing.T) {
 			})
 		}
 	})
-	judge(t, govcdList, got)
-	checkWire(t, exchanges)
+	return got, exchanges
 }
 
 // sharded deals the tests out by their names, so that a test always meets the same others.
@@ -72,17 +161,17 @@ func sharded(names []string) [][]string {
 	return slices.DeleteFunc(out, func(names []string) bool { return len(names) == 0 })
 }
 
-func runGovcd(t *testing.T, binary, resources string, names []string) (results, []vcdsim.Exchange) {
+func runGovcd(t *testing.T, client sdk, release vcdsim.Version, names []string) (results, []vcdsim.Exchange) {
 	t.Helper()
-	s := start(t, checkFormat, govcdModel())
-	s.binary = binary
+	s := start(t, checkFormat, govcdModel(), release)
+	s.binary = client.tests
 	// The tests write beside them and read ../test-resources: they run in a directory like theirs.
 	root := s.dir
 	s.dir = filepath.Join(root, "govcd")
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(resources, filepath.Join(root, "test-resources")); err != nil {
+	if err := os.Symlink(client.resources, filepath.Join(root, "test-resources")); err != nil {
 		t.Fatal(err)
 	}
 	s.env = []string{
@@ -99,8 +188,14 @@ func govcdNames(t *testing.T, binary string) []string {
 	if *only == "" && !*all {
 		return readList(t, govcdList)
 	}
+	return checkTests(t, binary, *only)
+}
+
+// checkTests lists the tests of a binary whose names match an expression.
+func checkTests(t *testing.T, binary, expression string) []string {
+	t.Helper()
 	var out []string
-	list := run(t, nil, binary, "-test.run", "^Test$", "-check.list", "-check.f", *only)
+	list := run(t, ".", nil, binary, "-test.run", "^Test$", "-check.list", "-check.f", expression)
 	for _, m := range regexp.MustCompile(`TestVCD\.(Test\w+)`).FindAllStringSubmatch(list, -1) {
 		out = append(out, m[1])
 	}

@@ -40,24 +40,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// compileTests builds the tests of a package in the module cache.
-func compileTests(t *testing.T, pkg string, tags ...string) string {
+// compileTests builds the tests of a package in the module cache, of the version that the module in folder requires.
+func compileTests(t *testing.T, folder, pkg string, tags ...string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), filepath.Base(pkg)+".test")
 	// Some tests upload their own source file: they need its whole path, whatever the caller's GOFLAGS say.
-	run(t, nil, "go", "test", "-c", "-trimpath=false", "-tags", strings.Join(tags, ","), "-o", binary, pkg)
+	run(t, folder, nil, "go", "test", "-c", "-trimpath=false", "-tags", strings.Join(tags, ","), "-o", binary, pkg)
 	return binary
 }
 
-// moduleDir is where a module lies in the cache.
-func moduleDir(t *testing.T, module string) string {
+// moduleDir is where a module lies in the cache, in the version that the module in folder requires.
+func moduleDir(t *testing.T, folder, module string) string {
 	t.Helper()
-	return strings.TrimSpace(run(t, nil, "go", "list", "-m", "-f", "{{.Dir}}", module))
+	return strings.TrimSpace(run(t, folder, nil, "go", "list", "-m", "-f", "{{.Dir}}", module))
 }
 
-func run(t *testing.T, env []string, name string, args ...string) string {
+func run(t *testing.T, folder string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -88,7 +89,7 @@ type suite struct {
 
 // start begins a suite: a simulator that reports every request to the tally. Nothing takes any time in it, so that no
 // client waits for a task.
-func start(t *testing.T, f format, model vcdsim.Model) *suite {
+func start(t *testing.T, f format, model vcdsim.Model, release vcdsim.Version) *suite {
 	t.Helper()
 	s := &suite{t: t, dir: t.TempDir(), format: f, tally: newTally(t, f), limit: 20 * time.Minute}
 	if *all {
@@ -96,6 +97,7 @@ func start(t *testing.T, f format, model vcdsim.Model) *suite {
 	}
 	sim, err := vcdsim.New(vcdsim.Config{
 		Model:   model,
+		Version: release,
 		Profile: vcdsim.Instant,
 		Log:     slog.New(s.tally),
 		Observe: s.wire.Observe,
@@ -149,10 +151,8 @@ func judge(t *testing.T, list string, got results) {
 	}
 	slices.Sort(passed)
 	t.Logf("%d of %d tests passed; %d are listed", len(passed), len(got), len(must))
-	for _, name := range must {
-		if r := got[name]; *only == "" && !r.passed() {
-			t.Errorf("%s must pass: %s\n%s", name, r, r.output)
-		}
+	if *only == "" {
+		judgeNames(t, must, got)
 	}
 	fresh := slices.DeleteFunc(passed, func(name string) bool { return slices.Contains(must, name) })
 	if len(fresh) > 0 {
@@ -164,6 +164,16 @@ func judge(t *testing.T, list string, got results) {
 	}
 	if *all && *update {
 		writeList(t, list, append(must, fresh...))
+	}
+}
+
+// judgeNames fails the test for each of the names that did not pass.
+func judgeNames(t *testing.T, must []string, got results) {
+	t.Helper()
+	for _, name := range must {
+		if r := got[name]; !r.passed() {
+			t.Errorf("%s must pass: %s\n%s", name, r, r.output)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func TestProjectsOwnTests(t *testing.T) {
 // checkWire requires that exchanges are as published.
 func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	t.Helper()
-	document, err := wire.LoadOpenAPI(filepath.Join(moduleDir(t, cpiModule),
+	document, err := wire.LoadOpenAPI(filepath.Join(moduleDir(t, ".", cpiModule),
 		"pkg/vcdswaggerclient_37_2/api/swagger.yaml"))
 	if err != nil {
 		t.Fatal(err)
