@@ -106,7 +106,7 @@ site: ## Write this documentation as a site with search to out/site, and check i
 .PHONY: recording
 recording: ## Record make quickstart in a terminal as the animated SVG of README and tutorial; AGAIN=-again renders the last recording.
 	@cd hack/recording && $(GO) run . -root $(CURDIR) -cast $(abspath $(OUT))/recording/quickstart.cast \
-		-out $(CURDIR)/docs/tutorials/images/quickstart.svg $(AGAIN)
+		-out $(CURDIR)/docs/get-started/images/quickstart.svg $(AGAIN)
 
 .PHONY: release
 release: ## Write all files of release VERSION to out/release/VERSION, and its images to out/images.

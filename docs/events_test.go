@@ -51,7 +51,7 @@ reason](conditions.md#reasons).
 ## Of the cloud controller manager
 
 These are in the workload cluster; those of the pod are in the namespace of the Deployment. What to do about them:
-[troubleshooting](../guides/ccm-troubleshooting.md#reasons). While the cloud cannot be used, Services that wait have the pod's event,
+[troubleshooting](../networking/troubleshoot-load-balancers.md#reasons). While the cloud cannot be used, Services that wait have the pod's event,
 too. Kubernetes' own controllers in the same program record ` + "`EnsuringLoadBalancer`, `EnsuredLoadBalancer`, `SyncLoadBalancerFailed`" + `
 and more of their kind for Services, and ` + "`Synced`" + ` for Nodes.
 

@@ -17,7 +17,7 @@ var testLink = regexp.MustCompile("\\[`(Test\\w+)`\\]\\(([^)]+_test\\.go)\\)")
 // Every promise of the table on safety names the tests that hold it.
 func TestSafetyRowsLinkTests(t *testing.T) {
 	g := NewWithT(t)
-	page := filepath.Join("explanation", "safety.md")
+	page := filepath.Join("concepts", "failure-modes.md")
 	content, err := os.ReadFile(page)
 	g.Expect(err).NotTo(HaveOccurred())
 
