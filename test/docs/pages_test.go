@@ -205,7 +205,7 @@ func notRun() map[string]map[string]string {
 		"docs/operate/install.md": {
 			`clusterctl init --infrastructure vcd`: internet,
 			`clusterctl upgrade plan`:              internet,
-			`kubectl get clusters,vcdclusters,vcdidentities -A   # delete the clusters first: what is left of them in VCD, nothing removes later`:                       "removes the provider that the other pages need",
+			`kubectl get clusters,vcdclusters,vcdidentities -A   # delete the clusters first: nothing removes their objects in VCD later`:                               "removes the provider that the other pages need",
 			`git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd`:                                             internet,
 			`kubectl kustomize https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/config/monitoring | kubectl apply -f -`:                             internet,
 			`kubectl create clusterrolebinding me-capvcd-debugger --clusterrole=capvcd-debugger --serviceaccount=capvcd-system:default   # a role of config/monitoring`: containers,
