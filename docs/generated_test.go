@@ -180,17 +180,17 @@ of the Kubernetes client (` + "`rest_client_*`" + `), of Go and of the process. 
 serves [its own](../networking/troubleshoot-load-balancers.md#metrics-and-health) on port 10258 of its node.
 
 ` + metricsTable(t, used, shared, managers) + `
-## Of the cloud controller manager
+## Metrics of the cloud controller manager
 
 All ` + "`capvcd_vcd_*` and `capvcd_build_info`" + ` of above, and:
 
 ` + metricsTable(t, used, ccms) + `
-### On CloudStack
+### CloudStack
 
 Instead of ` + "`capvcd_vcd_*`" + `:
 
 ` + metricsTable(t, used, onCloudStack) + `
-### On vSphere
+### vSphere
 
 ` + metricsTable(t, used, onVSphere) + `
 ## Labels
