@@ -103,10 +103,14 @@ chart: ## Write the Helm chart of the cloud controller manager to out/release/VE
 site: ## Write this documentation as a site with search to out/site, and check its links (needs Node.js and npm).
 	cd site && npm ci --ignore-scripts && npm run build
 
+.PHONY: test-site
+test-site: site ## Open each page of the site in Chromium: no markup as text, no page wider than a phone, searches that find their page. SCREENSHOTS=folder keeps pictures.
+	cd site && npm test
+
 .PHONY: recording
 recording: ## Record make quickstart in a terminal as the animated SVG of README and tutorial; AGAIN=-again renders the last recording.
 	@cd hack/recording && $(GO) run . -root $(CURDIR) -cast $(abspath $(OUT))/recording/quickstart.cast \
-		-out $(CURDIR)/docs/tutorials/images/quickstart.svg $(AGAIN)
+		-out $(CURDIR)/docs/get-started/images/quickstart.svg $(AGAIN)
 
 .PHONY: release
 release: ## Write all files of release VERSION to out/release/VERSION, and its images to out/images.

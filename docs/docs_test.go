@@ -52,7 +52,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func TestEveryConditionIsExplained(t *testing.T) {
 	g := NewWithT(t)
 	var pages strings.Builder
-	kinds, err := filepath.Glob(filepath.Join("guides", "kinds", "*.md"))
+	kinds, err := filepath.Glob(filepath.Join("reference", "kinds", "*.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, kind := range kinds {
 		content, err := os.ReadFile(kind)
@@ -66,7 +66,7 @@ func TestEveryConditionIsExplained(t *testing.T) {
 	}
 
 	g.Expect(conditions).NotTo(BeEmpty())
-	g.Expect(missing(conditions, pages.String())).To(BeEmpty(), "docs/guides/kinds")
+	g.Expect(missing(conditions, pages.String())).To(BeEmpty(), "docs/reference/kinds")
 }
 
 // missing are the words that a page does not mention as code.

@@ -40,7 +40,7 @@ func eventsPage(t *testing.T) string {
 	return "# Events\n\n" + generated + `
 ` + "```sh\nkubectl get events --field-selector involvedObject.name=demo      # of one object\n```" + `
 
-## Of the manager
+## Events of the manager
 
 Besides these, each condition that becomes False or Unknown for a problem is an event of type Warning with [its
 reason](conditions.md#reasons).
@@ -48,10 +48,10 @@ reason](conditions.md#reasons).
 | event | of | type | it is recorded |
 |---|---|---|---|
 ` + strings.Join(rows, "") + `
-## Of the cloud controller manager
+## Events of the cloud controller manager
 
 These are in the workload cluster; those of the pod are in the namespace of the Deployment. What to do about them:
-[troubleshooting](../guides/ccm-troubleshooting.md#reasons). While the cloud cannot be used, Services that wait have the pod's event,
+[troubleshooting](../networking/troubleshoot-load-balancers.md#reasons). While the cloud cannot be used, Services that wait have the pod's event,
 too. Kubernetes' own controllers in the same program record ` + "`EnsuringLoadBalancer`, `EnsuredLoadBalancer`, `SyncLoadBalancerFailed`" + `
 and more of their kind for Services, and ` + "`Synced`" + ` for Nodes.
 

@@ -67,7 +67,7 @@ var rightsTable = regexp.MustCompile(`(?s)(\n\| right \| for \|[^\n]*\n\|---\|--
 // TestTheRightsAreThoseOfTheProgram holds the table of rights against that which programs check.
 func TestTheRightsAreThoseOfTheProgram(t *testing.T) {
 	g := NewWithT(t)
-	path := filepath.Join("guides", "rights.md")
+	path := filepath.Join("security", "permissions.md")
 	page, err := os.ReadFile(path)
 	g.Expect(err).NotTo(HaveOccurred())
 	found := rightsTable.FindStringSubmatchIndex(string(page))
@@ -152,7 +152,7 @@ var labelMeanings = map[string]string{
 	"condition": "the type of a [condition](conditions.md)",
 	"location":  "the id of a location: of an edge gateway, or of a network on CloudStack",
 	"reason": "the [reason](conditions.md#reasons) of a condition; of a refusal [that of its " +
-		"event](../guides/ccm-troubleshooting.md#reasons)",
+		"event](../networking/troubleshoot-load-balancers.md#reasons)",
 	"state": "`ready` (it has an address, and every port is served), `partly` (not every port is), `pending` (no " +
 		"address yet), `leaving` (it is being removed), `refused` (its Service asks for something impossible; what " +
 		"exists stays), `dry_run`",
@@ -176,21 +176,21 @@ func metricsPage(t *testing.T) string {
 	used := map[string]bool{}
 	page := "# Metrics\n\n" + generated + `
 The manager serves them at ` + "`/metrics` of `--diagnostics-address`" + `, beside those of controller-runtime (` + "`controller_runtime_*`, `workqueue_*`, `leader_election_*`" + `),
-of the Kubernetes client (` + "`rest_client_*`" + `), of Go and of the process. How to scrape them: [operating](../guides/operating.md#metrics). The cloud controller manager
-serves [its own](../guides/ccm-troubleshooting.md#metrics-and-health) on port 10258 of its node.
+of the Kubernetes client (` + "`rest_client_*`" + `), of Go and of the process. How to scrape them: [operating](../operate/install.md#metrics). The cloud controller manager
+serves [its own](../networking/troubleshoot-load-balancers.md#metrics-and-health) on port 10258 of its node.
 
 ` + metricsTable(t, used, shared, managers) + `
-## Of the cloud controller manager
+## Metrics of the cloud controller manager
 
 All ` + "`capvcd_vcd_*` and `capvcd_build_info`" + ` of above, and:
 
 ` + metricsTable(t, used, ccms) + `
-### On CloudStack
+### CloudStack
 
 Instead of ` + "`capvcd_vcd_*`" + `:
 
 ` + metricsTable(t, used, onCloudStack) + `
-### On vSphere
+### vSphere
 
 ` + metricsTable(t, used, onVSphere) + `
 ## Labels
@@ -312,8 +312,8 @@ func conditionsPage(t *testing.T) string {
 	page := "# Conditions and reasons\n\n" + generated + `
 ` + "`Ready`" + ` of every object sums up its other conditions and has the reason of the first that is not true. Messages say more than reasons: they
 name the field, the object and what to do. Reasons are stable: a MachineHealthCheck, an alert or a script may rely on them. Which condition
-has which reasons is on the page of [its kind](../guides/kinds/); what to do when something does not come up, in
-[troubleshooting](../guides/troubleshooting.md).
+has which reasons is on the page of [its kind](kinds/); what to do when something does not come up, in
+[troubleshooting](../operate/troubleshooting.md).
 `
 	titles, members := groups(documentedConstants(t, "Condition"))
 	for _, title := range titles {

@@ -16,7 +16,7 @@ import (
 // promised are how many things a predecessor promises, by page and part: each is a row of the page.
 var promised = map[string]map[string]int{
 	// Each release of VMware's CPI, the known issues that it names, and wishes of its users in public threads.
-	"cpi-parity.md": {
+	"migrate-from-cpi.md": {
 		"1.4.1": 4,
 		"1.4.0": 8,
 		"1.3.0": 2,
@@ -32,9 +32,9 @@ var promised = map[string]map[string]int{
 		"W":     35,
 	},
 	// The introduction of the vSphere CPI.
-	"vsphere-parity.md": {"VS": 34},
+	"migrate-from-vsphere-cpi.md": {"VS": 34},
 	// The parts of the description of CloudStack Kubernetes Provider, and wishes of its users in public threads.
-	"cloudstack-parity.md": {"D": 9, "P": 7, "N": 10, "M": 5, "B": 6, "W": 16},
+	"migrate-from-cloudstack-provider.md": {"D": 9, "P": 7, "N": 10, "M": 5, "B": 6, "W": 16},
 }
 
 var (
@@ -54,7 +54,7 @@ func TestParity(t *testing.T) {
 func holdParity(t *testing.T, name string, rows map[string]int) {
 	t.Helper()
 	g := NewWithT(t)
-	page, err := os.ReadFile(filepath.Join("reference", name))
+	page, err := os.ReadFile(filepath.Join("networking", name))
 	g.Expect(err).NotTo(HaveOccurred())
 	found := map[string]int{}
 	for line := range strings.SplitSeq(string(page), "\n") {

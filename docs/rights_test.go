@@ -16,10 +16,10 @@ import (
 var right = regexp.MustCompile(
 	`"((?:Access|Certificate|General|IP Spaces|Organization vDC|Private IP Spaces|vApp)[^":]*: [A-Z][^"]*)"`)
 
-// What messages ask for must be found on the pages on rights, by the same name.
+// What messages ask for must be found on the page on permissions, by the same name.
 func TestRightsInMessagesAreDocumented(t *testing.T) {
 	g := NewWithT(t)
-	pages := readPage(t, "docs/guides/rights.md") + readPage(t, "docs/guides/ccm-rights.md")
+	page := readPage(t, "docs/security/permissions.md")
 	found := 0
 	for _, folder := range []string{"internal/vcd", "internal/edge", "internal/lb", "cpi/vcd", "controllers/machine"} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
@@ -32,7 +32,7 @@ func TestRightsInMessagesAreDocumented(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, match := range right.FindAllStringSubmatch(string(source), -1) {
 				found++
-				g.Expect(strings.Contains(pages, match[1])).To(BeTrue(), "%s in %s", match[1], name)
+				g.Expect(strings.Contains(page, match[1])).To(BeTrue(), "%s in %s", match[1], name)
 			}
 		}
 	}

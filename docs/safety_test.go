@@ -17,7 +17,7 @@ var testLink = regexp.MustCompile("\\[`(Test\\w+)`\\]\\(([^)]+_test\\.go)\\)")
 // Every promise of the table on safety names the tests that hold it.
 func TestSafetyRowsLinkTests(t *testing.T) {
 	g := NewWithT(t)
-	page := filepath.Join("explanation", "safety.md")
+	page := filepath.Join("concepts", "failure-modes.md")
 	content, err := os.ReadFile(page)
 	g.Expect(err).NotTo(HaveOccurred())
 
@@ -38,7 +38,7 @@ func TestSafetyRowsLinkTests(t *testing.T) {
 
 // isRow reports whether a line is a row of a table, not its head or rule.
 func isRow(line string) bool {
-	return strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| What can happen")
+	return strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| Failure |")
 }
 
 func declaresTest(t *testing.T, path, name string) bool {

@@ -17,8 +17,12 @@ tool controller-gen rbac:roleName=manager-role paths=. paths=./controllers/... o
 listed=$(grep -cv '^#' test/conformance/govcd-must-pass.txt)
 sed -i -E "s/passes [0-9]+ of the 494/passes $listed of the 494/" README.md
 
-tool crd-ref-docs --config=hack/api-reference/config.yaml --renderer=markdown \
-	--source-path=api/v1beta4 --output-path=docs/reference/api.md --log-level=ERROR
+# The fields of each kind, at the end of its page.
+types=$(mktemp --suffix .json)
+trap 'rm "$types"' EXIT
+tool crd-ref-docs --config=hack/api-reference/config.yaml --templates-dir=hack/api-reference/templates --renderer=markdown \
+	--source-path=api/v1beta4 --output-path="$types" --log-level=ERROR
+go run ./hack/api-reference -types "$types"
 # Metrics, conditions and flags.
 go test ./docs -run "TestGenerated|TestTheRights" -update
 go test ./cmd/vcdctl -run TheReference -update

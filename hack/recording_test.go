@@ -17,7 +17,7 @@ import (
 // The picture of the quickstart is shown by GitHub in a page, in light and dark: it is an image that stands alone.
 func TestTheRecordingOfTheQuickstartStandsAlone(t *testing.T) {
 	g := NewWithT(t)
-	picture, err := os.ReadFile("../docs/tutorials/images/quickstart.svg")
+	picture, err := os.ReadFile("../docs/get-started/images/quickstart.svg")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(picture)).To(BeNumerically("<=", 250_000), "bytes")
 
@@ -48,7 +48,7 @@ func TestTheRecordingOfTheQuickstartStandsAlone(t *testing.T) {
 // The recording shows what the quickstart prints today: it is made again when that changes.
 func TestTheRecordingShowsTheEndOfTheQuickstart(t *testing.T) {
 	g := NewWithT(t)
-	picture, err := os.ReadFile("../docs/tutorials/images/quickstart.svg")
+	picture, err := os.ReadFile("../docs/get-started/images/quickstart.svg")
 	g.Expect(err).NotTo(HaveOccurred())
 	shown := map[string]string{
 		"clusterctl describe cluster":  "cluster.go",

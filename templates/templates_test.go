@@ -115,7 +115,7 @@ func TestRenderWithAllVariables(t *testing.T) {
 }
 
 func TestEveryVariableIsKnownAndDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "guides", "templates.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "get-started", "cluster-templates.md"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for _, flavor := range append(slices.Clone(flavors), "topology") {
 		t.Run(nameOf(flavor), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestEveryVariableIsKnownAndDocumented(t *testing.T) {
 					known = optional
 				}
 				g.Expect(known).To(HaveKey(name))
-				g.Expect(string(page)).To(ContainSubstring("`"+name+"`"), "docs/guides/templates.md")
+				g.Expect(string(page)).To(ContainSubstring("`"+name+"`"), "docs/get-started/cluster-templates.md")
 			}
 		})
 	}

@@ -22,7 +22,7 @@ import (
 
 const configurationPage = `# vcdsim configuration
 
-Presets, releases, roles and assumptions of [vcdsim](../guides/vcdsim.md). This page is made from the code:
+Presets, releases, roles and assumptions of [vcdsim](../get-started/vcdsim.md). This page is made from the code:
 ` + "`go test ./vcdsim -run ConfigurationPage -update`" + ` writes it.
 
 ## Presets

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write docs/reference/vcdsim-control-api
 
 const controlPage = `# vcdsim's control API
 
-What tests and users can do with a running [vcdsim](../guides/vcdsim.md). It is no part of VCD. All paths begin with ` + "`/_sim`" + `;
+What tests and users can do with a running [vcdsim](../get-started/vcdsim.md). It is no part of VCD. All paths begin with ` + "`/_sim`" + `;
 bodies and answers are JSON; an error is ` + "`{\"error\": \"…\"}`" + ` with status 400, 401, 403 or 404. This page is made from the
 table that serves: ` + "`go test ./vcdsim -run ControlPage -update`" + ` writes it.
 

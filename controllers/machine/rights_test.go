@@ -23,7 +23,7 @@ func newWithRole(t *testing.T, without ...string) *controllertest.Env {
 	model := vcdsim.K8sTenant()
 	roles := model.Orgs[1].Roles
 	i := slices.IndexFunc(roles, func(r vcdsim.Role) bool { return r.Name == vcdsim.RoleClusterAuthor })
-	roles[i].Rights = slices.DeleteFunc(vcdsimtest.DocumentedRole(t, "../../docs/guides/rights.md"),
+	roles[i].Rights = slices.DeleteFunc(vcdsimtest.DocumentedRole(t, "../../docs/security/permissions.md", "capvcd"),
 		func(right string) bool { return slices.Contains(without, right) })
 	return controllertest.NewWith(t, vcdsim.Config{Profile: vcdsim.Instant, Model: model},
 		controllertest.NewMachine("a", twoNICs, func(m *infrav1.VCDMachine) {

@@ -27,7 +27,7 @@ func newWithVMAuthors(t *testing.T, objects ...client.Object) *controllertest.En
 	t.Helper()
 	model := vcdsim.ThreeZones()
 	acme := &model.Orgs[1]
-	rights := vcdsimtest.DocumentedRole(t, "../../docs/guides/rights.md")
+	rights := vcdsimtest.DocumentedRole(t, "../../docs/security/permissions.md", "capvcd")
 	acme.Roles = append(acme.Roles, vcdsim.Role{
 		Name: vmAuthor,
 		Rights: slices.DeleteFunc(rights, func(right string) bool {

@@ -16,7 +16,7 @@ import (
 
 const (
 	pagePath  = "../../docs/reference/cloudstack-annotations.md"
-	guidePath = "../../docs/guides/cloudstack.md"
+	guidePath = "../../docs/networking/cloudstack.md"
 )
 
 var update = flag.Bool("update", false, "write docs/reference/cloudstack-annotations.md")
@@ -29,7 +29,7 @@ func TestPage(t *testing.T) {
 		Update:  *update,
 		Head: `# Annotations of Services on CloudStack
 
-What the cloud controller manager understands on Services of type LoadBalancer [on CloudStack](../guides/cloudstack.md), besides their spec. All names begin with
+What the cloud controller manager understands on Services of type LoadBalancer [on CloudStack](../networking/cloudstack.md), besides their spec. All names begin with
 ` + "`" + prefix + "`" + `. Spaces around values and in lists do not matter. What cannot be done is an event of type Warning on the Service, once, and then
 nothing is built; what stands stays until it is corrected. This page is generated from the table that reads the annotations: ` + "`go test ./cpi/cloudstack -run Page -update`" + ` writes it.
 `,

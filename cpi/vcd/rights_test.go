@@ -133,7 +133,7 @@ func (l life) live(t *testing.T, rights []string) string {
 }
 
 func TestTheDocumentedRoleIsEnough(t *testing.T) {
-	rights := vcdsimtest.DocumentedRole(t, "../../docs/guides/ccm-rights.md")
+	rights := vcdsimtest.DocumentedRole(t, "../../docs/security/permissions.md", "ccm")
 	everything := append(vcdsim.RightsOfCloudProvider(), rights...)
 	for name, l := range lives() {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ var unseen = map[string]string{
 }
 
 func TestEveryDocumentedRightIsNeeded(t *testing.T) {
-	rights := vcdsimtest.DocumentedRole(t, "../../docs/guides/ccm-rights.md")
+	rights := vcdsimtest.DocumentedRole(t, "../../docs/security/permissions.md", "ccm")
 	whole := map[string]string{}
 	for name, l := range lives() {
 		whole[name] = l.live(t, rights)

@@ -49,7 +49,7 @@ func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, f
 		f.fact("a user of the organization System has all rights")
 		return held, f
 	case !known:
-		f.warn("compare the role with docs/guides/rights.md by hand", "the user may not read the rights of its role")
+		f.warn("compare the role with docs/security/permissions.md by hand", "the user may not read the rights of its role")
 		return held, f
 	}
 	held.names = map[string]bool{}

@@ -39,7 +39,7 @@ func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []
 
 // judgeTemplate reports why a template makes no node.
 func judgeTemplate(t vcd.Template) findings {
-	const upload = "upload an image of a Linux distribution with cloud-init: docs/guides/upgrade-kubernetes.md"
+	const upload = "upload an image of a Linux distribution with cloud-init: docs/operate/upgrade-kubernetes.md"
 	var f findings
 	info := checks.NodeInfo(t.OS)
 	switch {

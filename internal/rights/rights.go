@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rights holds the rights of VCD that the provider's user takes, and what does not work without each. The page
-// docs/guides/rights.md is made from it, and vcdctl doctor checks them. It makes no request.
+// docs/security/permissions.md is made from it, and vcdctl doctor checks them. It makes no request.
 package rights
 
 import (
@@ -154,14 +154,14 @@ func machineRows() []Row {
 			InAuthor: no,
 			For:      "guest properties (`guestinfo.*`), by which a node gets its bootstrap data",
 			Without: "`BootstrapInjected` is false: no machine boots as a node; [there is no other " +
-				"way](../explanation/decisions/007-bootstrap-untouched.md)",
+				"way](../concepts/decisions.md#unmodified-bootstrap-data)",
 		},
 		{
 			Rights:   []string{Consolidate},
 			Need:     GrowDisks,
 			InAuthor: no,
 			For: "`spec.diskSize` larger than the template's disk, in a VDC with " +
-				"[fast provisioning](drift.md#fast-provisioning) only",
+				"[fast provisioning](../operate/drift.md#fast-provisioning) only",
 			Without: "`PlacementReady` is false before anything is created; `VMAsSpecified` is false for a VM that " +
 				"runs",
 		},
@@ -170,7 +170,7 @@ func machineRows() []Row {
 			Rights:   []string{"Organization vDC Named Disk: View Properties"},
 			Need:     Always,
 			InAuthor: yes,
-			For:      "detaching [independent disks of this user](deletion.md#independent-disks) before a VM is deleted",
+			For:      "detaching [independent disks of this user](../operate/delete-clusters.md#independent-disks) before a VM is deleted",
 			Without:  "a machine with a disk attached cannot be deleted: `VMDeleted` is false",
 		},
 	}
@@ -183,7 +183,7 @@ func userRows() []Row {
 			Rights:   []string{"Organization vDC: VM-VM Affinity Edit"},
 			Need:     AntiAffinity,
 			InAuthor: "yes",
-			For: "[anti-affinity](anti-affinity.md): the rules of `spec.antiAffinity`, which must be of VMs that " +
+			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity): the rules of `spec.antiAffinity`, which must be of VMs that " +
 				"this user owns",
 			Without: "`AntiAffinityReady` is false, and machines of a group with `Required` are not powered on",
 		},
@@ -215,7 +215,7 @@ func gatewayRows() []Row {
 				"`LoadBalancersDeleted` is False, `LoadBalancersRemain`. It does not with `cloudProvider.mode: None`, " +
 				"or if its cloud controller manager was never `Managed` with load balancers enabled, " +
 				"unless its endpoint is of type EdgeGateway. " +
-				"[Endpoints of type EdgeGateway](edge-gateway-endpoint.md) do not come up: `EndpointReady` is False",
+				"[Endpoints of type EdgeGateway](../networking/control-plane-endpoint.md#endpoint-on-an-edge-gateway) do not come up: `EndpointReady` is False",
 		},
 		{
 			Cell:     "`Configure NAT` with its `View`",
@@ -239,7 +239,7 @@ func gatewayRows() []Row {
 			InAuthor: no,
 			Rights:   []string{"Certificate Library: View", "Certificate Library: Manage"},
 			For:      "removing certificates that came from Secrets",
-			Without: "the same as for IP sets. A role needs only what the [cloud controller manager](ccm-rights.md) " +
+			Without: "the same as for IP sets. A role needs only what the [cloud controller manager](#permissions-of-the-cloud-controller-manager) " +
 				"has",
 		},
 		{
@@ -261,7 +261,7 @@ func otherRows() []Row {
 			Rights:   []string{"vmware:capvcdCluster: Full Access"},
 			Need:     Entity,
 			InAuthor: no,
-			For:      "[runtime defined entities](rde.md), with `spec.rde.mode: Project`",
+			For:      "[runtime defined entities](../operate/vcd-portal.md), with `spec.rde.mode: Project`",
 			Without:  "`RDEReady` is false: `RDEUnavailable`; clusters do not depend on it",
 		},
 		{

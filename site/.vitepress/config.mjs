@@ -3,23 +3,37 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
+import { keywords } from './keywords.mjs'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const docs = join(root, 'docs')
 const pages = join(root, 'site', 'pages') // a link to docs/
 const repository = 'https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd'
 
-// sidebar reads the sections and links of docs/README.md; of a line with several links each is an entry.
+// fileOf returns the file of a link in docs/README.md; a link to a folder leads to its README.md.
+function fileOf(target) {
+  const path = join(docs, target)
+  return statSync(path).isDirectory() ? join(path, 'README.md') : path
+}
+
+// titleOf returns the heading of a page.
+function titleOf(file) {
+  return readFileSync(file, 'utf8').match(/^# (.+)/m)[1]
+}
+
+// sidebar reads the lists of docs/README.md. Each page is listed once, by its title.
 function sidebar() {
   const sections = []
+  const listed = new Set()
+  let title
   for (const line of readFileSync(join(docs, 'README.md'), 'utf8').split('\n')) {
-    const title = line.match(/^## (.+)/)
-    if (title) sections.push({ text: title[1], collapsed: sections.length > 1, items: [] })
-    for (const [, text, target] of line.matchAll(/\[([^\]]+)\]\(([^)#]+)[^)]*\)/g)) {
-      if (sections.length && !target.startsWith('..')) {
-        const upper = text[0].toUpperCase() + text.slice(1)
-        sections.at(-1).items.push({ text: upper, link: '/' + target.replace(/\.md$/, '') })
-      }
+    title = line.match(/^## (.+)/)?.[1] ?? title
+    if (!title || !line.startsWith('- ')) continue
+    for (const [, target] of line.matchAll(/\[[^\]]+\]\(([^)#:]+)[^)]*\)/g)) {
+      if (target.startsWith('..') || listed.has(target) || title === 'Status') continue
+      listed.add(target)
+      if (sections.at(-1)?.text !== title) sections.push({ text: title, collapsed: sections.length > 1, items: [] })
+      sections.at(-1).items.push({ text: titleOf(fileOf(target)), link: '/' + target.replace(/\.md$/, '') })
     }
   }
   return sections
@@ -50,6 +64,26 @@ function literal(md) {
   }
 }
 
+// markup understands the only HTML that pages have: comments, which are left out, and line breaks in tables.
+function markup(md) {
+  md.core.ruler.before('normalize', 'drop-comments', (state) => {
+    state.src = state.src.replace(/^<!--.*?-->$/gms, '')
+  })
+  md.inline.ruler.before('autolink', 'line-break', (state, silent) => {
+    const found = state.src.slice(state.pos).match(/^<br ?\/?>/)
+    if (!found) return false
+    if (!silent) state.push('hardbreak', 'br', 0)
+    state.pos += found[0].length
+    return true
+  })
+}
+
+// indexed adds the words that users type for a page, and do not stand in its title, to the index of the search.
+function indexed(src, env, md) {
+  const words = keywords[env.relativePath.replace(/\.md$/, '')]
+  return md.render(words ? src.replace(/^# .+$/m, `$&\n\n${words}`) : src, env)
+}
+
 export default defineConfig({
   title: 'Cluster API Provider VCD',
   description: 'Kubernetes clusters on VMware Cloud Director, by Cluster API',
@@ -66,14 +100,20 @@ export default defineConfig({
   markdown: {
     // Pages have no HTML of their own: <name> is a placeholder.
     html: false,
-    config: (md) => { external(md); literal(md) },
+    config: (md) => { external(md); literal(md); markup(md) },
     // As GitHub makes them; checked by a test of docs/.
     anchor: {
       slugify: (title) => title.trim().toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'),
     },
   },
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        _render: indexed,
+        miniSearch: { searchOptions: { boost: { title: 8, titles: 3, text: 1 }, combineWith: 'AND', fuzzy: 0.15, prefix: true } },
+      },
+    },
     outline: { level: [2, 3] },
     sidebar: sidebar(),
     socialLinks: [{ icon: 'github', link: repository }],

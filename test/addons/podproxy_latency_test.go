@@ -18,7 +18,7 @@ import (
 var auditedPods = flag.Int("pods", 0, "measure what the policies of pods' proxies cost with that many pods")
 
 // TestWhatThePoliciesCost measures how long the API server takes to create pods without policies, with them, and in a
-// namespace with parameters of its own, for docs/guides/proxy.md.
+// namespace with parameters of its own, for docs/networking/proxy.md.
 func TestWhatThePoliciesCost(t *testing.T) {
 	if *auditedPods == 0 {
 		t.Skip("measures for a minute: go test ./addons -run Cost -pods 1000 -v")

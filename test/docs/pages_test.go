@@ -15,7 +15,7 @@ func needed() []string { return []string{"README.md"} }
 // last are the pages that replace or delete it, in this order.
 func last() []string {
 	return []string{
-		"docs/guides/drift.md", "docs/guides/upgrade-kubernetes.md", "docs/guides/deletion.md", "docs/guides/first-cluster.md",
+		"docs/operate/drift.md", "docs/operate/upgrade-kubernetes.md", "docs/operate/delete-clusters.md", "docs/get-started/first-cluster.md",
 	}
 }
 
@@ -44,34 +44,34 @@ sed -i 's,VCENTER,vc.example.com,; s,DATACENTER,dc,; s,: USER$,: user,; s,: PASS
 func setups() map[string]setup {
 	return map[string]setup{
 		"README.md": {after: "kubectl wait cluster demo --for=condition=Available --timeout=200s"},
-		"docs/guides/addresses.md": {before: `kubectl apply -f - <<EOF
+		"docs/networking/node-addresses.md": {before: `kubectl apply -f - <<EOF
 {"apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress",
  "metadata": {"name": "demo-md-0-x7k2p-0-0", "finalizers": ["example.com/held"]},
  "spec": {"claimRef": {"name": "demo-md-0-x7k2p-0-0"}, "address": "10.0.0.5", "prefix": 24,
   "poolRef": {"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "nodes"}}}
 EOF
 `},
-		"docs/guides/airgap.md":   {before: manifests + "registry=registry.example.com\n"},
-		"docs/guides/ccm-helm.md": {after: "kubectl -n kube-system delete secret vcloud-basic-auth vcloud-ccm-proxy"},
-		"docs/guides/ccm-upgrade.md": {
+		"docs/operate/airgap.md": {before: manifests + "registry=registry.example.com\n"},
+		"docs/networking/migrate-from-cpi.md": {
 			before: manifests + `
 kubectl apply -f vcloud-configmap.yaml -f vcloud-basic-auth.yaml
 kubectl -n kube-system create secret generic vcloud-clusterid-secret --from-literal=clusterid=7a0e0d4c-1111-4222-8333-444455556666
 `,
 			after: "rm -r credentials",
 		},
-		"docs/guides/cloud-provider.md": {
+		"docs/networking/cloud-controller-manager.md": {
 			before: manifests + `kubectl apply -f cloud-director-ccm.yaml
 kubectl apply -f - <<EOF
 {"apiVersion": "addons.cluster.x-k8s.io/v1beta2", "kind": "ClusterResourceSet", "metadata": {"name": "cloud-director-crs"},
  "spec": {"clusterSelector": {"matchLabels": {"cni": "none"}}, "resources": [{"kind": "ConfigMap", "name": "ccm"}]}}
 EOF
 `,
+			after:   "kubectl -n kube-system delete secret vcloud-basic-auth vcloud-ccm-proxy",
 			replace: []string{"/tmp/ccm", "ccm"},
 		},
-		"docs/guides/cloudstack-upgrade.md": {before: manifests + "kubectl apply -f cloudstack-secret.yaml\n"},
-		"docs/guides/cloudstack.md":         {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
-		"docs/guides/cni.md": {
+		"docs/networking/migrate-from-cloudstack-provider.md": {before: manifests + "kubectl apply -f cloudstack-secret.yaml\n"},
+		"docs/networking/cloudstack.md":                       {before: manifests + shop + node, after: removeShop + "\n" + removeNode},
+		"docs/networking/cni.md": {
 			before: `kubectl create configmap cilium --from-literal=cilium.yaml=''
 kubectl apply -f "$SAMPLES/2"
 kubectl label cluster demo cni=cilium
@@ -79,24 +79,24 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 `,
 			after: "kubectl delete clusterresourceset --all",
 		},
-		"docs/guides/doctor.md": {before: otherManifest},
-		"docs/guides/edge-gateway-endpoint.md": {
+		"docs/get-started/preflight-checks.md": {before: otherManifest},
+		"docs/networking/control-plane-endpoint.md": {
 			before: "export VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA== VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=\n",
 			after:  "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-",
 		},
-		"docs/guides/load-balancers.md": {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
-		"docs/guides/gitops.md":         {before: "export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200\nmkdir -p clusters/demo\n"},
-		"docs/guides/operating.md":      {before: saveCredentials, after: restoreCredentials},
-		"docs/guides/proxy.md":          {before: "kubectl -n kube-system create configmap cluster-pod-proxy\n"},
-		"docs/guides/rde.md": {
+		"docs/networking/load-balancers.md": {before: shop + manifests + "kubectl create namespace shop\n", after: removeShop},
+		"docs/operate/gitops.md":            {before: "export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200\nmkdir -p clusters/demo\n"},
+		"docs/operate/install.md":           {before: saveCredentials, after: restoreCredentials},
+		"docs/networking/proxy.md":          {before: "kubectl -n kube-system create configmap cluster-pod-proxy\n"},
+		"docs/operate/vcd-portal.md": {
 			before: `kubectl patch vcdcluster demo --type merge -p '{"spec":{"rde":{"mode":"Project"}}}'` + "\n",
 		},
-		"docs/guides/zones.md":              {before: tenant, after: removeTenant},
-		"docs/guides/rotate-credentials.md": {before: saveCredentials, after: restoreCredentials},
-		"docs/guides/templates.md": {before: `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA== VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=
+		"docs/operate/failure-domains.md":     {before: tenant, after: removeTenant},
+		"docs/security/rotate-credentials.md": {before: saveCredentials, after: restoreCredentials},
+		"docs/get-started/cluster-templates.md": {before: `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA== VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=
 `},
-		"docs/guides/vsphere-upgrade.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
-		"docs/guides/vsphere.md":         {before: manifests + node, after: removeNode},
+		"docs/networking/migrate-from-vsphere-cpi.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
+		"docs/networking/vsphere.md":                  {before: manifests + node, after: removeNode},
 		"docs/reference/vcdctl.md": {
 			before: otherManifest + tenant + `export VCD_PASSWORD=password VCD_CA_FILE=ca.pem
 for name in mgmt-1 mgmt-2; do
@@ -107,7 +107,7 @@ done
 			after: removeTenant,
 		},
 		// A VM that is declared gone, and is not, stays in the vApp: keep-vapp lets the cluster be deleted.
-		"docs/guides/deletion.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
+		"docs/operate/delete-clusters.md": {after: "kubectl annotate vcdcluster demo infrastructure.cluster.x-k8s.io/keep-load-balancers-"},
 	}
 }
 
@@ -142,118 +142,113 @@ func notRun() map[string]map[string]string {
 			"clusterctl init --infrastructure vcd":                                              internet,
 		},
 		"AGENTS.md": {"make help                          # all targets": byCI},
-		"docs/explanation/node-images.md": {
-			"sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring systemd-container": asRoot,
+		"docs/get-started/vcdsim-nodes.md": {
+			"sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring systemd-container":           asRoot,
+			`sudo ./vcdsim-nodes console demo-control-plane-x7k2p     # what the VM wrote to its console; --follow for more`: asRoot,
+			`sudo -E make quickstart-real`: asRoot,
+			`sudo -E make e2e-real                                        # what CI runs`:                       asRoot,
+			`sudo -E make conformance-kubernetes                    # 182 [Conformance] specs, and those below`: asRoot,
 		},
-		"docs/explanation/performance.md": {
-			"make test-unit WHAT=./internal/vcd/...          # queue, polls": byCI,
-		},
-		"docs/explanation/vcdsim-performance.md": {
+		"docs/concepts/performance.md": {
+			"make test-unit WHAT=./internal/vcd/...          # queue, polls":          byCI,
 			"go test ./vcdsim -run xxx -bench 10000 -benchmem    # the figures above": byCI,
 		},
-		"docs/guides/airgap.md": {
+		"docs/operate/airgap.md": {
 			"registry=registry.site.example/kubernetes":                                             registries,
 			"make images VERSION=v2.0.0":                                                            registries,
 			"make manifests images VERSION=v2.0.0":                                                  containers,
 			"trivy sbom cluster-api-vcd-controller-linux-amd64.cdx.json     # or any other scanner": registries,
 			"registry=registry.site.example/vmware-cloud-director   # the local container registry of the extension's server configuration, and its folder": registries,
 		},
-		"docs/guides/backup.md": {
+		"docs/operate/backup.md": {
 			`clusterctl move --namespace team-a --to-directory backup/   # pauses the clusters, writes them to files, and resumes them here`: moves,
 		},
-		"docs/guides/ccm-helm.md": {
+		"docs/networking/cloud-controller-manager.md": {
 			"helm install ccm out/release/v2.0.0/helm-cloud-provider-for-cloud-director-v2.0.0.tgz --namespace kube-system --values values.yaml": "needs the program helm: test/addons renders the chart by its engine and applies it",
 		},
-		"docs/guides/ccm-rights.md": {
+		"docs/security/permissions.md": {
 			`TOKEN=$(curl -s -H 'Accept: application/json;version=37.2' https://vcd.example.com/oauth/tenant/acme/token \`: forms,
 		},
-		"docs/guides/ccm-troubleshooting.md": {
+		"docs/networking/troubleshoot-load-balancers.md": {
 			`kubectl describe service shop                                        # events: what could not be done, and what to change`:                            containers,
 			`kubectl -n kube-system debug -it $(kubectl -n kube-system get pod -l app=vmware-cloud-director-ccm -o name | head -1) \`:                              containers,
 			`curl -sk -X PUT -H "Authorization: Bearer $TOKEN" "https://127.0.0.1:10268/debug/vcd-wire-log?for=15m"   # DELETE ends it, GET returns the time left`: containers,
 		},
-		"docs/guides/clusterclass.md": {
+		"docs/get-started/clusterclass.md": {
 			"clusterctl generate cluster demo --infrastructure vcd --flavor topology --kubernetes-version v1.36.3 \\":                  "has the name of the cluster of README: test/templates makes clusters of the class",
 			`kubectl patch clusterclass quick-start --type merge -p '{"spec":{"kubernetesVersions":["v1.34.3","v1.35.4","v1.36.3"]}}'`: "needs a cluster of an older version than that of the page",
 		},
-		"docs/guides/cni.md": {
+		"docs/networking/cni.md": {
 			`export POD_CIDR=10.244.0.0/16 SERVICE_CIDR=10.96.0.0/16    # before clusterctl generate cluster`:                            internet,
 			`helm template cilium cilium --repo https://helm.cilium.io --namespace kube-system --set ipam.mode=kubernetes > cilium.yaml`: internet, //nolint:dupword // As printed.
 		},
-		"docs/guides/deletion.md": {
+		"docs/operate/delete-clusters.md": {
 			`kubectl delete cluster demo`: firstCluster,
 		},
-		"docs/guides/doctor.md": {
+		"docs/get-started/preflight-checks.md": {
 			`make build            # out/bin/vcdctl`: byCI,
 		},
-		"docs/guides/first-cluster.md": {
+		"docs/get-started/first-cluster.md": {
 			"clusterctl get kubeconfig demo > demo.kubeconfig": "the simulated API servers of workload clusters take no manifests",
 			`clusterctl init --infrastructure vcd`:             internet,
 		},
-		"docs/guides/leaks.md": {
+		"docs/operate/orphaned-resources.md": {
 			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
 		},
-		"docs/guides/moving.md": {
+		"docs/operate/move-clusters.md": {
 			`clusterctl get kubeconfig my-cluster > my-cluster.kubeconfig`:                                                  moves,
 			`clusterctl move --namespace team-a --to-kubeconfig new-management.kubeconfig`:                                  moves,
 			`kubectl --kubeconfig old.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
 			`kubectl --kubeconfig new.kubeconfig patch cluster my-cluster --type merge --patch '{"spec":{"paused":false}}'`: moves,
 			`kubectl --kubeconfig old.kubeconfig delete secrets --selector cluster.x-k8s.io/cluster-name=my-cluster`:        moves,
 		},
-		"docs/guides/operating.md": {
+		"docs/operate/install.md": {
 			`clusterctl init --infrastructure vcd`: internet,
 			`clusterctl upgrade plan`:              internet,
-			`kubectl get clusters,vcdclusters,vcdidentities -A   # delete the clusters first: what is left of them in VCD, nothing removes later`:                       "removes the provider that the other pages need",
+			`kubectl get clusters,vcdclusters,vcdidentities -A   # delete the clusters first: nothing removes their objects in VCD later`:                               "removes the provider that the other pages need",
 			`git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd`:                                             internet,
 			`kubectl kustomize https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/config/monitoring | kubectl apply -f -`:                             internet,
 			`kubectl create clusterrolebinding me-capvcd-debugger --clusterrole=capvcd-debugger --serviceaccount=capvcd-system:default   # a role of config/monitoring`: containers,
 		},
-		"docs/guides/proxy.md": {
+		"docs/networking/proxy.md": {
 			`clusterctl generate cluster demo --infrastructure vcd --flavor proxy …   # HTTP_PROXY_URL, HTTPS_PROXY_URL, PROXY_EXCEPTIONS`: forms,
 		},
-		"docs/guides/releasing.md": {
+		"docs/contribute/releases.md": {
 			`git switch --detach v2.0.0                     # the tag, with a clean work tree`:          releasing,
 			`git tag -s v2.0.0 && git push origin v2.0.0`:                                               releasing,
 			`make recording                                       # runs make quickstart in a terminal`: byCI,
 		},
-		"docs/guides/tilt.md": {
+		"docs/contribute/tilt.md": {
 			`git clone https://github.com/kubernetes-sigs/cluster-api && git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd`: internet,
 			`go run ./cmd/vcdsim --listen 0.0.0.0:8443 --control-token secret --ca-file vcdsim-ca.pem`:                                                   byCI,
 		},
-		"docs/guides/troubleshooting.md": {
+		"docs/operate/troubleshooting.md": {
 			`clusterctl describe cluster demo --show-conditions all     # from the top: which object is not ready`: containers,
 		},
-		"docs/guides/upgrade-kubernetes.md": {
+		"docs/operate/upgrade-kubernetes.md": {
 			`git clone https://github.com/kubernetes-sigs/image-builder && cd image-builder/images/capi`: internet,
 			`kubectl patch cluster demo --type merge -p '{"spec":{"topology":{"version":"v1.36.4"}}}'`:   classPage,
 		},
-		"docs/guides/upgrade-provider.md": {
+		"docs/operate/upgrade-provider.md": {
 			`clusterctl upgrade plan`: internet,
 		},
-		"docs/guides/vcdsim-nodes.md": {
-			`sudo apt-get install -y --no-install-recommends debootstrap debian-archive-keyring systemd-container`:           asRoot,
-			`sudo ./vcdsim-nodes console demo-control-plane-x7k2p     # what the VM wrote to its console; --follow for more`: asRoot,
-			`sudo -E make quickstart-real`: asRoot,
-			`sudo -E make e2e-real                                        # what CI runs`:                       asRoot,
-			`sudo -E make conformance-kubernetes                    # 182 [Conformance] specs, and those below`: asRoot,
-		},
-		"docs/guides/vcdsim.md": {
+		"docs/get-started/vcdsim.md": {
 			`go run github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cmd/vcdsim@latest`: internet,
 		},
-		"docs/guides/vsphere-upgrade.md": {
+		"docs/networking/migrate-from-vsphere-cpi.md": {
 			`kubectl -n site-b auth can-i get secret/vc-b-credentials --as=system:serviceaccount:kube-system:cloud-controller-manager`: forms,
 		},
-		"docs/reference/cloudstack-parity.md": {
+		"docs/networking/migrate-from-cloudstack-provider.md": {
 			`go test ./cpi/cloudstack -run TestWhatTheOriginalMadeIsAdopted -v     # such as this one`: unitTests,
 		},
-		"docs/reference/cpi-parity.md": {
+		"docs/networking/migrate-from-cpi.md": {
 			`go test ./internal/lb -run TestAdoption -v     # such as this one`: unitTests,
 		},
 		"docs/reference/vcdctl.md": {
 			`vcdctl purge --cluster-id 7a0e… --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
 			`vcdctl verify-site --read-only --identity tenant --org acme`:                          forSites,
 		},
-		"docs/tutorials/quickstart.md": {
+		"docs/get-started/quickstart.md": {
 			`make quickstart`: byCI,
 		},
 	}

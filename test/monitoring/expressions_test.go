@@ -283,7 +283,7 @@ func TestTheDashboardIsWhole(t *testing.T) {
 
 func TestEveryAlertHasARunbook(t *testing.T) {
 	g := NewWithT(t)
-	content, err := os.ReadFile("../../docs/guides/runbooks.md")
+	content, err := os.ReadFile("../../docs/operate/runbooks.md")
 	g.Expect(err).NotTo(HaveOccurred())
 	var headings []string
 	for line := range strings.Lines(string(content)) {
@@ -295,7 +295,7 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	for _, r := range readAlerts(t) {
 		names = append(names, r.Alert)
 		g.Expect(r.Annotations).To(HaveKeyWithValue("runbook_url",
-			HaveSuffix("/docs/guides/runbooks.md#"+strings.ToLower(r.Alert))))
+			HaveSuffix("/docs/operate/runbooks.md#"+strings.ToLower(r.Alert))))
 		g.Expect(r.Annotations).To(And(HaveKey("summary"), HaveKey("description")), r.Alert)
 		g.Expect(r.Labels["severity"]).To(BeElementOf("critical", "warning", "info"), r.Alert)
 		g.Expect(r.For).NotTo(BeEmpty(), "%s must not cry at once", r.Alert)

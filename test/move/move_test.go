@@ -260,7 +260,7 @@ func (s *scene) pause(h cluster, paused bool) {
 	s.Expect(h.client.Patch(s.t.Context(), cluster, patch)).To(Succeed())
 }
 
-// forget removes what a killed move left, as described in docs/guides/moving.md.
+// forget removes what a killed move left, as described in docs/operate/move-clusters.md.
 func (s *scene) forget(h cluster) {
 	s.t.Helper()
 	const kinds = "machines,machinesets,machinedeployments,kubeadmcontrolplanes,kubeadmconfigs,kubeadmconfigtemplates," +

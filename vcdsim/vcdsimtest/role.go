@@ -3,22 +3,23 @@
 package vcdsimtest
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// DocumentedRole returns the rights of the role in a guide, as its resource vcd_role has them.
-func DocumentedRole(tb testing.TB, guide string) []string {
+// DocumentedRole returns the rights of the role of a page, as its resource vcd_role of that name has them.
+func DocumentedRole(tb testing.TB, page, name string) []string {
 	tb.Helper()
-	page, err := os.ReadFile(guide) //nolint:gosec // The test names the guide.
+	content, err := os.ReadFile(page) //nolint:gosec // The test names the page.
 	if err != nil {
 		tb.Fatal(err)
 	}
-	_, role, found := strings.Cut(string(page), `resource "vcd_role"`)
+	_, role, found := strings.Cut(string(content), fmt.Sprintf("resource %q %q", "vcd_role", name))
 	if !found {
-		tb.Fatalf("%s has no resource vcd_role", guide)
+		tb.Fatalf("%s has no resource vcd_role %s", page, name)
 	}
 	_, role, _ = strings.Cut(role, "rights = [")
 	role, _, _ = strings.Cut(role, "]")
