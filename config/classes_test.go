@@ -107,6 +107,13 @@ var specs = map[string]struct {
 			"placementConstraint": {"{catalog: one}", "{catalog: two}"},
 		},
 	},
+	"VCDRemediation": {
+		remediationYAML,
+		`{}`,
+		map[string][2]string{
+			"strategy": {"{retryLimit: 2}", "{retryLimit: 3}"},
+		},
+	},
 }
 
 var identityValues = map[string][2]string{

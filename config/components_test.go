@@ -295,6 +295,8 @@ func TestComponents(t *testing.T) {
 			"VCDIdentity":        moveChildrenToo,
 			"VCDFailureDomain":   moveLabel,
 			"VCDDeploymentZone":  moveLabel,
+			"VCDRemediation": "",
+			"VCDRemediationTemplate": moveLabel,
 		}), "what clusterctl move takes along by itself")
 	})
 

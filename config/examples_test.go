@@ -28,6 +28,8 @@ var bases = map[string]string{
 	"VCDClusterIdentity": clusterIdentityYAML,
 	"VCDFailureDomain":   failureDomainYAML,
 	"VCDDeploymentZone":  deploymentZoneYAML,
+	"VCDRemediation": remediationYAML,
+	"VCDRemediationTemplate": remediationTemplateYAML,
 }
 
 // TestExamplesInPagesAreAdmitted holds that the API server takes each object of ours that a page shows.

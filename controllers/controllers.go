@@ -24,6 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/podproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/rde"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/remediation"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
@@ -53,6 +54,7 @@ type Controllers struct {
 	FailureDomain   *zone.DomainReconciler
 	PodProxy        *podproxy.Reconciler
 	RDE             *rde.Reconciler
+	Remediation     *remediation.Reconciler
 }
 
 // New returns reconcilers that share their sessions.
@@ -160,6 +162,11 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 			Version:          version.String(),
+		},
+		Remediation: &remediation.Reconciler{
+			Client:           o.Client,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
 		},
 	}
 }

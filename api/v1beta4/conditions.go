@@ -89,9 +89,23 @@ const (
 	// VMMetadataReadyCondition is True when the VM has the metadata of spec.vmMetadata. It exists if that is or was
 	// set, and is not part of Ready.
 	VMMetadataReadyCondition = "VMMetadataReady"
+	// VMResetCondition is True when the reset of the VM that a VCDRemediation asks for was sent to VCD. It exists while a
+	// VCDRemediation does, and is not part of Ready.
+	VMResetCondition = "VMReset"
 	// LeaseLimitedCondition is True while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It
 	// does not exist otherwise, and is not part of Ready.
 	LeaseLimitedCondition = "LeaseLimited"
+)
+
+// Condition types of a VCDRemediation.
+const (
+	// MachineFoundCondition is True when the Machine and its VCDMachine are found, and are not being deleted.
+	MachineFoundCondition = "MachineFound"
+	// ResetsCompletedCondition is True when the VM was reset as often as the strategy allows, and the Machine did not
+	// become healthy, or when no reset can help.
+	ResetsCompletedCondition = "ResetsCompleted"
+	// ReplacementRequestedCondition is True when the owner of the Machine was asked to replace it.
+	ReplacementRequestedCondition = "ReplacementRequested"
 )
 
 // Condition types of a VCDMachineTemplate.

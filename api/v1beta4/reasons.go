@@ -290,6 +290,31 @@ const (
 	RDEVersionNotSupportedReason = "RDEVersionNotSupported"
 )
 
+// Reasons of VCDRemediations.
+const (
+	// MachineNotFoundReason means that the Machine of the VCDRemediation, or its VCDMachine, does not exist or is being
+	// deleted. No action needed: the VCDRemediation is deleted with the Machine.
+	MachineNotFoundReason = "MachineNotFound"
+	// ResettingReason means that the VM is about to be reset. Wait; check VMReset of the VCDMachine if it lasts.
+	ResettingReason = "Resetting"
+	// WaitingForHealthReason means that the VM was reset. The Machine is replaced, or its VM reset once more, unless it
+	// becomes healthy in time. Wait.
+	WaitingForHealthReason = "WaitingForHealth"
+	// MachineHealthyReason means that the Machine is healthy again, so nothing is done. A MachineHealthCheck deletes the
+	// VCDRemediation; delete one that you created yourself.
+	MachineHealthyReason = "MachineHealthy"
+	// ResetsExhaustedReason means that the Machine did not become healthy by as many resets as the strategy allows. Find
+	// out why in the events of the Node and the log of the guest.
+	ResetsExhaustedReason = "ResetsExhausted"
+	// ResetUselessReason means that a reset cannot help: the VM is gone, or never became a Node. The Machine is replaced.
+	ResetUselessReason = "ResetUseless"
+	// ResetRefusedReason means that VCD did not reset the VM in time. The Machine is replaced. The message has VCD's
+	// reason.
+	ResetRefusedReason = "ResetRefused"
+	// NoOwnerReason means that the Machine has no owner that can replace it. Delete the Machine, and create another one.
+	NoOwnerReason = "NoOwner"
+)
+
 // Reasons of VCDMachineTemplates.
 const (
 	// ClusterUnknownReason means that the VCD, organization and VDC of the template's machines are unknown. Label the
