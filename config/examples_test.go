@@ -20,15 +20,15 @@ var example = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```$")
 
 // bases have what pages leave out in examples.
 var bases = map[string]string{
-	"VCDCluster":         clusterYAML,
-	"VCDClusterTemplate": clusterTemplateYAML,
-	"VCDMachine":         machineYAML,
-	"VCDMachineTemplate": machineTemplateYAML,
-	"VCDIdentity":        identityYAML,
-	"VCDClusterIdentity": clusterIdentityYAML,
-	"VCDFailureDomain":   failureDomainYAML,
-	"VCDDeploymentZone":  deploymentZoneYAML,
-	"VCDRemediation": remediationYAML,
+	"VCDCluster":             clusterYAML,
+	"VCDClusterTemplate":     clusterTemplateYAML,
+	"VCDMachine":             machineYAML,
+	"VCDMachineTemplate":     machineTemplateYAML,
+	"VCDIdentity":            identityYAML,
+	"VCDClusterIdentity":     clusterIdentityYAML,
+	"VCDFailureDomain":       failureDomainYAML,
+	"VCDDeploymentZone":      deploymentZoneYAML,
+	"VCDRemediation":         remediationYAML,
 	"VCDRemediationTemplate": remediationTemplateYAML,
 }
 

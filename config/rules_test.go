@@ -22,7 +22,7 @@ spec: {template: {spec: {catalog: kubernetes, template: ubuntu}}}}`
 spec: {site: "https://vcd.example.com", secretRef: {name: acme}}}`
 	clusterIdentityYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDClusterIdentity, metadata: {name: i1},
 spec: {site: "https://vcd.example.com", orgs: [acme], secretRef: {name: acme}}}`
-	remediationYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDRemediation, metadata: {name: m1, namespace: default}}`
+	remediationYAML         = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDRemediation, metadata: {name: m1, namespace: default}}`
 	remediationTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDRemediationTemplate, metadata: {name: r1, namespace: default},
 	spec: {template: {spec: {strategy: {retryLimit: 1}}}}}`
 	failureDomainYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDFailureDomain, metadata: {name: d1, namespace: default},

@@ -37,6 +37,10 @@ const (
 	// PodProxyReadyCondition is True when the policies that give pods the proxy's environment are in the workload
 	// cluster. It exists if spec.proxy names a proxy and spec.proxy.pods is Inject. It is not part of Ready.
 	PodProxyReadyCondition = "PodProxyReady"
+	// ServingCertificatesApprovedCondition is True when the certificate signing requests of kubelets were checked. Its
+	// message names those that are not approved. It exists if spec.kubeletServingCertificates is Approve, and is not part
+	// of Ready.
+	ServingCertificatesApprovedCondition = "ServingCertificatesApproved"
 	// RDEReadyCondition is True when the runtime defined entity of the cluster shows it as it is. It exists if
 	// spec.rde.mode is Project, and is not part of Ready: clusters do not depend on it.
 	RDEReadyCondition = "RDEReady"

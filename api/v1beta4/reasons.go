@@ -169,6 +169,9 @@ const (
 	// cluster that searches one vApp for nodes, which does not work with layout PerMachine or in several zones. Replace
 	// or remove it.
 	LegacyDriverInstalledReason = "LegacyDriverInstalled"
+	// ServingCertificateNotApprovedReason means that a kubelet asks for a serving certificate that does not fit its
+	// machine. Check the Node; approve the request by hand if it is right, or deny it.
+	ServingCertificateNotApprovedReason = "ServingCertificateNotApproved"
 	// WorkloadClusterUnreachableReason means that the API server of the workload cluster does not answer, and the
 	// next step depends on it. Wait, or check the Cluster.
 	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"

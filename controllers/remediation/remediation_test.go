@@ -197,7 +197,7 @@ func TestAMachineThatBecomesHealthyIsLeftAlone(t *testing.T) {
 
 func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
 	tests := []struct {
-		name  string
+		name string
 		harm func(*bench)
 	}{
 		{

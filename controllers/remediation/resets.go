@@ -131,4 +131,6 @@ func (s *scope) timeout() time.Duration {
 	return time.Duration(cmp.Or(s.remediation.Spec.Strategy.TimeoutSeconds, defaultTimeoutSeconds)) * time.Second
 }
 
-func (s *scope) retryLimit() int32 { return cmp.Or(s.remediation.Spec.Strategy.RetryLimit, defaultRetryLimit) }
+func (s *scope) retryLimit() int32 {
+	return cmp.Or(s.remediation.Spec.Strategy.RetryLimit, defaultRetryLimit)
+}
