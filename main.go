@@ -40,8 +40,8 @@ import (
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions;customresourcedefinitions/status,verbs=patch,resourceNames=vcdclusters.infrastructure.cluster.x-k8s.io;vcdclustertemplates.infrastructure.cluster.x-k8s.io;vcdmachines.infrastructure.cluster.x-k8s.io;vcdmachinetemplates.infrastructure.cluster.x-k8s.io;vcdidentities.infrastructure.cluster.x-k8s.io;vcdclusteridentities.infrastructure.cluster.x-k8s.io;vcdfailuredomains.infrastructure.cluster.x-k8s.io;vcddeploymentzones.infrastructure.cluster.x-k8s.io
-// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclustertemplates;vcdmachinetemplates;vcdfailuredomains;vcddeploymentzones,verbs=get;list;patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions;customresourcedefinitions/status,verbs=patch,resourceNames=vcdclusters.infrastructure.cluster.x-k8s.io;vcdclustertemplates.infrastructure.cluster.x-k8s.io;vcdmachines.infrastructure.cluster.x-k8s.io;vcdmachinetemplates.infrastructure.cluster.x-k8s.io;vcdidentities.infrastructure.cluster.x-k8s.io;vcdclusteridentities.infrastructure.cluster.x-k8s.io;vcdfailuredomains.infrastructure.cluster.x-k8s.io;vcddeploymentzones.infrastructure.cluster.x-k8s.io;vcdremediations.infrastructure.cluster.x-k8s.io;vcdremediationtemplates.infrastructure.cluster.x-k8s.io
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdclustertemplates;vcdmachinetemplates;vcdremediations;vcdremediationtemplates;vcdfailuredomains;vcddeploymentzones,verbs=get;list;patch
 
 const (
 	defaultNamespace = "capvcd-system"
@@ -156,14 +156,16 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		APIReader:              live,
 		SkipCRDMigrationPhases: skip,
 		Config: map[client.Object]crdmigrator.ByObjectConfig{
-			&infrav1.VCDCluster{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDMachine{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDIdentity{}:        {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDClusterIdentity{}: {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDFailureDomain{}:   {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDDeploymentZone{}:  {UseCache: true, UseStatusForStorageVersionMigration: true},
-			&infrav1.VCDClusterTemplate{}: {},
-			&infrav1.VCDMachineTemplate{}: {},
+			&infrav1.VCDCluster{}:             {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDMachine{}:             {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDIdentity{}:            {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDClusterIdentity{}:     {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDFailureDomain{}:       {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDDeploymentZone{}:      {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDRemediation{}:         {UseCache: true, UseStatusForStorageVersionMigration: true},
+			&infrav1.VCDClusterTemplate{}:     {},
+			&infrav1.VCDRemediationTemplate{}: {},
+			&infrav1.VCDMachineTemplate{}:     {},
 		},
 	}
 	return errors.Join(
@@ -178,6 +180,8 @@ func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *v
 		r.FailureDomain.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		r.PodProxy.SetupWithManager(ctx, mgr, options.Concurrency(podProxyConcurrency)),
 		r.RDE.SetupWithManager(ctx, mgr, options.Concurrency(rdeConcurrency)),
+		r.ServingCert.SetupWithManager(ctx, mgr, options.Concurrency(podProxyConcurrency)),
+		r.Remediation.SetupWithManager(ctx, mgr, options.Concurrency(templateConcurrency)),
 		migrator.SetupWithManager(ctx, mgr, options.Concurrency(1)),
 		webhooks.Setup(mgr),
 		mgr.AddHealthzCheck("webhook", mgr.GetWebhookServer().StartedChecker()),

@@ -45,9 +45,10 @@ var specs = map[string]struct {
 				"{host: 192.168.100.200, port: 6443}",
 				"{host: 192.168.100.200, port: 443}",
 			},
-			"cloudProvider":         {"{mode: Managed, identityRef: {name: one}}", "{mode: Managed, identityRef: {name: one}, image: registry.example.com/ccm}"},
-			"orphanedDiskPolicy":    {"Delete", "Retain"},
-			"failureDomainSelector": {"{}", "{matchLabels: {a: b}}"},
+			"cloudProvider":              {"{mode: Managed, identityRef: {name: one}}", "{mode: Managed, identityRef: {name: one}, image: registry.example.com/ccm}"},
+			"orphanedDiskPolicy":         {"Delete", "Retain"},
+			"kubeletServingCertificates": {"Approve", "Ignore"},
+			"failureDomainSelector":      {"{}", "{matchLabels: {a: b}}"},
 		},
 	},
 	"VCDMachine": {
@@ -105,6 +106,13 @@ var specs = map[string]struct {
 			"identityRef":         {"{name: one}", "{name: two}"},
 			"controlPlane":        {"false", "true"},
 			"placementConstraint": {"{catalog: one}", "{catalog: two}"},
+		},
+	},
+	"VCDRemediation": {
+		remediationYAML,
+		`{}`,
+		map[string][2]string{
+			"strategy": {"{retryLimit: 2}", "{retryLimit: 3}"},
 		},
 	},
 }

@@ -287,14 +287,16 @@ func TestComponents(t *testing.T) {
 			labels[kind] = moveLabels(object)
 		}
 		g.Expect(labels).To(Equal(map[string]string{
-			"VCDCluster":         "",
-			"VCDClusterTemplate": "",
-			"VCDMachine":         "",
-			"VCDMachineTemplate": "",
-			"VCDClusterIdentity": "",
-			"VCDIdentity":        moveChildrenToo,
-			"VCDFailureDomain":   moveLabel,
-			"VCDDeploymentZone":  moveLabel,
+			"VCDCluster":             "",
+			"VCDClusterTemplate":     "",
+			"VCDMachine":             "",
+			"VCDMachineTemplate":     "",
+			"VCDClusterIdentity":     "",
+			"VCDIdentity":            moveChildrenToo,
+			"VCDFailureDomain":       moveLabel,
+			"VCDDeploymentZone":      moveLabel,
+			"VCDRemediation":         "",
+			"VCDRemediationTemplate": moveLabel,
 		}), "what clusterctl move takes along by itself")
 	})
 

@@ -20,14 +20,16 @@ var example = regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```$")
 
 // bases have what pages leave out in examples.
 var bases = map[string]string{
-	"VCDCluster":         clusterYAML,
-	"VCDClusterTemplate": clusterTemplateYAML,
-	"VCDMachine":         machineYAML,
-	"VCDMachineTemplate": machineTemplateYAML,
-	"VCDIdentity":        identityYAML,
-	"VCDClusterIdentity": clusterIdentityYAML,
-	"VCDFailureDomain":   failureDomainYAML,
-	"VCDDeploymentZone":  deploymentZoneYAML,
+	"VCDCluster":             clusterYAML,
+	"VCDClusterTemplate":     clusterTemplateYAML,
+	"VCDMachine":             machineYAML,
+	"VCDMachineTemplate":     machineTemplateYAML,
+	"VCDIdentity":            identityYAML,
+	"VCDClusterIdentity":     clusterIdentityYAML,
+	"VCDFailureDomain":       failureDomainYAML,
+	"VCDDeploymentZone":      deploymentZoneYAML,
+	"VCDRemediation":         remediationYAML,
+	"VCDRemediationTemplate": remediationTemplateYAML,
 }
 
 // TestExamplesInPagesAreAdmitted holds that the API server takes each object of ours that a page shows.

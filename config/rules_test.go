@@ -22,6 +22,9 @@ spec: {template: {spec: {catalog: kubernetes, template: ubuntu}}}}`
 spec: {site: "https://vcd.example.com", secretRef: {name: acme}}}`
 	clusterIdentityYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDClusterIdentity, metadata: {name: i1},
 spec: {site: "https://vcd.example.com", orgs: [acme], secretRef: {name: acme}}}`
+	remediationYAML         = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDRemediation, metadata: {name: m1, namespace: default}}`
+	remediationTemplateYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDRemediationTemplate, metadata: {name: r1, namespace: default},
+	spec: {template: {spec: {strategy: {retryLimit: 1}}}}}`
 	failureDomainYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDFailureDomain, metadata: {name: d1, namespace: default},
 spec: {region: r1, zone: z1, ovdc: acme-vdc}}`
 	deploymentZoneYAML = `{apiVersion: infrastructure.cluster.x-k8s.io/v1beta4, kind: VCDDeploymentZone, metadata: {name: z1, namespace: default},
@@ -323,6 +326,21 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 	checkCreations(t, "VCDDeploymentZone", deploymentZoneYAML, []creation{
 		{"the least that is needed", `{}`, nil},
 		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
+	})
+}
+
+func TestCreateRemediations(t *testing.T) {
+	checkCreations(t, "VCDRemediation", remediationYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"another strategy", `{spec: {strategy: {type: Reset, retryLimit: 3, timeoutSeconds: 600}}}`, nil},
+		{"a type that does not exist", `{spec: {strategy: {type: Reinstall}}}`, []string{"spec.strategy.type"}},
+		{"at least one reset", `{spec: {strategy: {retryLimit: 0}}}`, []string{"spec.strategy.retryLimit"}},
+		{"at most ten resets", `{spec: {strategy: {retryLimit: 11}}}`, []string{"spec.strategy.retryLimit"}},
+		{"time to boot", `{spec: {strategy: {timeoutSeconds: 5}}}`, []string{"spec.strategy.timeoutSeconds"}},
+	})
+	checkCreations(t, "VCDRemediationTemplate", remediationTemplateYAML, []creation{
+		{"the least that is needed", `{}`, nil},
+		{"a template is needed", `{spec: {template: }}`, []string{"spec.template"}},
 	})
 }
 

@@ -24,6 +24,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/machinetemplate"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/podproxy"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/rde"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/remediation"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/servingcert"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/zone"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
@@ -53,6 +55,8 @@ type Controllers struct {
 	FailureDomain   *zone.DomainReconciler
 	PodProxy        *podproxy.Reconciler
 	RDE             *rde.Reconciler
+	Remediation     *remediation.Reconciler
+	ServingCert     *servingcert.Reconciler
 }
 
 // New returns reconcilers that share their sessions.
@@ -160,6 +164,17 @@ func New(o Options) *Controllers { //nolint:funlen // A table with one field per
 			Recorder:         o.Recorder,
 			WatchFilterValue: o.WatchFilterValue,
 			Version:          version.String(),
+		},
+		ServingCert: &servingcert.Reconciler{
+			Client:           o.Client,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
+			Workload:         workloads.Open,
+		},
+		Remediation: &remediation.Reconciler{
+			Client:           o.Client,
+			Recorder:         o.Recorder,
+			WatchFilterValue: o.WatchFilterValue,
 		},
 	}
 }

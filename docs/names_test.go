@@ -231,6 +231,8 @@ var kinds = []any{
 	infrav1.VCDClusterIdentity{},
 	infrav1.VCDFailureDomain{},
 	infrav1.VCDDeploymentZone{},
+	infrav1.VCDRemediation{},
+	infrav1.VCDRemediationTemplate{},
 	clusterv1.Cluster{},
 	clusterv1.Machine{},
 	clusterv1.MachineDeployment{},

@@ -37,6 +37,10 @@ const (
 	// PodProxyReadyCondition is True when the policies that give pods the proxy's environment are in the workload
 	// cluster. It exists if spec.proxy names a proxy and spec.proxy.pods is Inject. It is not part of Ready.
 	PodProxyReadyCondition = "PodProxyReady"
+	// ServingCertificatesApprovedCondition is True when the certificate signing requests of kubelets were checked. Its
+	// message names those that are not approved. It exists if spec.kubeletServingCertificates is Approve, and is not part
+	// of Ready.
+	ServingCertificatesApprovedCondition = "ServingCertificatesApproved"
 	// RDEReadyCondition is True when the runtime defined entity of the cluster shows it as it is. It exists if
 	// spec.rde.mode is Project, and is not part of Ready: clusters do not depend on it.
 	RDEReadyCondition = "RDEReady"
@@ -89,9 +93,23 @@ const (
 	// VMMetadataReadyCondition is True when the VM has the metadata of spec.vmMetadata. It exists if that is or was
 	// set, and is not part of Ready.
 	VMMetadataReadyCondition = "VMMetadataReady"
+	// VMResetCondition is True when the reset of the VM that a VCDRemediation asks for was sent to VCD. It exists while a
+	// VCDRemediation does, and is not part of Ready.
+	VMResetCondition = "VMReset"
 	// LeaseLimitedCondition is True while the vApp has a runtime lease: VCD stops it unless the lease is renewed. It
 	// does not exist otherwise, and is not part of Ready.
 	LeaseLimitedCondition = "LeaseLimited"
+)
+
+// Condition types of a VCDRemediation.
+const (
+	// MachineFoundCondition is True when the Machine and its VCDMachine are found, and are not being deleted.
+	MachineFoundCondition = "MachineFound"
+	// ResetsCompletedCondition is True when the VM was reset as often as the strategy allows, and the Machine did not
+	// become healthy, or when no reset can help.
+	ResetsCompletedCondition = "ResetsCompleted"
+	// ReplacementRequestedCondition is True when the owner of the Machine was asked to replace it.
+	ReplacementRequestedCondition = "ReplacementRequested"
 )
 
 // Condition types of a VCDMachineTemplate.

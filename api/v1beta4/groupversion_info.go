@@ -28,6 +28,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&VCDClusterIdentity{}, &VCDClusterIdentityList{},
 		&VCDFailureDomain{}, &VCDFailureDomainList{},
 		&VCDDeploymentZone{}, &VCDDeploymentZoneList{},
+		&VCDRemediation{}, &VCDRemediationList{},
+		&VCDRemediationTemplate{}, &VCDRemediationTemplateList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

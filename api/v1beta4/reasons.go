@@ -169,6 +169,9 @@ const (
 	// cluster that searches one vApp for nodes, which does not work with layout PerMachine or in several zones. Replace
 	// or remove it.
 	LegacyDriverInstalledReason = "LegacyDriverInstalled"
+	// ServingCertificateNotApprovedReason means that a kubelet asks for a serving certificate that does not fit its
+	// machine. Check the Node; approve the request by hand if it is right, or deny it.
+	ServingCertificateNotApprovedReason = "ServingCertificateNotApproved"
 	// WorkloadClusterUnreachableReason means that the API server of the workload cluster does not answer, and the
 	// next step depends on it. Wait, or check the Cluster.
 	WorkloadClusterUnreachableReason = "WorkloadClusterUnreachable"
@@ -288,6 +291,31 @@ const (
 	// RDEVersionNotSupportedReason means that the version of the entity's type has another layout; nothing is written.
 	// Name an entity of type capvcdCluster 1.1.0 or a later 1.x in spec.rde.id.
 	RDEVersionNotSupportedReason = "RDEVersionNotSupported"
+)
+
+// Reasons of VCDRemediations.
+const (
+	// MachineNotFoundReason means that the Machine of the VCDRemediation, or its VCDMachine, does not exist or is being
+	// deleted. No action needed: the VCDRemediation is deleted with the Machine.
+	MachineNotFoundReason = "MachineNotFound"
+	// ResettingReason means that the VM is about to be reset. Wait; check VMReset of the VCDMachine if it lasts.
+	ResettingReason = "Resetting"
+	// WaitingForHealthReason means that the VM was reset. The Machine is replaced, or its VM reset once more, unless it
+	// becomes healthy in time. Wait.
+	WaitingForHealthReason = "WaitingForHealth"
+	// MachineHealthyReason means that the Machine is healthy again, so nothing is done. A MachineHealthCheck deletes the
+	// VCDRemediation; delete one that you created yourself.
+	MachineHealthyReason = "MachineHealthy"
+	// ResetsExhaustedReason means that the Machine did not become healthy by as many resets as the strategy allows. Find
+	// out why in the events of the Node and the log of the guest.
+	ResetsExhaustedReason = "ResetsExhausted"
+	// ResetUselessReason means that a reset cannot help: the VM is gone, or never became a Node. The Machine is replaced.
+	ResetUselessReason = "ResetUseless"
+	// ResetRefusedReason means that VCD did not reset the VM in time. The Machine is replaced. The message has VCD's
+	// reason.
+	ResetRefusedReason = "ResetRefused"
+	// NoOwnerReason means that the Machine has no owner that can replace it. Delete the Machine, and create another one.
+	NoOwnerReason = "NoOwner"
 )
 
 // Reasons of VCDMachineTemplates.

@@ -85,6 +85,11 @@ type VCDClusterSpec struct {
 	// +optional
 	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
 
+	// kubeletServingCertificates is Approve to have the certificate signing requests of kubelets approved that ask for no
+	// other names and addresses than VCD has for their machines; Ignore if empty. Mutable in place.
+	// +optional
+	KubeletServingCertificates KubeletServingCertificates `json:"kubeletServingCertificates,omitempty"`
+
 	// loadBalancer configures how the cloud controller manager that mode Managed installs publishes Services of type
 	// LoadBalancer. Mutable in place; existing load balancers keep their addresses.
 	// +optional
@@ -145,6 +150,18 @@ type VAppSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name,omitempty"`
 }
+
+// KubeletServingCertificates is what happens to certificate signing requests of kubelets.
+// +kubebuilder:validation:Enum=Approve;Ignore
+type KubeletServingCertificates string
+
+// What happens to certificate signing requests of kubelets.
+const (
+	// ServingCertificatesApprove approves those whose names and addresses VCD has for their machines.
+	ServingCertificatesApprove KubeletServingCertificates = "Approve"
+	// ServingCertificatesIgnore leaves them to others.
+	ServingCertificatesIgnore KubeletServingCertificates = "Ignore"
+)
 
 // PodProxyMode is whether pods of the workload cluster get the proxy's environment.
 // +kubebuilder:validation:Enum=Inject;None

@@ -70,6 +70,10 @@ type VCDMachineRecordedState struct {
 	// +optional
 	PoweredOnAgain PoweredOnAgain `json:"poweredOnAgain,omitempty,omitzero"`
 
+	// reset is the reset of the VM that a VCDRemediation asks for. It is removed with the VCDRemediation.
+	// +optional
+	Reset RequestedReset `json:"reset,omitempty,omitzero"`
+
 	// bootstrapDataRemoved says that the VM was found without bootstrap data. It is removed when the bootstrap data may be
 	// back; remove it to have the VM checked again.
 	// +optional
@@ -130,6 +134,29 @@ type PoweredOnAgain struct {
 	// lastAt is the time of the last attempt.
 	// +required
 	LastAt *metav1.Time `json:"lastAt,omitempty"`
+}
+
+// RequestedReset is a reset of a VM that a VCDRemediation asks for.
+type RequestedReset struct {
+	// remediation is the UID of the VCDRemediation.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Remediation string `json:"remediation,omitempty"`
+
+	// number of the reset among those of the VCDRemediation; 1 is the first.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Number int32 `json:"number,omitempty"`
+
+	// requestedAt is the time when the VCDRemediation asked for the reset.
+	// +required
+	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
+
+	// sentAt is the time of the request to VCD. It is stored before the request is sent, so that a VM is not reset twice.
+	// +optional
+	SentAt *metav1.Time `json:"sentAt,omitempty"`
 }
 
 // GuestState is whether a guest ran.

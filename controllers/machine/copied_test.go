@@ -152,7 +152,7 @@ func copyMachineTo(w *controllertest.Env, key client.ObjectKey) client.ObjectKey
 	m := &clusterv1.Machine{}
 	w.Expect(w.Client.Get(w.Ctx, key, m)).To(Succeed())
 	m.Status.NodeRef = clusterv1.MachineNodeReference{Name: key.Name}
-	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 	return key
 }
 

@@ -42,6 +42,11 @@ func vmPoweredOnAgain(r events.EventRecorder, m *infrav1.VCDMachine, n int) {
 		fmt.Sprintf("The VM was found powered off: powering it on again (%d of at most %d in a row)", n, maxRevivals))
 }
 
+// vmReset records that VCD was asked to reset the VM of m, for the nth time in a remediation.
+func vmReset(r events.EventRecorder, m *infrav1.VCDMachine, n int32) {
+	phases.Happened(r, m, "VMReset", fmt.Sprintf("Requested reset %d of the VM for its VCDRemediation", n))
+}
+
 // diskGrown records that the first disk of the VM of m has the wished size.
 func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
 	phases.Happened(r, m, "DiskGrown", "Grew the first disk to "+size+"; its guest has to grow the file system")

@@ -222,7 +222,7 @@ func TestBootstrapDataThatTheGuestLeftIsRemoved(t *testing.T) {
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "cp-0"},
 		machine)).To(Succeed())
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "cp-0"}
-	w.Expect(w.Client.Update(w.Ctx, machine)).To(Succeed())
+	w.Expect(w.Client.Status().Update(w.Ctx, machine)).To(Succeed())
 
 	w.Eventually(func(g Gomega) {
 		_, err := w.ReconcileMachine("cp-0")

@@ -62,7 +62,7 @@ func nodeOf(w *controllertest.Env, name string) {
 	m := &clusterv1.Machine{}
 	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
 	m.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
-	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
 func TestNothingIsWrittenToAVMWithoutTheMachinesMarker(t *testing.T) {

@@ -33,6 +33,7 @@ func provisioning() []phases.Phase[*scope] {
 func upkeep() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
 		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: leavesBootstrapData},
+		{Condition: infrav1.VMResetCondition, Run: reconcileReset, Applies: wantsReset, Optional: true},
 		{Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata, Applies: isObserved},
 		{Condition: infrav1.VMAsSpecifiedCondition, Run: reconcileAsSpecified, Applies: hasDriftBesideReady},
 	}
@@ -50,6 +51,11 @@ func deletionPhases() []phases.Phase[*scope] {
 
 // isObserved reports whether the pass observed a VM that ran before.
 func isObserved(s *scope) bool { return s.complete || s.vm.row != nil && s.inputs.cameUp() }
+
+// wantsReset reports whether a VCDRemediation asks for a reset of a VM that is observed.
+func wantsReset(s *scope) bool {
+	return isObserved(s) && s.inputs.vcdMachine.Spec.RecordedState.Reset.Remediation != ""
+}
 
 func hasStaticAddresses(s *scope) bool { return nics.HasStatic(s.inputs.vcdMachine) }
 

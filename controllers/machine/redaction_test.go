@@ -108,7 +108,7 @@ func booted(w *controllertest.Env, name, id string) {
 	m := &clusterv1.Machine{}
 	w.Expect(w.Client.Get(w.Ctx, keyOf(name), m)).To(Succeed())
 	m.Status.NodeInfo = &corev1.NodeSystemInfo{BootID: id}
-	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
+	w.Expect(w.Client.Status().Update(w.Ctx, m)).To(Succeed())
 }
 
 func TestABootCostsOneReadOfTheVM(t *testing.T) {

@@ -28,6 +28,7 @@ const (
 	stepConsolidate step = "Consolidating the VM"
 
 	stepPowerOn    step = "Powering on the VM"
+	stepReset      step = "Resetting the VM"
 	stepGrow       step = "Growing the disk"
 	stepClear      step = "Removing bootstrap data"
 	stepMetadata   step = "Writing metadata of the VM"

@@ -24,6 +24,7 @@ var pages = []page{
 	{"vcdmachinetemplate.md", []string{"VCDMachineTemplate"}},
 	{"vcdidentity.md", []string{"VCDIdentity", "VCDClusterIdentity"}},
 	{"vcdfailuredomain.md", []string{"VCDFailureDomain", "VCDDeploymentZone"}},
+	{"vcdremediation.md", []string{"VCDRemediation", "VCDRemediationTemplate"}},
 }
 
 type page struct {

@@ -23,6 +23,7 @@ func TestTheStatusIsOfTheGenerationThatWasReconciled(t *testing.T) {
 		&infrav1.VCDClusterIdentity{ObjectMeta: meta},
 		&infrav1.VCDFailureDomain{ObjectMeta: meta},
 		&infrav1.VCDDeploymentZone{ObjectMeta: meta},
+		&infrav1.VCDRemediation{ObjectMeta: meta},
 	} {
 		setReady(obj, []Phase[any]{})
 

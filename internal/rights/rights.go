@@ -143,7 +143,7 @@ func machineRows() []Row {
 			Rights:   []string{"vApp: Power Operations"},
 			Need:     Always,
 			InAuthor: yes,
-			For:      "power on, shut down",
+			For:      "power on, shut down, reset",
 			Without:  "`PoweredOn` is false; machines that run cannot be deleted",
 		},
 		{

@@ -211,6 +211,11 @@ func (v *VMs) PowerOn(ctx context.Context, id string) (Task, error) {
 	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/powerOn", "", nil)
 }
 
+// Reset starts resetting a VM that is powered on, without shutting its guest down.
+func (v *VMs) Reset(ctx context.Context, id string) (Task, error) {
+	return startXML(ctx, v.client, http.MethodPost, urn.Path(urn.VM, id)+"/power/action/reset", "", nil)
+}
+
 // Shutdown starts shutting the guest down, by its own means: it needs VMware Tools in the guest, and may take as long
 // as the guest likes. The VM stays deployed: [VMs.PowerOff] comes after it.
 func (v *VMs) Shutdown(ctx context.Context, id string) (Task, error) {

@@ -4,19 +4,41 @@ package integration
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// TestAHealthCheckReplacesWhatWeReport: a MachineHealthCheck acts on conditions of a VM, without any of the node.
-func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
+// resetCall is how the simulator counts resets of VMs.
+const resetCall = "POST /api/vApp/vm/power/action/reset"
+
+// brokenCondition is a condition of Machines that only this test sets.
+const brokenCondition = "Broken"
+
+// TestAHealthCheckActsOnWhatWeReport: a MachineHealthCheck acts on conditions of a VM, without any of the node. It
+// replaces the machine, or has its VM reset first.
+func TestAHealthCheckActsOnWhatWeReport(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, shared.replica, 1)
 	l.born()
+
+	l.replacedByHealthCheck()
+
+	l.useRemediation(30 * time.Second)
+	l.poweredOnByRemediation()
+	l.replacedAfterReset()
+	l.die()
+}
+
+// replacedByHealthCheck has a worker replaced whose VM is powered off.
+func (l *life) replacedByHealthCheck() {
+	l.t.Helper()
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":[{"type":"InfrastructureReady","status":"False","timeoutSeconds":15}]}}}`)
 	broken, vm := l.aWorker()
@@ -34,5 +56,69 @@ func TestAHealthCheckReplacesWhatWeReport(t *testing.T) {
 	l.patch(check, `{"spec":{"checks":{"unhealthyMachineConditions":null}}}`)
 	l.g.Eventually(func() error { return l.get(broken) }, ages, "250ms").ShouldNot(Succeed())
 	l.up()
-	l.die()
+}
+
+// useRemediation makes the health check reset VMs once before their machines are replaced, and find broken Machines
+// unhealthy.
+func (l *life) useRemediation(timeout time.Duration) {
+	l.t.Helper()
+	template := &infrav1.VCDRemediationTemplate{ObjectMeta: l.meta("reset-once")}
+	template.Spec.Template.Spec.Strategy = infrav1.VCDRemediationStrategy{
+		RetryLimit:     1,
+		TimeoutSeconds: int32(timeout.Seconds()),
+	}
+	l.create(template)
+	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
+	l.patch(check, `{"spec":{
+		"checks":{"unhealthyMachineConditions":[
+			{"type":"InfrastructureReady","status":"False","timeoutSeconds":10},
+			{"type":"`+brokenCondition+`","status":"False","timeoutSeconds":1}
+		]},
+		"remediation":{"templateRef":{
+			"apiVersion":"`+infrav1.GroupVersion.String()+`",
+			"kind":"VCDRemediationTemplate",
+			"name":"reset-once"
+		}}
+	}}`)
+}
+
+// poweredOnByRemediation powers a worker's VM off, and expects it to come back: no machine is replaced.
+func (l *life) poweredOnByRemediation() {
+	l.t.Helper()
+	worker, vm := l.aWorker()
+	remediation := &infrav1.VCDRemediation{ObjectMeta: l.meta(worker.Name)}
+	m := &infrav1.VCDMachine{ObjectMeta: l.meta(worker.Spec.InfrastructureRef.Name)}
+
+	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
+
+	l.g.Eventually(func() error {
+		l.trigger(m)
+		return l.get(remediation)
+	}, patience, "250ms").Should(Succeed())
+	l.g.Eventually(func() error { return l.get(remediation) }, ages, "250ms").ShouldNot(Succeed())
+	l.up()
+	l.g.Expect(l.get(worker)).To(Succeed())
+	l.g.Expect(worker.DeletionTimestamp.IsZero()).To(BeTrue())
+}
+
+// replacedAfterReset breaks a worker for good, and expects its VM to be reset before the machine is replaced.
+func (l *life) replacedAfterReset() {
+	l.t.Helper()
+	worker, _ := l.aWorker()
+	before := l.Counters()[resetCall]
+
+	l.g.Eventually(func() error {
+		if err := l.get(worker); err != nil {
+			return err
+		}
+		conditions.Set(worker, metav1.Condition{Type: brokenCondition, Status: metav1.ConditionFalse, Reason: "Test"})
+		return shared.client.Status().Update(l.t.Context(), worker)
+	}, patience, "250ms").Should(Succeed())
+
+	l.g.Eventually(func() int { return l.Counters()[resetCall] - before }, ages, "250ms").Should(Equal(1))
+	l.g.Expect(l.get(worker)).To(Succeed())
+	l.g.Expect(worker.DeletionTimestamp.IsZero()).To(BeTrue(), "the Machine is replaced only after the reset")
+	l.g.Eventually(func() error { return l.get(worker) }, ages, "250ms").ShouldNot(Succeed())
+	l.up()
+	l.g.Expect(l.Counters()[resetCall] - before).To(Equal(1))
 }

@@ -300,7 +300,7 @@ func NewClient(objects ...client.Object) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithStatusSubresource(&infrav1.VCDCluster{}, &infrav1.VCDMachine{}, &infrav1.VCDMachineTemplate{},
 			&infrav1.VCDIdentity{}, &infrav1.VCDClusterIdentity{}, &infrav1.VCDFailureDomain{},
-			&infrav1.VCDDeploymentZone{}, &ipamv1.IPAddressClaim{}).
+			&infrav1.VCDDeploymentZone{}, &infrav1.VCDRemediation{}, &clusterv1.Machine{}, &ipamv1.IPAddressClaim{}).
 		WithIndex(&infrav1.VCDMachine{}, ownership.InstanceIDField, ownership.InstanceIDs).Build()
 }
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// reconcileReset resets the VM once for each reset that a VCDRemediation asks for.
+func reconcileReset(ctx context.Context, s *scope) (phases.Result, error) {
+	r := reset{
+		session:  s.session,
+		inputs:   &s.inputs,
+		observer: newObserver(s),
+		records:  s.records,
+		tasks:    newTasks(s),
+		recorder: s.reconciler.Recorder,
+		now:      s.now,
+	}
+	wanted := &s.inputs.vcdMachine.Spec.RecordedState.Reset
+	if out, _ := r.tasks.settle(stepReset); out != phases.Done {
+		return r.again(wanted, out), nil
+	}
+	if wanted.SentAt != nil {
+		return phases.Done, nil
+	}
+	return r.send(ctx, wanted)
+}
+
+// A reset is a reset of the VM of a machine.
+type reset struct {
+	session  *session.Session
+	inputs   *inputs
+	observer observer
+	records  *records
+	tasks    tasks
+	recorder events.EventRecorder
+	now      func() time.Time
+}
+
+// send resets the VM. That it is sent is stored before the request, so that neither a restart nor a lost answer makes it
+// two.
+func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases.Result, error) {
+	vm, out, err := r.observer.owned(ctx)
+	if err != nil || out != phases.Done {
+		return out, err
+	}
+	if len(vm.Tasks) > 0 {
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
+			nil
+	}
+	request, possible := r.requestFor(vm)
+	if !possible {
+		return powerProblem(vm.Status), nil
+	}
+	done, out := r.tasks.beginWrite(stepReset)
+	if out != phases.Done {
+		return out, nil
+	}
+	defer done()
+	wanted.SentAt = timeOf(r.now())
+	if err := r.records.patcher.Save(ctx); err != nil {
+		return phases.Done, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Resetting VM", "vm", vm.ID, "number", wanted.Number)
+	task, err := request(ctx, vm.ID)
+	if err == nil {
+		vmReset(r.recorder, r.inputs.vcdMachine, wanted.Number)
+	}
+	out, err = r.tasks.started(stepReset, task, err)
+	return r.again(wanted, out), err
+}
+
+// requestFor returns the request that makes a VM boot, false if there is none for its state.
+func (r reset) requestFor(vm vcd.VM) (request func(context.Context, string) (vcd.Task, error), possible bool) {
+	switch vm.Status {
+	case vcd.StatusPoweredOn:
+		return r.session.Reset, true
+	case vcd.StatusPoweredOff:
+		// What the guest changed was lost when its VM was powered off: bootstrap data may be back.
+		r.inputs.vcdMachine.Spec.RecordedState.BootstrapDataRemoved = infrav1.BootstrapDataRemoved{}
+		return r.session.PowerOn, true
+	default:
+		return nil, false
+	}
+}
+
+// again makes the next pass send a reset again that VCD refused, or did not carry out.
+func (r reset) again(wanted *infrav1.RequestedReset, out phases.Result) phases.Result {
+	if out.IsProblem() && !out.IsUnknown() {
+		wanted.SentAt = nil
+	}
+	return out
+}

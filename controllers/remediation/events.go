@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediation
+
+import (
+	"k8s.io/client-go/tools/events"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// replacementRequested records that the owner of a Machine was asked to replace it.
+func replacementRequested(r events.EventRecorder, remediation *infrav1.VCDRemediation, machine string) {
+	phases.Happened(r, remediation, "ReplacementRequested", "Asked the owner of Machine "+machine+" to replace it")
+}

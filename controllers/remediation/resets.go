@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// The strategy of a VCDRemediation that was stored without one.
+const (
+	defaultRetryLimit     = 1
+	defaultTimeoutSeconds = 300
+)
+
+// reconcileResets asks for resets of the VM, one after the other, until the Machine is healthy or the strategy allows no
+// more of them.
+func reconcileResets(ctx context.Context, s *scope) (phases.Result, error) {
+	reset := s.reset()
+	s.remediation.Status.Resets = ptr.To(sent(reset))
+	if conditions.IsTrue(s.machine, clusterv1.MachineHealthCheckSucceededCondition) {
+		return phases.Wait(0, infrav1.MachineHealthyReason, "Machine %s is healthy", s.machine.Name), nil
+	}
+	if why := useless(s.machine, s.vcdMachine); why != "" {
+		return phases.Note(infrav1.ResetUselessReason, "A reset cannot help: %s", why), nil
+	}
+	switch {
+	case reset.Number == 0:
+		return s.request(ctx, 1)
+	case reset.SentAt == nil:
+		return s.awaitReset(reset)
+	}
+	return s.awaitHealth(ctx, reset)
+}
+
+// reset returns the last reset that this VCDRemediation asked for; zero if it asked for none.
+func (s *scope) reset() infrav1.RequestedReset {
+	recorded := s.vcdMachine.Spec.RecordedState.Reset
+	if recorded.Remediation != string(s.remediation.UID) {
+		return infrav1.RequestedReset{}
+	}
+	return recorded
+}
+
+// sent returns how many resets VCD was asked for.
+func sent(last infrav1.RequestedReset) int32 {
+	if last.Number > 0 && last.SentAt == nil {
+		return last.Number - 1
+	}
+	return last.Number
+}
+
+// useless returns why no reset can help; empty if one can.
+func useless(machine *clusterv1.Machine, vcdMachine *infrav1.VCDMachine) string {
+	switch {
+	case vcdMachine.Spec.RecordedState.VMNotFoundSince != nil, vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true":
+		return "the VM is gone"
+	case !machine.Status.NodeRef.IsDefined():
+		return "the guest never became a Node, and its bootstrap does not start again"
+	}
+	return ""
+}
+
+// request asks for a reset in the VCDMachine.
+func (s *scope) request(ctx context.Context, number int32) (phases.Result, error) {
+	changed := s.vcdMachine.DeepCopy()
+	changed.Spec.RecordedState.Reset = infrav1.RequestedReset{
+		Remediation: string(s.remediation.UID),
+		Number:      number,
+		RequestedAt: ptr.To(metav1.NewTime(s.reconciler.now().UTC().Truncate(time.Second))),
+	}
+	// Of two passes, one of which read an old VCDMachine, only one may ask.
+	change := client.MergeFromWithOptions(s.vcdMachine, client.MergeFromWithOptimisticLock{})
+	if err := s.reconciler.Client.Patch(ctx, changed, change); err != nil {
+		return phases.Done, fmt.Errorf("requesting a reset in VCDMachine %s: %w", changed.Name, err)
+	}
+	return s.resetting(number), nil
+}
+
+// resetting is the result of a reset that is not sent yet. It is sent by the reconciler of the VCDMachine, whose change
+// triggers the next pass.
+func (s *scope) resetting(number int32) phases.Result {
+	return phases.Wait(s.timeout(), infrav1.ResettingReason, "Waiting for reset %d of %d: see %s of VCDMachine %s",
+		number, s.retryLimit(), infrav1.VMResetCondition, s.vcdMachine.Name)
+}
+
+// awaitReset waits until the VM is reset. Once VCD refuses it for longer than a Machine may take to become healthy, the
+// Machine is replaced. While VCD cannot be asked, nothing is known, and the VM could not be deleted either.
+func (s *scope) awaitReset(reset infrav1.RequestedReset) (phases.Result, error) {
+	left := s.left(reset.RequestedAt)
+	seen := conditions.Get(s.vcdMachine, infrav1.VMResetCondition)
+	if left > 0 || seen == nil || seen.Status != metav1.ConditionFalse {
+		out := s.resetting(reset.Number)
+		out.After = max(left, 0)
+		return out, nil
+	}
+	return phases.Note(infrav1.ResetRefusedReason, "VCD did not reset the VM within %s: %s", s.timeout(), seen.Message), nil
+}
+
+// awaitHealth waits until the Machine is healthy, and asks for the next reset if it is not in time.
+func (s *scope) awaitHealth(ctx context.Context, reset infrav1.RequestedReset) (phases.Result, error) {
+	if left := s.left(reset.SentAt); left > 0 {
+		return phases.Wait(left, infrav1.WaitingForHealthReason,
+			"Reset %d of %d was sent: waiting up to %s for Machine %s to become healthy", reset.Number, s.retryLimit(),
+			s.timeout(), s.machine.Name), nil
+	}
+	if reset.Number < s.retryLimit() {
+		return s.request(ctx, reset.Number+1)
+	}
+	return phases.Note(infrav1.ResetsExhaustedReason, "Machine %s did not become healthy within %s of the last of %d resets",
+		s.machine.Name, s.timeout(), reset.Number), nil
+}
+
+// left returns how much of the time-out is left since a time.
+func (s *scope) left(since *metav1.Time) time.Duration {
+	return s.timeout() - s.reconciler.now().Sub(since.Time)
+}
+
+func (s *scope) timeout() time.Duration {
+	return time.Duration(cmp.Or(s.remediation.Spec.Strategy.TimeoutSeconds, defaultTimeoutSeconds)) * time.Second
+}
+
+func (s *scope) retryLimit() int32 {
+	return cmp.Or(s.remediation.Spec.Strategy.RetryLimit, defaultRetryLimit)
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/workload"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
+)
+
+// approvedReason is the reason of the condition Approved of a request.
+const approvedReason = "MachineVerified"
+
+// maxRequests bounds how many requests are listed at a time: tenants may create any number.
+const maxRequests = 500
+
+// approveAll approves the open requests of the Nodes of the cluster. It denies none: a request that must not be
+// approved yet may be right once the provider knows an address.
+func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
+	if !workload.Initialized(s.cluster) {
+		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"), nil
+	}
+	guest, err := s.reconciler.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
+	if err != nil {
+		return unreachable(ctx, err), nil
+	}
+	requests := &certificatesv1.CertificateSigningRequestList{}
+	ofKubelets := client.MatchingFields{"spec.signerName": certificatesv1.KubeletServingSignerName}
+	if err := guest.List(ctx, requests, ofKubelets, client.Limit(maxRequests)); err != nil {
+		return unreachable(ctx, err), nil
+	}
+	open := slices.DeleteFunc(requests.Items, func(csr certificatesv1.CertificateSigningRequest) bool { return !isOpen(&csr) })
+	if len(open) == 0 {
+		return phases.Done, nil
+	}
+	nodes, err := s.identities(ctx)
+	if err != nil {
+		return phases.Done, err
+	}
+	var left []string
+	for i := range open {
+		csr := &open[i]
+		node, why := verdict(csr, nodes)
+		if why != nil {
+			left = append(left, fmt.Sprintf("%s: %v", csr.Name, why))
+			continue
+		}
+		if err := approve(ctx, guest, csr); err != nil {
+			return unreachable(ctx, err), nil
+		}
+		approved(s.reconciler.Recorder, s.vcdCluster, node)
+	}
+	if len(left) > 0 {
+		slices.Sort(left)
+		return phases.Warn(infrav1.ServingCertificateNotApprovedReason,
+			"Certificate signing requests of kubelets are not approved: %s", phases.Few(left)), nil
+	}
+	return phases.Done, nil
+}
+
+// unreachable is the result of a workload cluster that does not answer.
+func unreachable(ctx context.Context, err error) phases.Result {
+	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not answer", "reason", err.Error())
+	return phases.Unsure(retry, infrav1.WorkloadClusterUnreachableReason,
+		"The API server of the workload cluster does not answer: see the Cluster")
+}
+
+// verdict returns the Node that a request is for, and why it must not be approved; nil if it may be.
+func verdict(csr *certificatesv1.CertificateSigningRequest, nodes map[string]identity) (node string, why error) {
+	node, err := nodeOf(csr)
+	if err != nil {
+		return "", err
+	}
+	known, ok := nodes[node]
+	if !ok {
+		return node, fmt.Errorf("no Machine of the cluster has Node %s", node)
+	}
+	return node, check(csr, node, known)
+}
+
+// approve approves a request. One that was changed meanwhile, or is gone, is left to the next pass.
+func approve(ctx context.Context, guest client.Client, csr *certificatesv1.CertificateSigningRequest) error {
+	ctrl.LoggerFrom(ctx).Info("Approving the serving certificate of a kubelet", "request", csr.Name)
+	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type:           certificatesv1.CertificateApproved,
+		Status:         corev1.ConditionTrue,
+		Reason:         approvedReason,
+		Message:        "The names and addresses are those of the machine in VMware Cloud Director",
+		LastUpdateTime: metav1.Now(),
+	})
+	err := guest.SubResource("approval").Update(ctx, csr)
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("approving request %s: %w", csr.Name, err)
+	}
+	return nil
+}
+
+// identities returns what is known of the machines of the cluster, by the names of their Nodes. A Node whose machine is
+// being deleted gets no certificate.
+func (s *scope) identities(ctx context.Context) (map[string]identity, error) {
+	ofCluster := session.OfCluster(s.cluster.Name)
+	inNamespace := client.InNamespace(s.vcdCluster.Namespace)
+	vcdMachines := &infrav1.VCDMachineList{}
+	if err := s.reconciler.Client.List(ctx, vcdMachines, inNamespace, ofCluster); err != nil {
+		return nil, fmt.Errorf("listing VCDMachines: %w", err)
+	}
+	machines := &clusterv1.MachineList{}
+	if err := s.reconciler.Client.List(ctx, machines, inNamespace, ofCluster); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
+	}
+	nodeNames := map[string]string{}
+	for _, m := range machines.Items {
+		nodeNames[m.Spec.InfrastructureRef.Name] = m.Status.NodeRef.Name
+	}
+	known := map[string]identity{}
+	for i := range vcdMachines.Items {
+		m := &vcdMachines.Items[i]
+		name := m.Spec.RecordedState.VMName
+		if joined := nodeNames[m.Name]; joined != "" {
+			name = joined
+		}
+		if name != "" && m.DeletionTimestamp.IsZero() {
+			known[name] = identityOf(m, name)
+		}
+	}
+	return known, nil
+}
+
+// identityOf returns the names and addresses of a machine, as VCD has them. What the Node says of itself does not count.
+func identityOf(m *infrav1.VCDMachine, node string) identity {
+	of := identity{names: []string{node}}
+	for _, address := range m.Status.Addresses {
+		switch address.Type {
+		case clusterv1.MachineInternalIP, clusterv1.MachineExternalIP:
+			if ip, err := netip.ParseAddr(address.Address); err == nil {
+				of.addresses = append(of.addresses, ip.Unmap())
+			}
+		case clusterv1.MachineHostName, clusterv1.MachineInternalDNS, clusterv1.MachineExternalDNS:
+			of.names = append(of.names, address.Address)
+		}
+	}
+	return of
+}

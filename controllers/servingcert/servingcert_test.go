@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"net"
+	"net/url"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/servingcert"
+)
+
+const (
+	node  = "md-0-x7k2p"
+	other = "md-0-p2k7x"
+)
+
+// asked is what a kubelet asks for.
+type asked struct {
+	user, group, signer string
+	usages              []certificatesv1.KeyUsage
+	request             x509.CertificateRequest
+	text                []byte // instead of request
+	decided             certificatesv1.RequestConditionType
+}
+
+// right is what the kubelet of the node asks for.
+func right(mods ...func(*asked)) asked {
+	a := asked{
+		user:   "system:node:" + node,
+		group:  "system:nodes",
+		signer: certificatesv1.KubeletServingSignerName,
+		usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth},
+		request: x509.CertificateRequest{
+			Subject:     pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}},
+			DNSNames:    []string{node},
+			IPAddresses: []net.IP{net.ParseIP("192.168.100.10")},
+		},
+	}
+	for _, mod := range mods {
+		mod(&a)
+	}
+	return a
+}
+
+func (a asked) csr(g *WithT) *certificatesv1.CertificateSigningRequest {
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "csr-1"}}
+	csr.Spec = certificatesv1.CertificateSigningRequestSpec{
+		SignerName: a.signer,
+		Username:   a.user,
+		Groups:     []string{a.group},
+		Usages:     a.usages,
+		Request:    a.text,
+	}
+	if a.text == nil {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		g.Expect(err).NotTo(HaveOccurred())
+		der, err := x509.CreateCertificateRequest(rand.Reader, &a.request, key)
+		g.Expect(err).NotTo(HaveOccurred())
+		csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	}
+	if a.decided != "" {
+		csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{
+			Type:   a.decided,
+			Status: corev1.ConditionTrue,
+		}}
+	}
+	return csr
+}
+
+// A bench is a cluster with two machines, and its workload cluster.
+type bench struct {
+	*WithT
+
+	client     client.Client
+	guest      client.Client
+	reconciler *servingcert.Reconciler
+}
+
+var clusterKey = client.ObjectKey{Namespace: controllertest.Namespace, Name: "vc1"}
+
+func newBench(t *testing.T, requests ...asked) *bench {
+	t.Helper()
+	g := NewWithT(t)
+	cluster := controllertest.NewCAPICluster()
+	cluster.Status.Initialization.ControlPlaneInitialized = ptr.To(true)
+	vcdCluster := &infrav1.VCDCluster{ObjectMeta: controllertest.Meta(clusterKey.Name)}
+	vcdCluster.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1.GroupVersion.String(),
+		Kind:       "Cluster",
+		Name:       cluster.Name,
+		UID:        cluster.UID,
+	}}
+	vcdCluster.Spec.KubeletServingCertificates = infrav1.ServingCertificatesApprove
+	objects := append([]client.Object{cluster, vcdCluster}, machine(node, "192.168.100.10")...)
+	objects = append(objects, machine(other, "192.168.100.11")...)
+	b := &bench{WithT: g, client: controllertest.NewClient(objects...)}
+
+	scheme := runtime.NewScheme()
+	g.Expect(certificatesv1.AddToScheme(scheme)).To(Succeed())
+	guest := fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&certificatesv1.CertificateSigningRequest{}).
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, "spec.signerName", func(o client.Object) []string {
+			csr, _ := o.(*certificatesv1.CertificateSigningRequest)
+			return []string{csr.Spec.SignerName}
+		})
+	for _, r := range requests {
+		guest = guest.WithObjects(r.csr(g))
+	}
+	b.guest = guest.Build()
+	b.reconciler = &servingcert.Reconciler{
+		Client:   b.client,
+		Recorder: events.NewFakeRecorder(10),
+		Workload: func(context.Context, client.ObjectKey) (client.Client, error) { return b.guest, nil },
+	}
+	return b
+}
+
+// machine returns the objects of a machine whose guest has not become a Node yet.
+func machine(name, address string) []client.Object {
+	m := &clusterv1.Machine{ObjectMeta: controllertest.Meta(name)}
+	m.Spec.InfrastructureRef.Name = name
+	v := &infrav1.VCDMachine{ObjectMeta: controllertest.Meta(name)}
+	v.Spec.RecordedState.VMName = name
+	v.Status.Addresses = []clusterv1.MachineAddress{
+		{Type: clusterv1.MachineInternalIP, Address: address},
+		{Type: clusterv1.MachineHostName, Address: name},
+	}
+	return []client.Object{m, v}
+}
+
+// reconcile reconciles the cluster, and reports whether the request is approved.
+func (b *bench) reconcile() bool {
+	_, err := reconcile.AsReconciler(b.client, b.reconciler).Reconcile(context.Background(),
+		reconcile.Request{NamespacedName: clusterKey})
+	b.Expect(err).NotTo(HaveOccurred())
+	csr := &certificatesv1.CertificateSigningRequest{}
+	b.Expect(b.guest.Get(context.Background(), client.ObjectKey{Name: "csr-1"}, csr)).To(Succeed())
+	for _, c := range csr.Status.Conditions {
+		if c.Type == certificatesv1.CertificateApproved && c.Reason == "MachineVerified" {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bench) vcdCluster() *infrav1.VCDCluster {
+	c := &infrav1.VCDCluster{}
+	b.Expect(b.client.Get(context.Background(), clusterKey, c)).To(Succeed())
+	return c
+}
+
+func TestTheCertificateOfAKubeletIsApproved(t *testing.T) {
+	b := newBench(t, right())
+
+	b.Expect(b.reconcile()).To(BeTrue())
+
+	got := conditions.Get(b.vcdCluster(), infrav1.ServingCertificatesApprovedCondition)
+	b.Expect(got.Status).To(Equal(metav1.ConditionTrue))
+	b.Expect(got.Message).To(BeEmpty())
+}
+
+func TestNoNodeGetsACertificateForAnything(t *testing.T) {
+	tests := []struct {
+		name    string
+		mod     func(*asked)
+		message string // empty: nothing is reported
+	}{
+		{
+			"the address of another machine",
+			func(a *asked) { a.request.IPAddresses = append(a.request.IPAddresses, net.ParseIP("192.168.100.11")) },
+			"does not have the address 192.168.100.11",
+		},
+		{
+			"the loopback address",
+			func(a *asked) { a.request.IPAddresses = []net.IP{net.IPv6loopback} },
+			"does not have the address ::1",
+		},
+		{
+			"the name of another machine",
+			func(a *asked) { a.request.DNSNames = []string{other} },
+			"does not have the name",
+		},
+		{
+			"a name of the API server",
+			func(a *asked) { a.request.DNSNames = append(a.request.DNSNames, "kubernetes.default.svc") },
+			"does not have the name",
+		},
+		{
+			"a wildcard",
+			func(a *asked) { a.request.DNSNames = []string{"*"} },
+			"does not have the name",
+		},
+		{
+			"the subject of another Node",
+			func(a *asked) { a.request.Subject.CommonName = "system:node:" + other },
+			"its subject",
+		},
+		{
+			"the subject of an administrator",
+			func(a *asked) { a.request.Subject.Organization = []string{"system:nodes", "system:masters"} },
+			"its subject",
+		},
+		{
+			"a certificate for clients",
+			func(a *asked) { a.usages = append(a.usages, certificatesv1.UsageClientAuth) },
+			`usage "client auth"`,
+		},
+		{
+			"a certificate without server authentication",
+			func(a *asked) { a.usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature} },
+			"not for server authentication",
+		},
+		{
+			"an email address",
+			func(a *asked) { a.request.EmailAddresses = []string{"root@example.com"} },
+			"email addresses",
+		},
+		{
+			"a URI",
+			func(a *asked) { a.request.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com"}} },
+			"URIs",
+		},
+		{
+			"neither names nor addresses",
+			func(a *asked) {
+				a.request.DNSNames = nil
+				a.request.IPAddresses = nil
+			},
+			"neither names nor addresses",
+		},
+		{
+			"a Node that has no machine",
+			func(a *asked) { a.user = "system:node:stranger" },
+			"no Machine of the cluster has Node stranger",
+		},
+		{
+			"a user that is no Node",
+			func(a *asked) { a.user = "system:serviceaccount:default:x" },
+			"its user is not a Node",
+		},
+		{
+			"a Node's user outside of the Nodes' group",
+			func(a *asked) { a.group = "system:authenticated" },
+			"its user is not a Node",
+		},
+		{
+			"no certificate request",
+			func(a *asked) { a.text = []byte("hello") },
+			"not a PEM-encoded certificate request",
+		},
+		{
+			"a huge request",
+			func(a *asked) { a.text = make([]byte, 1<<20) },
+			"larger than",
+		},
+		{"another signer", func(a *asked) { a.signer = certificatesv1.KubeAPIServerClientSignerName }, ""},
+		{"a request that was denied", func(a *asked) { a.decided = certificatesv1.CertificateDenied }, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, right(tt.mod))
+
+			b.Expect(b.reconcile()).To(BeFalse())
+
+			got := conditions.Get(b.vcdCluster(), infrav1.ServingCertificatesApprovedCondition)
+			b.Expect(got).NotTo(BeNil())
+			if tt.message == "" {
+				b.Expect(got.Message).To(BeEmpty())
+				return
+			}
+			b.Expect(got.Reason).To(Equal(infrav1.ServingCertificateNotApprovedReason))
+			b.Expect(got.Message).To(ContainSubstring(tt.message))
+		})
+	}
+}
+
+func TestARequestWaitsForTheAddressOfItsMachine(t *testing.T) {
+	b := newBench(t, right())
+	m := &infrav1.VCDMachine{}
+	key := client.ObjectKey{Namespace: controllertest.Namespace, Name: node}
+	b.Expect(b.client.Get(context.Background(), key, m)).To(Succeed())
+	addresses := m.Status.Addresses
+	m.Status.Addresses = nil
+	b.Expect(b.client.Status().Update(context.Background(), m)).To(Succeed())
+	b.Expect(b.reconcile()).To(BeFalse())
+
+	m.Status.Addresses = addresses
+	b.Expect(b.client.Status().Update(context.Background(), m)).To(Succeed())
+
+	b.Expect(b.reconcile()).To(BeTrue())
+}
+
+func TestWithoutTheFieldNothingIsApproved(t *testing.T) {
+	b := newBench(t, right())
+	c := b.vcdCluster()
+	c.Spec.KubeletServingCertificates = ""
+	b.Expect(b.client.Update(context.Background(), c)).To(Succeed())
+
+	b.Expect(b.reconcile()).To(BeFalse())
+
+	b.Expect(conditions.Get(b.vcdCluster(), infrav1.ServingCertificatesApprovedCondition)).To(BeNil())
+}
