@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -28,10 +29,9 @@ func (s *shell) exported(t *testing.T) *shell {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "site.yaml")
 	s.Expect(s.run(t, "export-site", "--file", path)).To(Equal(exitOK), s.errors.String())
-	file, err := os.Open(path)
+	file, err := os.ReadFile(path)
 	s.Expect(err).NotTo(HaveOccurred())
-	defer file.Close()
-	model, err := vcdsim.ReadModel(file)
+	model, err := vcdsim.ReadModel(bytes.NewReader(file))
 	s.Expect(err).NotTo(HaveOccurred())
 	again := newShell(t, func(m *vcdsim.Model) {
 		*m = model

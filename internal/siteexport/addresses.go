@@ -112,7 +112,7 @@ func after(a netip.Addr, bits int) netip.Addr {
 	carry := 1 << (7 - (bits-1)%8)
 	for i := (bits - 1) / 8; i >= 0 && carry > 0; i-- {
 		sum := int(raw[i]) + carry
-		raw[i] = byte(sum)
+		raw[i] = byte(sum & 0xff)
 		carry = sum >> 8
 	}
 	next, _ := netip.AddrFromSlice(raw)

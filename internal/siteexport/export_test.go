@@ -167,6 +167,7 @@ func TestSettingsOfVDCsAndNetworksAreKept(t *testing.T) {
 		NetworkQuota:     new(int),
 		ThickDisks:       true,
 	}
+	vdc.Policies = []string{"small", "System Default"} // The first is the default one.
 	vdc.StorageProfiles[1].LimitMiB = 1 << 20
 	vdc.StorageProfiles[1].Disabled = true
 	vdc.Networks[0].DHCP = &vcdsim.NetworkDHCP{
@@ -188,6 +189,7 @@ func TestSettingsOfVDCsAndNetworksAreKept(t *testing.T) {
 	g.Expect(got.FullClones).To(BeTrue())
 	g.Expect([]int{got.VMQuota, got.NICQuota}).To(Equal([]int{17, 40}))
 	g.Expect(got.Compute).To(Equal(vdc.Compute))
+	g.Expect(got.Policies).To(Equal([]string{"policy-1", "System Default"}))
 	g.Expect(got.StorageProfiles).To(ConsistOf(
 		vcdsim.StorageProfile{Name: "storage-1", LimitMiB: 1 << 20, Disabled: true},
 		vcdsim.StorageProfile{Name: "storage-2", Default: true},

@@ -247,7 +247,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/guides/vcdsim.md": {
 			`go run github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cmd/vcdsim@latest`: internet,
-			`clusterctl init --infrastructure vcd`:                                                   internet,
+			`clusterctl init --infrastructure vcd`:                                                  internet,
 		},
 		"docs/guides/vsphere-upgrade.md": {
 			`kubectl -n site-b auth can-i get secret/vc-b-credentials --as=system:serviceaccount:kube-system:cloud-controller-manager`: forms,
