@@ -55,12 +55,13 @@ func newWorld(t *testing.T) *world {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	model := vcdsim.K8sTenant()
-	for i, user := range model.Orgs[1].Users {
+	for i := range model.Orgs[1].Users {
+		user := &model.Orgs[1].Users[i]
 		switch {
 		case user.Role == vcdsim.RoleCloudProvider:
-			model.Orgs[1].Users[i].APITokens = append(user.APITokens, ccmToken)
+			user.APITokens = append(user.APITokens, ccmToken)
 		case i == 1:
-			model.Orgs[1].Users[i].APITokens = append(user.APITokens, token)
+			user.APITokens = append(user.APITokens, token)
 		}
 	}
 	site, err := simsite.Start(t.Context(), dir, model)
