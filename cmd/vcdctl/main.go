@@ -98,8 +98,8 @@ func (p *program) command() *cobra.Command {
 		Use:   p.name,
 		Short: "Shows what clusters need and have in VMware Cloud Director",
 		Long: `Shows what clusters need and have in VMware Cloud Director (VCD): what would fail before anything is created, what
-a cluster has, and what was left; proposes failure domains; compares a site with the simulator. Only purge --yes and
-verify-site change something in VCD; verify-site --read-only does not.
+a cluster has, and what was left; proposes failure domains; compares a site with the simulator, or exports it for the
+simulator. Only purge --yes and verify-site change something in VCD; verify-site --read-only does not.
 
 It logs in as, the first of these that is given:
   --identity, --cluster-identity  an identity of a management cluster, which --kubeconfig and --context name
@@ -128,6 +128,6 @@ Exit codes: 0 all is well, 1 the program could not do its work, 2 it found probl
 	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "How to print: table or json.")
 	p.access.addFlags(root.PersistentFlags())
 	root.AddCommand(p.doctorCommand(), p.leaksCommand(), p.purgeCommand(), p.inventoryCommand(),
-		p.bundleCommand(), p.zonesCommand(), p.adoptCommand(), p.verifySiteCommand())
+		p.bundleCommand(), p.zonesCommand(), p.adoptCommand(), p.verifySiteCommand(), p.exportSiteCommand())
 	return root
 }

@@ -56,7 +56,7 @@ type remover struct {
 // not shown.
 func Leftovers(ctx context.Context, s *vcd.Session) (left []Leftover, hidden []string, err error) {
 	m := remover{calls: caller{session: s, poll: defaultPoll}}
-	if m.versions, err = offeredVersions(ctx, s); err != nil {
+	if m.versions, err = s.OfferedVersions(ctx); err != nil {
 		return nil, nil, err
 	}
 	where := place{}

@@ -23,6 +23,9 @@ type report struct {
 // fullRelease is a release of VCD with its build, which no address looks like.
 var fullRelease = regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}(\.[0-9]{1,2})?\.[0-9]{7,9}$`)
 
+// versionText is a version of the API, such as 39.0.
+var versionText = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
+
 // Report returns the result as YAML without anything that identifies the site.
 func (r Result) Report() ([]byte, error) {
 	out := report{

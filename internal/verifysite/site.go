@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,42 +78,12 @@ func newBench(ctx context.Context, s *vcd.Session, o Options, needs need) (*benc
 	return b, nil
 }
 
-var (
-	versionText = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
-	releaseText = regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}(\.[0-9]{1,2})?\.[0-9]{7,9}\b`)
-)
-
 // findVersions reads which versions of the API the site offers, and which release of VCD it is, if that is shown.
 func (b *bench) findVersions(ctx context.Context, _ Options) error {
-	var err error
-	if b.versions, err = offeredVersions(ctx, b.session); err != nil {
-		return err
-	}
-	got, err := b.session.Raw(ctx, xmlCall(http.MethodGet, "/api/admin", "", ""))
-	var admin struct {
-		Description string `xml:"Description"`
-	}
-	if err == nil && xml.Unmarshal(got.Body, &admin) == nil { // Not every user is shown it.
-		b.release = releaseText.FindString(admin.Description)
-	}
-	return ctx.Err()
-}
-
-// offeredVersions are the versions of the API that the site offers, oldest first.
-func offeredVersions(ctx context.Context, s *vcd.Session) ([]string, error) {
-	got, err := s.Raw(ctx, xmlCall(http.MethodGet, "/api/versions", "", ""))
-	if err != nil {
-		return nil, fmt.Errorf("asking for API versions: %w", err)
-	}
-	var offered struct {
-		Versions []string `xml:"VersionInfo>Version"`
-	}
-	if err := xml.Unmarshal(got.Body, &offered); err != nil {
-		return nil, fmt.Errorf("reading the API versions: %w", err)
-	}
-	versions := slices.DeleteFunc(offered.Versions, func(v string) bool { return !versionText.MatchString(v) })
-	slices.Sort(versions)
-	return versions, nil
+	versions, err := b.session.Versions(ctx)
+	b.versions = versions.API
+	b.release = versions.Release
+	return err
 }
 
 // since returns the versions that the site offers, from one on.

@@ -95,6 +95,14 @@ until kubectl get clusterresourcesetbinding demo; do sleep 0.2; done
 		"docs/security/rotate-credentials.md": {before: saveCredentials, after: restoreCredentials},
 		"docs/get-started/cluster-templates.md": {before: `export CONTROL_PLANE_ENDPOINT_IP=192.168.100.200 VCD_API_TOKEN_B64=eA== VCD_CCM_API_TOKEN_B64=eA== VCD_CCM_USERNAME_B64= VCD_CCM_PASSWORD_B64=
 `},
+		"docs/get-started/vcdsim.md": {
+			before: `cat > vcd.yaml <<EOF
+{"site": "https://127.0.0.1:8443", "org": "acme", "username": "capvcd", "password": "password", "caFile": "ca.pem"}
+EOF
+sed -i "s,https://127.0.0.1:8443,$(kubectl get vcdcluster demo -o jsonpath='{.spec.site}')," vcd.yaml
+`,
+			replace: []string{"SIM=172.18.0.1:8443", `SIM="$(kubectl get vcdcluster demo -o jsonpath='{.spec.site}' | cut -c9-)"`},
+		},
 		"docs/networking/migrate-from-vsphere-cpi.md": {before: manifests + "kubectl apply -f vsphere-cloud-config.yaml\n"},
 		"docs/networking/vsphere.md":                  {before: manifests + node, after: removeNode},
 		"docs/reference/vcdctl.md": {
@@ -234,6 +242,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/get-started/vcdsim.md": {
 			`go run github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cmd/vcdsim@latest`: internet,
+			`clusterctl init --infrastructure vcd`:                                                  internet,
 		},
 		"docs/networking/migrate-from-vsphere-cpi.md": {
 			`kubectl -n site-b auth can-i get secret/vc-b-credentials --as=system:serviceaccount:kube-system:cloud-controller-manager`: forms,

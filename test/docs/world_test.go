@@ -33,6 +33,14 @@ const (
 	ccmToken  = "a-token-of-the-cloud-controller-manager"
 )
 
+// simulator is vcdsim for the reader: what it prints is for the site that runs already, and another one ends after seconds.
+const simulator = `#!/usr/bin/env bash
+case " $* " in
+*" --print "*) exec vcdsim-program "$@" --ca-file ca.pem ;;
+esac
+timeout 3 vcdsim-program "$@" --listen 127.0.0.1:0 --ca-file "$HOME/vcdsim.pem" || [ $? = 124 ]
+`
+
 // world is what the reader of the documentation has: a management cluster, a VCD, a clone of the repository, a shell.
 type world struct {
 	*framework.ManagementCluster
@@ -47,12 +55,13 @@ func newWorld(t *testing.T) *world {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	model := vcdsim.K8sTenant()
-	for i, user := range model.Orgs[1].Users {
+	for i := range model.Orgs[1].Users {
+		user := &model.Orgs[1].Users[i]
 		switch {
 		case user.Role == vcdsim.RoleCloudProvider:
-			model.Orgs[1].Users[i].APITokens = []string{ccmToken}
+			user.APITokens = append(user.APITokens, ccmToken)
 		case i == 1:
-			model.Orgs[1].Users[i].APITokens = []string{token}
+			user.APITokens = append(user.APITokens, token)
 		}
 	}
 	site, err := simsite.Start(t.Context(), dir, model)
@@ -80,6 +89,8 @@ func (w *world) prepare(t *testing.T) {
 		g.Expect(os.MkdirAll(folder, 0o750)).To(Succeed())
 	}
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
+	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdsim", filepath.Join(w.bin, "vcdsim-program"))).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(w.bin, "vcdsim"), []byte(simulator), 0o700)).To(Succeed())
 	// An editor that leaves files as they are.
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.clone, "ca.pem"), w.site.Simulator.CA(), 0o600)).To(Succeed())

@@ -11,12 +11,18 @@ const state = { last: 0, requests: [], paused: false, filter: '', open: new Map(
 function el(name, options, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(options || {})) {
-    if (key === 'text') node.textContent = value;
+    if (key === 'text') node.append(...breakable(String(value)));
     else if (key === 'class') node.className = value;
     else if (value !== null && value !== undefined) node.setAttribute(key, value);
   }
   node.append(...children);
   return node;
+}
+
+// breakable returns a text as nodes between which a line may end: after separators, and in what is longer than any word.
+function breakable(text) {
+  const parts = text.match(/[\p{L}\p{N}]{1,24}[/?&=_]*|[^\p{L}\p{N}]+/gu) || [];
+  return parts.flatMap((part, i) => i === 0 ? [part] : /^[\p{L}\p{N}]/u.test(part) && /[\p{L}\p{N}/?&=_]$/u.test(parts[i - 1]) ? [el('wbr'), part] : [part]);
 }
 
 const badge = (text, kind) => el('span', { class: 'badge ' + (kind || ''), text });
@@ -70,11 +76,15 @@ function vmRow(vm) {
     el('td', { class: 'name', text: vm.name }),
     el('td', { class: 'tag' }, badge(words(vm.status), kindOfStatus(vm.status)), vm.busy ? badge('busy', 'warn') : ''),
     el('td', { class: 'number', text: vm.cpus + ' CPU · ' + (vm.memoryMiB / 1024).toLocaleString('en', { maximumFractionDigits: 1 }) + ' GiB' }),
-    el('td', { text: vm.addresses.join(' ') }),
+    el('td', {}, ...vm.addresses.map((a) => el('div', { class: 'address', text: a }))),
     el('td', { text: guest }));
 }
 
-const headings = (...names) => el('thead', {}, el('tr', {}, ...names.map((n) => el('th', { scope: 'col', text: n }))));
+// table makes a table. Where it is narrow, each cell shows the heading of its column.
+function table(names, rows, ...before) {
+  for (const row of rows) [...row.children].forEach((cell, i) => cell.setAttribute('data-heading', names[i]));
+  return el('table', {}, ...before, el('thead', {}, el('tr', {}, ...names.map((n) => el('th', { scope: 'col', text: n })))), el('tbody', {}, ...rows));
+}
 
 function vAppNode(v, open) {
   const details = el('details', { 'data-id': v.id },
@@ -83,7 +93,7 @@ function vAppNode(v, open) {
       el('span', { class: 'sub', text: plural(v.count, 'VM') }),
       badge(words(v.status), kindOfStatus(v.status)), v.busy ? badge('busy', 'warn') : ''));
   if (v.vms.length > 0) {
-    details.append(el('table', {}, headings('VM', 'State', 'Size', 'Addresses', 'Guest'), el('tbody', {}, ...v.vms.map(vmRow))));
+    details.append(table(['VM', 'State', 'Size', 'Addresses', 'Guest'], v.vms.map(vmRow)));
   } else {
     details.append(el('p', { class: 'empty', text: 'No VMs.' }));
   }
@@ -115,16 +125,16 @@ function kindOfHealth(health) {
 const healthBadge = (health) => health === '' ? '' : badge(words(health), kindOfHealth(health));
 
 function membersCell(pool) {
-  const cell = el('td', {}, ...pool.members.map((m) => el('div', {}, m.address + ' ', healthBadge(m.health))));
+  const cell = el('td', {}, ...pool.members.map((m) => el('div', {}, el('span', { class: 'address', text: m.address }), ' ', healthBadge(m.health))));
   if (pool.more > 0) cell.append(el('div', { class: 'sub', text: 'and ' + plural(pool.more, 'member') + ' more' }));
   return cell;
 }
 
 function serviceRow(vs) {
   return el('tr', {},
-    el('td', {}, el('span', { class: 'name', text: vs.name }), el('div', { class: 'sub', text: vs.address })),
+    el('td', { class: 'first' }, el('span', { class: 'name', text: vs.name }), el('div', { class: 'sub address', text: vs.address })),
     el('td', { class: 'tag' }, healthBadge(vs.health)),
-    el('td', {}, vs.pool.name, ' ', healthBadge(vs.pool.name === '' ? '' : vs.pool.health)),
+    el('td', {}, el('span', { text: vs.pool.name }), ' ', healthBadge(vs.pool.name === '' ? '' : vs.pool.health)),
     membersCell(vs.pool));
 }
 
@@ -138,7 +148,7 @@ function gatewayNode(g, open) {
       g.balancer ? '' : badge('no load balancer', 'warn'), g.busy ? badge('busy', 'warn') : ''));
   const rows = g.services.concat(g.unused.map(lone));
   if (rows.length > 0) {
-    details.append(el('table', {}, headings('Virtual service', 'Health', 'Pool', 'Members'), el('tbody', {}, ...rows.map(serviceRow))));
+    details.append(table(['Virtual service', 'Health', 'Pool', 'Members'], rows.map(serviceRow)));
   }
   if (g.more > 0) details.append(el('p', { class: 'sub', text: 'and ' + plural(g.more, 'virtual service') + ' more: filter to see them' }));
   details.append(el('p', { class: 'sub', text: 'Addresses in use: ' + (g.used.length > 0 ? g.used.map(words).join(', ') : 'none') }));
@@ -149,7 +159,7 @@ function gatewayNode(g, open) {
 const nothing = () => state.filter ? 'Nothing has that in its name.' : 'None.';
 
 function listTable(caption, names, rows) {
-  return rows.length === 0 ? '' : el('table', {}, el('caption', { text: caption }), headings(...names), el('tbody', {}, ...rows));
+  return rows.length === 0 ? '' : table(names, rows, el('caption', { text: caption }));
 }
 
 const cells = (...texts) => el('tr', {}, ...texts.map((t, i) => el('td', { class: i === 0 ? 'name' : '', text: t })));

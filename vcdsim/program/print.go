@@ -91,14 +91,16 @@ func endpoint(n *vcdsim.Network) string {
 
 func servesClusters(u vcdsim.User) bool { return u.Role == vcdsim.RoleCloudProvider }
 
-// image returns the names of the first template and its catalog; without any template, of the first catalog.
+// image returns the names of the first template with VMs and its catalog; without any, of the first catalog.
 func image(catalogs []vcdsim.Catalog) (catalog, template string) {
 	for _, c := range catalogs {
 		if catalog == "" {
 			catalog = c.Name
 		}
-		if len(c.Templates) > 0 {
-			return c.Name, c.Templates[0].Name
+		for _, t := range c.Templates {
+			if len(t.VMs) > 0 {
+				return c.Name, t.Name
+			}
 		}
 	}
 	return catalog, ""
