@@ -66,6 +66,15 @@ func TestAFieldHasItsLimitsAndItsRules(t *testing.T) {
 	g.Expect(strings.Count(cluster, "of the type")).To(Equal(1))
 }
 
+func TestManyRulesAreAList(t *testing.T) {
+	g := NewWithT(t)
+	types := strings.Replace(shared, `{"Message": "is immutable", "FieldPath": ".size"}`,
+		`{"Message": "is first"}, {"Message": "is second"}, {"Message": "is third"}`, 1)
+
+	g.Expect(written(t, types, "vcdcluster.md")).To(ContainSubstring(
+		"required)  \n  Validation:\n  - is first\n  - is second\n  - is third\n"))
+}
+
 func TestTheValuesOfATypeAreAList(t *testing.T) {
 	g := NewWithT(t)
 	identity := written(t, shared, "vcdidentity.md")

@@ -89,7 +89,10 @@ func (f *field) markdown(inherited func(fieldType string) []string) string {
 	known := inherited(f.Type)
 	rules := slices.DeleteFunc(f.Markers.rules(""), func(rule string) bool { return slices.Contains(known, rule) })
 	rules = append(rules, f.Markers.rules("items:")...)
-	if len(rules) > 0 {
+	switch {
+	case len(rules) > 2:
+		text += "  \n  Validation:\n  - " + strings.Join(rules, "\n  - ")
+	case len(rules) > 0:
 		text += "  \n  Validation: " + strings.Join(rules, "; ") + "."
 	}
 	return text + "\n"
