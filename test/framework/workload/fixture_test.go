@@ -66,7 +66,10 @@ func (b *bed) must(err error) {
 
 func (b *bed) registration() bootstrapv1.NodeRegistrationOptions {
 	if b.format == guestinfo.FormatIgnition {
-		return bootstrapv1.NodeRegistrationOptions{} // Ignition knows no templates.
+		return bootstrapv1.NodeRegistrationOptions{
+			Name:             "$LOCAL_HOSTNAME",
+			KubeletExtraArgs: []bootstrapv1.Arg{{Name: "provider-id", Value: ptr.To("$PROVIDER_ID")}},
+		}
 	}
 	return bootstrapv1.NodeRegistrationOptions{
 		Name: "{{ local_hostname }}",
@@ -143,8 +146,13 @@ func (b *bed) workerData() []byte {
 // ignitionWorkerData is the worker's data in the other format.
 func (b *bed) ignitionWorkerData() []byte {
 	b.format = guestinfo.FormatIgnition
+	base := b.base(false)
+	base.PreKubeadmCommands = []string{
+		". /etc/vcd/metadata.env",
+		`sed -i "s|\$LOCAL_HOSTNAME|$LOCAL_HOSTNAME|; s|\$PROVIDER_ID|$PROVIDER_ID|" /etc/kubeadm.yml`,
+	}
 	data, _, err := ignition.NewNode(&ignition.NodeInput{
-		NodeInput: &cloudinit.NodeInput{BaseUserData: b.base(false), JoinConfiguration: b.joinConfiguration(false)},
+		NodeInput: &cloudinit.NodeInput{BaseUserData: base, JoinConfiguration: b.joinConfiguration(false)},
 	})
 	b.must(err)
 	return data

@@ -263,6 +263,8 @@ func TestIgnitionGuestJoins(t *testing.T) {
 	nodes, err := w.Nodes(vip + ":6443")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ready(nodes)).To(HaveKeyWithValue("md", corev1.ConditionTrue))
+	g.Expect(nodes).To(ContainElement(And(HaveField("Name", "md"),
+		HaveField("Spec.ProviderID", "vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-000000000002"))))
 }
 
 func TestJoinTimesOutWithoutACluster(t *testing.T) {
