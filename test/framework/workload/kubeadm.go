@@ -94,7 +94,11 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 		if !ok {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: its --config file %s is not written", m[1], flag[1])
 		}
-		docs, err := parseKubeadm(substituted(u, file))
+		content, err := substituted(u, file)
+		if err != nil {
+			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %w", m[1], err)
+		}
+		docs, err := parseKubeadm(content)
 		if err != nil {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %s: %w", m[1], file.Path, err)
 		}
@@ -105,12 +109,15 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 
 // substituted returns the content of a file after the commands that put variables into it: where there are no templates,
 // the variables of a file are read and sed replaces their names by their values.
-func substituted(u *guest.Userdata, file guest.File) string {
+func substituted(u *guest.Userdata, file guest.File) (string, error) {
 	content := file.Content
 	variables := map[string]string{}
 	for _, command := range u.Commands {
 		if m := sourceCommand.FindStringSubmatch(strings.TrimSpace(command)); m != nil {
-			source, _ := u.File(m[1])
+			source, found := u.File(m[1])
+			if !found {
+				return "", fmt.Errorf("%s, which a command reads before, is not written", m[1])
+			}
 			for _, pair := range assignment.FindAllStringSubmatch(source.Content, -1) {
 				variables[pair[1]] = pair[2]
 			}
@@ -123,7 +130,7 @@ func substituted(u *guest.Userdata, file guest.File) string {
 			content = strings.ReplaceAll(content, "$"+e[1], variables[e[2]])
 		}
 	}
-	return content
+	return content, nil
 }
 
 // scriptOf returns the content of the file that a command runs with a shell, if user data writes that file; else the
