@@ -21,7 +21,7 @@ import (
 const networkd = "/lib/systemd/systemd-networkd"
 
 // networkdScript starts systemd-networkd with the units of a folder, in namespaces of its own.
-const networkdScript = `mount -t tmpfs tmpfs /run
+const networkdScript = `mount -t tmpfs run /run
 mkdir -p /run/systemd/network
 cp "$1"/*.network /run/systemd/network/
 exec ` + networkd
@@ -32,7 +32,7 @@ func complaints(t *testing.T, units map[string]string) []string {
 	g := NewWithT(t)
 	folder := t.TempDir()
 	for path, text := range units {
-		g.Expect(os.WriteFile(filepath.Join(folder, filepath.Base(path)), []byte(text), 0o644)).To(Succeed()) //nolint:gosec // systemd-networkd is not root.
+		g.Expect(os.WriteFile(filepath.Join(folder, filepath.Base(path)), []byte(text), 0o644)).To(Succeed())
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), testtime.Patience)
 	defer cancel()
@@ -83,6 +83,6 @@ func TestSystemdNetworkdKnowsEachSetting(t *testing.T) {
 	g.Expect(units).To(HaveLen(len(in.NICs)))
 
 	g.Expect(complaints(t, units)).To(BeEmpty())
-	units["wrong.network"] = "[Match]\nName=*\n[Network]\nAdress=10.0.0.1/24\n"
-	g.Expect(complaints(t, units)).To(ConsistOf(ContainSubstring("Unknown key 'Adress'")))
+	units["wrong.network"] = "[Match]\nName=*\n[Network]\nAddr=10.0.0.1/24\n"
+	g.Expect(complaints(t, units)).To(ConsistOf(ContainSubstring("Unknown key 'Addr'")))
 }

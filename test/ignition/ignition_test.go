@@ -107,7 +107,7 @@ func boot(t *testing.T, p program, extraConfig map[string]string, image map[stri
 	g.Expect(os.WriteFile(config, decode(t, extraConfig[guestinfo.KeyIgnition]), 0o600)).To(Succeed())
 	for _, stage := range p.stages {
 		args := append([]string{"-stage=" + stage, "-root=" + root, "-config-cache=cache", "-log-to-stdout"}, p.args...)
-		cmd := exec.CommandContext(t.Context(), ignition, args...) //nolint:gosec // Our own program.
+		cmd := exec.CommandContext(t.Context(), ignition, args...)
 		cmd.Dir = work
 		cmd.Env = append(os.Environ(), "IGNITION_CONFIG_FILE="+config)
 		out, err := cmd.CombinedOutput()
@@ -154,7 +154,7 @@ func machine(bootstrapData []byte) guestinfo.Input {
 // has returns the text of a file of a guest.
 func has(t *testing.T, root, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, path)) //nolint:gosec // A file that the test made.
+	data, err := os.ReadFile(filepath.Join(root, path))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return string(data)
 }
@@ -178,7 +178,7 @@ Gateway=192.168.100.1
 	info, err := os.Stat(filepath.Join(root, "etc/systemd/network/20-vcd-nic0.network"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o644)), "systemd-networkd is not root")
-	out, err := exec.CommandContext(t.Context(), "sh", "-ec", //nolint:gosec // Files that the test made.
+	out, err := exec.CommandContext(t.Context(), "sh", "-ec",
 		`. "$1"; printf '%s %s' "$LOCAL_HOSTNAME" "$PROVIDER_ID"`, "sh", filepath.Join(root, "etc/vcd/metadata.env")).Output()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(out)).To(Equal(in.Hostname + " " + in.ProviderID))

@@ -127,7 +127,7 @@ func (s *Stack) installParts(ctx context.Context, opts Options) error {
 			Version:        versionOf(part),
 			Env:            opts.Env,
 			Variables: map[string]string{
-				"CLUSTER_TOPOLOGY":                       "true",
+				"CLUSTER_TOPOLOGY":                      "true",
 				"EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION": "true",
 			},
 		}
