@@ -10,11 +10,13 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"errors"
 	"io"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,8 +24,11 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/cloudinit"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/ignition"
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
@@ -234,20 +239,44 @@ func TestWhatTheBootstrapDataSayCounts(t *testing.T) {
 	}
 }
 
-// TestIgnitionAppendsWhatClusterAPIMakes has data of the kubeadm bootstrap provider, as flavour flatcar asks for.
+// workers returns the configuration of the workers of flavour flatcar.
+func workers(t *testing.T) bootstrapv1.KubeadmConfigSpec {
+	t.Helper()
+	g := NewWithT(t)
+	template, err := os.ReadFile(filepath.Join("..", "..", "templates", "cluster-template-flatcar.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	variables := testflavors.Rendered()
+	manifests, err := yamlprocessor.NewSimpleProcessor().Process(template, func(name string) (string, error) {
+		if value, ok := variables[name]; ok {
+			return value, nil
+		}
+		return "", errors.New("not set")
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	for manifest := range bytes.SplitSeq(manifests, []byte("\n---\n")) {
+		config := &bootstrapv1.KubeadmConfigTemplate{}
+		g.Expect(yaml.Unmarshal(manifest, config)).To(Succeed())
+		if config.Kind == "KubeadmConfigTemplate" {
+			return config.Spec.Template.Spec
+		}
+	}
+	t.Fatal("the flavour has no KubeadmConfigTemplate")
+	return bootstrapv1.KubeadmConfigSpec{}
+}
+
+// TestIgnitionAppendsWhatClusterAPIMakes has data that the kubeadm bootstrap provider makes of flavour flatcar.
 func TestIgnitionAppendsWhatClusterAPIMakes(t *testing.T) {
 	g := NewWithT(t)
+	config := workers(t)
 	data, _, err := ignition.NewNode(&ignition.NodeInput{
 		NodeInput: &cloudinit.NodeInput{
 			BaseUserData: cloudinit.BaseUserData{
-				PreKubeadmCommands: []string{". /etc/vcd/metadata.env"},
+				PreKubeadmCommands: config.PreKubeadmCommands,
 				AdditionalFiles:    []bootstrapv1.File{{Path: "/etc/own", Permissions: "0600", Content: "own"}},
 			},
-			JoinConfiguration: "kind: JoinConfiguration",
+			JoinConfiguration: "kind: JoinConfiguration\nnodeRegistration: {name: $LOCAL_HOSTNAME}",
 		},
-		Ignition: &bootstrapv1.IgnitionSpec{ContainerLinuxConfig: bootstrapv1.ContainerLinuxConfig{
-			AdditionalConfig: "systemd: {units: [{name: kubeadm.service, dropins: [{name: 10.conf, contents: '[Unit]'}]}]}",
-		}},
+		Ignition: &config.Ignition,
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	in := machine(data)
@@ -260,7 +289,12 @@ func TestIgnitionAppendsWhatClusterAPIMakes(t *testing.T) {
 	g.Expect(has(t, root, "etc/hostname")).To(Equal(in.Hostname + "\n"))
 	g.Expect(has(t, root, "etc/own")).To(Equal("own\n"))
 	g.Expect(has(t, root, "etc/kubeadm.yml")).To(ContainSubstring("kind: JoinConfiguration"))
-	g.Expect(has(t, root, "etc/kubeadm.sh")).To(ContainSubstring(". /etc/vcd/metadata.env"))
 	g.Expect(has(t, root, "etc/systemd/system/kubeadm.service")).To(ContainSubstring("ExecStart=/bin/bash /etc/kubeadm.sh"))
-	g.Expect(has(t, root, "etc/systemd/system/kubeadm.service.d/10.conf")).To(Equal("[Unit]"))
+	g.Expect(has(t, root, "etc/systemd/system/kubeadm.service.d/10-network-and-containerd.conf")).To(
+		ContainSubstring("After=network-online.target containerd.service"))
+	script, _, found := strings.Cut(has(t, root, "etc/kubeadm.sh"), "kubeadm join")
+	g.Expect(found).To(BeTrue())
+	out, err := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script, "/etc/", root+"/etc/")).CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	g.Expect(has(t, root, "etc/kubeadm.yml")).To(ContainSubstring("{name: " + in.Hostname + "}"))
 }
