@@ -58,6 +58,7 @@ func TestARelease(t *testing.T) {
 		"infrastructure-components.yaml",
 		"metadata.yaml",
 		"cluster-template.yaml",
+		"cluster-template-flatcar.yaml",
 		"clusterclass-quick-start.yaml",
 		"cloud-director-ccm.yaml",
 		"cloudstack-ccm.yaml",

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,10 +33,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 )
 
-var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway", "ipam", "zones"}
+var flavors = []string{"", "development", "proxy", "bgp", "dual-stack", "edge-gateway", "flatcar", "ipam", "zones"}
 
 // withKubeVIP are the flavours whose endpoint kube-vip announces.
-var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack", "ipam", "zones"}
+var withKubeVIP = []string{"", "development", "proxy", "bgp", "dual-stack", "flatcar", "ipam", "zones"}
 
 // Variables without and with a default.
 var (
@@ -211,6 +212,10 @@ func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 	for _, flavor := range flavors {
 		t.Run(nameOf(flavor), func(t *testing.T) {
 			g := NewWithT(t)
+			hostname, providerID := hostname, providerID
+			if flavor == "flatcar" {
+				hostname, providerID = "$LOCAL_HOSTNAME", "$PROVIDER_ID"
+			}
 
 			objects := render(t, flavor, needed)
 
@@ -316,6 +321,35 @@ func TestControlPlanesTakeKubeVIPFromTheSecret(t *testing.T) {
 			g.Expect(paths).To(HaveKeyWithValue(kubevip.KeyManifest, "/etc/kubernetes/manifests/kube-vip.yaml"))
 			g.Expect(control.PreKubeadmCommands).To(ContainElement(paths[kubevip.KeyPrepare]))
 			g.Expect(control.PostKubeadmCommands).To(ConsistOf(paths[kubevip.KeyCleanup]))
+		})
+	}
+}
+
+// TestIgnitionPutsTheMetadataIntoKubeadmsConfiguration runs the commands of the flavour's nodes on what they have.
+func TestIgnitionPutsTheMetadataIntoKubeadmsConfiguration(t *testing.T) {
+	objects := render(t, "flatcar", needed)
+	for name, config := range map[string]bootstrapv1.KubeadmConfigSpec{
+		"control plane": find[*controlplanev1.KubeadmControlPlane](objects, "demo-control-plane").Spec.KubeadmConfigSpec,
+		"workers":       find[*bootstrapv1.KubeadmConfigTemplate](objects, "demo-md-0").Spec.Template.Spec,
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(config.Format).To(Equal(bootstrapv1.Ignition))
+			g.Expect(config.Users).To(ConsistOf(HaveField("Name", "core")))
+			root := t.TempDir()
+			file := filepath.Join(root, "etc", "kubeadm.yml")
+			metadata := filepath.Join(root, "etc", "vcd", "metadata.env")
+			g.Expect(os.MkdirAll(filepath.Dir(metadata), 0o755)).To(Succeed())
+			g.Expect(os.WriteFile(metadata, []byte("LOCAL_HOSTNAME='node'\nPROVIDER_ID='cloud://urn:vm:1'\n"), 0o600)).To(Succeed())
+			g.Expect(os.WriteFile(file, []byte("name: $LOCAL_HOSTNAME\nvalue: $PROVIDER_ID\nother: $HOME\n"), 0o600)).To(Succeed())
+			script := strings.ReplaceAll(strings.Join(config.PreKubeadmCommands[:2], "\n"), "/etc/", root+"/etc/")
+
+			out, err := exec.CommandContext(t.Context(), "bash", "-ec", script).CombinedOutput()
+
+			g.Expect(err).NotTo(HaveOccurred(), string(out))
+			filled, err := os.ReadFile(file)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(filled)).To(Equal("name: node\nvalue: cloud://urn:vm:1\nother: $HOME\n"))
 		})
 	}
 }

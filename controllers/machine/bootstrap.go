@@ -4,6 +4,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
-	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/nics"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
@@ -61,11 +61,11 @@ func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachin
 		return nil, phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
 	data := &bootstrapData{value: secret.Data["value"], format: guestinfo.Format(secret.Data["format"])}
-	return data, data.problem(m, name), nil
+	return data, data.problem(name), nil
 }
 
 // problem says why bootstrap data cannot be used. It quotes nothing of it.
-func (b bootstrapData) problem(m *infrav1.VCDMachine, secret string) phases.Result {
+func (b bootstrapData) problem(secret string) phases.Result {
 	if len(b.value) == 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
 			"Secret %s has no bootstrap data in key value", secret)
@@ -77,29 +77,13 @@ func (b bootstrapData) problem(m *infrav1.VCDMachine, secret string) phases.Resu
 			"Secret %s has an unknown format: use cloud-config or ignition in spec.format of the bootstrap config",
 			secret)
 	}
-	if out := b.networkProblem(m, secret); out != phases.Done {
-		return out
-	}
-	if err := guestinfo.CheckSize(b.value); err != nil {
+	err := guestinfo.Check(b.format, b.value)
+	if _, ok := errors.AsType[*guestinfo.TooLargeError](err); ok {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataTooLargeReason,
 			"Bootstrap data in Secret %s (files and commands of the bootstrap config): %v", secret, err)
 	}
+	if err != nil {
+		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason, "Secret %s: %v", secret, err)
+	}
 	return phases.Done
-}
-
-// networkProblem says why the guest would have no address: Ignition does not read the network configuration that
-// cloud-init takes from guestinfo.metadata.
-func (b bootstrapData) networkProblem(m *infrav1.VCDMachine, secret string) phases.Result {
-	if b.format != guestinfo.FormatIgnition || guestinfo.ConfiguresNetwork(b.value) {
-		return phases.Done
-	}
-	index, source := nics.NotDHCP(m)
-	if source == "" {
-		return phases.Done
-	}
-	return phases.Fail(session.RemedyPoll, infrav1.NotSupportedReason,
-		"Bootstrap data in Secret %s has format ignition, which does not configure the address of NIC %d (addressSource "+
-			"%s): set addressSource DHCP in spec.networks of the VCDMachineTemplate, or configure the NIC in the bootstrap "+
-			"config, by a file in /etc/systemd/network or by a unit that reads %s",
-		secret, index, source, guestinfo.KeyMetadata)
 }

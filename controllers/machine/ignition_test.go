@@ -12,16 +12,12 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/controllertest"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// withIgnition returns the objects of a machine with bootstrap data of format ignition and a NIC with an address source;
-// none: no NIC.
-func withIgnition(config string, source infrav1.AddressSource) []client.Object {
-	objects := controllertest.NewMachine("a", func(m *infrav1.VCDMachine) {
-		if source != "" {
-			m.Spec.Networks = []infrav1.NetworkSpec{{AddressSource: source}}
-		}
-	})
+// withIgnition returns the objects of a machine with bootstrap data of format ignition, and NICs.
+func withIgnition(config string, networks ...infrav1.NetworkSpec) []client.Object {
+	objects := controllertest.NewMachine("a", func(m *infrav1.VCDMachine) { m.Spec.Networks = networks })
 	for _, o := range objects {
 		if secret, ok := o.(*corev1.Secret); ok {
 			secret.Data["format"] = []byte("ignition")
@@ -31,32 +27,69 @@ func withIgnition(config string, source infrav1.AddressSource) []client.Object {
 	return objects
 }
 
-func TestIgnitionWithoutDHCPIsReportedBeforeAVMIsCreated(t *testing.T) {
+// TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine reads the VM as its guest does.
+func TestAGuestWithIgnitionHasTheNameAndTheAddressesOfItsMachine(t *testing.T) {
 	t.Parallel()
-	const config = `{"ignition":{"version":"3.3.0"}}`
-	const networkd = `{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/etc/systemd/network/10-eth.network"}]}}`
+	const version2 = `{"ignition":{"version":"2.3.0"}}`
+	const version3 = `{"ignition":{"version":"3.3.0"}}`
 	tests := []struct {
 		name, config string
-		source       infrav1.AddressSource
-		reason       string
+		networks     []infrav1.NetworkSpec
+		addresses    []string
 	}{
-		{"VCD's static pool", config, infrav1.AddressStaticPool, infrav1.NotSupportedReason},
-		{"the network of the cluster", config, "", infrav1.NotSupportedReason},
-		{"VCD's static pool, which the bootstrap data configures", networkd, infrav1.AddressStaticPool, infrav1.ReadyReason},
-		{"DHCP", config, infrav1.AddressDHCP, infrav1.ReadyReason},
+		{"in the network of the cluster", version2, nil, []string{`^192\.168\.100\.`}},
+		{
+			"on two NICs, one by VCD's static pool and one by hand",
+			version3,
+			[]infrav1.NetworkSpec{
+				{Name: "nodes"},
+				{Name: "storage", AddressSource: infrav1.AddressManual, Addresses: []string{"10.20.0.77/24"}},
+			},
+			[]string{`^192\.168\.100\.`, `^10\.20\.0\.77$`},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := controllertest.New(t, withIgnition(tt.config, tt.source)...)
+			w := controllertest.New(t, withIgnition(tt.config, tt.networks...)...)
+
+			w.Ready("a")
+
+			vm := w.Sim.State().VMs[0]
+			var nics []guest.NIC
+			for _, nic := range vm.NICs {
+				nics = append(nics, guest.NIC{MAC: nic.MAC, Network: nic.Network})
+			}
+			got, err := guest.Read(vm.ExtraConfig, nics, guest.Machine{})
+			w.Expect(err).NotTo(HaveOccurred())
+			w.Expect(got.IsIgnition).To(BeTrue())
+			w.Expect(got.Hostname).To(Equal(vm.Name))
+			w.Expect(got.ProviderID).To(Equal(w.VCDMachine("a").Spec.ProviderID))
+			w.Expect(got.Addresses).To(HaveLen(len(tt.addresses)))
+			for i, want := range tt.addresses {
+				w.Expect(got.Addresses[nics[i].MAC][0].Addr().String()).To(MatchRegexp(want))
+			}
+		})
+	}
+}
+
+func TestIgnitionThatCannotBeUsedIsReportedBeforeAVMIsCreated(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, config string
+		want         string
+	}{
+		{"a configuration that is to be transpiled", "variant: flatcar", "have to be transpiled"},
+		{"a configuration without a version", "{}", "no ignition.version"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := controllertest.New(t, withIgnition(tt.config)...)
 			w.Ready()
 
-			w.EventuallyMachine("a", infrav1.BootstrapReadyCondition, tt.reason)
+			w.EventuallyMachine("a", infrav1.BootstrapReadyCondition, infrav1.BootstrapDataInvalidReason)
 
-			if tt.reason == infrav1.NotSupportedReason {
-				w.Expect(conditions.GetMessage(w.VCDMachine("a"), infrav1.BootstrapReadyCondition)).To(And(
-					ContainSubstring("addressSource StaticPool"), ContainSubstring("set addressSource DHCP")))
-				w.Expect(w.Writes()).To(BeZero())
-			}
+			w.Expect(conditions.GetMessage(w.VCDMachine("a"), infrav1.BootstrapReadyCondition)).To(ContainSubstring(tt.want))
+			w.Expect(w.Writes()).To(BeZero())
 		})
 	}
 }

@@ -45,10 +45,23 @@ func (e *TooLargeError) Error() string {
 		what, e.Size, e.Limit)
 }
 
-// CheckSize returns nil if bootstrap data fits, or a TooLargeError. It needs no VM, so it can be called before
+// ignitionReserve is how much of a value is left for the files of a machine with ten NICs beside its bootstrap data.
+const ignitionReserve = 4 * 1024
+
+// Check returns nil if bootstrap data can be used and fits, or a TooLargeError. It needs no VM, so it can be called before
 // anything is created.
-func CheckSize(data []byte) error {
-	return checkValue("", encode(data))
+func Check(format Format, data []byte) error {
+	if err := validateBootstrapData(format, data); err != nil {
+		return err
+	}
+	if format != FormatIgnition {
+		return checkValue("", encode(data))
+	}
+	config, err := renderIgnition(Input{BootstrapData: data})
+	if err != nil {
+		return err
+	}
+	return checkValue("", encode(config)+strings.Repeat("=", ignitionReserve))
 }
 
 func checkValue(key, value string) error {

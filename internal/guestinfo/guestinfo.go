@@ -7,6 +7,9 @@
 // machine: without it cloud-init would treat the next boot as the first boot of another instance, without
 // network. User data is a secret and does not stay: the metadata makes cloud-init blank it once read.
 //
+// Ignition reads no metadata. It gets a configuration that writes the same into files and merges the bootstrap data,
+// which is in it as a data URL. Ignition removes it from guestinfo when it has read it.
+//
 // The package is pure: same input, same output, byte for byte. It knows neither VCD nor Kubernetes.
 //
 // Facts it rests on, as seen with the cloud-init of Debian 12 (22.4.2); the tests let whichever version is
@@ -128,20 +131,25 @@ func Render(in Input) (map[string]string, error) {
 		return nil, err
 	}
 
-	dataKey := KeyUserdata
-	dataEncodingKey := KeyUserdataEncoding
-	dataEncoding := encodingCloudInit
-	if in.Format == FormatIgnition {
-		dataKey = KeyIgnition
-		dataEncodingKey = KeyIgnitionEncoding
-		dataEncoding = encodingIgnition
-	}
 	values := map[string]string{
 		KeyDiskUUID:         "1",
 		KeyMetadata:         encode(metadata),
 		KeyMetadataEncoding: encodingCloudInit,
-		dataKey:             encode(in.BootstrapData),
-		dataEncodingKey:     dataEncoding,
+	}
+	dataKey := KeyUserdata
+	if in.Format == FormatIgnition {
+		dataKey = KeyIgnition
+		config, err := renderIgnition(in)
+		if err != nil {
+			return nil, err
+		}
+		values[KeyIgnition] = encode(config)
+		values[KeyIgnitionEncoding] = encodingIgnition
+		values[keyCAPVCDName] = in.Hostname
+		values[keyCAPVCDNetwork] = capvcdNetwork
+	} else {
+		values[KeyUserdata] = encode(in.BootstrapData)
+		values[KeyUserdataEncoding] = encodingCloudInit
 	}
 	for _, key := range []string{KeyMetadata, dataKey} {
 		if err := checkValue(key, values[key]); err != nil {
@@ -173,7 +181,8 @@ func validateBootstrapData(format Format, data []byte) error {
 	}
 	switch format {
 	case FormatIgnition:
-		return nil
+		_, err := versionOf(data)
+		return err
 	case FormatCloudConfig, "":
 		// cloud-init decodes what it gets as UTF-8 and gives up on anything else.
 		if !utf8.Valid(data) {

@@ -142,23 +142,6 @@ func TestRenderCloudConfig(t *testing.T) {
 	}`))
 }
 
-func TestRenderIgnition(t *testing.T) {
-	g := NewWithT(t)
-	config := []byte(`{"ignition":{"version":"3.4.0"}}` + "\xff")
-
-	values, err := guestinfo.Render(input(func(in *guestinfo.Input) {
-		in.Format = guestinfo.FormatIgnition
-		in.BootstrapData = config
-	}))
-
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(values).To(HaveLen(5))
-	g.Expect(values).To(HaveKeyWithValue("guestinfo.ignition.config.data.encoding", "gz+base64"))
-	g.Expect(decode(t, values["guestinfo.ignition.config.data"])).To(Equal(config))
-	g.Expect(metadataOf(t, values)).To(HaveKey("provider_id"))
-	g.Expect(guestinfo.Redacted(values)).To(BeFalse())
-}
-
 func TestRenderNetworks(t *testing.T) {
 	tests := []struct {
 		name string
@@ -422,7 +405,7 @@ func TestSizeLimit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := NewWithT(t)
 
-			err := guestinfo.CheckSize(tt.data)
+			err := guestinfo.Check(guestinfo.FormatCloudConfig, tt.data)
 			values, renderErr := guestinfo.Render(input(func(in *guestinfo.Input) { in.BootstrapData = tt.data }))
 
 			if tt.fits {
@@ -460,6 +443,14 @@ func TestRedacted(t *testing.T) {
 		{"a space is as empty as a guest can make it", map[string]string{"guestinfo.userdata": " "}, true},
 		{"user data is there", map[string]string{"guestinfo.userdata": "H4sI"}, false},
 		{"an ignition configuration is there", map[string]string{"guestinfo.ignition.config.data": "H4sI"}, false},
+		{
+			"Ignition has deleted it",
+			map[string]string{
+				"guestinfo.ignition.config.data":          "e30K",
+				"guestinfo.ignition.config.data.encoding": "base64",
+			},
+			true,
+		},
 		{
 			"foreign keys and metadata do not matter",
 			map[string]string{"guestinfo.metadata": "H4sI", "guestinfo.foo": "bar"},

@@ -3,90 +3,159 @@
 package guestinfo
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/url"
-	"slices"
+	"regexp"
 	"strings"
 )
 
-// ignitionConfig is what may configure the network, of versions 2 and 3 of Ignition's specification.
+// Files that Ignition writes before the first boot goes on. It reads no metadata, as cloud-init does.
+const (
+	hostnameFile = "/etc/hostname"
+	// environmentFile has the metadata as variables of a shell.
+	environmentFile = "/etc/vcd/metadata.env"
+	networkFolder   = "/etc/systemd/network/"
+)
+
+// Keys from which units of CAPVCD's users read the name of the VM and a script that configures the network.
+const (
+	keyCAPVCDName    = "guestinfo.ignition.vmname"
+	keyCAPVCDNetwork = "guestinfo.ignition.network"
+)
+
+// capvcdNetwork is a script that does nothing: the units are there by then.
+const capvcdNetwork = "#!/bin/sh"
+
+// ignitionVersion matches the versions of Ignition's specification that have what is needed here.
+var ignitionVersion = regexp.MustCompile(`^[23]\.[0-9]{1,3}\.[0-9]{1,3}(-experimental)?$`)
+
+// ignitionConfig is a configuration with files of its own that takes in another one. Versions 2 of the specification call
+// that append, and have files on named file systems; versions 3 call it merge.
 type ignitionConfig struct {
-	Ignition struct {
-		Config struct {
-			Append  []any `json:"append"`
-			Merge   []any `json:"merge"`
-			Replace struct {
-				Source string `json:"source"`
-			} `json:"replace"`
-		} `json:"config"`
-	} `json:"ignition"`
-	Networkd struct {
-		Units []any `json:"units"`
-	} `json:"networkd"`
-	Storage struct {
-		Files []struct {
-			Path     string `json:"path"`
-			Contents struct {
-				Source string `json:"source"`
-			} `json:"contents"`
-		} `json:"files"`
-	} `json:"storage"`
-	Systemd struct {
-		Units []struct {
-			Contents string `json:"contents"`
-		} `json:"units"`
-	} `json:"systemd"`
+	Ignition ignition        `json:"ignition"`
+	Storage  ignitionStorage `json:"storage"`
 }
 
-// networkFolders are where files configure the network of a guest.
-var networkFolders = []string{
-	"/etc/systemd/network/",
-	"/usr/lib/systemd/network/",
-	"/etc/NetworkManager/",
-	"/etc/netplan/",
+type ignition struct {
+	Version string         `json:"version"`
+	Config  ignitionOthers `json:"config"`
 }
 
-// ConfiguresNetwork reports whether bootstrap data of format ignition may configure the guest's network itself: by
-// files, by software that reads guestinfo.metadata, or by a configuration from elsewhere. Without that, a guest has only
-// the addresses that it gets by DHCP.
-func ConfiguresNetwork(data []byte) bool {
-	var config ignitionConfig
-	if err := json.Unmarshal(data, &config); err != nil {
-		return true // The guest may read what this package does not.
-	}
-	remote := config.Ignition.Config
-	if len(remote.Append) > 0 || len(remote.Merge) > 0 || remote.Replace.Source != "" || len(config.Networkd.Units) > 0 {
-		return true
-	}
-	for _, unit := range config.Systemd.Units {
-		if strings.Contains(unit.Contents, KeyMetadata) {
-			return true
-		}
-	}
-	for _, file := range config.Storage.Files {
-		below := func(folder string) bool { return strings.HasPrefix(file.Path, folder) }
-		if slices.ContainsFunc(networkFolders, below) || mentionsMetadata(file.Contents.Source) {
-			return true
-		}
-	}
-	return false
+type ignitionOthers struct {
+	Append []ignitionSource `json:"append,omitempty"`
+	Merge  []ignitionSource `json:"merge,omitempty"`
 }
 
-// mentionsMetadata reports whether the contents of a file, in a data URL, name guestinfo.metadata.
-func mentionsMetadata(source string) bool {
-	head, text, isData := strings.Cut(source, ",")
-	if !isData || !strings.HasPrefix(head, "data:") {
-		return false
-	}
-	content, err := url.PathUnescape(text)
+type ignitionStorage struct {
+	Files []ignitionFile `json:"files"`
+}
+
+type ignitionSource struct {
+	Source string `json:"source"`
+}
+
+type ignitionFile struct {
+	Filesystem string         `json:"filesystem,omitempty"`
+	Path       string         `json:"path"`
+	Overwrite  *bool          `json:"overwrite,omitempty"`
+	Mode       int            `json:"mode"`
+	Contents   ignitionSource `json:"contents"`
+}
+
+// renderIgnition returns a configuration that writes what cloud-init would take from the metadata, and takes in the
+// bootstrap data as it is. It has the version of the bootstrap data: a guest that reads one reads the other. What both
+// have is as the bootstrap data says.
+func renderIgnition(in Input) ([]byte, error) {
+	version, err := versionOf(in.BootstrapData)
 	if err != nil {
-		return false
+		return nil, err
 	}
-	if strings.HasSuffix(head, ";base64") {
-		decoded, err := base64.StdEncoding.DecodeString(content)
-		return err == nil && bytes.Contains(decoded, []byte(KeyMetadata))
+	config := ignitionConfig{Ignition: ignition{Version: version}}
+	bootstrapData := []ignitionSource{{Source: dataURL(string(in.BootstrapData))}}
+	isVersion2 := strings.HasPrefix(version, "2.")
+	if isVersion2 {
+		config.Ignition.Config.Append = bootstrapData
+	} else {
+		config.Ignition.Config.Merge = bootstrapData
 	}
-	return strings.Contains(content, KeyMetadata)
+	for _, f := range ignitionFiles(in) {
+		file := ignitionFile{
+			Path:     f.path,
+			Mode:     0o644,
+			Contents: ignitionSource{Source: dataURL(f.content)},
+		}
+		if isVersion2 {
+			file.Filesystem = "root" // There a file that exists is overwritten unless it says otherwise.
+		} else {
+			file.Overwrite = new(true)
+		}
+		config.Storage.Files = append(config.Storage.Files, file)
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the Ignition configuration: %w", err)
+	}
+	return data, nil
+}
+
+// versionOf returns the version of the specification that an Ignition configuration follows.
+func versionOf(data []byte) (string, error) {
+	var config struct {
+		Ignition struct {
+			Version string `json:"version"`
+		} `json:"ignition"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return "", errors.New("bootstrap data of format ignition is not JSON: Butane and Container Linux Configs have to " +
+			"be transpiled")
+	}
+	if !ignitionVersion.MatchString(config.Ignition.Version) {
+		return "", errors.New("bootstrap data of format ignition has no ignition.version 2.x.y or 3.x.y")
+	}
+	return config.Ignition.Version, nil
+}
+
+// dataURL returns a URL of text. Not in base64: what is compressed afterwards is shorter without.
+func dataURL(text string) string { return "data:," + url.PathEscape(text) }
+
+type guestFile struct {
+	path    string
+	content string
+}
+
+// ignitionFiles returns the files that make the guest what the metadata says.
+func ignitionFiles(in Input) []guestFile {
+	files := []guestFile{
+		{hostnameFile, in.Hostname + "\n"},
+		{environmentFile, environment(in)},
+	}
+	for i, nic := range in.NICs {
+		unit := fmt.Sprintf("%s20-vcd-nic%d", networkFolder, i)
+		if nic.Name != "" {
+			files = append(files, guestFile{unit + ".link", linkUnit(nic)})
+		}
+		files = append(files, guestFile{unit + ".network", networkUnit(nic)})
+	}
+	return files
+}
+
+// environment returns the metadata as variables of a shell, with the names that templates of cloud-init know.
+func environment(in Input) string {
+	var text strings.Builder
+	for _, variable := range []struct {
+		name  string
+		value string
+	}{
+		{"INSTANCE_ID", in.InstanceID},
+		{"LOCAL_HOSTNAME", in.Hostname},
+		{"PROVIDER_ID", in.ProviderID},
+		{"TOPOLOGY_REGION", in.Region},
+		{"TOPOLOGY_ZONE", in.Zone},
+	} {
+		value := strings.ReplaceAll(variable.value, "'", `'\''`)
+		fmt.Fprintf(&text, "%s='%s'\n", variable.name, value)
+	}
+	return text.String()
 }

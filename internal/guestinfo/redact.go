@@ -4,21 +4,35 @@ package guestinfo
 
 import "strings"
 
-// redactedValue is what cloud-init writes over a redacted key: an empty YAML document.
-const redactedValue = "---"
+const (
+	// redactedValue is what cloud-init writes over a redacted key: an empty YAML document.
+	redactedValue = "---"
+	// redactedIgnition is what Ignition writes over its key: an empty JSON object, in base64.
+	redactedIgnition = "e30K"
+)
+
+// bootstrapKeys are the keys of both formats.
+var bootstrapKeys = []string{
+	KeyUserdata,
+	KeyUserdataEncoding,
+	KeyIgnition,
+	KeyIgnitionEncoding,
+	keyCAPVCDName,
+	keyCAPVCDNetwork,
+}
 
 // Redacted reports whether extraConfig holds no bootstrap data any more: the guest has read and removed it,
-// as cloud-init does on its first boot because of the metadata, and Ignition on newer systems, or the
-// controller has.
+// as cloud-init does on its first boot because of the metadata, and Ignition since 2.14, or the controller has.
 func Redacted(extraConfig map[string]string) bool {
-	return blank(extraConfig[KeyUserdata]) && blank(extraConfig[KeyIgnition])
+	config := extraConfig[KeyIgnition]
+	return blank(extraConfig[KeyUserdata]) && (blank(config) || config == redactedIgnition)
 }
 
 // Leftovers returns what to write with values from [Render] to a VM with extraConfig, to remove bootstrap data of the
 // other format: a template that was captured from a VM may still have it.
 func Leftovers(extraConfig, values map[string]string) map[string]string {
 	out := map[string]string{}
-	for _, key := range []string{KeyUserdata, KeyUserdataEncoding, KeyIgnition, KeyIgnitionEncoding} {
+	for _, key := range bootstrapKeys {
 		if _, written := values[key]; !written && extraConfig[key] != "" {
 			out[key] = ""
 		}

@@ -12,41 +12,55 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// The simulator's guest, written independently, has to understand the same as the real cloud-init.
+// The simulator's guest, written independently, has to understand the same as the real cloud-init and the real Ignition.
 func TestSimulatedGuestReadsWhatWeWrite(t *testing.T) {
-	g := NewWithT(t)
-	in := input()
-	values, err := guestinfo.Render(in)
-	g.Expect(err).NotTo(HaveOccurred())
-	nics := make([]guest.NIC, 0, len(in.NICs))
-	for _, nic := range in.NICs {
-		n := guest.NIC{MAC: nic.MAC, Mode: guest.Mode(nic.Mode)}
-		if len(nic.Addresses) > 0 {
-			n.Address = nic.Addresses[0]
-		}
-		nics = append(nics, n)
+	tests := []struct {
+		name   string
+		mod    func(*guestinfo.Input)
+		redact []string
+	}{
+		{"by cloud-init", func(*guestinfo.Input) {}, []string{"userdata", "vendordata"}},
+		{"by Ignition of version 3", withIgnition(ignitionConfig), nil},
+		{"by Ignition of version 2", withIgnition(`{"ignition":{"version":"2.3.0"}}`), nil},
 	}
-	nics[2].Address = netip.MustParsePrefix("10.30.0.150/24")
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+			in := input(tt.mod)
+			values, err := guestinfo.Render(in)
+			g.Expect(err).NotTo(HaveOccurred())
+			nics := make([]guest.NIC, 0, len(in.NICs))
+			for _, nic := range in.NICs {
+				n := guest.NIC{MAC: nic.MAC, Mode: guest.Mode(nic.Mode)}
+				if len(nic.Addresses) > 0 {
+					n.Address = nic.Addresses[0]
+				}
+				nics = append(nics, n)
+			}
+			nics[2].Address = netip.MustParsePrefix("10.30.0.150/24")
 
-	got, err := guest.Read(values, nics, guest.Machine{})
+			got, err := guest.Read(values, nics, guest.Machine{})
 
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got.InstanceID).To(Equal(in.InstanceID))
-	g.Expect(got.Hostname).To(Equal(in.Hostname))
-	g.Expect(got.ProviderID).To(Equal(in.ProviderID))
-	g.Expect(got.Address()).To(Equal(in.NICs[0].Addresses[0].Addr()))
-	g.Expect(got.Addresses).To(Equal(map[string][]netip.Prefix{
-		"00:50:56:ab:cd:01": in.NICs[0].Addresses,
-		"00:50:56:ab:cd:02": in.NICs[1].Addresses,
-		"00:50:56:ab:cd:03": {nics[2].Address},
-	}))
-	g.Expect(got.Redact).To(ConsistOf("userdata", "vendordata"))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.InstanceID).To(Equal(in.InstanceID))
+			g.Expect(got.Hostname).To(Equal(in.Hostname))
+			g.Expect(got.ProviderID).To(Equal(in.ProviderID))
+			g.Expect(got.Userdata).NotTo(BeNil())
+			g.Expect(got.Address()).To(Equal(in.NICs[0].Addresses[0].Addr()))
+			g.Expect(got.Addresses).To(Equal(map[string][]netip.Prefix{
+				"00:50:56:ab:cd:01": in.NICs[0].Addresses,
+				"00:50:56:ab:cd:02": in.NICs[1].Addresses,
+				"00:50:56:ab:cd:03": {nics[2].Address},
+			}))
+			g.Expect(got.Redact).To(Equal(tt.redact))
 
-	merge(values, got.Published())
-	g.Expect(guestinfo.Redacted(values)).To(BeTrue())
-	again, err := guest.Read(values, nics, guest.Machine{})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(again.Userdata).To(BeNil())
-	g.Expect(again.InstanceID).To(Equal(got.InstanceID))
-	g.Expect(again.Addresses).To(Equal(got.Addresses))
+			merge(values, got.Published())
+			g.Expect(guestinfo.Redacted(values)).To(BeTrue())
+			again, err := guest.Read(values, nics, guest.Machine{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(again.Userdata).To(BeNil())
+			g.Expect(again.InstanceID).To(Equal(got.InstanceID))
+			g.Expect(again.Addresses).To(Equal(got.Addresses))
+		})
+	}
 }

@@ -173,6 +173,41 @@ spec:
     variables: [{name: size, value: small}, {name: nested, value: {list: [{kind: x}, {}], inner: {}}}]
 `
 
+// withIgnition sets variables of a Cluster: nodes that Ignition sets up, behind a proxy.
+func withIgnition(cluster string) string {
+	const image = "      - name: image\n"
+	const variables = `      - name: bootstrapFormat
+        value: ignition
+      - name: proxy
+        value: {httpProxy: "http://proxy:3128"}
+`
+	return strings.Replace(cluster, image, variables+image, 1)
+}
+
+func TestTheClassMakesNodesWithIgnition(t *testing.T) {
+	all := testflavors.Rendered()
+	maps.Copy(all, testflavors.Optional())
+	for _, path := range classes(t) {
+		g := NewWithT(t)
+
+		got, err := topology.Resolve(inputOf(t, withIgnition(rendered(t, all))+"\n---\n"+read(t, path)))
+
+		g.Expect(err).NotTo(HaveOccurred())
+		made := map[string]string{}
+		for _, object := range got.Objects {
+			text, err := json.Marshal(object.Object["spec"])
+			g.Expect(err).NotTo(HaveOccurred())
+			made[object.GetKind()] = string(text)
+		}
+		for _, kind := range []string{"KubeadmControlPlane", "KubeadmConfigTemplate"} {
+			g.Expect(made).To(HaveKeyWithValue(kind, And(ContainSubstring(`"format":"ignition"`), ContainSubstring("kubeadm.service.d"),
+				ContainSubstring(`". /etc/vcd/metadata.env","sed -i `), ContainSubstring(`"value":"$PROVIDER_ID"`),
+				ContainSubstring(`"name":"$LOCAL_HOSTNAME"`), ContainSubstring(`"name":"core"`),
+				Not(ContainSubstring("cloud-final")), Not(ContainSubstring("{{")))))
+		}
+	}
+}
+
 func TestATopologyIsResolvedAsClusterAPIDoes(t *testing.T) {
 	manifests := map[string]string{"everything": everything}
 	all := testflavors.Rendered()
@@ -180,6 +215,7 @@ func TestATopologyIsResolvedAsClusterAPIDoes(t *testing.T) {
 	for _, path := range classes(t) {
 		manifests[path] = rendered(t, testflavors.Rendered()) + "\n---\n" + read(t, path)
 		manifests[path+" with optional variables"] = rendered(t, all) + "\n---\n" + read(t, path)
+		manifests[path+" with Ignition"] = withIgnition(rendered(t, all)) + "\n---\n" + read(t, path)
 	}
 	for name, manifest := range manifests {
 		t.Run(name, func(t *testing.T) {

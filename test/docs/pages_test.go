@@ -200,6 +200,9 @@ func notRun() map[string]map[string]string {
 			"clusterctl get kubeconfig demo > demo.kubeconfig": "the simulated API servers of workload clusters take no manifests",
 			`clusterctl init --infrastructure vcd`:             internet,
 		},
+		"docs/operate/flatcar.md": {
+			`clusterctl generate cluster demo --infrastructure vcd --flavor flatcar …`: forms,
+		},
 		"docs/operate/orphaned-resources.md": {
 			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
 		},

@@ -59,17 +59,32 @@ type flavoredCluster struct {
 	flavor               string
 	endpoint             string // CONTROL_PLANE_ENDPOINT_IP; empty where nothing is typed
 	controlPlanes, nodes int
+	networks             string // of its machines, instead of the one of the cluster
 	check                func(*stage, flavoredCluster)
 }
 
+// twoNICs are an address of the pool in the nodes' network, and one of VCD's static pool in another.
+const twoNICs = `
+      networks:
+        - addressSource: IPAM
+          poolRefs:
+            - {name: nodes, kind: InClusterIPPool, apiGroup: ipam.cluster.x-k8s.io}
+        - name: storage
+          routes:
+            - {to: 10.99.0.0/16, via: 10.20.0.1}`
+
 func flavored() []flavoredCluster {
 	return []flavoredCluster{
-		{"ipam", "", 3, 4, (*stage).allFromPools},
-		{"edge-gateway", "", 3, 4, (*stage).behindTheGateway},
-		{"dual-stack", "192.168.100.220", 1, 2, (*stage).ofBothFamilies},
-		{"bgp", "10.99.0.10", 1, 2, (*stage).announcedByBGP},
+		{"ipam", "", 3, 4, "", (*stage).allFromPools},
+		{"edge-gateway", "", 3, 4, "", (*stage).behindTheGateway},
+		{"dual-stack", "192.168.100.220", 1, 2, "", (*stage).ofBothFamilies},
+		{"bgp", "10.99.0.10", 1, 2, "", (*stage).announcedByBGP},
+		{"flatcar", "192.168.100.221", 1, 2, twoNICs, (*stage).withIgnition},
 	}
 }
+
+// withoutNetworks ends the spec of a machine in the templates.
+const withoutNetworks = "diskSize: ${DISK_SIZE:=null}"
 
 // A stage is a simulated site with a management cluster.
 type stage struct {
@@ -143,6 +158,8 @@ func (s *stage) create(c flavoredCluster) {
 	s.t.Helper()
 	files, err := simsite.ReleaseFiles(s.w.Root, s.w.Components, filepath.Join("templates", "*.yaml"))
 	s.Expect(err).NotTo(HaveOccurred())
+	name := "cluster-template-" + c.flavor + ".yaml"
+	files[name] = bytes.ReplaceAll(files[name], []byte(withoutNetworks), []byte(withoutNetworks+c.networks))
 	variables := maps.Clone(needed)
 	delete(variables, "CONTROL_PLANE_ENDPOINT_IP")
 	if c.endpoint != "" {
@@ -250,6 +267,33 @@ func (s *stage) ofBothFamilies(c flavoredCluster) {
 		s.Expect(v6[0].String()).To(HavePrefix("fd00:100::1:"))
 	}
 	s.Expect(s.kubeVIP(c)).To(And(ContainSubstring(c.endpoint), ContainSubstring(needed["CONTROL_PLANE_ENDPOINT_IPV6"])))
+}
+
+// withIgnition checks that each guest had its configuration from Ignition, which deleted it, and came up with the name, the
+// addresses and the provider ID of its machine.
+func (s *stage) withIgnition(c flavoredCluster) {
+	s.t.Helper()
+	vms := map[string]vcdsim.VM{}
+	for _, vm := range s.site.Simulator.State().VMs {
+		vms[vm.Name] = vm
+	}
+	for _, m := range s.machines(s, c) {
+		v4, _ := addressesOf(m)
+		s.Expect(v4).To(ConsistOf(
+			HaveField("String()", MatchRegexp(`^192\.168\.100\.1[01][0-9]$`)), HaveField("String()", HavePrefix("10.20.0."))))
+		s.Expect(vms).To(HaveKey(m.Name))
+		s.Expect(vms[m.Name].ExtraConfig).To(And(HaveKeyWithValue("guestinfo.ignition.config.data", "e30K"),
+			Not(HaveKey("guestinfo.userdata"))))
+	}
+	nodes, err := s.site.Workloads.Nodes(c.endpoint + ":6443")
+	s.Expect(err).NotTo(HaveOccurred())
+	names := map[string]string{}
+	for _, node := range nodes {
+		names[node.Name] = node.Spec.ProviderID
+	}
+	for _, m := range s.machines(s, c) {
+		s.Expect(names).To(HaveKeyWithValue(m.Name, m.Spec.ProviderID))
+	}
 }
 
 // announcedByBGP checks that kube-vip has the router as peer.

@@ -74,6 +74,15 @@ var kinds = map[string][]string{
 		"kubeadmconfigtemplate",
 		"machinehealthcheck",
 	},
+	"flatcar": {
+		"cluster",
+		"vcdcluster",
+		"kubeadmcontrolplane",
+		"vcdmachinetemplate",
+		"machinedeployment",
+		"kubeadmconfigtemplate",
+		"machinehealthcheck",
+	},
 	"proxy": {
 		"cluster",
 		"vcdcluster",

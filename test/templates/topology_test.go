@@ -109,6 +109,17 @@ func (p *topology) rendered() rendering {
 	}
 }
 
+// workerConfig is the configuration that workers are made with.
+func (p *topology) workerConfig() string {
+	deployments := &clusterv1.MachineDeploymentList{}
+	p.Expect(p.client.List(p.ctx, deployments, client.InNamespace("default"))).To(Succeed())
+	p.Expect(deployments.Items).To(HaveLen(1))
+	config := &bootstrapv1.KubeadmConfigTemplate{}
+	key := client.ObjectKey{Namespace: "default", Name: deployments.Items[0].Spec.Template.Spec.Bootstrap.ConfigRef.Name}
+	p.Expect(p.client.Get(p.ctx, key, config)).To(Succeed())
+	return text(p, config.Spec.Template.Spec)
+}
+
 func text(p *topology, value any) string {
 	raw, err := json.Marshal(value)
 	p.Expect(err).NotTo(HaveOccurred())
@@ -151,6 +162,7 @@ func variableChanges() []variableChange {
 			false,
 			true,
 		},
+		{"Ignition", map[string]string{"bootstrapFormat": `"ignition"`}, true, true, false},
 		{"no proxy", map[string]string{"proxy": "null"}, true, true, true},
 		{"load balancers", map[string]string{"loadBalancer": `{"vipSubnet": "10.0.0.0/24"}`}, false, false, true},
 		{"disks", map[string]string{"orphanedDiskPolicy": `"Delete"`}, false, false, true},
@@ -215,6 +227,14 @@ func topologyIsExact(ctx context.Context, t *testing.T, w *framework.ManagementC
 			version := nodeproxy.Version("http://proxy:3128", "", []string{".corp", "a"})
 			p.Expect(after.ControlPlane).To(And(ContainSubstring("demo-proxy-settings"),
 				ContainSubstring("containerd-"+version+".conf")), "the key that the Secret has only with this proxy")
+		}
+		if change.name == "Ignition" {
+			for _, made := range []string{after.ControlPlane, p.workerConfig()} {
+				p.Expect(made).To(And(ContainSubstring(`"format":"ignition"`), ContainSubstring("kubeadm.service.d"),
+					ContainSubstring("/etc/vcd/metadata.env"), ContainSubstring(`"value":"$PROVIDER_ID"`),
+					ContainSubstring(`"name":"$LOCAL_HOSTNAME"`), ContainSubstring(`"name":"core"`),
+					Not(ContainSubstring("cloud-final")), Not(ContainSubstring("{{"))))
+			}
 		}
 		before = after
 	}

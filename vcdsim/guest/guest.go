@@ -71,6 +71,8 @@ type Identity struct {
 	Userdata *Userdata
 	// Redact lists the keys that the guest blanks after reading them.
 	Redact []string
+	// IsIgnition means that Ignition read its configuration, and not cloud-init.
+	IsIgnition bool
 }
 
 // Read decodes extraConfig as the guest's first boot stage does. An error names the key and the reason for which a real
@@ -83,6 +85,12 @@ func Read(extraConfig map[string]string, nics []NIC, m Machine) (Identity, error
 	meta, err := readMetadata(info)
 	if err != nil {
 		return Identity{}, err
+	}
+	if config, err := info.ignition(); err != nil || config != "" {
+		if err != nil {
+			return Identity{}, err
+		}
+		return readIgnition(config, meta, nics, m)
 	}
 	id, err := meta.identity(m)
 	if err != nil {
@@ -122,7 +130,14 @@ func (i Identity) Address() netip.Addr {
 
 // Published returns the guestinfo keys that cloud-init writes while booting: redacted ones become "---", their encoding
 // a single space (a guestinfo key cannot be emptied), and the addresses that hold the default route are advertised.
+// Ignition deletes its configuration.
 func (i Identity) Published() map[string]string {
+	if i.IsIgnition {
+		return map[string]string{
+			"guestinfo." + ignitionKey:               deletedIgnition,
+			"guestinfo." + ignitionKey + ".encoding": "base64",
+		}
+	}
 	keys := map[string]string{}
 	for _, key := range i.Redact {
 		keys["guestinfo."+key] = emptyYAML

@@ -404,38 +404,6 @@ func TestReadRefusesACardLeftDown(t *testing.T) {
 		ContainSubstring("on network storage has address 10.20.0.10/24 in VCD but the guest does not configure it")))
 }
 
-func TestReadIgnition(t *testing.T) {
-	config := `{"ignition": {"version": "3.3.0"}, "passwd": {"users": [{"name": "core"}]},
-"storage": {"files": [{"path": "/etc/kubeadm.sh", "mode": 448, "contents": {"source": "data:,set%20-e%0Akubeadm%20init"}},
- {"path": "/etc/kubeadm.yml", "contents": {"source": "data:;base64,` + gz("kind: x") + `", "compression": "gzip"}}]},
-"systemd": {"units": [{"name": "kubeadm.service", "enabled": true, "contents": "[Service]\nExecStart=/bin/bash /etc/kubeadm.sh\n"}]}}`
-	keys := map[string]string{
-		"guestinfo.userdata":                      "",
-		"guestinfo.ignition.config.data":          gz(config),
-		"guestinfo.ignition.config.data.encoding": "gz+base64",
-	}
-
-	t.Run("files, users and the commands of units are read", func(t *testing.T) {
-		g := NewWithT(t)
-
-		id, err := guest.Read(info(keys), []guest.NIC{nodeNIC()}, guest.Machine{})
-
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(id.Userdata.Commands).To(Equal([]string{"/bin/bash /etc/kubeadm.sh", "set -e", "kubeadm init"}))
-		g.Expect(id.Userdata.Users).To(Equal([]string{"core"}))
-		f, _ := id.Userdata.File("/etc/kubeadm.yml")
-		g.Expect(f.Content).To(Equal("kind: x"))
-	})
-	t.Run("a version is needed", func(t *testing.T) {
-		g := NewWithT(t)
-		keys["guestinfo.ignition.config.data"] = gz("{}")
-
-		_, err := guest.Read(info(keys), []guest.NIC{nodeNIC()}, guest.Machine{})
-
-		g.Expect(err).To(MatchError(ContainSubstring("guestinfo.ignition.config.data: ignition.version")))
-	})
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add(metadata, "", userdata, "", "")
 	f.Add(gz(metadata), "gz+b64", gz(userdata), "gz+b64", "")

@@ -44,17 +44,6 @@ var templateHeader = regexp.MustCompile(`(?i)\A##\s*template:([^\n]*)(?:\n|\z)`)
 
 // readUserdata finds and parses the user data; none at all is no error.
 func readUserdata(info guestinfo, id Identity) (*Userdata, error) {
-	ignition, err := info.decode(ignitionKey)
-	if err != nil {
-		return nil, err
-	}
-	if ignition != "" {
-		u, err := parseIgnition(ignition)
-		if err != nil {
-			return nil, fmt.Errorf("guestinfo.%s: %w", ignitionKey, err)
-		}
-		return u, nil
-	}
 	text, err := info.decode("userdata")
 	if err != nil || text == "" {
 		return nil, err

@@ -51,6 +51,14 @@ func (g guestinfo) decode(key string) (string, error) {
 	return text, nil
 }
 
+// ignition returns the configuration for Ignition; none if Ignition has read and deleted it.
+func (g guestinfo) ignition() (string, error) {
+	if g.get(ignitionKey) == deletedIgnition {
+		return "", nil
+	}
+	return g.decode(ignitionKey)
+}
+
 // decodeAs undoes one of the encodings of cloud-init's VMware datasource. cloud-init takes unknown encodings for plain
 // text, which then is no metadata and no user data: here that is an error.
 func decodeAs(encoding, value string) (string, error) {

@@ -4,7 +4,6 @@
 package nics
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 
@@ -88,20 +87,6 @@ func modeOf(nic infrav1.NetworkSpec) vcd.AddressMode {
 	case infrav1.AddressStaticPool:
 	}
 	return vcd.ModePool
-}
-
-// NotDHCP returns the first NIC of a machine whose address does not come by DHCP, and where it comes from; an empty
-// source if there is none. A machine without networks has one NIC, with an address of VCD's static pool.
-func NotDHCP(m *infrav1.VCDMachine) (index int, source infrav1.AddressSource) {
-	if len(m.Spec.Networks) == 0 {
-		return 0, infrav1.AddressStaticPool
-	}
-	for i, nic := range m.Spec.Networks {
-		if nic.AddressSource != infrav1.AddressDHCP {
-			return i, cmp.Or(nic.AddressSource, infrav1.AddressStaticPool)
-		}
-	}
-	return 0, ""
 }
 
 // Guest returns the NIC as the guest shall see it, from what VCD shows of it.

@@ -126,7 +126,10 @@ func (s *Stack) installParts(ctx context.Context, opts Options) error {
 			ManagerBinary:  s.Bin(string(part)),
 			Version:        versionOf(part),
 			Env:            opts.Env,
-			Variables:      map[string]string{"CLUSTER_TOPOLOGY": "true"},
+			Variables: map[string]string{
+				"CLUSTER_TOPOLOGY":                      "true",
+				"EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION": "true",
+			},
 		}
 		maps.Copy(install.Variables, opts.Variables)
 		if part == IPAM {

@@ -66,7 +66,10 @@ func (b *bed) must(err error) {
 
 func (b *bed) registration() bootstrapv1.NodeRegistrationOptions {
 	if b.format == guestinfo.FormatIgnition {
-		return bootstrapv1.NodeRegistrationOptions{} // Ignition knows no templates.
+		return bootstrapv1.NodeRegistrationOptions{
+			Name:             "$LOCAL_HOSTNAME",
+			KubeletExtraArgs: []bootstrapv1.Arg{{Name: "provider-id", Value: ptr.To("$PROVIDER_ID")}},
+		}
 	}
 	return bootstrapv1.NodeRegistrationOptions{
 		Name: "{{ local_hostname }}",
@@ -81,17 +84,23 @@ func (b *bed) registration() bootstrapv1.NodeRegistrationOptions {
 func (b *bed) base(controlPlane bool) cloudinit.BaseUserData {
 	base := cloudinit.BaseUserData{KubernetesVersion: semver.MustParse(strings.TrimPrefix(b.version, "v"))}
 	base.Users = []bootstrapv1.User{{Name: "capv", SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA"}}}
+	if b.format == guestinfo.FormatIgnition {
+		base.PreKubeadmCommands = []string{
+			". /etc/vcd/metadata.env",
+			`sed -i "s|\$LOCAL_HOSTNAME|$LOCAL_HOSTNAME|; s|\$PROVIDER_ID|$PROVIDER_ID|" /etc/kubeadm.yml`,
+		}
+	}
 	if !controlPlane {
 		return base
 	}
 	data, err := kubevip.Render(kubevip.Config{Addresses: append([]string{b.vip}, b.secondVIP...)})
 	b.must(err)
 	base.AdditionalFiles = []bootstrapv1.File{
-		{Path: "/etc/kubernetes/manifests/kube-vip.yaml", Content: string(data[kubevip.KeyManifest])},
+		{Path: "/etc/kubernetes/manifests/kube-vip.yaml", Permissions: "0600", Content: string(data[kubevip.KeyManifest])},
 		{Path: "/etc/kube-vip/prepare.sh", Permissions: "0700", Content: string(data[kubevip.KeyPrepare])},
 		{Path: "/etc/kube-vip/cleanup.sh", Permissions: "0700", Content: string(data[kubevip.KeyCleanup])},
 	}
-	base.PreKubeadmCommands = []string{"/etc/kube-vip/prepare.sh"}
+	base.PreKubeadmCommands = append(base.PreKubeadmCommands, "/etc/kube-vip/prepare.sh")
 	base.PostKubeadmCommands = []string{"/etc/kube-vip/cleanup.sh"}
 	return base
 }
@@ -105,12 +114,18 @@ func (b *bed) initData() []byte {
 	initial, err := bootstraptypes.MarshalInitConfigurationForVersion(
 		&bootstrapv1.InitConfiguration{NodeRegistration: b.registration()}, v)
 	b.must(err)
-	data, err := cloudinit.NewInitControlPlane(&cloudinit.ControlPlaneInput{
+	input := &cloudinit.ControlPlaneInput{
 		BaseUserData:         b.base(true),
 		Certificates:         b.certificates,
 		ClusterConfiguration: cluster,
 		InitConfiguration:    initial,
-	})
+	}
+	var data []byte
+	if b.format == guestinfo.FormatIgnition {
+		data, _, err = ignition.NewInitControlPlane(&ignition.ControlPlaneInput{ControlPlaneInput: input})
+	} else {
+		data, err = cloudinit.NewInitControlPlane(input)
+	}
 	b.must(err)
 	return data
 }
@@ -142,7 +157,6 @@ func (b *bed) workerData() []byte {
 
 // ignitionWorkerData is the worker's data in the other format.
 func (b *bed) ignitionWorkerData() []byte {
-	b.format = guestinfo.FormatIgnition
 	data, _, err := ignition.NewNode(&ignition.NodeInput{
 		NodeInput: &cloudinit.NodeInput{BaseUserData: b.base(false), JoinConfiguration: b.joinConfiguration(false)},
 	})

@@ -71,6 +71,10 @@ var (
 	kubeadmCommand = regexp.MustCompile(`(?:\A|[\s;&|/])kubeadm\s+(init|join)\b([^;&|]*)`)
 	configFlag     = regexp.MustCompile(`--config[= ]\s*(\S+)`)
 	scriptCommand  = regexp.MustCompile(`\A(?:/bin/)?(?:ba)?sh\s+(/\S+)\s*\z`)
+	sourceCommand  = regexp.MustCompile(`\A(?:\.|source)\s+(/\S+)\s*\z`)
+	sedCommand     = regexp.MustCompile(`\Ased\s+-i\s+"([^"]+)"\s+(/\S+)\s*\z`)
+	sedExpression  = regexp.MustCompile(`s\|\\\$([A-Z_]+)\|\$([A-Z_]+)\|`)
+	assignment     = regexp.MustCompile(`(?m)^([A-Z_]+)='([^']*)'$`)
 	publishCommand = regexp.MustCompile(`vmtoolsd --cmd "info-set (guestinfo\.\S+) ([^"$]+)"`)
 )
 
@@ -90,13 +94,43 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 		if !ok {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: its --config file %s is not written", m[1], flag[1])
 		}
-		docs, err := parseKubeadm(file.Content)
+		content, err := substituted(u, file)
+		if err != nil {
+			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %w", m[1], err)
+		}
+		docs, err := parseKubeadm(content)
 		if err != nil {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %s: %w", m[1], file.Path, err)
 		}
 		return kubeadmRun{verb: m[1], docs: docs, published: publishedBy(command)}, true, nil
 	}
 	return kubeadmRun{}, false, nil
+}
+
+// substituted returns the content of a file after the commands that put variables into it: where there are no templates,
+// the variables of a file are read and sed replaces their names by their values.
+func substituted(u *guest.Userdata, file guest.File) (string, error) {
+	content := file.Content
+	variables := map[string]string{}
+	for _, command := range u.Commands {
+		if m := sourceCommand.FindStringSubmatch(strings.TrimSpace(command)); m != nil {
+			source, found := u.File(m[1])
+			if !found {
+				return "", fmt.Errorf("%s, which a command reads before, is not written", m[1])
+			}
+			for _, pair := range assignment.FindAllStringSubmatch(source.Content, -1) {
+				variables[pair[1]] = pair[2]
+			}
+		}
+		m := sedCommand.FindStringSubmatch(strings.TrimSpace(command))
+		if m == nil || m[2] != file.Path {
+			continue
+		}
+		for _, e := range sedExpression.FindAllStringSubmatch(m[1], -1) {
+			content = strings.ReplaceAll(content, "$"+e[1], variables[e[2]])
+		}
+	}
+	return content, nil
 }
 
 // scriptOf returns the content of the file that a command runs with a shell, if user data writes that file; else the

@@ -180,7 +180,7 @@ func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 	if problems := validation.IsDNS1123Subdomain(n.name); len(problems) > 0 {
 		return fmt.Errorf("node name %q: %s", n.name, problems[0])
 	}
-	if strings.ContainsAny(n.providerID, "{} ") {
+	if strings.ContainsAny(n.providerID, "{}$ ") {
 		return fmt.Errorf("kubelet argument provider-id %q was not rendered", n.providerID)
 	}
 	n.labels = map[string]string{

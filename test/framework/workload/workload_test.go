@@ -3,6 +3,7 @@
 package workload_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/guestinfo"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/workload"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
@@ -249,20 +251,42 @@ func TestGuestsThatDoNotComeUp(t *testing.T) {
 	}
 }
 
-func TestIgnitionGuestJoins(t *testing.T) {
+// TestIgnitionGuestsMakeACluster has guests with the name, the address and the provider ID that Ignition gave them.
+func TestIgnitionGuestsMakeACluster(t *testing.T) {
 	g := NewWithT(t)
 	w := start(t, workload.Options{})
 	b := newBed(t)
+	b.format = guestinfo.FormatIgnition
 	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, b.initData()))
 	g.Expect(err).NotTo(HaveOccurred())
 	addToken(t.Context(), g, clients(g, w))
 
-	_, err = w.PowerOn(t.Context(), b.vm("md", 2, b.ignitionWorkerData()))
+	report, err := w.PowerOn(t.Context(), b.vm("md", 2, b.ignitionWorkerData()))
 
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(report.ExtraConfig).To(HaveKeyWithValue("guestinfo.ignition.config.data", "e30K"))
+	g.Expect(report.Hostname).To(Equal("md"))
+	g.Expect(report.Addresses).To(ConsistOf("192.168.100.12"))
 	nodes, err := w.Nodes(vip + ":6443")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(ready(nodes)).To(HaveKeyWithValue("md", corev1.ConditionTrue))
+	for name, number := range map[string]string{"cp": "1", "md": "2"} {
+		g.Expect(ready(nodes)).To(HaveKeyWithValue(name, corev1.ConditionTrue))
+		g.Expect(nodes).To(ContainElement(And(HaveField("Name", name), HaveField("Spec.ProviderID",
+			"vmware-cloud-director://urn:vcloud:vm:00000000-0000-0000-0000-00000000000"+number))))
+	}
+}
+
+// TestIgnitionWithoutTheMetadataIsReported has a guest whose commands do not put the metadata into kubeadm's configuration.
+func TestIgnitionWithoutTheMetadataIsReported(t *testing.T) {
+	g := NewWithT(t)
+	w := start(t, workload.Options{})
+	b := newBed(t)
+	b.format = guestinfo.FormatIgnition
+	data := bytes.ReplaceAll(b.initData(), []byte("metadata.env"), []byte("other.env"))
+
+	_, err := w.PowerOn(t.Context(), b.vm("cp", 1, data))
+
+	g.Expect(err).To(MatchError(ContainSubstring("/etc/vcd/other.env, which a command reads before, is not written")))
 }
 
 func TestJoinTimesOutWithoutACluster(t *testing.T) {

@@ -222,7 +222,11 @@ func (b *builder) goTool(ctx context.Context, g Group, args ...string) ([]byte, 
 	cmd.Dir = g.folder(b.source)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that it ends its compilers.
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH=", "PWD="+cmd.Dir)
+	cgo := "CGO_ENABLED=0"
+	if g.CGO {
+		cgo = "CGO_ENABLED=1"
+	}
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", cgo, "GOOS=", "GOARCH=", "PWD="+cmd.Dir)
 	return run(cmd)
 }
 

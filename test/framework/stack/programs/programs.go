@@ -52,6 +52,8 @@ type Group struct {
 	// Folder is where the module is; empty for the folder of that name beside this package.
 	Folder  string
 	Ldflags string
+	// CGO is set for programs that need a C compiler.
+	CGO bool
 	// Salt is what else decides what is built, such as a hash of sources that go.mod does not pin.
 	Salt     string
 	Programs []Program
