@@ -43,7 +43,7 @@ func main() {
 }
 
 func run(typesFile, folder string) error {
-	content, err := os.ReadFile(typesFile) //nolint:gosec // The caller names the file.
+	content, err := os.ReadFile(typesFile)
 	if err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func run(typesFile, folder string) error {
 	r := newReference(all[:len(all)-1]) // The last one is the null that ends the list.
 	for _, p := range pages {
 		path := filepath.Join(folder, p.file)
-		text, err := os.ReadFile(path) //nolint:gosec // A page of the repository.
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		written, _, _ := strings.Cut(string(text), heading)
 		written = strings.TrimRight(written, "\n") + "\n" + heading + r.section(p)
-		if err := os.WriteFile(path, []byte(written), 0o644); err != nil { //nolint:gosec // A page is for everyone.
+		if err := os.WriteFile(path, []byte(written), 0o644); err != nil {
 			return err
 		}
 	}
