@@ -298,6 +298,8 @@ const (
 	// MachineNotFoundReason means that the Machine of the VCDRemediation, or its VCDMachine, does not exist or is being
 	// deleted. No action needed: the VCDRemediation is deleted with the Machine.
 	MachineNotFoundReason = "MachineNotFound"
+	// MachinePausedReason means that the Machine or its VCDMachine has the annotation cluster.x-k8s.io/paused. Remove it.
+	MachinePausedReason = "MachinePaused"
 	// ResettingReason means that the VM is about to be reset. Wait; check VMReset of the VCDMachine if it lasts.
 	ResettingReason = "Resetting"
 	// WaitingForHealthReason means that the VM was reset. The Machine is replaced, or its VM reset once more, unless it

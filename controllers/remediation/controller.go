@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -30,6 +31,9 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vcdremediations/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=list;watch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines/status,verbs=patch
+
+// pausedPoll is how often a paused Machine is read again.
+const pausedPoll = time.Minute
 
 // Reconciler resets the VMs of Machines with a VCDRemediation.
 type Reconciler struct {
@@ -135,6 +139,8 @@ func reconcileMachineFound(_ context.Context, s *scope) (phases.Result, error) {
 		return phases.Wait(0, infrav1.MachineNotFoundReason, "Machine %s has no VCDMachine", s.machine.Name), nil
 	case !s.machine.DeletionTimestamp.IsZero():
 		return phases.Wait(0, infrav1.MachineNotFoundReason, "Machine %s is being deleted", s.machine.Name), nil
+	case annotations.HasPaused(s.machine), annotations.HasPaused(s.vcdMachine):
+		return phases.Wait(pausedPoll, infrav1.MachinePausedReason, "Machine %s or its VCDMachine is paused", s.machine.Name), nil
 	}
 	return phases.Done, nil
 }

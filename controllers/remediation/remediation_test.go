@@ -228,6 +228,17 @@ func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
 	}
 }
 
+func TestAPausedMachineIsLeftAlone(t *testing.T) {
+	b := newBench(t)
+	b.editMachine(func(m *clusterv1.Machine) { m.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+	b.remediate(infrav1.VCDRemediationStrategy{})
+
+	b.reconcile()
+
+	b.expect(infrav1.MachineFoundCondition, infrav1.MachinePausedReason)
+	b.Expect(b.VCDMachine(key.Name).Spec.RecordedState.Reset).To(BeZero())
+}
+
 func TestAVMThatIsOffIsPoweredOn(t *testing.T) {
 	b := newBench(t)
 	b.Edit(key.Name, (*vcdsim.Editor).PowerOff)

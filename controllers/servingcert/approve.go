@@ -32,7 +32,7 @@ const maxRequests = 500
 // approved yet may be right once the provider knows an address.
 func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 	if !workload.Initialized(s.cluster) {
-		return phases.Wait(0, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"), nil
+		return phases.Wait(poll, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"), nil
 	}
 	guest, err := s.reconciler.Workload(ctx, client.ObjectKeyFromObject(s.cluster))
 	if err != nil {

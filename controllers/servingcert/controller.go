@@ -27,7 +27,8 @@ import (
 )
 
 const (
-	// poll is how often requests are listed. A kubelet waits fifteen minutes for its certificate.
+	// poll is how often requests are listed, and how often the control plane is checked until it is initialized. A kubelet
+	// waits fifteen minutes for its certificate.
 	poll = time.Minute
 	// retry is when a workload cluster that does not answer is asked again.
 	retry = 30 * time.Second
