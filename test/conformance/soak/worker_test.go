@@ -20,6 +20,9 @@ const maxThings = 6
 // patience is how long a worker tries to delete what others keep busy.
 const patience = time.Minute
 
+// sessionAge is how old the sessions of a worker become before it logs in again: they end after an hour.
+const sessionAge = 10 * time.Minute
+
 // A thing is something that a worker made.
 type thing struct {
 	kind    string
@@ -62,11 +65,8 @@ func newWorker(sim *vcdsim.Simulator, number int, rng *rand.Rand) (*worker, erro
 		author: govcd.NewVCDClient(*site, true),
 		done:   map[string]int{},
 	}
-	if err := w.client.Authenticate("admin", "password", "acme"); err != nil {
-		return nil, fmt.Errorf("logging in: %w", err)
-	}
-	if err := w.author.Authenticate("capvcd", "password", "acme"); err != nil {
-		return nil, fmt.Errorf("logging in: %w", err)
+	if err := w.login(); err != nil {
+		return nil, err
 	}
 	if w.org, err = w.client.GetOrgByName("acme"); err != nil {
 		return nil, fmt.Errorf("finding the organization: %w", err)
@@ -80,19 +80,46 @@ func newWorker(sim *vcdsim.Simulator, number int, rng *rand.Rand) (*worker, erro
 	return w, nil
 }
 
-// run works until a time, deletes what is left, and logs out.
-func (w *worker) run(until time.Time) {
-	for time.Now().Before(until) {
-		w.step()
+// login opens the sessions of both clients.
+func (w *worker) login() error {
+	if err := w.client.Authenticate("admin", "password", "acme"); err != nil {
+		return fmt.Errorf("logging in: %w", err)
 	}
-	for len(w.things) > 0 {
-		w.remove(len(w.things) - 1)
+	if err := w.author.Authenticate("capvcd", "password", "acme"); err != nil {
+		return fmt.Errorf("logging in: %w", err)
 	}
+	return nil
+}
+
+// logout ends the sessions of both clients.
+func (w *worker) logout() {
 	for _, client := range []*govcd.VCDClient{w.client, w.author} {
 		if err := client.Disconnect(); err != nil {
 			w.problems = append(w.problems, fmt.Sprintf("worker %d: logging out: %s", w.number, err))
 		}
 	}
+}
+
+// run works until a time, with a new session now and then, deletes what is left, and logs out.
+func (w *worker) run(until time.Time) {
+	renewal := min(sessionAge, time.Until(until)/3)
+	renewed := time.Now()
+	for time.Now().Before(until) {
+		if time.Since(renewed) > renewal {
+			w.logout()
+			if err := w.login(); err != nil {
+				w.problems = append(w.problems, fmt.Sprintf("worker %d: %s", w.number, err))
+				return
+			}
+			renewed = time.Now()
+			w.done["log in again"]++
+		}
+		w.step()
+	}
+	for len(w.things) > 0 {
+		w.remove(len(w.things) - 1)
+	}
+	w.logout()
 }
 
 // step does one thing at random.
