@@ -98,15 +98,18 @@ var unusedRights = []audit.Allowance{
 		Why:       "Cluster API's migrator, after a release that changes the stored version",
 	},
 	{
-		Verbs:     []string{"get", "list"},
-		Group:     "infrastructure.cluster.x-k8s.io",
-		Resources: []string{"vcdclustertemplates", "vcdmachinetemplates", "vcdfailuredomains", "vcddeploymentzones"},
-		Why:       "Cluster API's migrator, after a release that changes the stored version",
+		Verbs: []string{"get", "list"},
+		Group: "infrastructure.cluster.x-k8s.io",
+		Resources: []string{
+			"vcdclustertemplates", "vcdmachinetemplates", "vcdfailuredomains", "vcddeploymentzones", "vcdremediations",
+			"vcdremediationtemplates",
+		},
+		Why: "Cluster API's migrator, after a release that changes the stored version",
 	},
 	{
 		Verbs:     []string{"patch"},
 		Group:     "infrastructure.cluster.x-k8s.io",
-		Resources: []string{"vcdclustertemplates", "vcdmachinetemplates"},
+		Resources: []string{"vcdclustertemplates", "vcdmachinetemplates", "vcdremediationtemplates"},
 		Why:       "so does the migrator",
 	},
 	{

@@ -31,7 +31,7 @@ func TestAHealthCheckActsOnWhatWeReport(t *testing.T) {
 	l.replacedByHealthCheck()
 
 	l.useRemediation(30 * time.Second)
-	l.poweredOnByRemediation()
+	l.recoveredByReset()
 	l.replacedAfterReset()
 	l.die()
 }
@@ -71,7 +71,6 @@ func (l *life) useRemediation(timeout time.Duration) {
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: l.meta(l.name + "-md-0")}
 	l.patch(check, `{"spec":{
 		"checks":{"unhealthyMachineConditions":[
-			{"type":"InfrastructureReady","status":"False","timeoutSeconds":10},
 			{"type":"`+brokenCondition+`","status":"False","timeoutSeconds":1}
 		]},
 		"remediation":{"templateRef":{
@@ -82,19 +81,15 @@ func (l *life) useRemediation(timeout time.Duration) {
 	}}`)
 }
 
-// poweredOnByRemediation powers a worker's VM off, and expects it to come back: no machine is replaced.
-func (l *life) poweredOnByRemediation() {
+// recoveredByReset breaks a worker until its VM is reset, and expects that no machine is replaced.
+func (l *life) recoveredByReset() {
 	l.t.Helper()
-	worker, vm := l.aWorker()
+	worker, _ := l.aWorker()
 	remediation := &infrav1.VCDRemediation{ObjectMeta: l.meta(worker.Name)}
-	m := &infrav1.VCDMachine{ObjectMeta: l.meta(worker.Spec.InfrastructureRef.Name)}
 
-	l.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM(vm)) })
+	l.breakUntilReset(worker)
+	l.editStatus(worker, func(m *clusterv1.Machine) { conditions.Delete(m, brokenCondition) })
 
-	l.g.Eventually(func() error {
-		l.trigger(m)
-		return l.get(remediation)
-	}, patience, "250ms").Should(Succeed())
 	l.g.Eventually(func() error { return l.get(remediation) }, ages, "250ms").ShouldNot(Succeed())
 	l.up()
 	l.g.Expect(l.get(worker)).To(Succeed())
@@ -107,18 +102,33 @@ func (l *life) replacedAfterReset() {
 	worker, _ := l.aWorker()
 	before := l.Counters()[resetCall]
 
-	l.g.Eventually(func() error {
-		if err := l.get(worker); err != nil {
-			return err
-		}
-		conditions.Set(worker, metav1.Condition{Type: brokenCondition, Status: metav1.ConditionFalse, Reason: "Test"})
-		return shared.client.Status().Update(l.t.Context(), worker)
-	}, patience, "250ms").Should(Succeed())
+	l.breakUntilReset(worker)
 
-	l.g.Eventually(func() int { return l.Counters()[resetCall] - before }, ages, "250ms").Should(Equal(1))
 	l.g.Expect(l.get(worker)).To(Succeed())
 	l.g.Expect(worker.DeletionTimestamp.IsZero()).To(BeTrue(), "the Machine is replaced only after the reset")
 	l.g.Eventually(func() error { return l.get(worker) }, ages, "250ms").ShouldNot(Succeed())
 	l.up()
 	l.g.Expect(l.Counters()[resetCall] - before).To(Equal(1))
+}
+
+// breakUntilReset makes a Machine unhealthy, and waits until its VM is reset.
+func (l *life) breakUntilReset(m *clusterv1.Machine) {
+	l.t.Helper()
+	before := l.Counters()[resetCall]
+	l.editStatus(m, func(m *clusterv1.Machine) {
+		conditions.Set(m, metav1.Condition{Type: brokenCondition, Status: metav1.ConditionFalse, Reason: "Test"})
+	})
+	l.g.Eventually(func() int { return l.Counters()[resetCall] - before }, ages, "250ms").Should(Equal(1))
+}
+
+// editStatus changes the status of a Machine, which Cluster API changes, too.
+func (l *life) editStatus(m *clusterv1.Machine, change func(*clusterv1.Machine)) {
+	l.t.Helper()
+	l.g.Eventually(func() error {
+		if err := l.get(m); err != nil {
+			return err
+		}
+		change(m)
+		return shared.client.Status().Update(l.t.Context(), m)
+	}, patience, "250ms").Should(Succeed())
 }
