@@ -332,6 +332,7 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 func TestCreateRemediations(t *testing.T) {
 	checkCreations(t, "VCDRemediation", remediationYAML, []creation{
 		{"the least that is needed", `{}`, nil},
+		{"a spec without a strategy", `{spec: {}}`, []string{"spec.strategy"}},
 		{"another strategy", `{spec: {strategy: {type: Reset, retryLimit: 3, timeoutSeconds: 600}}}`, nil},
 		{"a type that does not exist", `{spec: {strategy: {type: Reinstall}}}`, []string{"spec.strategy.type"}},
 		{"at least one reset", `{spec: {strategy: {retryLimit: 0}}}`, []string{"spec.strategy.retryLimit"}},

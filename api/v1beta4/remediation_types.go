@@ -15,10 +15,9 @@ type RemediationType string
 const RemediationReset RemediationType = "Reset"
 
 // VCDRemediationSpec is the desired state of a VCDRemediation.
-// +kubebuilder:validation:MinProperties=1
 type VCDRemediationSpec struct {
 	// strategy is how often the VM is reset, and how long the Machine may take to become healthy. Mutable in place.
-	// +optional
+	// +required
 	Strategy VCDRemediationStrategy `json:"strategy,omitempty,omitzero"`
 }
 

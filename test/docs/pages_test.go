@@ -201,7 +201,7 @@ func notRun() map[string]map[string]string {
 			`clusterctl init --infrastructure vcd`:             internet,
 		},
 		"docs/operate/flatcar.md": {
-			`clusterctl generate cluster demo --infrastructure vcd --flavor flatcar …`: forms,
+			"export EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION=true   # before clusterctl init; the feature gate of Cluster API's kubeadm providers": forms,
 		},
 		"docs/operate/orphaned-resources.md": {
 			`vcdctl leaks --identity tenant --org acme --context mgmt-1,mgmt-2`: forms,
