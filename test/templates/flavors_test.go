@@ -285,14 +285,11 @@ func (s *stage) withIgnition(c flavoredCluster) {
 		s.Expect(vms[m.Name].ExtraConfig).To(And(HaveKeyWithValue("guestinfo.ignition.config.data", "e30K"),
 			Not(HaveKey("guestinfo.userdata"))))
 	}
-	nodes, err := s.site.Workloads.Nodes(c.endpoint + ":6443")
-	s.Expect(err).NotTo(HaveOccurred())
-	names := map[string]string{}
-	for _, node := range nodes {
-		names[node.Name] = node.Spec.ProviderID
-	}
+	// Cluster API finds the Node of a Machine by its provider ID.
 	for _, m := range s.machines(s, c) {
-		s.Expect(names).To(HaveKeyWithValue(m.Name, m.Spec.ProviderID))
+		machine := &clusterv1.Machine{ObjectMeta: meta(m.Name)}
+		s.Expect(s.client.Get(s.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		s.Expect(machine.Status.NodeRef.Name).To(Equal(m.Name))
 	}
 }
 
