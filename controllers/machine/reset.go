@@ -4,6 +4,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/client-go/tools/events"
@@ -73,8 +74,11 @@ func (r reset) send(ctx context.Context, wanted *infrav1.RequestedReset) (phases
 	}
 	ctrl.LoggerFrom(ctx).Info("Resetting VM", "vm", vm.ID, "number", wanted.Number)
 	task, err := request(ctx, vm.ID)
-	if err == nil {
+	switch {
+	case err == nil:
 		vmReset(r.recorder, r.inputs.vcdMachine, wanted.Number)
+	case errors.Is(err, vcd.ErrLater):
+		wanted.SentAt = nil // Nothing was requested.
 	}
 	out, err = r.tasks.started(stepReset, task, err)
 	return r.again(wanted, out), err
