@@ -28,6 +28,8 @@ OUT ?= out
 VERSION ?= v2.0.0-dev
 # The manager's image; the others lie beside it.
 IMAGE ?= ghcr.io/cluster-api-provider-vcd/cluster-api-vcd-controller
+# Architectures of make images and make test-images, separated by commas.
+ARCHITECTURES ?= amd64,arm64
 # Version and date in programs and images: the same commit gives the same bytes.
 COMMIT ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null)
 SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
@@ -77,9 +79,13 @@ build: ## Build the programs to out/bin.
 	$(GO) build -tags $(TAGS) -ldflags "$(LDFLAGS)" -o $(OUT)/bin/ . ./cmd/...
 
 .PHONY: images
-images: ## Write the images of manager, CCM, vcdsim and the airgap carrier to out/images, for amd64 and arm64, without a container engine.
+images: ## Write the images of manager, CCM, vcdsim and the airgap carrier to out/images, for ARCHITECTURES, without a container engine.
 	@cd hack/images && $(GO) run . --root $(CURDIR) --out $(abspath $(OUT))/images --version $(VERSION) --commit "$(COMMIT)" \
-		--epoch $(SOURCE_DATE_EPOCH) --image $(IMAGE)
+		--epoch $(SOURCE_DATE_EPOCH) --image $(IMAGE) --architectures $(ARCHITECTURES) $(PUSH)
+
+.PHONY: push
+push: ## As images, and push them to the registry of IMAGE, such as IMAGE=registry.example.com/team/cluster-api-vcd-controller.
+	@$(MAKE) images PUSH=--push
 
 .PHONY: node-image
 node-image: ## Make the images that simulated VMs boot as Kubernetes nodes, into the build cache (root; half an hour the first time).
@@ -138,8 +144,9 @@ test-monitoring: ## Test dashboard and alerts with the real metrics and Promethe
 	cd test/monitoring && $(TEST_WRAPPER) $(GO) test -timeout $(TIMEOUT) ./...
 
 .PHONY: test-images
-test-images: ## Build all images twice, unpack and check them; test what makes node images.
-	cd hack/images && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
+test-images: ## Build all images for ARCHITECTURES twice, unpack and check them; test what makes node images.
+	cd hack/images && $(GO) test $(AFRESH) -timeout $(TIMEOUT) $(GO_TEST_FLAGS) . -archs=$(ARCHITECTURES)
+	cd hack/images && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./pack/...
 	cd hack/nodeimage && $(GO) test -timeout $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-release
@@ -164,6 +171,10 @@ test-hypervisor: ## Test what boots VMs of the simulator, on Linux, without boot
 .PHONY: test-adoption
 test-adoption: stack ## Adopt clusters of CAPVCD in every state, and upgrade with clusterctl (20 minutes, root for one test); make test adopts one.
 	cd test && $(GO) test $(AFRESH) ./capvcd -timeout $(TIMEOUT) -v $(GO_TEST_FLAGS) -args -all
+
+.PHONY: test-ignition
+test-ignition: ## Let the real Ignition read what guests get (root; builds it the first time, with libblkid-dev and pkg-config).
+	cd test && $(TEST_WRAPPER) $(GO) test $(AFRESH) -timeout $(TIMEOUT) -v ./ignition -args -ignition
 
 .PHONY: test-firsthour
 test-firsthour: stack ## Make the typical mistakes of a first cluster, and print what is seen and after how many seconds (minutes).
@@ -247,7 +258,7 @@ test-docs: stack ## Run the shell commands of README and documentation as they a
 
 .PHONY: test-race
 test-race: ## Run the tests of the root module with the race detector.
-	$(GO) test -race -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) $(GO_TEST_FLAGS) $(WHAT)
 
 .PHONY: cover
 cover: ## Measure the coverage of the root module; the report is out/cover.html.

@@ -9,12 +9,17 @@ image=$3:$2
 
 mkdir -p "$folder"
 components=$(go tool -modfile=tools.mod kustomize build config/default)
-# config/manager names the image with the tag "dev", as a build from a work tree.
-if [[ $components != *"image: $3:dev"* ]]; then
-	echo "config/manager does not use the image $3:dev" >&2
+# config/manager names the image with the tag "dev", as a build from a work tree, and the registry of the project.
+from=$(grep --only-matching 'image: [^ ]*:dev$' <<<"$components") || true
+registry=$(grep --only-matching 'VCD_CLOUD_PROVIDER_REGISTRY:=[^}]*}' <<<"$components") || true
+if [[ $(wc -l <<<"$from$registry") != 1 || -z $from || -z $registry ]]; then
+	echo "config/manager does not have one image with the tag dev, and one default of VCD_CLOUD_PROVIDER_REGISTRY" >&2
 	exit 1
 fi
-printf '%s\n' "${components//"image: $3:dev"/"image: $image"}" >"$folder/infrastructure-components.yaml"
+components=${components//"$from"/"image: $image"}
+# The cloud controller manager lies beside the manager.
+components=${components//"$registry"/"VCD_CLOUD_PROVIDER_REGISTRY:=$(dirname "$3")}"}
+printf '%s\n' "$components" >"$folder/infrastructure-components.yaml"
 cp metadata.yaml templates/cluster*.yaml config/monitoring/alerts.yaml config/monitoring/dashboard.json "$folder/"
 go tool -modfile=tools.mod kustomize build config/monitoring >"$folder/monitoring.yaml"
 # clusterctl takes a release from a path that ends in PROVIDER/VERSION/FILE.

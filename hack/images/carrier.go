@@ -82,7 +82,7 @@ func (b build) carrier(ctx context.Context) ([]content, error) {
 		licenseFolder + "/LICENSE":          license,
 	}
 	var contents []content
-	for _, arch := range architectures() {
+	for _, arch := range b.platforms() {
 		c := content{
 			title: "Manifests of the cloud controller manager for VMware Cloud Director",
 			description: "Carries the manifests into sites without internet, where a container service extension " +

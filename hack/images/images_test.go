@@ -8,8 +8,12 @@ import (
 	"crypto/x509"
 	"debug/buildinfo"
 	"debug/elf"
+	"flag"
 	"io"
+	"log"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +25,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 	. "github.com/onsi/gomega"
 )
 
@@ -30,10 +40,14 @@ const (
 	testImage   = "registry.example.com/team/cluster-api-vcd-controller"
 )
 
+// archs are what images are built for here. Each further one compiles all dependencies again.
+var archs = flag.String("archs", strings.Join(architectures(), ","), "architectures to build for, separated by commas")
+
 // folders are where the tests' images are; TestMain removes them.
 var folders []string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	code := m.Run()
 	for _, folder := range folders {
 		_ = os.RemoveAll(folder)
@@ -54,6 +68,8 @@ func buildFrom(root string) (build, error) {
 		commit:  testCommit + "-dirty",
 		created: time.Unix(1_700_000_000, 0),
 		image:   testImage,
+
+		architectures: strings.Split(*archs, ","),
 	}
 	return b, b.run(context.Background(), io.Discard)
 }
@@ -90,8 +106,11 @@ func TestEveryImageCanBeOpened(t *testing.T) {
 
 			g.Expect(top.Annotations).To(HaveKeyWithValue("io.containerd.image.name", name))
 			g.Expect(top.Annotations).To(HaveKeyWithValue("org.opencontainers.image.ref.name", testVersion))
-			g.Expect(images).To(HaveLen(2))
-			g.Expect([]string{images[0].arch, images[1].arch}).To(Equal([]string{"amd64", "arm64"}))
+			var built []string
+			for _, image := range images {
+				built = append(built, image.arch)
+			}
+			g.Expect(built).To(Equal(strings.Split(*archs, ",")))
 			for _, image := range images {
 				checkConfig(g, image)
 				checkFiles(g, image)
@@ -287,7 +306,8 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(digests(g, second.out)).To(Equal(digests(g, first.out)))
-	g.Expect(digests(g, first.out)).To(HaveLen(3 * (len(programs()) + 1)))
+	files := 1 + len(first.platforms()) // the archive, and a bill of materials for each
+	g.Expect(digests(g, first.out)).To(HaveLen(files * (len(programs()) + 1)))
 }
 
 func digests(g *WithT, folder string) map[string]string {
@@ -319,6 +339,41 @@ func copySource(g *WithT, from, to string) {
 		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(to, name), content, 0o644)).To(Succeed())
 	}
+}
+
+// TestImagesArePushed pushes an image, and reads it as a container runtime does.
+func TestImagesArePushed(t *testing.T) {
+	g := NewWithT(t)
+	first, err := built()
+	g.Expect(err).NotTo(HaveOccurred())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	b := first
+	b.out = t.TempDir()
+	b.image = strings.TrimPrefix(server.URL, "http://") + "/team/cluster-api-vcd-controller"
+	b.only = []string{"vcdsim"}
+	b.toRegistry = true
+
+	g.Expect(b.run(t.Context(), io.Discard)).To(Succeed())
+
+	reference, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/team/vcdsim:" + testVersion)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, arch := range b.platforms() {
+		image, err := remote.Image(reference, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(validate.Image(image)).To(Succeed())
+	}
+}
+
+func TestARegistryThatDoesNotAnswerIsNamed(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	host := strings.TrimPrefix(server.URL, "http://")
+	server.Close()
+	b := build{image: host + "/team/manager", version: "v1.0.0"}
+
+	g.Expect(b.push(t.Context(), "", empty.Index)).To(MatchError(And(
+		ContainSubstring("pushing "+host+"/team/manager:v1.0.0"), ContainSubstring("docker login"))))
 }
 
 func TestBadFlags(t *testing.T) {

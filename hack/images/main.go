@@ -41,6 +41,7 @@ func main() {
 		"carrier)", split(&b.only))
 	flag.Func("architectures", "for these only, separated by commas (default "+strings.Join(architectures(), ",")+")",
 		split(&b.architectures))
+	flag.BoolVar(&b.toRegistry, "push", false, "also push the images to their registry")
 	flag.Parse()
 	b.created = time.Unix(epoch, 0)
 	run := b.run
@@ -78,7 +79,7 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := b.write(p.image, contents, out); err != nil {
+		if err := b.write(ctx, p.image, contents, out); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return b.write(carrierName, contents, out)
+	return b.write(ctx, carrierName, contents, out)
 }
 
 // program packs what is the program's for all architectures.
@@ -156,7 +157,7 @@ func (b build) writeFolder(ctx context.Context, o folderOf) error {
 }
 
 // write puts the archive and, beside it, the bills of materials.
-func (b build) write(name string, contents []content, out io.Writer) error {
+func (b build) write(ctx context.Context, name string, contents []content, out io.Writer) error {
 	index, err := b.index(contents)
 	if err != nil {
 		return err
@@ -169,6 +170,11 @@ func (b build) write(name string, contents []content, out io.Writer) error {
 		bill := filepath.Join(b.out, fmt.Sprintf("%s-linux-%s.cdx.json", b.file(name), c.arch))
 		if err := os.WriteFile(bill, c.sbom, 0o644); err != nil {
 			return fmt.Errorf("writing a bill of materials: %w", err)
+		}
+	}
+	if b.toRegistry {
+		if err := b.push(ctx, name, index); err != nil {
+			return err
 		}
 	}
 	_, err = fmt.Fprintf(out, "%s@%s %s\n", b.reference(name), digest, filepath.Join(b.out, b.file(name)+".tar"))

@@ -71,6 +71,7 @@ type build struct {
 
 	only          []string // programs to make archives of; nil for all
 	architectures []string // nil for all
+	toRegistry    bool     // push the images, too
 }
 
 // platforms are the architectures to build for.
