@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"flag"
 	"io"
 	"net/netip"
 	"os"
@@ -31,6 +32,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/testflavors"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
+
+var ignitionToo = flag.Bool("ignition", false, "build Ignition and run it")
 
 // The programs, and where they are pinned.
 const (
@@ -83,8 +86,8 @@ var build = sync.OnceValues(func() (*programs.Set, error) {
 // bin returns the path of a program, built if it is not there.
 func bin(t *testing.T, name string) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds Ignition; left out by -short")
+	if !*ignitionToo {
+		t.Skip("builds two versions of Ignition, which takes minutes from empty caches: make test-ignition does")
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: Ignition gives files to their owners")

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -178,11 +179,17 @@ func (b *builder) prepare(g Group) error {
 
 func (b *builder) compile(ctx context.Context, g Group, p Program, target string) error {
 	temp := target + tempSuffix
-	if _, err := b.goTool(ctx, g, "build", "-buildvcs=false", "-mod=readonly", "-ldflags", g.Ldflags, "-o", temp,
-		p.Package); err != nil {
+	args := slices.Concat([]string{"build"}, buildFlags(), []string{"-ldflags", g.Ldflags, "-o", temp, p.Package})
+	if _, err := b.goTool(ctx, g, args...); err != nil {
 		return err
 	}
 	return os.Rename(temp, target)
+}
+
+// buildFlags are those of the images in hack/images. With equal flags, Go compiles the packages that both have in common
+// only once.
+func buildFlags() []string {
+	return []string{"-trimpath", "-tags=grpcnotrace", "-buildvcs=false", "-mod=readonly"}
 }
 
 // render writes the components of a provider as its maintainers' kustomization has them.
