@@ -7,9 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
 // Root is the folder of the repository: the nearest one upwards that pins the tools.
@@ -38,10 +41,39 @@ func BuildManager(ctx context.Context, root, path string) error {
 // tags of the programs of a release, as in the Makefile.
 const tags = "grpcnotrace"
 
-// Build builds a program of the repository, given by its package, to the file path.
+// Build builds a program of the repository, given by its package, to the file path. Most packages of tests build the
+// manager. Go does not link a program again if the file that it links to is up to date, so all link to one file in the
+// folder out, and copy it.
 func Build(ctx context.Context, root, program, path string) error {
-	if _, err := run(ctx, root, "go", "build", "-tags", tags, "-o", path, program); err != nil {
+	folder := filepath.Join(root, "out", "tests")
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return fmt.Errorf("making the folder of programs: %w", err)
+	}
+	unlock, err := process.LockWait(ctx, filepath.Join(folder, "lock"), func(string) {})
+	if err != nil {
+		return fmt.Errorf("waiting for another build: %w", err)
+	}
+	defer unlock()
+	linked := filepath.Join(folder, filepath.Base(filepath.Join(root, program)))
+	if _, err := run(ctx, root, "go", "build", "-tags", tags, "-o", linked, program); err != nil {
 		return fmt.Errorf("building %s: %w", program, err)
+	}
+	return copyProgram(linked, path)
+}
+
+func copyProgram(from, to string) error {
+	content, err := os.ReadFile(from) //nolint:gosec // Our own program.
+	if err != nil {
+		return fmt.Errorf("reading a program: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return fmt.Errorf("making the folder of a program: %w", err)
+	}
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // It may still run.
+		return fmt.Errorf("removing an older program: %w", err)
+	}
+	if err := os.WriteFile(to, content, 0o700); err != nil { //nolint:gosec // A program.
+		return fmt.Errorf("writing a program: %w", err)
 	}
 	return nil
 }
