@@ -128,6 +128,6 @@ Exit codes: 0 all is well, 1 the program could not do its work, 2 it found probl
 	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "How to print: table or json.")
 	p.access.addFlags(root.PersistentFlags())
 	root.AddCommand(p.doctorCommand(), p.leaksCommand(), p.purgeCommand(), p.inventoryCommand(),
-		p.bundleCommand(), p.zonesCommand(), p.adoptCommand(), p.verifySiteCommand(), p.exportSiteCommand())
+		p.bundleCommand(), p.zonesCommand(), p.adoptCommand(), p.verifySiteCommand(), p.exportSiteCommand(), p.versionCommand())
 	return root
 }
