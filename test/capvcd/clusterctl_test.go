@@ -12,9 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,7 +51,7 @@ func TestClusterctlUpgradesFromCAPVCD(t *testing.T) {
 			t.Logf("clusterctl upgrade apply took %s", time.Since(began).Round(100*time.Millisecond))
 			a.expectReplaced()
 
-			a.unwire()
+			a.Expect(a.stack.Unwire(t.Context(), "infrastructure-vcd")).To(Succeed())
 			a.installProvider()
 			if s.isDeleted {
 				a.trust()
@@ -138,22 +136,6 @@ func (a *adoption) expectReplaced() {
 	a.Expect(a.client.Get(a.t.Context(), client.ObjectKey{Namespace: "capvcd-system", Name: "infrastructure-vcd"},
 		inventory)).To(Succeed())
 	a.Expect(inventory.Object).To(HaveKeyWithValue("version", framework.Version))
-}
-
-// unwire removes what calls the manager by a Service: there are no pods here, so it is called at a local port.
-func (a *adoption) unwire() {
-	a.t.Helper()
-	crds := &apiextensionsv1.CustomResourceDefinitionList{}
-	provider := client.MatchingLabels{clusterv1.ProviderNameLabel: "infrastructure-vcd"}
-	a.Expect(a.client.List(a.t.Context(), crds, provider)).To(Succeed())
-	a.Expect(crds.Items).NotTo(BeEmpty())
-	for i := range crds.Items {
-		a.Expect(a.client.Patch(a.t.Context(), &crds.Items[i],
-			client.RawPatch(types.MergePatchType, []byte(`{"spec": {"conversion": {"strategy": "None", "webhook": null}}}`)))).
-			To(Succeed())
-	}
-	a.Expect(a.client.DeleteAllOf(a.t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{}, provider)).
-		To(Succeed())
 }
 
 // uids are those of the objects of the cluster, by kind and name.

@@ -15,7 +15,7 @@ func needed() []string { return []string{"README.md"} }
 // last are the pages that replace or delete it, in this order.
 func last() []string {
 	return []string{
-		"docs/operate/drift.md", "docs/operate/upgrade-kubernetes.md", "docs/operate/delete-clusters.md", "docs/get-started/first-cluster.md",
+		"docs/operate/drift.md", "docs/operate/upgrade-kubernetes.md", "docs/operate/delete-clusters.md",
 	}
 }
 
@@ -197,8 +197,8 @@ func notRun() map[string]map[string]string {
 			`make build            # out/bin/vcdctl`: byCI,
 		},
 		"docs/get-started/first-cluster.md": {
-			"clusterctl get kubeconfig demo > demo.kubeconfig": "the simulated API servers of workload clusters take no manifests",
-			`clusterctl init --infrastructure vcd`:             internet,
+			"git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd": internet,
+			"clusterctl get kubeconfig demo > demo.kubeconfig":                                                              "the simulated API servers of workload clusters take no manifests",
 		},
 		"docs/operate/flatcar.md": {
 			"export EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION=true   # before clusterctl init; the feature gate of Cluster API's kubeadm providers": forms,

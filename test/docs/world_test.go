@@ -47,13 +47,14 @@ type world struct {
 
 	site             *simsite.Site
 	clone, home, bin string
-	replace          []string // Pairs of what is printed and what it is here.
+	replace          []string      // Pairs of what is printed and what it is here.
+	limit            time.Duration // Of the commands of a page.
 }
 
-func newWorld(t *testing.T) *world {
+// newSite starts a VCD whose users have the tokens of the reader.
+func newSite(t *testing.T, dir string) *simsite.Site {
 	t.Helper()
 	g := NewWithT(t)
-	dir := t.TempDir()
 	model := vcdsim.K8sTenant()
 	for i := range model.Orgs[1].Users {
 		user := &model.Orgs[1].Users[i]
@@ -67,32 +68,44 @@ func newWorld(t *testing.T) *world {
 	site, err := simsite.Start(t.Context(), dir, model)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(site.Close()).To(Succeed()) })
-	w := &world{
+	return site
+}
+
+// readerOf returns the reader of pages without a management cluster.
+func readerOf(site *simsite.Site, dir string) *world {
+	return &world{
 		site:    site,
 		clone:   filepath.Join(dir, "clone"),
 		home:    filepath.Join(dir, "home"),
 		bin:     filepath.Join(dir, "bin"),
 		replace: []string{"https://vcd.example.com", site.Simulator.URL(), "https://127.0.0.1:8443", site.Simulator.URL()},
+		limit:   4 * time.Minute,
 	}
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	site := newSite(t, dir)
+	w := readerOf(site, dir)
+	var err error
 	w.ManagementCluster, err = site.NewManagementCluster(t.Context(), framework.Options{Dir: "stack", Out: t.Output()})
 	g.Expect(err).NotTo(HaveOccurred())
-	w.prepare(t)
+	w.cloneRepository(t)
+	w.installPrograms(t)
+	g.Expect(w.applyManager(t.Context())).To(Succeed())
 	go w.rollOut(t.Context())
 	return w
 }
 
-// prepare makes the clone and what is in the reader's PATH.
-func (w *world) prepare(t *testing.T) {
+// cloneRepository makes the clone, the home folder and the namespace of the reader.
+func (w *world) cloneRepository(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	for _, folder := range []string{w.clone, w.home, w.bin} {
 		g.Expect(os.MkdirAll(folder, 0o750)).To(Succeed())
 	}
-	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
-	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdsim", filepath.Join(w.bin, "vcdsim-program"))).To(Succeed())
-	g.Expect(os.WriteFile(filepath.Join(w.bin, "vcdsim"), []byte(simulator), 0o700)).To(Succeed())
-	// An editor that leaves files as they are.
-	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.clone, "ca.pem"), w.site.Simulator.CA(), 0o600)).To(Succeed())
 	kubeconfig, err := os.ReadFile(w.Kubeconfig())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -101,7 +114,17 @@ func (w *world) prepare(t *testing.T) {
 git init -q .
 kubectl create namespace `+namespace+`
 kubectl config set-context --current --namespace=`+namespace)
-	g.Expect(w.applyManager(t.Context())).To(Succeed())
+}
+
+// installPrograms puts programs into the reader's PATH.
+func (w *world) installPrograms(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
+	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdsim", filepath.Join(w.bin, "vcdsim-program"))).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(w.bin, "vcdsim"), []byte(simulator), 0o700)).To(Succeed())
+	// An editor that leaves files as they are.
+	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 }
 
 // applyManager creates the Deployment of the manager, which the stack runs as a process.
@@ -218,7 +241,7 @@ func (w *world) names(t *testing.T) {
 // shell runs a script as the reader's bash does, in the clone.
 func (w *world) shell(t *testing.T, script string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), w.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail")
 	cmd.Stdin = strings.NewReader(script)

@@ -11,11 +11,15 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
@@ -53,6 +57,26 @@ func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*
 		return nil, fmt.Errorf("installing %s: %w", m.Name(), err)
 	}
 	return m, nil
+}
+
+// Unwire removes what calls the manager of a provider through a Service, after clusterctl has installed the provider:
+// there are no pods here. InstallProvider makes the same objects call the manager at a local port.
+func (s *Stack) Unwire(ctx context.Context, provider string) error {
+	installed := client.MatchingLabels{providerLabel: provider}
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := s.client.List(ctx, crds, installed); err != nil {
+		return fmt.Errorf("listing the kinds of %s: %w", provider, err)
+	}
+	unwired := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"conversion": {"strategy": "None", "webhook": null}}}`))
+	for i := range crds.Items {
+		if err := s.client.Patch(ctx, &crds.Items[i], unwired); err != nil {
+			return fmt.Errorf("removing the conversion of %s: %w", crds.Items[i].Name, err)
+		}
+	}
+	if err := s.client.DeleteAllOf(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{}, installed); err != nil {
+		return fmt.Errorf("removing the webhooks of %s: %w", provider, err)
+	}
+	return nil
 }
 
 func (s *Stack) install(ctx context.Context, m *Manager) error {

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"archive/tar"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack"
+)
+
+const (
+	firstClusterPage = "docs/get-started/first-cluster.md"
+	provider         = "infrastructure-vcd"
+)
+
+// TestTheFirstClusterAsPrinted follows the page of the first cluster: from the source to a cluster that is available,
+// and its deletion. A registry in this test receives the images. The manager is the program of the image that was pushed.
+func TestTheFirstClusterAsPrinted(t *testing.T) {
+	if !*asPrinted {
+		t.Skip("-as-printed is not set")
+	}
+	g := NewWithT(t)
+	images := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(images.Close)
+	host := strings.TrimPrefix(images.URL, "http://")
+	w := newBareWorld(t)
+	w.replace = append(w.replace, "registry.example.com", host, "providers:\n", w.otherProviders(t))
+	machine := machineOf(w)
+	machine.start(t)
+
+	w.run(t, firstClusterPage, toRun(t, w.Root, firstClusterPage))
+
+	g.Expect(machine.failure()).NotTo(HaveOccurred())
+	g.Expect(machine.image).To(Equal(host + "/kubernetes/cluster-api-vcd-controller:v2.0.0"))
+	ccm := host + "/kubernetes/cloud-provider-for-cloud-director:v2.0.0"
+	g.Expect(machine.args).To(ContainElement("--cloud-provider-registry=" + host + "/kubernetes"))
+	_, err := pull(ccm)
+	g.Expect(err).NotTo(HaveOccurred(), "nodes of workload clusters pull it")
+	g.Expect(w.site.Left()).To(BeEmpty())
+}
+
+// newBareWorld returns a reader with a management cluster that has Cluster API, but not this provider.
+func newBareWorld(t *testing.T) *world {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	site := newSite(t, dir)
+	w := readerOf(site, dir)
+	w.limit = 25 * time.Minute // It builds all programs.
+	root, err := framework.Root()
+	g.Expect(err).NotTo(HaveOccurred())
+	management, err := stack.Start(t.Context(), stack.Options{
+		Dir: filepath.Join(dir, "stack"),
+		Out: t.Output(),
+		Env: site.Workloads.Env(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(management.Stop()).To(Succeed()) })
+	g.Expect(management.InstallInventory(t.Context())).To(Succeed())
+	w.ManagementCluster = &framework.ManagementCluster{Stack: management, Root: root}
+	w.cloneRepository(t)
+	return w
+}
+
+// otherProviders returns the lines of clusterctl.yaml with releases of cert-manager and of Cluster API, which clusterctl
+// would download, up to the list of providers.
+func (w *world) otherProviders(t *testing.T) string {
+	t.Helper()
+	g := NewWithT(t)
+	releases, err := stack.Releases(w.Stack)
+	g.Expect(err).NotTo(HaveOccurred())
+	path, err := stack.LocalRepository(filepath.Join(w.home, "releases"), stack.Repository{
+		Version:     framework.Version,
+		Others:      releases,
+		CertManager: stack.CertManager(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(path)
+	g.Expect(err).NotTo(HaveOccurred())
+	var config struct {
+		CertManager any                 `json:"cert-manager"`
+		Providers   []map[string]string `json:"providers"`
+	}
+	g.Expect(yaml.Unmarshal(content, &config)).To(Succeed())
+	config.Providers = config.Providers[1:] // The first is this provider.
+	lines, err := yaml.Marshal(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	return string(lines)
+}
+
+// A machine does what a node of the management cluster does: it runs the Deployment of the manager.
+type machine struct {
+	world *world
+	image string
+	args  []string
+	ended chan error
+}
+
+func machineOf(w *world) *machine { return &machine{world: w, ended: make(chan error, 1)} }
+
+// start waits in the background for the Deployment.
+func (m *machine) start(t *testing.T) {
+	t.Helper()
+	go func() { m.ended <- m.run(t.Context()) }()
+}
+
+// failure returns why the manager does not run.
+func (m *machine) failure() error {
+	select {
+	case err := <-m.ended:
+		return err
+	default:
+		return fmt.Errorf("the manager was not started")
+	}
+}
+
+func (m *machine) run(ctx context.Context) error {
+	deployment, err := m.awaitDeployment(ctx)
+	if err != nil {
+		return err
+	}
+	container := deployment.Spec.Template.Spec.Containers[0]
+	m.image = container.Image
+	m.args = container.Args
+	program := filepath.Join(m.world.home, "manager-of-the-image")
+	if err := extract(m.image, program); err != nil {
+		return err
+	}
+	if err := m.startManager(ctx, program); err != nil {
+		return err
+	}
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation,
+		Replicas:           1,
+		UpdatedReplicas:    1,
+		ReadyReplicas:      1,
+		AvailableReplicas:  1,
+		Conditions: []appsv1.DeploymentCondition{{
+			Type:   appsv1.DeploymentAvailable,
+			Status: corev1.ConditionTrue,
+		}},
+	}
+	return m.world.Client().Status().Update(ctx, deployment)
+}
+
+// awaitDeployment waits until clusterctl has created the Deployment of the manager and its webhooks. Meanwhile it issues
+// certificates, as cert-manager does.
+func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, error) {
+	issuer := stack.NewIssuer(m.world.Stack)
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-ticker.C:
+		}
+		_ = issuer.Certify(ctx, m.world.Client()) // It fails where clusterctl writes the same object, and is repeated.
+		installed := client.MatchingLabels{"cluster.x-k8s.io/provider": provider}
+		var deployments appsv1.DeploymentList
+		var webhooks admissionregistrationv1.ValidatingWebhookConfigurationList
+		if m.world.Client().List(ctx, &deployments, installed) != nil || m.world.Client().List(ctx, &webhooks, installed) != nil {
+			continue
+		}
+		if len(deployments.Items) == 1 && len(webhooks.Items) == 1 {
+			return &deployments.Items[0], nil
+		}
+	}
+}
+
+// startManager runs the manager as a process. There are no pods here, so webhooks call a local port.
+func (m *machine) startManager(ctx context.Context, program string) error {
+	release := filepath.Join(m.world.clone, "out", "release", provider, framework.Version, stack.ComponentsFile)
+	components, err := os.ReadFile(release) //nolint:gosec // A file of the clone.
+	if err != nil {
+		return err
+	}
+	if err := m.world.Unwire(ctx, provider); err != nil {
+		return err
+	}
+	m.world.Manager, err = m.world.InstallProvider(ctx, stack.ProviderInstall{
+		ComponentsYAML: components,
+		ManagerBinary:  program,
+		Version:        framework.Version,
+		Env:            m.world.site.Workloads.Env(),
+	})
+	if err != nil {
+		return err
+	}
+	return m.world.Manager.Start(ctx)
+}
+
+// pull returns an image as a container runtime on this machine gets it.
+func pull(image string) (v1.Image, error) {
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		return nil, err
+	}
+	return remote.Image(reference)
+}
+
+// extract writes the entrypoint of an image to a file.
+func extract(image, path string) error {
+	pulled, err := pull(image)
+	if err != nil {
+		return err
+	}
+	config, err := pulled.ConfigFile()
+	if err != nil {
+		return err
+	}
+	entrypoint := config.Config.Entrypoint[0]
+	files := mutate.Extract(pulled)
+	defer func() { _ = files.Close() }()
+	for r := tar.NewReader(files); ; {
+		header, err := r.Next()
+		if err != nil {
+			return fmt.Errorf("looking for %s in %s: %w", entrypoint, image, err)
+		}
+		if "/"+strings.TrimPrefix(header.Name, "/") != entrypoint {
+			continue
+		}
+		program, err := io.ReadAll(r)
+		if err != nil {
+			return fmt.Errorf("reading %s of %s: %w", entrypoint, image, err)
+		}
+		return os.WriteFile(path, program, 0o700) //nolint:gosec // A program.
+	}
+}
