@@ -16,11 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/conformance/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
 const (
-	cpiPackage = cpiModule + "/pkg/vcdsdk"
+	cpiPackage = wire.CPIModule + "/pkg/vcdsdk"
 	cpiList    = "cpi-must-pass.txt"
 )
 

@@ -3,18 +3,14 @@
 package conformance
 
 import (
-	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/conformance/wire"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/record"
 )
-
-const cpiModule = "github.com/vmware/cloud-provider-for-cloud-director"
 
 // TestProjectsOwnTests runs the simulator's tests and holds what goes over the wire to what VMware published. Exchanges
 // that other tests of the project recorded in the directory VCDSIM_RECORD are checked too.
@@ -40,54 +36,21 @@ func TestProjectsOwnTests(t *testing.T) {
 // checkWire requires that exchanges are as published.
 func checkWire(t *testing.T, exchanges []vcdsim.Exchange) {
 	t.Helper()
-	document, err := wire.LoadOpenAPI(filepath.Join(moduleDir(t, ".", cpiModule),
-		"pkg/vcdswaggerclient_37_2/api/swagger.yaml"))
+	report, err := wire.CheckPublished(t.Context(), t.TempDir(), exchanges)
 	if err != nil {
 		t.Fatal(err)
 	}
-	violations, n := document.Check(exchanges)
-	t.Logf("%d shapes of JSON exchanges held to VMware's OpenAPI document: %d violations", n, len(violations))
-	if n == 0 {
+	for _, v := range report.Violations {
+		t.Errorf("%s\n%s", v, v.Body)
+	}
+	t.Logf("%d shapes of JSON exchanges and %d of XML answers held to what VMware published: %d violations", report.JSON,
+		report.XML, len(report.Violations))
+	switch {
+	case report.JSON == 0:
 		t.Error("no JSON exchange to check")
-	}
-	report := func(found []wire.Violation) {
-		for _, v := range found {
-			t.Errorf("%s\n%s", v, v.Body)
-		}
-	}
-	report(violations)
-	truth, err := groundTruth()
-	if err != nil {
-		t.Logf("XML is not checked: %s", err)
-		return
-	}
-	violations, n, err = wire.CheckXML(truth, t.TempDir(), exchanges)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report(violations)
-	order, err := wire.ReadOrder(filepath.Join(truth, "recordings"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	disorder := order.Check(exchanges)
-	report(disorder)
-	t.Logf("%d shapes of XML answers held to VMware's schemas: %d violations; to the order in recordings: %d", n,
-		len(violations), len(disorder))
-	if n == 0 {
+	case report.Skipped != "":
+		t.Logf("XML is not checked: %s", report.Skipped)
+	case report.XML == 0:
 		t.Error("no XML exchange to check")
 	}
-}
-
-// groundTruth finds VMware's schemas and recorded answers, which are data the project does not carry.
-func groundTruth() (string, error) {
-	if _, err := exec.LookPath("xmllint"); err != nil {
-		return "", errors.New("xmllint (Debian's libxml2-utils) is not installed")
-	}
-	for _, dir := range []string{os.Getenv("VCD_GROUNDTRUTH"), "../../../shared/groundtruth"} {
-		if _, err := os.Stat(filepath.Join(dir, "check-xml")); dir != "" && err == nil {
-			return filepath.Abs(dir)
-		}
-	}
-	return "", errors.New("set VCD_GROUNDTRUTH to a folder with VMware's XML schemas and the script check-xml")
 }

@@ -66,10 +66,17 @@ func expectSame(t *testing.T, before, after map[string]any) {
 	flatten("", after, has)
 	all := maps.Clone(had)
 	maps.Copy(all, has)
+	var differences []string
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		if had[path] != has[path] {
-			t.Errorf("%s was %q and is %q", path, had[path], has[path])
+			differences = append(differences, fmt.Sprintf("%s was %q and is %q", path, had[path], has[path]))
 		}
+	}
+	for _, text := range differences[:min(len(differences), maxReported)] {
+		t.Error(text)
+	}
+	if len(differences) > maxReported {
+		t.Errorf("and %d more differences", len(differences)-maxReported)
 	}
 }
 
@@ -82,9 +89,18 @@ func flatten(path string, value any, into map[string]string) {
 		}
 	case []any:
 		for i, item := range v {
-			flatten(fmt.Sprintf("%s[%d]", path, i), item, into)
+			flatten(fmt.Sprintf("%s[%s]", path, keyOf(item, i)), item, into)
 		}
 	default:
 		into[path] = fmt.Sprint(v)
 	}
+}
+
+// keyOf is the name and ID of an item in a list, else its position.
+func keyOf(item any, position int) string {
+	fields, _ := item.(map[string]any)
+	if fields["ID"] == nil {
+		return fmt.Sprint(position)
+	}
+	return fmt.Sprint(fields["Name"], " ", fields["ID"])
 }

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -20,12 +19,11 @@ var (
 	seed     = flag.Uint64("seed", 1, "chooses what the clients do; 0 is another one each time")
 )
 
-const (
-	// workers is how many clients work at once. The IP Space has an address for each.
-	workers = 8
-	// maxTasks is how many finished tasks the simulator keeps.
-	maxTasks = 20000
-)
+// maxTasks is how many finished tasks the simulator keeps.
+const maxTasks = 20000
+
+// running is how many tasks may run beside them.
+const running = 100
 
 // profile makes tasks take a part of a millisecond: most have ended when their client looks first, which otherwise
 // sleeps for three seconds, and some make what they work on busy for the other clients.
@@ -49,27 +47,37 @@ func TestRandomWorkLeavesNothingBehind(t *testing.T) {
 
 	done := work(t, sim, number)
 
-	for _, name := range slices.Sorted(maps.Keys(done)) {
-		t.Logf("%6d × %s", done[name], name)
-	}
+	logCounts(t, done)
+	logCounts(t, failures.refused)
+	failures.check(t)
 	expectSame(t, before, inventory(t, sim))
 	state := sim.State()
 	if len(state.Sessions) > sessions {
 		t.Errorf("%d sessions are left, of %d before", len(state.Sessions), sessions)
 	}
-	if len(state.Tasks) > maxTasks+workers {
+	if len(state.Tasks) > maxTasks+running {
 		t.Errorf("%d tasks are kept, more than %d", len(state.Tasks), maxTasks)
 	}
-	for _, text := range failures.list() {
-		t.Error(text)
+}
+
+// logCounts logs how often was what.
+func logCounts(t *testing.T, counts map[string]int) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%6d × %s", counts[name], name)
 	}
 }
 
 // start starts a simulator of everything a tenant may have.
 func start(t *testing.T, failures *answers) *vcdsim.Simulator {
 	t.Helper()
+	model := vcdsim.CloudProvider()
+	model.IPSpaces[0].RangeQuota = -1
+	for i := range model.ServiceEngineGroups {
+		model.ServiceEngineGroups[i].MaxService = 200
+	}
 	sim, err := vcdsim.New(vcdsim.Config{
-		Model:   vcdsim.CloudProvider(),
+		Model:   model,
 		Profile: profile,
 		Observe: failures.observe,
 	})
@@ -83,57 +91,34 @@ func start(t *testing.T, failures *answers) *vcdsim.Simulator {
 	return sim
 }
 
-// work lets all workers work and returns how often they did what.
+// work lets workers of all programs work and returns how often they did what.
 func work(t *testing.T, sim *vcdsim.Simulator, number uint64) map[string]int {
 	t.Helper()
 	until := time.Now().Add(*duration)
 	total := map[string]int{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for i := range workers {
-		wg.Go(func() {
-			w, err := newWorker(sim, i, rand.New(rand.NewPCG(number, uint64(i))))
-			if err != nil {
-				t.Errorf("worker %d: %s", i, err)
-				return
-			}
-			w.run(until)
-			mu.Lock()
-			defer mu.Unlock()
-			for name, n := range w.done {
-				total[name] += n
-			}
-			for _, problem := range w.problems {
-				t.Error(problem)
-			}
-		})
+	for i, p := range programs {
+		for j := range p.workers {
+			a := assignment{sim: sim, number: j, rng: rand.New(rand.NewPCG(number, uint64(i*100+j)))}
+			wg.Go(func() {
+				w, err := newWorker(p, a)
+				if err != nil {
+					t.Errorf("%s-%d: %s", p.name, j, err)
+					return
+				}
+				w.run(until)
+				mu.Lock()
+				defer mu.Unlock()
+				for name, n := range w.done {
+					total[name] += n
+				}
+				for _, problem := range w.problems {
+					t.Error(problem)
+				}
+			})
+		}
 	}
 	wg.Wait()
 	return total
-}
-
-// answers are the answers that blame the server.
-type answers struct {
-	mu  sync.Mutex
-	bad []string
-}
-
-// maxReported is how many answers are reported.
-const maxReported = 10
-
-func (a *answers) observe(x vcdsim.Exchange) {
-	if x.Status < http.StatusInternalServerError {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.bad) < maxReported {
-		a.bad = append(a.bad, x.Operation+": "+string(x.Response))
-	}
-}
-
-func (a *answers) list() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.bad)
 }

@@ -10,20 +10,20 @@ import (
 )
 
 // createMachine makes a vApp on the network of nodes with one VM.
-func createMachine(w *worker, t *thing) error {
-	t.remove = func() error { return w.removeMachine(t.name) }
-	vapp, err := w.vdc.CreateRawVApp(t.name, "")
+func (s *sdk) createMachine(t *thing) error {
+	t.remove = func() error { return s.removeMachine(t.name) }
+	vapp, err := s.vdc.CreateRawVApp(t.name, "")
 	if err != nil {
 		return err
 	}
-	network, err := w.vdc.GetOrgVdcNetworkByName("nodes", false)
+	network, err := s.vdc.GetOrgVdcNetworkByName("nodes", false)
 	if err != nil {
 		return err
 	}
 	if _, err := vapp.AddOrgNetwork(&govcd.VappNetworkSettings{}, network.OrgVDCNetwork, false); err != nil {
 		return err
 	}
-	catalog, err := w.org.GetCatalogByName("kubernetes", false)
+	catalog, err := s.org.GetCatalogByName("kubernetes", false)
 	if err != nil {
 		return err
 	}
@@ -47,30 +47,18 @@ func createMachine(w *worker, t *thing) error {
 		return err
 	}
 	t.changes = []change{
-		{"tag", w.tag(vapp)},
-		{"tag the VM of", w.tag(vm)},
-		{"describe", func() error { return vapp.UpdateNameDescription(t.name, w.text()) }},
-		{"turn on or off", func() error { return w.toggle(vm) }},
-		{"resize", func() error { return w.resize(vm) }},
-		{"attach or detach a disk of", w.exchangeDisk(vm, t.name+"-data")},
+		{"tag", s.tag(vapp)},
+		{"tag the VM of", s.tag(vm)},
+		{"describe", func() error { return vapp.UpdateNameDescription(t.name, text(s.rng)) }},
+		{"turn on or off", func() error { return toggle(vm) }},
+		{"resize", func() error { return s.resize(vm) }},
+		{"attach or detach a disk of", s.exchangeDisk(vm, t.name+"-data")},
 	}
 	return nil
 }
 
-// toggle powers a VM on or off.
-func (w *worker) toggle(vm *govcd.VM) error {
-	on, err := vm.IsDeployed()
-	if err != nil {
-		return err
-	}
-	if on {
-		return waited(vm.Undeploy())
-	}
-	return waited(vm.PowerOn())
-}
-
 // resize changes the processors of a VM that is off.
-func (w *worker) resize(vm *govcd.VM) error {
+func (s *sdk) resize(vm *govcd.VM) error {
 	on, err := vm.IsDeployed()
 	if err != nil || on {
 		return err
@@ -78,23 +66,23 @@ func (w *worker) resize(vm *govcd.VM) error {
 	if err := vm.Refresh(); err != nil {
 		return err
 	}
-	return vm.ChangeCPU(1+w.rng.IntN(4), 1)
+	return vm.ChangeCPU(1+s.rng.IntN(4), 1)
 }
 
 // exchangeDisk attaches a disk of the machine's own, or detaches and deletes it.
-func (w *worker) exchangeDisk(vm *govcd.VM, name string) func() error {
+func (s *sdk) exchangeDisk(vm *govcd.VM, name string) func() error {
 	return func() error {
-		found, err := w.vdc.GetDisksByName(name, true)
+		found, err := s.vdc.GetDisksByName(name, true)
 		if gone(err) != nil {
 			return err
 		}
 		if err == nil {
-			return w.removeDisk(vm, &(*found)[0])
+			return s.removeDisk(vm, &(*found)[0])
 		}
-		if err := waited(w.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: name, SizeMb: 512}})); err != nil {
+		if err := waited(s.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: name, SizeMb: 512}})); err != nil {
 			return err
 		}
-		if found, err = w.vdc.GetDisksByName(name, true); err != nil {
+		if found, err = s.vdc.GetDisksByName(name, true); err != nil {
 			return err
 		}
 		return waited(vm.AttachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: (*found)[0].Disk.HREF}}))
@@ -102,7 +90,7 @@ func (w *worker) exchangeDisk(vm *govcd.VM, name string) func() error {
 }
 
 // removeDisk deletes a disk that may be attached to a VM.
-func (w *worker) removeDisk(vm *govcd.VM, disk *govcd.Disk) error {
+func (s *sdk) removeDisk(vm *govcd.VM, disk *govcd.Disk) error {
 	attached, err := disk.AttachedVM()
 	if err != nil {
 		return err
@@ -120,12 +108,12 @@ func (w *worker) removeDisk(vm *govcd.VM, disk *govcd.Disk) error {
 }
 
 // removeMachine deletes what there is of a machine: its disk, and its vApp, which must not be on.
-func (w *worker) removeMachine(name string) error {
-	vapp, err := w.vdc.GetVAppByName(name, true)
+func (s *sdk) removeMachine(name string) error {
+	vapp, err := s.vdc.GetVAppByName(name, true)
 	if err != nil {
 		return gone(err)
 	}
-	disks, err := w.vdc.GetDisksByName(name+"-data", true)
+	disks, err := s.vdc.GetDisksByName(name+"-data", true)
 	if gone(err) != nil {
 		return err
 	}
@@ -134,7 +122,7 @@ func (w *worker) removeMachine(name string) error {
 		if err != nil {
 			return fmt.Errorf("finding the VM of a disk: %w", err)
 		}
-		if err := w.removeDisk(vm, &(*disks)[0]); err != nil {
+		if err := s.removeDisk(vm, &(*disks)[0]); err != nil {
 			return err
 		}
 	}

@@ -10,26 +10,6 @@ import (
 	"github.com/vmware/go-vcloud-director/v2/types/v56"
 )
 
-// A kind is a kind of thing: how it is made. Its creation says first how to remove what there may be of it.
-type kind struct {
-	name   string
-	alone  bool // a worker has one at most
-	create func(w *worker, t *thing) error
-}
-
-// kinds are all of them.
-var kinds = []kind{
-	{name: "machine", create: createMachine},
-	{name: "disk", create: createDisk},
-	{name: "network", create: createNetwork},
-	{name: "balancer", alone: true, create: createBalancer},
-	{name: "NAT rule", create: createNAT},
-	{name: "IP set", create: createIPSet},
-	{name: "tunnel", create: createTunnel},
-	{name: "entity", create: createEntity},
-	{name: "allocation", alone: true, create: createAllocation},
-}
-
 // waited waits for a task that a call began.
 func waited(task govcd.Task, err error) error {
 	if err != nil {
@@ -45,14 +25,14 @@ type taggable interface {
 }
 
 // tag adds metadata, or removes it again.
-func (w *worker) tag(of taggable) func() error {
+func (s *sdk) tag(of taggable) func() error {
 	tagged := false
 	return func() error {
 		var err error
 		if tagged {
 			err = of.DeleteMetadataEntryWithDomain("soak", false)
 		} else {
-			err = of.AddMetadataEntryWithVisibility("soak", w.text(), types.MetadataStringValue,
+			err = of.AddMetadataEntryWithVisibility("soak", text(s.rng), types.MetadataStringValue,
 				types.MetadataReadWriteVisibility, false)
 		}
 		if err == nil {
@@ -62,9 +42,6 @@ func (w *worker) tag(of taggable) func() error {
 	}
 }
 
-// text is some text.
-func (w *worker) text() string { return fmt.Sprintf("text %d", w.rng.IntN(1000)) }
-
 // gone makes the removal of what is not there a success.
 func gone(err error) error {
 	if govcd.ContainsNotFound(err) {
@@ -73,53 +50,53 @@ func gone(err error) error {
 	return err
 }
 
-func createDisk(w *worker, t *thing) error {
+func (s *sdk) createDisk(t *thing) error {
 	var disk *govcd.Disk
 	t.remove = func() error {
-		found, err := w.vdc.GetDisksByName(t.name, true)
+		found, err := s.vdc.GetDisksByName(t.name, true)
 		if err != nil || len(*found) == 0 {
 			return gone(err)
 		}
 		return waited((*found)[0].Delete())
 	}
-	err := waited(w.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: t.name, SizeMb: 1024}}))
+	err := waited(s.vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{Name: t.name, SizeMb: 1024}}))
 	if err != nil {
 		return err
 	}
-	found, err := w.vdc.GetDisksByName(t.name, true)
+	found, err := s.vdc.GetDisksByName(t.name, true)
 	if err != nil {
 		return err
 	}
 	disk = &(*found)[0]
 	t.changes = []change{
-		{"tag", w.tag(disk)},
+		{"tag", s.tag(disk)},
 		{"change", func() error {
 			if err := disk.Refresh(); err != nil {
 				return err
 			}
 			disk.Disk.SizeMb += 1024
-			disk.Disk.Description = w.text()
+			disk.Disk.Description = text(s.rng)
 			return waited(disk.Update(disk.Disk))
 		}},
 	}
 	return nil
 }
 
-func createNetwork(w *worker, t *thing) error {
+func (s *sdk) createNetwork(t *thing) error {
 	var made *govcd.OpenApiOrgVdcNetwork
 	t.remove = func() error {
-		found, err := w.vdc.GetOpenApiOrgVdcNetworkByName(t.name)
+		found, err := s.vdc.GetOpenApiOrgVdcNetworkByName(t.name)
 		if err != nil {
 			return gone(err)
 		}
 		return found.Delete()
 	}
-	made, err := w.vdc.CreateOpenApiOrgVdcNetwork(&types.OpenApiOrgVdcNetwork{
+	made, err := s.vdc.CreateOpenApiOrgVdcNetwork(&types.OpenApiOrgVdcNetwork{
 		Name:        t.name,
-		OwnerRef:    &types.OpenApiReference{ID: w.vdc.Vdc.ID},
+		OwnerRef:    &types.OpenApiReference{ID: s.vdc.Vdc.ID},
 		NetworkType: types.OrgVdcNetworkTypeIsolated,
 		Subnets: types.OrgVdcNetworkSubnets{Values: []types.OrgVdcNetworkSubnetValues{{
-			Gateway:      fmt.Sprintf("10.%d.%d.1", 50+w.number, w.made%250),
+			Gateway:      fmt.Sprintf("10.%d.%d.1", 50+s.number, t.number%250),
 			PrefixLength: 24,
 		}}},
 	})
@@ -127,9 +104,9 @@ func createNetwork(w *worker, t *thing) error {
 		return err
 	}
 	t.changes = []change{
-		{"tag", w.tag(made)},
+		{"tag", s.tag(made)},
 		{"change", func() error {
-			made.OpenApiOrgVdcNetwork.Description = w.text()
+			made.OpenApiOrgVdcNetwork.Description = text(s.rng)
 			_, err := made.Update(made.OpenApiOrgVdcNetwork)
 			return err
 		}},
@@ -138,23 +115,23 @@ func createNetwork(w *worker, t *thing) error {
 }
 
 // createBalancer makes a pool and a virtual service at the worker's own address.
-func createBalancer(w *worker, t *thing) error {
+func (s *sdk) createBalancer(t *thing) error {
 	t.remove = func() error {
-		service, err := w.client.GetAlbVirtualServiceByName(w.edge.EdgeGateway.ID, t.name)
+		service, err := s.client.GetAlbVirtualServiceByName(s.edge.EdgeGateway.ID, t.name)
 		if err == nil {
 			err = service.Delete()
 		}
 		if gone(err) != nil {
 			return err
 		}
-		pool, err := w.client.GetAlbPoolByName(w.edge.EdgeGateway.ID, t.name)
+		pool, err := s.client.GetAlbPoolByName(s.edge.EdgeGateway.ID, t.name)
 		if err != nil {
 			return gone(err)
 		}
 		return pool.Delete()
 	}
-	gateway := types.OpenApiReference{ID: w.edge.EdgeGateway.ID}
-	pool, err := w.client.CreateNsxtAlbPool(&types.NsxtAlbPool{
+	gateway := types.OpenApiReference{ID: s.edge.EdgeGateway.ID}
+	pool, err := s.client.CreateNsxtAlbPool(&types.NsxtAlbPool{
 		Name:        t.name,
 		GatewayRef:  gateway,
 		Enabled:     new(true),
@@ -164,11 +141,11 @@ func createBalancer(w *worker, t *thing) error {
 	if err != nil {
 		return err
 	}
-	group, err := w.client.GetAllAlbServiceEngineGroupAssignments(url.Values{"filter": {"gatewayRef.id==" + gateway.ID}})
+	group, err := s.client.GetAllAlbServiceEngineGroupAssignments(url.Values{"filter": {"gatewayRef.id==" + gateway.ID}})
 	if err != nil {
 		return err
 	}
-	service, err := w.client.CreateNsxtAlbVirtualService(&types.NsxtAlbVirtualService{
+	service, err := s.client.CreateNsxtAlbVirtualService(&types.NsxtAlbVirtualService{
 		Name:                  t.name,
 		Enabled:               new(true),
 		GatewayRef:            gateway,
@@ -179,19 +156,19 @@ func createBalancer(w *worker, t *thing) error {
 			PortStart:     new(6443),
 			TcpUdpProfile: &types.NsxtAlbVirtualServicePortTcpUdpProfile{SystemDefined: true, Type: "TCP_PROXY"},
 		}},
-		VirtualIpAddress: fmt.Sprintf("203.0.113.%d", 20+w.number),
+		VirtualIpAddress: fmt.Sprintf("203.0.113.%d", 20+s.number),
 	})
 	if err != nil {
 		return err
 	}
 	t.changes = []change{
 		{"change the pool of", func() error {
-			pool.NsxtAlbPool.Members[0].IpAddress = fmt.Sprintf("192.168.100.%d", 10+w.rng.IntN(80))
+			pool.NsxtAlbPool.Members[0].IpAddress = fmt.Sprintf("192.168.100.%d", 10+s.rng.IntN(80))
 			_, err := pool.Update(pool.NsxtAlbPool)
 			return err
 		}},
 		{"change", func() error {
-			service.NsxtAlbVirtualService.Description = w.text()
+			service.NsxtAlbVirtualService.Description = text(s.rng)
 			_, err := service.Update(service.NsxtAlbVirtualService)
 			return err
 		}},
@@ -199,27 +176,27 @@ func createBalancer(w *worker, t *thing) error {
 	return nil
 }
 
-func createNAT(w *worker, t *thing) error {
+func (s *sdk) createNAT(t *thing) error {
 	t.remove = func() error {
-		found, err := w.edge.GetNatRuleByName(t.name)
+		found, err := s.edge.GetNatRuleByName(t.name)
 		if err != nil {
 			return gone(err)
 		}
 		return found.Delete()
 	}
-	made, err := w.edge.CreateNatRule(&types.NsxtNatRule{
+	made, err := s.edge.CreateNatRule(&types.NsxtNatRule{
 		Name:              t.name,
 		Enabled:           true,
 		Type:              types.NsxtNatRuleTypeDnat,
-		ExternalAddresses: fmt.Sprintf("203.0.113.%d", 40+w.number),
-		InternalAddresses: fmt.Sprintf("192.168.100.%d", 10+w.made%80),
-		DnatExternalPort:  fmt.Sprint(1024 + w.made%60000),
+		ExternalAddresses: fmt.Sprintf("203.0.113.%d", 40+s.number),
+		InternalAddresses: fmt.Sprintf("192.168.100.%d", 10+t.number%80),
+		DnatExternalPort:  fmt.Sprint(1024 + t.number%60000),
 	})
 	if err != nil {
 		return err
 	}
 	t.changes = []change{{"change", func() error {
-		made.NsxtNatRule.Description = w.text()
+		made.NsxtNatRule.Description = text(s.rng)
 		changed, err := made.Update(made.NsxtNatRule)
 		if err == nil {
 			made = changed
@@ -229,17 +206,17 @@ func createNAT(w *worker, t *thing) error {
 	return nil
 }
 
-func createIPSet(w *worker, t *thing) error {
+func (s *sdk) createIPSet(t *thing) error {
 	t.remove = func() error {
-		found, err := w.vdc.GetNsxtFirewallGroupByName(t.name, types.FirewallGroupTypeIpSet)
+		found, err := s.vdc.GetNsxtFirewallGroupByName(t.name, types.FirewallGroupTypeIpSet)
 		if err != nil {
 			return gone(err)
 		}
 		return found.Delete()
 	}
-	made, err := w.vdc.CreateNsxtFirewallGroup(&types.NsxtFirewallGroup{
+	made, err := s.vdc.CreateNsxtFirewallGroup(&types.NsxtFirewallGroup{
 		Name:        t.name,
-		OwnerRef:    &types.OpenApiReference{ID: w.edge.EdgeGateway.ID},
+		OwnerRef:    &types.OpenApiReference{ID: s.edge.EdgeGateway.ID},
 		Type:        types.FirewallGroupTypeIpSet,
 		IpAddresses: []string{"10.1.1.1"},
 	})
@@ -247,22 +224,22 @@ func createIPSet(w *worker, t *thing) error {
 		return err
 	}
 	t.changes = []change{{"change", func() error {
-		made.NsxtFirewallGroup.IpAddresses = []string{fmt.Sprintf("10.1.1.%d", 1+w.rng.IntN(200))}
+		made.NsxtFirewallGroup.IpAddresses = []string{fmt.Sprintf("10.1.1.%d", 1+s.rng.IntN(200))}
 		_, err := made.Update(made.NsxtFirewallGroup)
 		return err
 	}}}
 	return nil
 }
 
-func createTunnel(w *worker, t *thing) error {
+func (s *sdk) createTunnel(t *thing) error {
 	t.remove = func() error {
-		found, err := w.edge.GetIpSecVpnTunnelByName(t.name)
+		found, err := s.edge.GetIpSecVpnTunnelByName(t.name)
 		if err != nil {
 			return gone(err)
 		}
 		return found.Delete()
 	}
-	made, err := w.edge.CreateIpSecVpnTunnel(&types.NsxtIpSecVpnTunnel{
+	made, err := s.edge.CreateIpSecVpnTunnel(&types.NsxtIpSecVpnTunnel{
 		Name:    t.name,
 		Enabled: true,
 		LocalEndpoint: types.NsxtIpSecVpnTunnelLocalEndpoint{
@@ -270,7 +247,7 @@ func createTunnel(w *worker, t *thing) error {
 			LocalNetworks: []string{"192.168.100.0/24"},
 		},
 		RemoteEndpoint: types.NsxtIpSecVpnTunnelRemoteEndpoint{
-			RemoteAddress: fmt.Sprintf("198.18.%d.%d", w.number*30+w.made/250%30, 1+w.made%250),
+			RemoteAddress: fmt.Sprintf("198.18.%d.%d", s.number*30+t.number/250%30, 1+t.number%250),
 		},
 		PreSharedKey: "secret",
 	})
@@ -278,7 +255,7 @@ func createTunnel(w *worker, t *thing) error {
 		return err
 	}
 	t.changes = []change{{"change", func() error {
-		made.NsxtIpSecVpn.Description = w.text()
+		made.NsxtIpSecVpn.Description = text(s.rng)
 		changed, err := made.Update(made.NsxtIpSecVpn)
 		if err == nil {
 			made = changed
@@ -288,8 +265,8 @@ func createTunnel(w *worker, t *thing) error {
 	return nil
 }
 
-func createEntity(w *worker, t *thing) error {
-	entities, err := w.author.GetRdeType("vmware", "capvcdCluster", "1.3.0")
+func (s *sdk) createEntity(t *thing) error {
+	entities, err := s.author.GetRdeType("vmware", "capvcdCluster", "1.3.0")
 	if err != nil {
 		return err
 	}
@@ -305,10 +282,10 @@ func createEntity(w *worker, t *thing) error {
 		return err
 	}
 	t.changes = []change{
-		{"tag", w.tagEntity(made)},
+		{"tag", s.tagEntity(made)},
 		{"change", func() error {
 			changed := *made.DefinedEntity
-			changed.Entity["metadata"] = map[string]any{"name": w.text()}
+			changed.Entity["metadata"] = map[string]any{"name": text(s.rng)}
 			return made.Update(changed)
 		}},
 	}
@@ -316,7 +293,7 @@ func createEntity(w *worker, t *thing) error {
 }
 
 // tagEntity adds metadata to an entity, or removes it again.
-func (w *worker) tagEntity(of *govcd.DefinedEntity) func() error {
+func (s *sdk) tagEntity(of *govcd.DefinedEntity) func() error {
 	var entry *govcd.OpenApiMetadataEntry
 	return func() error {
 		if entry != nil {
@@ -330,24 +307,24 @@ func (w *worker) tagEntity(of *govcd.DefinedEntity) func() error {
 		entry, err = of.AddMetadata(types.OpenApiMetadataEntry{KeyValue: types.OpenApiMetadataKeyValue{
 			Domain: "TENANT",
 			Key:    "soak",
-			Value:  types.OpenApiMetadataTypedValue{Type: types.OpenApiMetadataStringEntry, Value: w.text()},
+			Value:  types.OpenApiMetadataTypedValue{Type: types.OpenApiMetadataStringEntry, Value: text(s.rng)},
 		}})
 		return err
 	}
 }
 
 // createAllocation takes an address of the IP Space.
-func createAllocation(w *worker, t *thing) error {
-	space, err := w.client.GetIpSpaceByName("public")
+func (s *sdk) createAllocation(t *thing) error {
+	space, err := s.client.GetIpSpaceByName("public")
 	if err != nil {
 		return err
 	}
-	results, err := space.AllocateIp(w.org.Org.ID, w.org.Org.Name,
+	results, err := space.AllocateIp(s.org.Org.ID, s.org.Org.Name,
 		&types.IpSpaceIpAllocationRequest{Type: types.IpSpaceIpAllocationTypeFloatingIp, Quantity: new(1)})
 	if err != nil {
 		return err
 	}
-	made, err := w.org.GetIpSpaceAllocationByTypeAndValue(space.IpSpace.ID, types.IpSpaceIpAllocationTypeFloatingIp,
+	made, err := s.org.GetIpSpaceAllocationByTypeAndValue(space.IpSpace.ID, types.IpSpaceIpAllocationTypeFloatingIp,
 		results[0].Value, nil)
 	if err != nil {
 		return err

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/conformance/wire"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+// maxReported is how many findings of a kind are reported.
+const maxReported = 20
+
+// answers are what the simulator answered: an exchange of each shape, and what it refused.
+type answers struct {
+	shapes  wire.Collector
+	mu      sync.Mutex
+	refused map[string]int // how often, by call, status and code
+	bad     []string       // answers that blame the server, or that no client asks for
+}
+
+// minorCode finds the code of an error, in XML and JSON.
+var minorCode = regexp.MustCompile(`minorErrorCode"?[=:] ?"(\w+)"`)
+
+// refusals are those that clients cause while others work: operation, status and code, any if empty. Some clients do
+// not tell them from other errors, so that they are held to this list here.
+var refusals = []struct{ operation, refusal string }{
+	{"", "400 BUSY_ENTITY"},
+	{"GET ", "403 ACCESS_TO_RESOURCE_IS_FORBIDDEN"},               // what was deleted
+	{"POST /api/vApp/vapp/action/undeploy", "400 BAD_REQUEST"},    // CAPVCD undeploys what is off
+	{"POST /cloudapi/1.0.0/ipSpaces/allocate", "400 BAD_REQUEST"}, // another took the suggested address
+	{"POST /oauth/provider/token", "400 "},                        // the cloud provider tries that first
+	{"PUT /cloudapi/1.0.0/entities", "412 "},                      // another wrote since the entity was read
+}
+
+func (a *answers) observe(x vcdsim.Exchange) {
+	a.shapes.Observe(x)
+	if x.Status < http.StatusBadRequest {
+		return
+	}
+	code := ""
+	if match := minorCode.FindSubmatch(x.Response); match != nil {
+		code = string(match[1])
+	}
+	refusal := fmt.Sprintf("%d %s", x.Status, code)
+	known := slices.ContainsFunc(refusals, func(r struct{ operation, refusal string }) bool {
+		return strings.HasPrefix(x.Operation, r.operation) && strings.HasPrefix(refusal, r.refusal)
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.refused == nil {
+		a.refused = map[string]int{}
+	}
+	a.refused[x.Operation+": "+refusal]++
+	if !known && len(a.bad) < maxReported {
+		a.bad = append(a.bad, fmt.Sprintf("%s: %d %s", x.Operation, x.Status, x.Response))
+	}
+}
+
+// check wants no answer that is not listed, and all of the shapes that VMware published.
+func (a *answers) check(t *testing.T) {
+	t.Helper()
+	for _, text := range a.bad {
+		t.Error(text)
+	}
+	report, err := wire.CheckPublished(t.Context(), t.TempDir(), a.shapes.Exchanges())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range report.Violations {
+		t.Errorf("%s\n%s", v, v.Body)
+	}
+	t.Logf("%d shapes of JSON exchanges and %d of XML answers held to what VMware published %s", report.JSON, report.XML,
+		report.Skipped)
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+)
+
+// A ccm makes load balancers as this project's cloud controller manager of one cluster does: it observes an edge
+// gateway, plans, and runs the steps.
+type ccm struct {
+	number  int
+	rng     *rand.Rand
+	config  vcd.Config
+	pool    *vcd.Pool
+	driver  *edge.Driver
+	blocks  string // the URN of the gateway that has addresses itself
+	spaces  string // that of the gateway with addresses of an IP Space
+	cluster string
+	// services counts those at a gateway: with the last, everything that they share is removed.
+	services map[string]int
+}
+
+func newCCM(a assignment) (client, error) {
+	return &ccm{
+		number:   a.number,
+		rng:      a.rng,
+		config:   configOf(a, "ccm"),
+		cluster:  fmt.Sprintf("ccm-%d", a.number),
+		services: map[string]int{},
+	}, nil
+}
+
+func (c *ccm) kinds() []kind {
+	return []kind{
+		{name: "service", create: func(t *thing) error { return c.createService(t, c.blocks, c.subnet()) }},
+		{name: "service of an IP Space", create: func(t *thing) error { return c.createService(t, c.spaces, netip.Prefix{}) }},
+	}
+}
+
+// subnet is where the addresses of the client are in the block of the gateway.
+func (c *ccm) subnet() netip.Prefix {
+	return netip.MustParsePrefix(fmt.Sprintf("203.0.113.%d/29", 48+8*c.number))
+}
+
+// login starts as a new process does.
+func (c *ccm) login() error {
+	ctx := context.Background()
+	c.pool = newPool()
+	session, err := c.pool.Session(ctx, c.config)
+	if err != nil {
+		return err
+	}
+	c.driver = edge.New(func(ctx context.Context) (*vcd.Session, error) { return c.pool.Session(ctx, c.config) },
+		edge.Options{MaxAge: time.Second})
+	for name, id := range map[string]*string{"acme-vdc-gateway": &c.blocks, "acme-vdc-gateway-spaces": &c.spaces} {
+		gateway, err := session.Gateways.FindGateway(ctx, name)
+		if err != nil {
+			return err
+		}
+		*id = gateway.ID
+	}
+	return nil
+}
+
+func (c *ccm) logout() error { return c.pool.Close(context.Background()) }
+
+func (c *ccm) expected(err error) bool { return errors.Is(err, loadbalancer.ErrBusy) }
+
+// createService makes the load balancer of a Service at a gateway.
+func (c *ccm) createService(t *thing, gateway string, subnet netip.Prefix) error {
+	want := &lb.Desired{
+		Desired: loadbalancer.Desired{
+			Owner: loadbalancer.Owner{
+				Cluster:   c.cluster,
+				Namespace: "default",
+				Name:      t.name,
+				UID:       t.name,
+			},
+			Families: []loadbalancer.Family{loadbalancer.IPv4},
+		},
+		Subnet:  subnet,
+		Members: []netip.Addr{netip.MustParseAddr("192.168.100.11"), netip.MustParseAddr("192.168.100.12")},
+		Listeners: []lb.Listener{{
+			Protocol:    loadbalancer.TCP,
+			Application: lb.L4,
+			Port:        443,
+			NodePort:    30443,
+		}},
+	}
+	c.services[gateway]++
+	t.remove = func() error { return c.removeService(gateway, want) }
+	if c.rng.IntN(2) == 0 {
+		want.OneArm = c.oneArm()
+	}
+	t.changes = []change{
+		{"change the nodes of", func() error {
+			want.Members[0] = netip.MustParseAddr(fmt.Sprintf("192.168.100.%d", 20+c.rng.IntN(60)))
+			return c.reach(gateway, want)
+		}},
+		{"change the port of", func() error {
+			want.Listeners[0].Port = 443 + c.rng.IntN(10)
+			return c.reach(gateway, want)
+		}},
+		{"change the protocol of", func() error {
+			want.Listeners[0].Protocol = []loadbalancer.Protocol{loadbalancer.TCP, loadbalancer.UDP}[c.rng.IntN(2)]
+			return c.reach(gateway, want)
+		}},
+		{"use or leave one arm for", func() error {
+			if want.OneArm == nil {
+				want.OneArm = c.oneArm()
+			} else {
+				want.OneArm = nil
+			}
+			return c.reach(gateway, want)
+		}},
+	}
+	return c.reach(gateway, want)
+}
+
+// removeService removes the load balancer of a Service, and with the last one what all share.
+func (c *ccm) removeService(gateway string, want *lb.Desired) error {
+	want.Absent = true
+	want.Accompanied = c.services[gateway] > 1
+	if err := c.reach(gateway, want); err != nil {
+		return err
+	}
+	if !want.Accompanied {
+		whole := lb.Desired{
+			Desired: loadbalancer.Desired{Owner: loadbalancer.Owner{Cluster: c.cluster}, Absent: true},
+		}
+		if err := c.reach(gateway, &whole); err != nil {
+			return err
+		}
+	}
+	c.services[gateway]--
+	return nil
+}
+
+// oneArm is where the client has addresses behind DNAT rules.
+func (c *ccm) oneArm() *lb.Range {
+	return &lb.Range{
+		First: netip.MustParseAddr(fmt.Sprintf("192.168.8.%d", 10+20*c.number)),
+		Last:  netip.MustParseAddr(fmt.Sprintf("192.168.8.%d", 29+20*c.number)),
+	}
+}
+
+// reach plans and runs steps until a gateway is as desired.
+func (c *ccm) reach(gateway string, want *lb.Desired) error {
+	ctx := context.Background()
+	var plan loadbalancer.Plan
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		var err error
+		if plan, err = c.driver.Plan(ctx, gateway, *want, edge.PlanOptions{NAT: true}); err != nil {
+			return err
+		}
+		if len(plan.Refusals) > 0 || plan.Done() {
+			break
+		}
+		want.Intent = intentAfter(want.Intent, plan)
+		for _, step := range plan.Steps {
+			if err := c.driver.Run(ctx, gateway, step); err != nil {
+				return err
+			}
+		}
+		if plan.Wait != "" {
+			<-time.After(10 * time.Millisecond)
+		}
+	}
+	if !plan.Done() {
+		return fmt.Errorf("not as desired: %+v", plan)
+	}
+	return nil
+}
+
+// intentAfter is what is stored of addresses after a plan.
+func intentAfter(stored []netip.Addr, plan loadbalancer.Plan) []netip.Addr {
+	if len(plan.Intent) > 0 {
+		stored = plan.Intent
+	}
+	var kept []netip.Addr
+	for _, address := range stored {
+		used := true
+		for _, unused := range plan.Unused {
+			used = used && address != unused
+		}
+		if used {
+			kept = append(kept, address)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vmware/cloud-provider-for-cloud-director/pkg/util"
+	"github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
+)
+
+// A cpi makes load balancers as VMware's cloud provider does.
+type cpi struct{ original }
+
+func newCPI(a assignment) (client, error) { return &cpi{newOriginal(a)}, nil }
+
+func (c *cpi) kinds() []kind {
+	return []kind{
+		{name: "service", create: func(t *thing) error { return c.createService(t, "nodes") }},
+		{name: "service of an IP Space", create: func(t *thing) error { return c.createService(t, "nodes-2") }},
+	}
+}
+
+// A service is a load balancer of VMware's cloud provider.
+type service struct {
+	gateway *vcdsdk.GatewayManager
+	name    string
+	oneArm  *vcdsdk.OneArm
+	ports   []vcdsdk.PortDetails
+	nodes   []string
+}
+
+// createService makes a load balancer for the nodes of a network.
+func (c *cpi) createService(t *thing, network string) error {
+	gateway, err := vcdsdk.NewGatewayManager(context.Background(), c.client, network, c.subnet(network), "acme-vdc")
+	if err != nil {
+		return err
+	}
+	s := &service{
+		gateway: gateway,
+		name:    t.name,
+		nodes:   []string{"192.168.100.11", "192.168.100.12"},
+		ports: []vcdsdk.PortDetails{{
+			Protocol:     "TCP",
+			PortSuffix:   "tcp",
+			ExternalPort: 443,
+			InternalPort: 30443,
+		}},
+	}
+	if c.rng.IntN(2) == 0 {
+		s.oneArm = &vcdsdk.OneArm{
+			StartIP: fmt.Sprintf("192.168.9.%d", 10+20*c.number),
+			EndIP:   fmt.Sprintf("192.168.9.%d", 29+20*c.number),
+		}
+	}
+	t.remove = s.remove
+	t.changes = []change{
+		{"change the nodes of", func() error {
+			s.nodes[0] = fmt.Sprintf("192.168.100.%d", 20+c.rng.IntN(60))
+			return s.update()
+		}},
+		{"change the port of", func() error {
+			s.ports[0].ExternalPort = int32(443 + c.rng.IntN(10))
+			return s.update()
+		}},
+	}
+	return s.create()
+}
+
+// subnet is where the addresses of the client are in the block of the gateway of a network.
+func (c *cpi) subnet(network string) string {
+	if network != "nodes" {
+		return ""
+	}
+	return fmt.Sprintf("203.0.113.%d/29", 72+8*c.number)
+}
+
+func (s *service) create() error {
+	_, err := s.gateway.CreateLoadBalancer(context.Background(), s.name, s.name+"-pool", s.name, s.nodes, s.ports, s.oneArm,
+		true, nil, "", &util.AllocatedResourcesMap{})
+	return err
+}
+
+// update changes the load balancer. One that was made in part only is made again.
+func (s *service) update() error {
+	port := s.ports[0]
+	name := s.name + "-" + port.PortSuffix
+	pool := s.name + "-pool-" + port.PortSuffix
+	address, _, err := s.gateway.GetLoadBalancer(context.Background(), name, pool, s.oneArm)
+	if err != nil {
+		return err
+	}
+	if address == "" {
+		return s.create()
+	}
+	_, err = s.gateway.UpdateLoadBalancer(context.Background(), pool, name, s.nodes, address, port.InternalPort,
+		port.ExternalPort, s.oneArm, true, port.Protocol, &util.AllocatedResourcesMap{})
+	return err
+}
+
+func (s *service) remove() error {
+	_, err := s.gateway.DeleteLoadBalancer(context.Background(), s.name, s.name+"-pool", s.name, s.ports, s.oneArm,
+		&util.AllocatedResourcesMap{})
+	return err
+}

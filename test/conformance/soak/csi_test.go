@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"fmt"
+
+	"github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
+	"github.com/vmware/go-vcloud-director/v2/govcd"
+	"github.com/vmware/go-vcloud-director/v2/types/v56"
+)
+
+// A csi makes named disks and attaches them to nodes, in the order of VMware's CSI driver. The driver's module cannot be
+// imported, so the calls are those of the clients below it.
+type csi struct {
+	original
+
+	machines *vcdsdk.VdcManager
+}
+
+// What the driver sets in each disk.
+const (
+	busType    = "6"
+	busSubType = "VirtualSCSI"
+)
+
+func newCSI(a assignment) (client, error) { return &csi{original: newOriginal(a)}, nil }
+
+func (c *csi) login() (err error) {
+	if err := c.original.login(); err != nil || c.machines != nil {
+		return err
+	}
+	c.machines, err = vcdsdk.NewVDCManager(c.client, "acme", "acme-vdc")
+	return err
+}
+
+func (c *csi) kinds() []kind {
+	return []kind{
+		{name: "volume", create: c.createVolume},
+		{name: "cluster of two nodes with a volume", create: c.createCluster},
+	}
+}
+
+// createVolume makes a disk, unless it exists.
+func (c *csi) createVolume(t *thing) error {
+	t.remove = func() error { return c.deleteVolume(t.name) }
+	t.changes = []change{{"make again", func() error { return c.ensureVolume(t.name) }}}
+	return c.ensureVolume(t.name)
+}
+
+func (c *csi) ensureVolume(name string) error {
+	_, err := c.volume(name)
+	if !govcd.ContainsNotFound(err) {
+		return err
+	}
+	profile, err := c.machines.Vdc.FindStorageProfileReference("standard")
+	if err != nil {
+		return err
+	}
+	return waited(c.machines.Vdc.CreateDisk(&types.DiskCreateParams{Disk: &types.Disk{
+		Name:           name,
+		SizeMb:         1024,
+		BusType:        busType,
+		BusSubType:     busSubType,
+		Description:    "volume of a test",
+		StorageProfile: &types.Reference{HREF: profile.HREF},
+	}}))
+}
+
+// volume finds a disk in the VDC, read anew.
+func (c *csi) volume(name string) (*govcd.Disk, error) {
+	found, err := c.machines.Vdc.GetDisksByName(name, true)
+	if err != nil {
+		return nil, err
+	}
+	return &(*found)[0], nil
+}
+
+// deleteVolume deletes a disk, which must not be attached.
+func (c *csi) deleteVolume(name string) error {
+	disk, err := c.volume(name)
+	if err != nil {
+		return gone(err)
+	}
+	attached, err := disk.AttachedVM()
+	if err != nil {
+		return err
+	}
+	if attached != nil {
+		return fmt.Errorf("volume %s is attached to VM %s", name, attached.Name)
+	}
+	return waited(disk.Delete())
+}
+
+// createCluster makes a vApp of two VMs, and a volume that goes to and fro between them.
+func (c *csi) createCluster(t *thing) error {
+	nodes := []string{t.name + "-node-0", t.name + "-node-1"}
+	t.remove = func() error { return c.removeCluster(t.name) }
+	if _, err := c.machines.GetOrCreateVApp(t.name, "nodes"); err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := addNode(c.machines, t.name, node); err != nil {
+			return err
+		}
+	}
+	if err := c.ensureVolume(t.name); err != nil {
+		return err
+	}
+	t.changes = []change{
+		{"attach the volume of", func() error { return c.attach(t.name, nodes[c.rng.IntN(len(nodes))]) }},
+		{"detach the volume of", func() error { return c.detach(t.name) }},
+		{"turn a node on or off of", func() error {
+			vm, err := c.machines.FindVMByName(t.name, nodes[c.rng.IntN(len(nodes))])
+			if err != nil {
+				return err
+			}
+			return toggle(vm)
+		}},
+	}
+	return nil
+}
+
+// attach attaches the volume of a cluster to a node, from which other it may be.
+func (c *csi) attach(cluster, node string) error {
+	vm, err := c.machines.FindVMByName(cluster, node)
+	if err != nil {
+		return err
+	}
+	disk, err := c.volume(cluster)
+	if err != nil {
+		return err
+	}
+	attached, err := disk.AttachedVM()
+	if err != nil {
+		return err
+	}
+	if attached != nil && attached.HREF == vm.VM.HREF {
+		return nil
+	}
+	if attached != nil {
+		if err := c.detach(cluster); err != nil {
+			return err
+		}
+	}
+	return waited(vm.AttachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
+}
+
+// detach detaches the volume of a cluster from its node.
+func (c *csi) detach(cluster string) error {
+	disk, err := c.volume(cluster)
+	if err != nil {
+		return gone(err)
+	}
+	attached, err := disk.AttachedVM()
+	if err != nil || attached == nil {
+		return err
+	}
+	vm, err := c.client.VCDClient.Client.GetVMByHref(attached.HREF)
+	if err != nil {
+		return err
+	}
+	return waited(vm.DetachDisk(&types.DiskAttachOrDetachParams{Disk: &types.Reference{HREF: disk.Disk.HREF}}))
+}
+
+// removeCluster deletes what there is of a cluster: its volume, and its vApp.
+func (c *csi) removeCluster(name string) error {
+	if err := c.detach(name); err != nil {
+		return err
+	}
+	if err := c.deleteVolume(name); err != nil {
+		return err
+	}
+	return removeVApp(c.machines, name)
+}

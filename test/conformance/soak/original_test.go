@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package soak
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
+	"k8s.io/klog"
+)
+
+// TestMain silences the logs of VMware's programs.
+func TestMain(m *testing.M) {
+	logs := flag.NewFlagSet("logs", flag.ContinueOnError)
+	klog.InitFlags(logs)
+	if err := logs.Parse([]string{"-logtostderr=false", "-stderrthreshold=FATAL"}); err != nil {
+		panic(err)
+	}
+	klog.SetOutput(io.Discard)
+	os.Exit(m.Run())
+}
+
+// An original is the client that VMware's CAPVCD, cloud provider and CSI driver share.
+type original struct {
+	number int
+	rng    *rand.Rand
+	site   string
+	client *vcdsdk.Client
+}
+
+func newOriginal(a assignment) original {
+	return original{number: a.number, rng: a.rng, site: a.sim.URL()}
+}
+
+// login logs in, at first; then it gives the client a new token, as the programs do for each reconcile.
+func (o *original) login() (err error) {
+	if o.client != nil {
+		return o.client.RefreshBearerToken()
+	}
+	o.client, err = vcdsdk.NewVCDClientFromSecrets(o.site, "acme", "acme-vdc", "acme", "", "", "capvcd-api-token", true, true)
+	return err
+}
+
+func (o *original) logout() error { return o.client.VCDClient.Disconnect() }
+
+// expected are the errors after which VMware's programs try again. A part of the client keeps of a busy gateway no more
+// than the status: the codes of all refusals are checked where the simulator answers.
+func (o *original) expected(err error) bool {
+	return busy(err) ||
+		errors.As(err, new(*vcdsdk.GatewayBusyError)) ||
+		errors.As(err, new(*vcdsdk.LoadBalancerPoolBusyError)) ||
+		errors.As(err, new(*vcdsdk.VirtualServiceBusyError)) ||
+		errors.As(err, new(*vcdsdk.VirtualServicePendingError)) ||
+		err != nil && strings.Contains(err.Error(), "400 Bad Request")
+}
