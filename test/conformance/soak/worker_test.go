@@ -17,21 +17,21 @@ const patience = time.Minute
 // sessionAge is how old the sessions of a worker become before it logs in again: they end after an hour.
 const sessionAge = 10 * time.Minute
 
-// A worker lets a client make, change and delete things of its own.
+// A worker lets a client make, change and delete things of its own. It reports problems at once.
 type worker struct {
-	name     string
-	program  string
-	rng      *rand.Rand
-	client   client
-	kinds    []kind
-	made     int // numbers the names
-	things   []*thing
-	done     map[string]int
-	problems []string
+	name    string
+	program string
+	rng     *rand.Rand
+	client  client
+	kinds   []kind
+	made    int // numbers the names
+	things  []*thing
+	done    map[string]int
+	problem func(format string, args ...any)
 }
 
 // newWorker logs a client in.
-func newWorker(p program, a assignment) (*worker, error) {
+func newWorker(p program, a assignment, problem func(format string, args ...any)) (*worker, error) {
 	c, err := p.create(a)
 	if err != nil {
 		return nil, err
@@ -46,6 +46,7 @@ func newWorker(p program, a assignment) (*worker, error) {
 		client:  c,
 		kinds:   c.kinds(),
 		done:    map[string]int{},
+		problem: problem,
 	}, nil
 }
 
@@ -57,7 +58,7 @@ func (w *worker) run(until time.Time) {
 		if time.Since(renewed) > renewal {
 			w.logout()
 			if err := w.client.login(); err != nil {
-				w.problem("logging in: %s", err)
+				w.problem("%s: logging in: %s", w.name, err)
 				return
 			}
 			renewed = time.Now()
@@ -74,7 +75,7 @@ func (w *worker) run(until time.Time) {
 // logout ends the sessions of the client.
 func (w *worker) logout() {
 	if err := w.client.logout(); err != nil {
-		w.problem("logging out: %s", err)
+		w.problem("%s: logging out: %s", w.name, err)
 	}
 }
 
@@ -157,7 +158,3 @@ func (w *worker) note(what, name string, err error) {
 }
 
 func (w *worker) count(what string) { w.done[w.program+": "+what]++ }
-
-func (w *worker) problem(format string, args ...any) {
-	w.problems = append(w.problems, w.name+": "+fmt.Sprintf(format, args...))
-}
