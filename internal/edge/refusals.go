@@ -22,6 +22,8 @@ const (
 	// fullAge is how long an IP Space is believed to have no more addresses for the organization, while there are
 	// others.
 	fullAge = 10 * time.Minute
+	// foreignAge is how long it is known that an address is not an owner's, after the last plan for it.
+	foreignAge = 24 * time.Hour
 	// maxFree is how many free addresses of a space are offered.
 	maxFree = 16
 )
@@ -35,8 +37,14 @@ type refusals struct {
 	noMoves   time.Time                // virtual services keep the address that they share
 	addresses map[netip.Addr]time.Time // floating IPs that other organizations have
 	full      map[string]time.Time     // IP Spaces, by id, of which the organization may have no more
-	// foreign are owners that were refused an address, by the id of the claim that others had made of it.
-	foreign map[string][]loadbalancer.Owner
+	// foreign are the owners that were refused an address because others had it.
+	foreign map[netip.Addr][]foreigner
+}
+
+// A foreigner is an owner that has not allocated an address, though it may be stored as intended.
+type foreigner struct {
+	owner loadbalancer.Owner
+	until time.Time // renewed as long as plans are made for the owner
 }
 
 func newRefusals(clock vcd.Clock) refusals {
@@ -44,7 +52,7 @@ func newRefusals(clock vcd.Clock) refusals {
 		clock:     clock,
 		addresses: map[netip.Addr]time.Time{},
 		full:      map[string]time.Time{},
-		foreign:   map[string][]loadbalancer.Owner{},
+		foreign:   map[netip.Addr][]foreigner{},
 	}
 }
 
@@ -78,24 +86,57 @@ func (r *refusals) refuse(a netip.Addr) {
 	r.addresses[a] = r.clock.Now().Add(refusalAge)
 }
 
-// disown notes that a claim is not an owner's, though its address is stored as intended.
-func (r *refusals) disown(owner loadbalancer.Owner, claim string) {
+// disown notes that an address is not an owner's, though it may be stored as intended. Who has it may change: that stays
+// so until the owner tries to allocate it again.
+func (r *refusals) disown(owner loadbalancer.Owner, a netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.foreign[claim] = append(r.foreign[claim], owner)
+	r.forget(owner, a)
+	r.foreign[a] = append(r.foreign[a], foreigner{owner, r.clock.Now().Add(foreignAge)})
 }
 
-// notOurs returns the ids of the given claims that are known not to be an owner's, and forgets all others.
+// try notes that an owner is about to allocate an address, and reports whether it was known not to be the owner's.
+func (r *refusals) try(owner loadbalancer.Owner, a netip.Addr) (disowned bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.forget(owner, a)
+}
+
+func (r *refusals) forget(owner loadbalancer.Owner, a netip.Addr) (known bool) {
+	before := len(r.foreign[a])
+	r.foreign[a] = slices.DeleteFunc(r.foreign[a], func(f foreigner) bool { return f.owner.Is(owner) })
+	known = len(r.foreign[a]) < before
+	if len(r.foreign[a]) == 0 {
+		delete(r.foreign, a)
+	}
+	return known
+}
+
+// notOurs returns the ids of the given claims that are known not to be an owner's.
 func (r *refusals) notOurs(owner loadbalancer.Owner, claims []lb.Claim) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.foreign, func(id string, _ []loadbalancer.Owner) bool {
-		return !slices.ContainsFunc(claims, func(c lb.Claim) bool { return c.ID == id })
-	})
+	now := r.clock.Now()
 	var out []string
-	for claim, owners := range r.foreign {
-		if slices.ContainsFunc(owners, owner.Is) {
-			out = append(out, claim)
+	for a, all := range r.foreign {
+		for i := range all {
+			if all[i].owner.Is(owner) {
+				all[i].until = now.Add(foreignAge)
+				out = append(out, idsOn(claims, a)...)
+			}
+		}
+		r.foreign[a] = slices.DeleteFunc(all, func(f foreigner) bool { return now.After(f.until) })
+	}
+	maps.DeleteFunc(r.foreign, func(_ netip.Addr, all []foreigner) bool { return len(all) == 0 })
+	return out
+}
+
+// idsOn are the ids of the claims of an address.
+func idsOn(claims []lb.Claim, a netip.Addr) []string {
+	var out []string
+	for _, c := range claims {
+		if c.Value == a {
+			out = append(out, c.ID)
 		}
 	}
 	return out

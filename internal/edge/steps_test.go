@@ -261,6 +261,42 @@ func TestAFloatingIPThatIsAllocatedByHandMeanwhileIsNotTaken(t *testing.T) {
 	}
 }
 
+func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.T) {
+	for name, absent := range map[string]bool{"wanted": false, "deleted": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, vcdsim.IPSpaces())
+			d := desired(service("c1", "web"), 80)
+			p, err := w.plan(&d)
+			w.Expect(err).NotTo(HaveOccurred())
+			address := stepsOf(p)[0].Address.Value
+			org := w.sim.State().Model.Orgs[1].ID
+			allocate := func(id string) {
+				w.sim.Edit(func(e *vcdsim.Editor) {
+					e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{
+						{ID: id, Type: vcdsim.FloatingIP, Value: address.String(), OrgID: org},
+					}
+				})
+			}
+			allocate("11111111-1111-4111-8111-111111111111")
+			_, err = w.reach(&d)
+			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
+			w.Expect(d.Intent).To(ConsistOf(address))
+
+			allocate("22222222-2222-4222-8222-222222222222")
+			d.Absent = absent
+			plan, err := w.driver.Plan(t.Context(), w.gateway, d, edge.PlanOptions{Fresh: true})
+			w.Expect(err).NotTo(HaveOccurred())
+			for _, step := range plan.Steps {
+				w.Expect(step.(lb.Step).Name).NotTo(Equal(address.String()), "%s", step)
+			}
+			w.insist(&d)
+
+			w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(ContainElement(
+				And(HaveField("Value", address.String()), HaveField("Description", ""))))
+		})
+	}
+}
+
 func TestAMarkOfSomebodyElseStays(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)

@@ -25,6 +25,8 @@ func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 	if err != nil {
 		return err
 	}
+	m, _ := lb.ParseMarker(want.Description)
+	disowned := w.gateway.refusals.try(m.Owner, want.Value)
 	task, err := w.session.IPSpaces.Allocate(ctx, space.ID, want.Value)
 	task, err = w.wait(ctx, task, err)
 	switch {
@@ -41,7 +43,18 @@ func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 	case !is(err, []error{vcd.ErrInvalid, vcd.ErrConflict}):
 		return err
 	}
-	return takenAddress(ctx, w, step, err)
+	return takenAddress(ctx, w, takenStep{
+		address: want,
+		owner:   m.Owner,
+		stored:  step.Stored && !disowned,
+	}, err)
+}
+
+// A takenStep is a step that VCD has refused because its address is allocated.
+type takenStep struct {
+	address *lb.Claim
+	owner   loadbalancer.Owner
+	stored  bool // a former run of the step may have allocated it
 }
 
 // findSpace finds the IP Space to which a step refers.
@@ -70,24 +83,23 @@ func hasOtherSpace(ctx context.Context, w writer) bool {
 	return err == nil && len(f.spaces) > 1
 }
 
-// takenAddress finds out who has the address of a step, which VCD has refused. That it is the owner's is no error.
-func takenAddress(ctx context.Context, w writer, step lb.Step, refusal error) error {
-	want := step.Address
+// takenAddress finds out who has the address of a step. That it is the owner's is no error.
+func takenAddress(ctx context.Context, w writer, step takenStep, refusal error) error {
 	claims, err := w.gateway.claims.get(ctx, w.session, w.fresh())
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(claims, func(c lb.Claim) bool { return c.Value == want.Value })
-	if i < 0 { // another organization has it, which is not listed
-		w.gateway.refusals.refuse(want.Value)
+	i := slices.IndexFunc(claims, func(c lb.Claim) bool { return c.Value == step.address.Value })
+	if i < 0 { // another organization has it, which is not listed, or another program had it
+		w.gateway.refusals.refuse(step.address.Value)
+		w.gateway.refusals.disown(step.owner, step.address.Value)
 		return &failure{loadbalancer.ErrBusy, refusal}
 	}
-	if c := claims[i]; c.Description == "" && !step.Stored {
-		m, _ := lb.ParseMarker(want.Description)
-		w.gateway.refusals.disown(m.Owner, c.ID)
+	if claims[i].Description == "" && !step.stored {
+		w.gateway.refusals.disown(step.owner, step.address.Value)
 		return failed(loadbalancer.ErrBusy, "the address was allocated by another meanwhile")
 	}
-	return ownedBy(claims[i].Description, want.Description)
+	return ownedBy(claims[i].Description, step.address.Description)
 }
 
 // ownedBy returns an error if the description of an allocated address names another owner than the one wanted.

@@ -128,19 +128,25 @@ func (m *manager) createVApp(t *thing) error {
 	t.changes = []change{
 		{"add a VM to", func() error {
 			added++
-			return m.wait(m.session.VApps.AddVMs(ctx, vApp.ID, []vcd.VMSpec{m.vm(fmt.Sprintf("%s-%d", t.name, added))}))
+			return m.addVM(vApp.ID, fmt.Sprintf("%s-%d", t.name, added))
 		}},
 		{"delete a VM of", func() error { return m.withVM(vApp.ID, m.deleteVM) }},
 		{"turn a VM on or off of", func() error { return m.withVM(vApp.ID, m.toggle) }},
 		{"change a VM of", func() error { return m.withVM(vApp.ID, m.reconfigure) }},
 		{"tag a VM of", func() error { return m.withVM(vApp.ID, m.tag) }},
-		{"set the lease of", func() error {
-			hours := time.Duration(1 + m.rng.IntN(48))
-			return m.wait(m.session.VApps.SetLease(ctx, vApp.ID, hours*time.Hour, 0))
-		}},
+		{"set the lease of", func() error { return m.setLease(vApp.ID) }},
 		{"make or delete a rule of", func() error { return m.exchangeRule(vApp.ID, t.name) }},
 	}
 	return nil
+}
+
+func (m *manager) addVM(vAppID, name string) error {
+	return m.wait(m.session.VApps.AddVMs(context.Background(), vAppID, []vcd.VMSpec{m.vm(name)}))
+}
+
+func (m *manager) setLease(vAppID string) error {
+	runtime := time.Duration(1+m.rng.IntN(48)) * time.Hour
+	return m.wait(m.session.VApps.SetLease(context.Background(), vAppID, runtime, 0))
 }
 
 // withVM does something with a VM of a vApp, if it has one.

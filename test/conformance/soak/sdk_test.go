@@ -76,6 +76,6 @@ func (s *sdk) expected(err error) bool { return busy(err) }
 
 // busy reports whether something could not be done because another operation runs on it. VMware's client keeps no code.
 func busy(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "BUSY_ENTITY") || strings.Contains(err.Error(), " is busy ") ||
+	return err != nil && (strings.Contains(err.Error(), "BUSY_ENTITY") || strings.Contains(err.Error(), " is busy") ||
 		strings.Contains(err.Error(), "Unable to perform this action. Contact your cloud administrator."))
 }

@@ -4,7 +4,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,9 +35,9 @@ func CheckPublished(ctx context.Context, scratch string, exchanges []vcdsim.Exch
 		return r, err
 	}
 	r.Violations, r.JSON = document.Check(exchanges)
-	truth, err := groundTruth()
-	if err != nil {
-		r.Skipped = err.Error()
+	truth, missing := groundTruth()
+	if missing != "" {
+		r.Skipped = missing
 		return r, nil
 	}
 	found, n, err := CheckXML(truth, scratch, exchanges)
@@ -55,17 +54,21 @@ func CheckPublished(ctx context.Context, scratch string, exchanges []vcdsim.Exch
 }
 
 // groundTruth finds VMware's schemas and recorded answers, which are data the project does not carry: in the folder of
-// the environment variable, or beside the repository.
-func groundTruth() (string, error) {
+// the environment variable, or beside the repository. If not, it says what is missing.
+func groundTruth() (dir, missing string) {
 	if _, err := exec.LookPath("xmllint"); err != nil {
-		return "", errors.New("xmllint (Debian's libxml2-utils) is not installed")
+		return "", "xmllint (Debian's libxml2-utils) is not installed"
 	}
 	for _, dir := range []string{
 		os.Getenv("VCD_GROUNDTRUTH"), "../../../shared/groundtruth", "../../../../shared/groundtruth",
 	} {
-		if _, err := os.Stat(filepath.Join(dir, "check-xml")); dir != "" && err == nil {
-			return filepath.Abs(dir)
+		absolute, err := filepath.Abs(dir)
+		if err != nil || dir == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(absolute, "check-xml")); err == nil { //nolint:gosec // the caller names it
+			return absolute, ""
 		}
 	}
-	return "", errors.New("set VCD_GROUNDTRUTH to a folder with VMware's XML schemas and the script check-xml")
+	return "", "set VCD_GROUNDTRUTH to a folder with VMware's XML schemas and the script check-xml"
 }
