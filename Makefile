@@ -245,7 +245,7 @@ DURATION ?= 1h
 SEED ?= 1
 
 .PHONY: sim-soak
-sim-soak: ## Let clients make, change and delete things on the simulator at random for DURATION, from SEED; nothing may be left.
+sim-soak: ## Let all clients of the simulator make, change and delete things at random for DURATION, from SEED; nothing may be left.
 	cd test/conformance && $(TEST_WRAPPER) $(GO) test $(AFRESH) ./soak -timeout 0 -v -duration=$(DURATION) -seed=$(SEED)
 
 .PHONY: stack

@@ -10,6 +10,7 @@ require (
 	github.com/vmware/cloud-provider-for-cloud-director v0.0.0-20240422223843-6dd634aca882
 	github.com/vmware/go-vcloud-director/v2 v2.26.2
 	k8s.io/klog v1.0.0
+	k8s.io/klog/v2 v2.140.0
 	sigs.k8s.io/yaml v1.6.0
 )
 
@@ -53,5 +54,4 @@ require (
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/klog/v2 v2.140.0 // indirect
 )

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
@@ -155,32 +156,41 @@ func (c *ccm) oneArm() *lb.Range {
 	}
 }
 
-// reach plans and runs steps until a gateway is as desired.
+// reach plans and runs steps until a gateway is as desired. It tries again at once, as the controller does within
+// seconds: the next plan also leaves an address that others have.
 func (c *ccm) reach(gateway string, want *lb.Desired) error {
-	ctx := context.Background()
 	var plan loadbalancer.Plan
+	var err error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		var err error
-		if plan, err = c.driver.Plan(ctx, gateway, *want, edge.PlanOptions{NAT: true}); err != nil {
+		plan, err = c.round(gateway, want)
+		switch {
+		case err != nil && !c.expected(err):
 			return err
-		}
-		if len(plan.Refusals) > 0 || plan.Done() {
-			break
-		}
-		want.Intent = intentAfter(want.Intent, plan)
-		for _, step := range plan.Steps {
-			if err := c.driver.Run(ctx, gateway, step); err != nil {
-				return err
-			}
-		}
-		if plan.Wait != "" {
+		case err != nil, plan.Wait != "":
 			<-time.After(10 * time.Millisecond)
+		case plan.Done():
+			return nil
+		case len(plan.Refusals) > 0:
+			return fmt.Errorf("refused: %+v", plan.Refusals)
 		}
 	}
-	if !plan.Done() {
-		return fmt.Errorf("not as desired: %+v", plan)
+	return errors.Join(err, fmt.Errorf("not as desired after %s: %+v", patience, plan))
+}
+
+// round plans, stores the addresses that are intended, and runs the steps.
+func (c *ccm) round(gateway string, want *lb.Desired) (loadbalancer.Plan, error) {
+	ctx := context.Background()
+	plan, err := c.driver.Plan(ctx, gateway, *want, edge.PlanOptions{NAT: true})
+	if err != nil {
+		return plan, err
 	}
-	return nil
+	want.Intent = intentAfter(want.Intent, plan)
+	for _, step := range plan.Steps {
+		if err := c.driver.Run(ctx, gateway, step); err != nil {
+			return plan, err
+		}
+	}
+	return plan, nil
 }
 
 // intentAfter is what is stored of addresses after a plan.
@@ -188,15 +198,5 @@ func intentAfter(stored []netip.Addr, plan loadbalancer.Plan) []netip.Addr {
 	if len(plan.Intent) > 0 {
 		stored = plan.Intent
 	}
-	var kept []netip.Addr
-	for _, address := range stored {
-		used := true
-		for _, unused := range plan.Unused {
-			used = used && address != unused
-		}
-		if used {
-			kept = append(kept, address)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(stored), func(a netip.Addr) bool { return slices.Contains(plan.Unused, a) })
 }

@@ -13,16 +13,20 @@ import (
 
 	"github.com/vmware/cloud-provider-for-cloud-director/pkg/vcdsdk"
 	"k8s.io/klog"
+	klogv2 "k8s.io/klog/v2"
 )
 
-// TestMain silences the logs of VMware's programs.
+// TestMain silences the logs of VMware's programs, which use two versions of the library.
 func TestMain(m *testing.M) {
-	logs := flag.NewFlagSet("logs", flag.ContinueOnError)
-	klog.InitFlags(logs)
-	if err := logs.Parse([]string{"-logtostderr=false", "-stderrthreshold=FATAL"}); err != nil {
-		panic(err)
+	for _, initFlags := range []func(*flag.FlagSet){klog.InitFlags, klogv2.InitFlags} {
+		logs := flag.NewFlagSet("logs", flag.ContinueOnError)
+		initFlags(logs)
+		if err := logs.Parse([]string{"-logtostderr=false", "-stderrthreshold=FATAL"}); err != nil {
+			panic(err)
+		}
 	}
 	klog.SetOutput(io.Discard)
+	klogv2.SetOutput(io.Discard)
 	os.Exit(m.Run())
 }
 
@@ -57,5 +61,5 @@ func (o *original) expected(err error) bool {
 		errors.As(err, new(*vcdsdk.LoadBalancerPoolBusyError)) ||
 		errors.As(err, new(*vcdsdk.VirtualServiceBusyError)) ||
 		errors.As(err, new(*vcdsdk.VirtualServicePendingError)) ||
-		err != nil && strings.Contains(err.Error(), "400 Bad Request")
+		err != nil && (strings.Contains(err.Error(), "400 Bad Request") || strings.Contains(err.Error(), "obtained [400]"))
 }
