@@ -297,6 +297,29 @@ func TestAFloatingIPThatWasRefusedStaysOthersWhenTheyAllocateItAgain(t *testing.
 	}
 }
 
+func TestAFloatingIPThatWasReleasedIsWhoseEverAllocatesItNext(t *testing.T) {
+	w := newFixture(t, vcdsim.IPSpaces())
+	d := desired(service("c1", "web"), 80)
+	address := w.insist(&d).Status.Addresses[0]
+	d.Absent = true
+	d.Intent = []netip.Addr{address}
+	_, err := w.round(&d)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.sim.State().Model.IPSpaces[0].Allocations).To(BeEmpty())
+	org := w.sim.State().Model.Orgs[1].ID
+	w.sim.Edit(func(e *vcdsim.Editor) {
+		e.Model.IPSpaces[0].Allocations = []vcdsim.IPAllocation{
+			{Type: vcdsim.FloatingIP, Value: address.String(), OrgID: org},
+		}
+	})
+
+	plan, err := w.driver.Plan(t.Context(), w.gateway, d, edge.PlanOptions{Fresh: true})
+
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(plan.Steps).To(BeEmpty())
+	w.Expect(plan.Done()).To(BeTrue())
+}
+
 func TestAMarkOfSomebodyElseStays(t *testing.T) {
 	w := newFixture(t, vcdsim.IPSpaces())
 	d := desired(service("c1", "web"), 80)

@@ -147,13 +147,13 @@ func markAddress(ctx context.Context, w writer, step lb.Step) error {
 }
 
 // releaseAddress releases an address that nothing uses. Its mark stays until it is gone, so that an interrupted release
-// is found.
+// is found. Then the address is others', though it may still be stored as intended.
 func releaseAddress(ctx context.Context, w writer, step lb.Step) error {
 	c, found, err := findClaim(ctx, w, step)
 	if err != nil || !found {
 		return err
 	}
-	return remove(ctx, w, w.gateway.claims, step.ID, func() (vcd.Task, error) {
+	err = remove(ctx, w, w.gateway.claims, step.ID, func() (vcd.Task, error) {
 		task, err := w.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
 			func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 				if now.Usage == vcd.Used {
@@ -167,6 +167,10 @@ func releaseAddress(ctx context.Context, w writer, step lb.Step) error {
 		w.gateway.refusals.fill(c.Space.ID, false)
 		return w.session.IPSpaces.Release(ctx, c.Space.ID, c.ID)
 	})
+	if m, marked := lb.ParseMarker(c.Description); err == nil && marked {
+		w.gateway.refusals.disown(m.Owner, c.Value)
+	}
+	return err
 }
 
 // findClaim finds the claim of a step, by its id or, just after it was allocated, by its value.

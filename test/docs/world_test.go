@@ -36,7 +36,7 @@ const (
 // simulator is vcdsim for the reader: what it prints is for the site that runs already, and another one ends after seconds.
 const simulator = `#!/usr/bin/env bash
 case " $* " in
-*" --print "*) exec vcdsim-program "$@" --ca-file ca.pem ;;
+*" --print "*) exec vcdsim-program "$@" --ca-file ca.pem --tls-cert "$HOME/printing.pem" --tls-key "$HOME/printing.key" ;;
 esac
 timeout 3 vcdsim-program "$@" --listen 127.0.0.1:0 --ca-file "$HOME/vcdsim.pem" || [ $? = 124 ]
 `
@@ -123,6 +123,12 @@ func (w *world) installPrograms(t *testing.T) {
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdctl", filepath.Join(w.bin, "vcdctl"))).To(Succeed())
 	g.Expect(framework.Build(t.Context(), w.Root, "./cmd/vcdsim", filepath.Join(w.bin, "vcdsim-program"))).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vcdsim"), []byte(simulator), 0o700)).To(Succeed())
+	authority, err := vcdsim.NewAuthority() // for the program that only prints, and serves nothing
+	g.Expect(err).NotTo(HaveOccurred())
+	key, err := authority.Key()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.pem"), authority.Certificate(), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(w.home, "printing.key"), key, 0o600)).To(Succeed())
 	// An editor that leaves files as they are.
 	g.Expect(os.WriteFile(filepath.Join(w.bin, "vi"), []byte("#!/bin/sh\n"), 0o700)).To(Succeed())
 }
