@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubevip writes the manifests that kube-vip's own generator makes for a control plane: a static pod and a
-// DaemonSet, for ARP and for BGP each, and the rights of the DaemonSet. It is a module of its own so that kube-vip, and
+// Command kubevip writes the manifests that kube-vip's own generator makes. For a control plane, these are a static pod
+// and a DaemonSet, for ARP and for BGP each, and the rights of the DaemonSet. For Services, it is a DaemonSet. It is a module of its own so that kube-vip, and
 // with it a BGP daemon, is linked into this program only and never into the manager. The output is committed in
 // internal/kubevip/generated; "go generate ./internal/kubevip" renews it.
 //
@@ -62,6 +62,7 @@ func manifests(version string) map[string]string {
 		"pod-bgp.yaml":       kubevip.GeneratePodManifestFromConfig(announced(byBGP), version, false),
 		"daemonset-arp.yaml": kubevip.GenerateDaemonsetManifestFromConfig(announced(arp), version, true, true),
 		"daemonset-bgp.yaml": kubevip.GenerateDaemonsetManifestFromConfig(announced(byBGP), version, true, true),
+		"services-arp.yaml":  kubevip.GenerateDaemonsetManifestFromConfig(services(), version, true, false),
 		"rights.yaml":        strings.Join(rights, "---\n"),
 	}
 }
@@ -112,4 +113,24 @@ func announced(by func(*kubevip.Config)) *kubevip.Config {
 	}
 	by(c)
 	return c
+}
+
+// services serves Services only. One node announces all of them. With an election for each Service, kube-vip 0.9.1 locks
+// by the name of the Service: of two in different namespaces, it announces one. It also needs rights to all leases.
+func services() *kubevip.Config {
+	return &kubevip.Config{
+		EnableARP:         true,
+		EnableServices:    true,
+		ServicesLeaseName: "plndr-svcs-lock",
+		KubernetesLeaderElection: kubevip.KubernetesLeaderElection{
+			EnableLeaderElection: true,
+			LeaseName:            "plndr-svcs-lock",
+			LeaseDuration:        15,
+			RenewDeadline:        10,
+			RetryPeriod:          2,
+		},
+		Port:                 6443,
+		VIPSubnet:            "32,128",
+		PrometheusHTTPServer: "127.0.0.1:2114",
+	}
 }

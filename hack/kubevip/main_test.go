@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/kube-vip/kube-vip/pkg/bgp"
 	"github.com/kube-vip/kube-vip/pkg/kubevip"
 	"github.com/kube-vip/kube-vip/pkg/networkinterface"
 	"github.com/kube-vip/kube-vip/pkg/vip"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -31,7 +33,32 @@ func parse(t *testing.T, name string) *kubevip.Config {
 	if err := yaml.UnmarshalStrict(raw, pod); err != nil {
 		t.Fatal(err)
 	}
-	for _, env := range pod.Spec.Containers[0].Env {
+	return parsePod(t, &pod.Spec)
+}
+
+// parseServices reads with kube-vip's own parser what a rendered DaemonSet for Services says.
+func parseServices(t *testing.T, name string) *kubevip.Config {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(rendered, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+		set := &appsv1.DaemonSet{}
+		if err := yaml.Unmarshal([]byte(document), set); err != nil {
+			t.Fatal(err)
+		}
+		if set.Kind == "DaemonSet" {
+			return parsePod(t, &set.Spec.Template.Spec)
+		}
+	}
+	t.Fatal("no DaemonSet in " + name)
+	return nil
+}
+
+func parsePod(t *testing.T, pod *corev1.PodSpec) *kubevip.Config {
+	t.Helper()
+	for _, env := range pod.Containers[0].Env {
 		if env.ValueFrom != nil {
 			env.Value = "node-1"
 		}
@@ -147,4 +174,24 @@ func TestKubeVIPEndsWhereADynamicNameDoesNotResolve(t *testing.T) {
 	}()
 
 	_ = networks[0].SetMask("32")
+}
+
+func TestKubeVIPReadsServices(t *testing.T) {
+	c := parseServices(t, "services.yaml")
+
+	expect(t, "ARP, BGP", []bool{c.EnableARP, c.EnableBGP}, []bool{true, false})
+	expect(t, "control plane, Services", []bool{c.EnableControlPlane, c.EnableServices}, []bool{false, true})
+	expect(t, "an election for each Service", c.EnableServicesElection, false)
+	expect(t, "lease", c.ServicesLeaseName, "plndr-svcs-lock")
+	expect(t, "times", []int{c.LeaseDuration, c.RenewDeadline, c.RetryPeriod}, []int{15, 10, 2})
+	expect(t, "only a class", c.LoadBalancerClassOnly, false)
+	expect(t, "subnets", c.VIPSubnet, "32,128")
+}
+
+func TestKubeVIPReadsTheClassOfServices(t *testing.T) {
+	c := parseServices(t, "services-class.yaml")
+
+	expect(t, "only a class", c.LoadBalancerClassOnly, true)
+	expect(t, "class", c.LoadBalancerClassName, "example.com/kube-vip")
+	expect(t, "interface", c.Interface, "ens192")
 }

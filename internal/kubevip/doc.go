@@ -68,6 +68,10 @@
 //
 // Both scripts can be repeated. A first argument is put before every path, for tests. They, and the manifest, go
 // through cloud-init's jinja, so none may hold an opening double brace, brace and percent sign, or brace and hash.
+//
+// # Services
+//
+// [Services] returns another DaemonSet, which announces addresses of Services. Package cpi/kubevip assigns them.
 package kubevip
 
 //go:generate go -C ../../hack/kubevip run . -o ../../internal/kubevip/generated

@@ -116,11 +116,15 @@ func (c *Config) script(text string) []byte {
 
 // read reads a generated manifest: a pod or a daemonset.
 func (c *Config) read(what string, into any) error {
-	name := "generated/" + what + "-arp.yaml"
 	if c.BGP != nil {
-		name = "generated/" + what + "-bgp.yaml"
+		return readGenerated(what+"-bgp", into)
 	}
-	raw, err := generated.ReadFile(name)
+	return readGenerated(what+"-arp", into)
+}
+
+// readGenerated reads a generated manifest by the name of its file.
+func readGenerated(name string, into any) error {
+	raw, err := generated.ReadFile("generated/" + name + ".yaml")
 	if err != nil {
 		return fmt.Errorf("reading the generated manifest of kube-vip: %w", err)
 	}
