@@ -21,6 +21,7 @@ import (
 var ccmPackages = []struct{ folder, cloud string }{
 	{"cpi", "all"},
 	{"cpi/service", "all"},
+	{"cpi/kubevip", "VCD"},
 	{"cpi/vcd", "VCD"},
 	{"internal/lb", "VCD"},
 	{"cpi/cloudstack", "CloudStack"},

@@ -90,8 +90,10 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	core := c.SharedInformers.Core().V1()
 	b, err := p.configuration.open(host{
 		client:    c.Client,
+		informers: core,
 		nodes:     core.Nodes().Lister(),
 		services:  core.Services().Lister(),
+		recorder:  c.EventRecorder,
 		namespace: p.flags.namespace,
 		stop:      stop,
 	})

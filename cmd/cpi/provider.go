@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
@@ -73,8 +75,10 @@ type configuration struct {
 // A host is what the program offers to a backend.
 type host struct {
 	client    kubernetes.Interface
+	informers coreinformers.Interface
 	nodes     corelisters.NodeLister
 	services  corelisters.ServiceLister
+	recorder  record.EventRecorder
 	namespace string // of the controller's own Secrets
 	stop      <-chan struct{}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/addons"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/kubevip"
 	cpivcd "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig/vcdconfig"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/edge"
@@ -123,7 +124,29 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 	if !v.LoadBalancer.Disabled() {
 		v.addBalancer(out, sessions)
 	}
+	if v.LoadBalancer.KubeVIP.Enabled() {
+		out.Parts = append(out.Parts, v.assigner(h))
+	}
 	return out, nil
+}
+
+// assigner returns what assigns the addresses that kube-vip announces for Services.
+func (v *vcdCloud) assigner(h host) *kubevip.Assigner {
+	kube := v.LoadBalancer.KubeVIP
+	options := kubevip.Options{
+		Client:      h.client,
+		Namespace:   h.namespace,
+		Services:    h.informers.Services().Informer(),
+		Nodes:       h.nodes,
+		NodesSynced: h.informers.Nodes().Informer().HasSynced,
+		Recorder:    h.recorder,
+		Class:       kube.Class,
+		Reserved:    v.LoadBalancer.ReservedAddresses,
+	}
+	for _, r := range kube.AddressRanges {
+		options.Ranges = append(options.Ranges, kubevip.Range{First: r.StartIP, Last: r.EndIP})
+	}
+	return kubevip.New(options)
 }
 
 // addBalancer adds load balancers, and the report of them in the runtime defined entity.

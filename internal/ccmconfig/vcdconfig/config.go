@@ -103,10 +103,35 @@ type LoadBalancer struct {
 	ReservedAddresses []netip.Addr `json:"reservedAddresses,omitzero" kind:"list of addresses"`
 	EdgeGateway
 	Gateways []Gateway `json:"gateways,omitzero"`
+	KubeVIP  KubeVIP   `json:"kubeVIP,omitzero"`
 }
 
-// Disabled reports whether Services are left alone.
-func (b LoadBalancer) Disabled() bool { return b.Enabled != nil && !*b.Enabled }
+// KubeVIP is which addresses Services get that kube-vip announces from the nodes.
+type KubeVIP struct {
+	// `spec.loadBalancerClass` of the Services that kube-vip serves. Without, it serves those that have none, and VCD
+	// makes no load balancers.
+	Class         string         `json:"class,omitzero"`
+	AddressRanges []AddressRange `json:"addressRanges,omitzero"`
+}
+
+// An AddressRange is addresses that kube-vip announces, both ends included.
+type AddressRange struct {
+	// First of the addresses that Services get which kube-vip serves.
+	StartIP netip.Addr `json:"startIP"`
+	// Last such address.
+	EndIP netip.Addr `json:"endIP"`
+}
+
+// Enabled reports whether kube-vip serves Services.
+func (k KubeVIP) Enabled() bool { return len(k.AddressRanges) > 0 }
+
+// Replaces reports whether kube-vip serves the Services without a class, so that VCD makes no load balancers.
+func (k KubeVIP) Replaces() bool { return k.Enabled() && k.Class == "" }
+
+// Disabled reports whether VCD makes no load balancers for Services.
+func (b LoadBalancer) Disabled() bool {
+	return b.Enabled != nil && !*b.Enabled || b.KubeVIP.Replaces()
+}
 
 // AllGateways returns the default gateway, whose name is empty, and the others.
 func (b LoadBalancer) AllGateways() []Gateway {

@@ -43,6 +43,7 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 	validateIDs(&c, report)
 	validateRequests(&c, report)
 	validateLoadBalancer(&c, report)
+	validateKubeVIP(&c, report)
 	validateNodes(&c, report)
 	return c, report.Warnings, report.Err()
 }
@@ -186,6 +187,32 @@ func validateLoadBalancer(c *Config, report *ccmconfig.Report) {
 	}
 	validateGateway(report, "loadbalancer", b.EdgeGateway)
 	validateGateways(c, report)
+}
+
+func validateKubeVIP(c *Config, report *ccmconfig.Report) {
+	kube := c.LoadBalancer.KubeVIP
+	if kube.Class != "" && !kube.Enabled() {
+		report.Problem("loadbalancer.kubeVIP.addressRanges", "is missing: write the addresses that Services get, or "+
+			"remove loadbalancer.kubeVIP")
+	}
+	if kube.Replaces() && c.LoadBalancer.Class != "" {
+		report.Problem("loadbalancer.class", "has no effect, because kube-vip serves the Services without a class: set "+
+			"loadbalancer.kubeVIP.class, or remove this key")
+	}
+	if kube.Class != "" && kube.Class == c.LoadBalancer.Class {
+		report.Problem("loadbalancer.kubeVIP.class", "is also loadbalancer.class: two controllers would serve the same "+
+			"Services; choose another")
+	}
+	for i, r := range kube.AddressRanges {
+		at := fmt.Sprintf("loadbalancer.kubeVIP.addressRanges[%d]", i)
+		if !r.StartIP.IsValid() || !r.EndIP.IsValid() {
+			report.Problem(at, "needs startIP and endIP")
+			continue
+		}
+		if _, err := NewRange(r.StartIP.String(), r.EndIP.String()); err != nil {
+			report.Problem(at, "%v", err)
+		}
+	}
 }
 
 func validateGateways(c *Config, report *ccmconfig.Report) {

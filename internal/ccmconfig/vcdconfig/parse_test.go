@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -326,6 +327,42 @@ func TestNoRuntimeDefinedEntity(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(c.RDE.ID).To(BeEmpty())
 			g.Expect(c.ClusterID).NotTo(BeEmpty())
+		})
+	}
+}
+
+func TestAddressesThatKubeVIPAnnounces(t *testing.T) {
+	const file = `
+vcd: {host: https://vcd.example.com, org: acme, vdc: acme-vdc}
+loadbalancer: %s
+`
+	parse := func(balancer string) (Config, error) {
+		c, _, err := Parse(fmt.Appendf(nil, file, balancer), ccmconfig.Environment{Getenv: func(string) string { return "" }})
+		return c, err
+	}
+	t.Run("replace the load balancers of VCD without a class", func(t *testing.T) {
+		g := NewWithT(t)
+		c, err := parse(`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`)
+		g.Expect(err).NotTo(HaveOccurred(), "neither network nor clusterid are needed")
+		g.Expect(c.LoadBalancer.Disabled()).To(BeTrue())
+	})
+	t.Run("are beside them with a class", func(t *testing.T) {
+		g := NewWithT(t)
+		c, err := parse(`{enabled: true, kubeVIP: {class: a/b, addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`)
+		g.Expect(err).To(MatchError(ContainSubstring("loadbalancer.network")))
+		g.Expect(c.LoadBalancer.Disabled()).To(BeFalse())
+	})
+	for balancer, want := range map[string]string{
+		`{enabled: false, kubeVIP: {class: a/b}}`: "is missing: write the addresses that Services get",
+		`{enabled: false, class: a/b, kubeVIP: {class: a/b, addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`: "is also loadbalancer.class",
+		`{class: a/b, kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`:                             "has no effect, because kube-vip serves",
+		`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.2}]}}`:                                          "ends before it begins",
+		`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10}]}}`:                                                           "needs startIP and endIP",
+	} {
+		t.Run(balancer, func(t *testing.T) {
+			_, err := parse(balancer)
+
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(want)))
 		})
 	}
 }
