@@ -89,6 +89,8 @@ const (
 )
 
 // LoadBalancerSpec has defaults for load balancers of Services. Annotations of a Service override them.
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeVIP) || has(self.kubeVIP.class) || !has(self.class)",fieldPath=".class",message="has no effect when kubeVIP has no class, because kube-vip then serves all Services: set kubeVIP.class, or remove class"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeVIP) || !has(self.kubeVIP.class) || !has(self.class) || self.kubeVIP.class != self.class.name",fieldPath=".kubeVIP.class",message="must not be the class of the load balancers of VCD, loadBalancer.class.name"
 // +kubebuilder:validation:XValidation:rule="!has(self.oneArm) || self.?armMode.orValue('TwoArm') == 'OneArm'",fieldPath=".oneArm",message="may only be set when armMode is OneArm"
 // +kubebuilder:validation:MinProperties=1
 type LoadBalancerSpec struct {
@@ -165,6 +167,12 @@ type LoadBalancerSpec struct {
 	// +optional
 	Class *LoadBalancerClassSpec `json:"class,omitempty"`
 
+	// kubeVIP has kube-vip announce addresses of Services from the nodes, which needs no NSX Advanced Load Balancer.
+	// Without a class it serves all Services that have no class, and VCD creates no load balancers. Needs mode Managed of
+	// cloudProvider. Mutable in place; if removed, kube-vip is removed from the workload cluster.
+	// +optional
+	KubeVIP *KubeVIPServices `json:"kubeVIP,omitempty"`
+
 	// edgeGateways are further edge gateways, to which Services refer by name. Load balancers on them are deleted with
 	// the cluster, too.
 	// +optional
@@ -179,6 +187,38 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
 	DriftIntervalSeconds *int32 `json:"driftIntervalSeconds,omitempty"`
+}
+
+// KubeVIPServices configures kube-vip as the load balancer of Services. One node at a time announces the addresses of all
+// Services, by ARP, or by neighbor discovery for IPv6. Which nodes can do so depends on loadBalancer.members.
+type KubeVIPServices struct {
+	// addressRanges are the addresses that Services get. They must be in subnets of the nodes' network, outside its static
+	// pool and its DHCP ranges, and used by nothing else. For dual stack, give ranges of both families.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	AddressRanges []AddressRange `json:"addressRanges,omitempty"`
+
+	// class is the spec.loadBalancerClass of the Services that kube-vip serves, such as example.com/kube-vip. Services
+	// without a class then belong to the load balancers of VCD. If empty, kube-vip serves the Services without a class.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Class string `json:"class,omitempty"`
+
+	// interface of the nodes that has the addresses; the one with the default route if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	Interface string `json:"interface,omitempty"`
+
+	// image is the reference of kube-vip's image, with registry and tag or digest. If empty, it is that of
+	// controlPlaneLoadBalancer.kubeVIP, or the bundled version from its public registry.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
 }
 
 // LoadBalancerClassSpec selects the Services that get a load balancer.

@@ -247,7 +247,7 @@ const (
 	// another identity in spec.cloudProvider.identityRef.
 	IdentityNotShareableReason = "IdentityNotShareable"
 	// LoadBalancerInvalidReason means that spec.loadBalancer cannot be used: a gateway or network is not found or not
-	// routed, or a range is invalid. Correct the field in the message, or grant access.
+	// routed, or a range is invalid, or overlaps other addresses. Correct the field in the message, or grant access.
 	LoadBalancerInvalidReason = "LoadBalancerInvalid"
 	// CloudProviderApplyingReason means that the manifests are not completely applied in the workload cluster. Wait;
 	// check the ClusterResourceSet in the message if it lasts.
@@ -255,6 +255,9 @@ const (
 	// CloudProviderUnavailableReason means that no pod of the cloud controller manager is ready, or that pods of an
 	// earlier version still run. Check its Deployment and its log.
 	CloudProviderUnavailableReason = "CloudProviderUnavailable"
+	// KubeVIPUnavailableReason means that no pod of kube-vip that announces addresses of Services is ready, or that pods
+	// of an earlier version still run. Check its DaemonSet and its log.
+	KubeVIPUnavailableReason = "KubeVIPUnavailable"
 )
 
 // Reasons of anti-affinity, and of the proxy of pods.

@@ -111,6 +111,9 @@ func (r *converter) loadBalancer(
 		config.Class = spec.Class.Name
 		config.ClassOnly = spec.Class.UnclassifiedServices == infrav1.UnclassifiedIgnore
 	}
+	if spec.KubeVIP != nil {
+		config.KubeVIP = r.kubeVIP(*spec.KubeVIP)
+	}
 	if spec.DriftIntervalSeconds != nil {
 		config.DriftInterval = metav1.Duration{Duration: time.Duration(*spec.DriftIntervalSeconds) * time.Second}
 	}
@@ -120,6 +123,17 @@ func (r *converter) loadBalancer(
 		gateway.ID = gateways[g.Name]
 		gateway.InternalSubnets = r.prefixes(path+".internalSubnets", g.InternalSubnets)
 		config.Gateways = append(config.Gateways, vcdconfig.Gateway{Name: g.Name, EdgeGateway: gateway})
+	}
+	return config
+}
+
+// kubeVIP returns which addresses kube-vip announces.
+func (r *converter) kubeVIP(spec infrav1.KubeVIPServices) vcdconfig.KubeVIP {
+	config := vcdconfig.KubeVIP{Class: spec.Class}
+	for i, addresses := range spec.AddressRanges {
+		found, err := vcdconfig.NewRange(addresses.StartIP, addresses.EndIP)
+		r.note(fmt.Sprintf("spec.loadBalancer.kubeVIP.addressRanges[%d]", i), err)
+		config.AddressRanges = append(config.AddressRanges, vcdconfig.AddressRange(found))
 	}
 	return config
 }

@@ -75,6 +75,10 @@ func wishes() *infrav1.VCDCluster {
 			Name:                 "example.com/vcd",
 			UnclassifiedServices: infrav1.UnclassifiedIgnore,
 		},
+		KubeVIP: &infrav1.KubeVIPServices{
+			Class:         "example.com/kube-vip",
+			AddressRanges: []infrav1.AddressRange{{StartIP: "10.0.0.210", EndIP: "10.0.0.219"}},
+		},
 		EdgeGateways: []infrav1.LoadBalancerGateway{{
 			Name:            "dmz",
 			EdgeGateway:     "dmz",

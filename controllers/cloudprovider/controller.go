@@ -107,8 +107,8 @@ type scope struct {
 // install takes the next step to a cloud controller manager of ours in the workload cluster.
 func install(ctx context.Context, s *scope) (phases.Result, error) {
 	return phases.Sequence(ctx,
-		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.allowBalancers, s.choose, s.ready,
-		s.findNodeProxy, s.takeOver, s.write, s.inspect)
+		findZones(s), s.prerequisites, s.set.Read, s.credentials, s.findGateways, s.checkServiceAddresses, s.allowBalancers,
+		s.choose, s.ready, s.findNodeProxy, s.takeOver, s.write, s.inspect)
 }
 
 func managed(c *infrav1.VCDCluster) bool {

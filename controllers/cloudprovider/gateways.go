@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/session"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
@@ -53,7 +54,7 @@ func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 // deletion of the cluster waits for their removal from then on, whatever the spec becomes.
 func (s *scope) allowBalancers(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
-	if c.Spec.LoadBalancer.Mode == infrav1.LoadBalancerDisabled ||
+	if !checks.CreatesBalancers(c) ||
 		c.Spec.RecordedState.LoadBalancersAllowed != nil {
 		return phases.Done, nil
 	}
@@ -67,7 +68,7 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 ) {
 	if g.Network == "" {
 		found, err := opened.FindGateway(ctx, g.EdgeGateway)
-		out, err := gatewayProblem(err)
+		out, err := lookupProblem(err, infrav1.LoadBalancerInvalidReason, gatewayRemedy)
 		return found.ID, out, err
 	}
 	vdc := vcd.VDC{Ref: vcd.Ref{ID: s.vcdCluster.Status.OVDC.ID, Name: s.vcdCluster.Status.OVDC.Name}}
@@ -77,16 +78,17 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 			"Network %s has no edge gateway: name a routed one in spec.loadBalancer.edgeGateways of the VCDCluster, or "+
 				"an edge gateway", network.Name), nil
 	}
-	out, err := gatewayProblem(err)
+	out, err := lookupProblem(err, infrav1.LoadBalancerInvalidReason, gatewayRemedy)
 	return network.EdgeGateway.ID, out, err
 }
 
-func gatewayProblem(err error) (phases.Result, error) {
+// lookupProblem returns why something that the spec names is not found.
+func lookupProblem(err error, reason, remedy string) (phases.Result, error) {
 	switch {
 	case err == nil:
 		return phases.Done, nil
 	case errors.Is(err, vcd.ErrUnavailable), errors.Is(err, vcd.ErrThrottled), errors.Is(err, vcd.ErrBusy):
 		return session.AskProblem(err)
 	}
-	return session.LookupProblem(err, infrav1.LoadBalancerInvalidReason, gatewayRemedy)
+	return session.LookupProblem(err, reason, remedy)
 }

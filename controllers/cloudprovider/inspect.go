@@ -35,7 +35,10 @@ func (s *scope) converge(ctx context.Context, w *addon.Guest) (phases.Result, er
 	case len(wrong) > 0:
 		return s.repair(ctx, wrong)
 	}
-	return available(found)
+	if out, err := available(found); err != nil || out != phases.Done {
+		return out, err
+	}
+	return announces(found)
 }
 
 // repair has everything applied again, unless Cluster API may not have had the time to do it yet.

@@ -63,7 +63,11 @@ func (s *scope) render(applied string) ([]unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects = slices.Concat(objects, parts, proxy)
+	announcer, err := kubeVIP(&s.vcdCluster.Spec)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.Concat(objects, parts, proxy, announcer)
 	s.set.Mark(objects, applied)
 	return objects, nil
 }

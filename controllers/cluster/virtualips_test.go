@@ -84,6 +84,15 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 			},
 			true,
 		},
+		"an older one that announces it for Services": {
+			func(c *infrav1.VCDCluster) {
+				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.201"
+				c.Spec.LoadBalancer.KubeVIP = &infrav1.KubeVIPServices{
+					AddressRanges: []infrav1.AddressRange{{StartIP: "192.168.100.199", EndIP: controllertest.VIP}},
+				}
+			},
+			true,
+		},
 		"a newer one": {
 			func(c *infrav1.VCDCluster) {
 				c.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))

@@ -17,7 +17,8 @@ func ManagesCCM(c *infrav1.VCDCluster) bool {
 
 // CreatesBalancers reports whether the provider installs a cloud controller manager that creates load balancers.
 func CreatesBalancers(c *infrav1.VCDCluster) bool {
-	return ManagesCCM(c) && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled
+	kube := c.Spec.LoadBalancer.KubeVIP
+	return ManagesCCM(c) && c.Spec.LoadBalancer.Mode != infrav1.LoadBalancerDisabled && (kube == nil || kube.Class != "")
 }
 
 // UsesNAT reports whether load balancers of a cluster may be behind DNAT rules.

@@ -609,6 +609,16 @@ func networkFaults() []fault {
 			remedy: "choose another",
 		},
 		{
+			name: "addresses of Services are in the static pool",
+			text: []string{
+				"  cloudProvider: {", "  loadBalancer: {kubeVIP: {addressRanges: [{startIP: 192.168.100.20, endIP: 192.168.100.30}]}}\n" +
+					"  cloudProvider: {",
+			},
+			check:  "endpoint",
+			says:   "overlap the static pool",
+			remedy: "spec.loadBalancer.kubeVIP.addressRanges",
+		},
+		{
 			name: "the virtual IP is taken",
 			model: func(m *vcdsim.Model) {
 				vdcOf(m).Fleet = vcdsim.Fleet{VApps: 2, VMsPerVApp: 1, Owner: "admin"}

@@ -25,6 +25,7 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 		}
 	}
 	errs = append(errs, balancerErrors(&spec.LoadBalancer, path.Child("loadBalancer"))...)
+	errs = append(errs, kubeVIPServicesErrors(spec, path)...)
 	return append(errs, nodesErrors(&spec.CloudProvider.Nodes, path.Child("cloudProvider", "nodes"))...)
 }
 

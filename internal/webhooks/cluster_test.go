@@ -296,6 +296,60 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			"name part",
 		},
 		{
+			"kube-vip for Services",
+			serves(infrav1.KubeVIPServices{Class: "example.com/kube-vip", Interface: "ens192", Image: "registry.example.com/kube-vip:v0.9.1"}),
+			nil,
+			"",
+		},
+		{
+			"kube-vip for Services of a class that none can have",
+			serves(infrav1.KubeVIPServices{Class: "my class"}),
+			[]string{"spec.loadBalancer.kubeVIP.class"},
+			"name part",
+		},
+		{
+			"kube-vip for Services on the loopback interface",
+			serves(infrav1.KubeVIPServices{Interface: "lo"}),
+			[]string{"spec.loadBalancer.kubeVIP.interface"},
+			"loopback",
+		},
+		{
+			"kube-vip for Services without a cloud controller manager of the provider",
+			func(c *infrav1.VCDCluster) {
+				serves(infrav1.KubeVIPServices{})(c)
+				c.Spec.CloudProvider.Mode = infrav1.CloudProviderExternal
+			},
+			[]string{"spec.loadBalancer.kubeVIP"},
+			"cloudProvider.mode Managed",
+		},
+		{
+			"addresses of Services that end before they begin",
+			serves(infrav1.KubeVIPServices{}, infrav1.AddressRange{StartIP: "10.0.0.20", EndIP: "10.0.0.10"}),
+			[]string{"spec.loadBalancer.kubeVIP.addressRanges[1]"},
+			"ends before it begins",
+		},
+		{
+			"addresses of Services that overlap",
+			serves(infrav1.KubeVIPServices{}, infrav1.AddressRange{StartIP: "192.168.100.219", EndIP: "192.168.100.230"}),
+			[]string{"spec.loadBalancer.kubeVIP.addressRanges[1]"},
+			"overlaps 192.168.100.210 to 192.168.100.219",
+		},
+		{
+			"addresses of Services that are multicast",
+			serves(infrav1.KubeVIPServices{}, infrav1.AddressRange{StartIP: "224.0.0.1", EndIP: "224.0.0.2"}),
+			[]string{"spec.loadBalancer.kubeVIP.addressRanges[1].startIP", "spec.loadBalancer.kubeVIP.addressRanges[1].endIP"},
+			"unicast",
+		},
+		{
+			"addresses of Services with the control plane endpoint",
+			func(c *infrav1.VCDCluster) {
+				serves(infrav1.KubeVIPServices{})(c)
+				c.Spec.ControlPlaneEndpoint.Host = "192.168.100.215"
+			},
+			[]string{"spec.loadBalancer.kubeVIP.addressRanges[0]"},
+			"contains the host of controlPlaneEndpoint",
+		},
+		{
 			"an image of the cloud controller manager with the manager's version",
 			ccm("registry.example.com/mirror/ccm"),
 			nil,
@@ -672,4 +726,13 @@ func TestExternalEndpointWithoutHostWarns(t *testing.T) {
 
 	g.Expect(err).ToNot(HaveOccurred())
 	g.Expect(warnings).To(ConsistOf(ContainSubstring("spec.controlPlaneEndpoint")))
+}
+
+// serves has kube-vip announce a range, and more, for Services.
+func serves(kube infrav1.KubeVIPServices, more ...infrav1.AddressRange) func(*infrav1.VCDCluster) {
+	kube.AddressRanges = append([]infrav1.AddressRange{{StartIP: "192.168.100.210", EndIP: "192.168.100.219"}}, more...)
+	return func(c *infrav1.VCDCluster) {
+		c.Spec.CloudProvider.Mode = infrav1.CloudProviderManaged
+		c.Spec.LoadBalancer.KubeVIP = kube.DeepCopy()
+	}
 }

@@ -37,8 +37,22 @@ func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDClu
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is that of %s in the same "+
 				"network: %s", addresses[at], session.NameFor(c, other), checks.OtherVirtualIP(c)), nil
 		}
+		if addr, found := announced(other, addresses); found {
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is an address for Services of %s in "+
+				"the same network: %s", addr, session.NameFor(c, other), checks.OtherVirtualIP(c)), nil
+		}
 	}
 	return phases.Done, nil
+}
+
+// announced returns which of the addresses kube-vip may announce for Services of a cluster.
+func announced(c *infrav1.VCDCluster, addresses []netip.Addr) (netip.Addr, bool) {
+	for _, r := range checks.ServiceRanges(c) {
+		if at := slices.IndexFunc(addresses, r.Contains); at >= 0 {
+			return addresses[at], true
+		}
+	}
+	return netip.Addr{}, false
 }
 
 // yields reports whether a cluster, which is new, leaves an address to another.
