@@ -61,6 +61,7 @@ var specs = map[string]struct {
 			},
 			"catalog":                {"one", "two"},
 			"template":               {"one", "two"},
+			"templateSelector":       {`{namePattern: "one-{kubernetesVersion}"}`, `{namePattern: "two-{kubernetesVersion}"}`},
 			"sizingPolicy":           {"one", "two"},
 			"placementPolicy":        {"one", "two"},
 			"storageProfile":         {"one", "two"},
@@ -172,7 +173,11 @@ func checkClass(t *testing.T, c *crd, kind, name, description, from, to string) 
 	t.Helper()
 	g := NewWithT(t)
 	object := func(value string) map[string]any {
-		return parse(t, specs[kind].base, specs[kind].existing, `{spec: {`+name+`: }}`, `{spec: {`+name+`: `+value+`}}`)
+		without := `{spec: {` + name + `: }}`
+		if name == "templateSelector" {
+			without = `{spec: {template: , templateSelector: }}` // Only one of them may be set.
+		}
+		return parse(t, specs[kind].base, specs[kind].existing, without, `{spec: {`+name+`: `+value+`}}`)
 	}
 	if errs := c.admit(t, object(from), nil); len(errs) > 0 {
 		g.Expect(from).To(BeEmpty(), "%v", errs)

@@ -283,6 +283,31 @@ func TestCreateVCDMachine(t *testing.T) {
 			`{spec: {recordedState: {poweredOnAt: "2026-08-01T12:00:00Z"}}}`,
 			[]string{"spec.recordedState.poweredOnAt"},
 		},
+		{"a template or a selector", `{spec: {template: }}`, []string{"spec.template"}},
+		{"not both", `{spec: {templateSelector: {namePattern: "a-{kubernetesVersion}"}}}`, []string{"spec.template"}},
+		{"a selector by name", `{spec: {template: , templateSelector: {namePattern: "a-v{kubernetesVersion}-?*"}}}`, nil},
+		{
+			"a selector by metadata",
+			`{spec: {template: , templateSelector: {matchMetadata: [{key: image role, value: "a: b"}], kubernetesVersionKey: kubernetes}}}`,
+			nil,
+		},
+		{"a selector of nothing", `{spec: {template: , templateSelector: {}}}`, []string{"spec.templateSelector", "spec.templateSelector"}},
+		{"a selector of any version", `{spec: {template: , templateSelector: {namePattern: "a-*"}}}`, []string{"spec.templateSelector"}},
+		{
+			"a name pattern that a query cannot have",
+			`{spec: {template: , templateSelector: {namePattern: "a;b-{kubernetesVersion}"}}}`,
+			[]string{"spec.templateSelector.namePattern"},
+		},
+		{
+			"a key that a query cannot have",
+			`{spec: {template: , templateSelector: {kubernetesVersionKey: "a:b"}}}`,
+			[]string{"spec.templateSelector.kubernetesVersionKey"},
+		},
+		{
+			"a value with a wildcard",
+			`{spec: {template: , templateSelector: {matchMetadata: [{key: a, value: "*"}], kubernetesVersionKey: a}}}`,
+			[]string{"spec.templateSelector.matchMetadata[0].value"},
+		},
 		{"metadata have values, which may be empty", `{spec: {vmMetadata: [{key: a}, {key: b, value: ""}]}}`, []string{"spec.vmMetadata[0].value"}},
 	})
 }
@@ -347,7 +372,7 @@ func TestCreateRemediations(t *testing.T) {
 
 // recorded is a spec with the records of a machine that ran.
 const recorded = `{providerID: "vmware-cloud-director://urn:vcloud:vm:` + uuid1 + `", recordedState: {instanceID: uid, vmName: a,
-deploymentZone: z, ovdcID: "urn:vcloud:vdc:` + uuid1 + `", vAppNumber: 2, creationRequestedAt: "2026-08-01T12:00:00Z",
+deploymentZone: z, ovdcID: "urn:vcloud:vdc:` + uuid1 + `", vAppNumber: 2, template: {id: "urn:vcloud:vapptemplate:` + uuid1 + `", name: a}, creationRequestedAt: "2026-08-01T12:00:00Z",
 poweredOnAt: "2026-08-01T12:00:00Z", missingSince: "2026-08-01T12:00:00Z", deleteRequestedAt: "2026-08-01T12:00:00Z",
 vmGoneAt: "2026-08-01T12:00:00Z", bootstrapDataRemoved: {guest: Running}, poweredOnAgain: {count: 1, lastAt: "2026-08-01T12:00:00Z"},
 vm: {cpus: 2, nics: [{macAddress: "00:50:56:00:00:01"}]}, vmMetadata: [{key: a, access: ReadWrite}]}}`
@@ -374,6 +399,8 @@ func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
 		{"no proof that the VM is gone", `{vmGoneAt: }`, []string{at + ".vmGoneAt"}},
 		{"no request of its creation", `{creationRequestedAt: }`, []string{at + ".creationRequestedAt"}},
 		{"a later request of its creation", `{creationRequestedAt: "2026-08-01T13:00:00Z"}`, nil},
+		{"another template", `{template: {id: "urn:vcloud:vapptemplate:` + uuid2 + `", name: a}}`, []string{at + ".template"}},
+		{"no template", `{template: }`, []string{at + ".template"}},
 		{"another vApp", `{vAppNumber: 3}`, []string{at + ".vAppNumber"}},
 		{"the first vApp", `{vAppNumber: }`, []string{at + ".vAppNumber"}},
 		{"a VM that is found again", `{missingSince: }`, nil},

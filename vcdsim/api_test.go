@@ -133,6 +133,8 @@ func TestQueries(t *testing.T) {
 		{"an optional attribute", "type=vm&filter=autoUndeployDate=lt=2030-01-01", 0},
 		{"metadata", "type=vApp&filter=metadata:owner==STRING:me", 1},
 		{"metadata that differs", "type=vApp&filter=metadata:owner==STRING:you", 0},
+		{"metadata of another type", "type=vApp&filter=metadata:owner==NUMBER:1", 0},
+		{"metadata of another domain", "type=vApp&filter=metadata@SYSTEM:owner==STRING:me", 0},
 		{"VDCs by organization", "type=orgVdc&filter=orgName==acme;name==acme-vdc", 1},
 		{"networks", "type=orgVdcNetwork", 2},
 		{"storage profiles of a VDC", "type=orgVdcStorageProfile&filter=vdc==" + vdc, 2},

@@ -348,7 +348,8 @@ const (
 	VMNameInvalidReason = "VMNameInvalid"
 	// CatalogNotFoundReason means that the catalog does not exist. Correct spec.catalog, or share the catalog.
 	CatalogNotFoundReason = "CatalogNotFound"
-	// TemplateNotFoundReason means that the template does not exist. Correct spec.template, or put it in the catalog.
+	// TemplateNotFoundReason means that the template does not exist, or none matches the selector. Correct spec.template or
+	// spec.templateSelector, or put it in the catalog.
 	TemplateNotFoundReason = "TemplateNotFound"
 	// TemplateInvalidReason means that the template has no VM, or is not ready. Name another, or repair it.
 	TemplateInvalidReason = "TemplateInvalid"

@@ -54,6 +54,11 @@ type VCDMachineRecordedState struct {
 	// +kubebuilder:validation:Maximum=100
 	VAppNumber int32 `json:"vAppNumber,omitempty"`
 
+	// template is the vApp template that spec.templateSelector selected for the VM. It is stored with creationRequestedAt:
+	// from then on a newer template does not change the machine.
+	// +optional
+	Template *RecordedTemplate `json:"template,omitempty"`
+
 	// creationRequestedAt is the time of the last create request for the VM. It is stored before the request is sent, and
 	// removed if VCD refuses the first one: a machine without it never had a VM that this provider created. It stays once
 	// the VM exists.
@@ -122,6 +127,22 @@ type VCDMachineRecordedState struct {
 	// proof with it. The VM is not searched for any more. It never changes.
 	// +optional
 	VMGoneAt *metav1.Time `json:"vmGoneAt,omitempty"`
+}
+
+// RecordedTemplate is a vApp template that was selected.
+type RecordedTemplate struct {
+	// id is the URN of the vApp template.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^urn:vcloud:vapptemplate:[0-9a-fA-F-]{36}$`
+	ID string `json:"id,omitempty"`
+
+	// name of the vApp template when it was selected.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name,omitempty"`
 }
 
 // PoweredOnAgain counts how often in a row a VM was found powered off and powered on again.

@@ -9,6 +9,7 @@ import (
 )
 
 // VCDMachineSpec is the desired state of a VCDMachine.
+// +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.templateSelector)",fieldPath=".template",message="exactly one of template and templateSelector must be set"
 type VCDMachineSpec struct {
 	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists;
 	// immutable once set.
@@ -25,12 +26,17 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Catalog string `json:"catalog,omitempty"`
 
-	// template is the name or URN of the vApp template whose first VM is the machine's image. Immutable once the
-	// VM exists.
-	// +required
+	// template is the name or URN of the vApp template whose first VM is the machine's image. Set either template or
+	// templateSelector. Immutable once the VM exists.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Template string `json:"template,omitempty"`
+
+	// templateSelector selects the vApp template instead of template: the newest of the catalog that matches. The
+	// template is selected when the VM is created; a newer one does not change the VM. Immutable once the VM exists.
+	// +optional
+	TemplateSelector *TemplateSelector `json:"templateSelector,omitempty"`
 
 	// sizingPolicy is the name or URN of the VM sizing policy: CPUs and memory; the VDC's default policy if empty, or
 	// the template's own size where that fixes none. Immutable once the VM exists.
@@ -140,6 +146,57 @@ type VCDMachineSpec struct {
 	// a user may remove the records that say so.
 	// +optional
 	RecordedState VCDMachineRecordedState `json:"recordedState,omitempty,omitzero"`
+}
+
+// KubernetesVersionPlaceholder is replaced in the name pattern of a TemplateSelector.
+const KubernetesVersionPlaceholder = "{kubernetesVersion}"
+
+// TemplateSelector selects the newest vApp template of a catalog that matches all its fields. It must select by the
+// Kubernetes version of the Machine: a placeholder in namePattern, or kubernetesVersionKey.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.kubernetesVersionKey) || (has(self.namePattern) && self.namePattern.contains('{kubernetesVersion}'))",message="must select by Kubernetes version: use {kubernetesVersion} in namePattern, or set kubernetesVersionKey"
+type TemplateSelector struct {
+	// namePattern is a pattern of the name, such as ubuntu-2404-kube-v{kubernetesVersion}*. An asterisk stands for any
+	// characters, a question mark for one. {kubernetesVersion} is the version of the Machine without the leading v and
+	// without build metadata, such as 1.36.3. All names match if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[^;,()=!<>"'\\]+$`
+	NamePattern string `json:"namePattern,omitempty"`
+
+	// matchMetadata are entries of metadata of type text that the vApp template must have.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	MatchMetadata []TemplateMetadata `json:"matchMetadata,omitempty"`
+
+	// kubernetesVersionKey is the key of an entry of metadata of type text whose value is the version of the Machine, such
+	// as v1.36.3.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[^;,()*=!<>"'\\/?#%:]+$`
+	KubernetesVersionKey string `json:"kubernetesVersionKey,omitempty"`
+}
+
+// TemplateMetadata is an entry of metadata of a vApp template.
+type TemplateMetadata struct {
+	// key of the entry.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[^;,()*=!<>"'\\/?#%:]+$`
+	Key string `json:"key,omitempty"`
+
+	// value of the entry.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1000
+	// +kubebuilder:validation:Pattern=`^[^;,()*=!<>"'\\]+$`
+	Value string `json:"value,omitempty"`
 }
 
 // VMMetadataType is the type of a value of metadata.
@@ -494,7 +551,8 @@ type VCDMachine struct {
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",fieldPath=".providerID",message="is immutable once set: the Node carries the same"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.catalog) ? has(oldSelf.catalog) && self.catalog == oldSelf.catalog : !has(oldSelf.catalog))",fieldPath=".catalog",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.template == oldSelf.template",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.template) ? has(oldSelf.template) && self.template == oldSelf.template : !has(oldSelf.template))",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.templateSelector) ? has(oldSelf.templateSelector) && self.templateSelector == oldSelf.templateSelector : !has(oldSelf.templateSelector))",fieldPath=".templateSelector",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.sizingPolicy) ? has(oldSelf.sizingPolicy) && self.sizingPolicy == oldSelf.sizingPolicy : !has(oldSelf.sizingPolicy))",fieldPath=".sizingPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.cpus) ? has(oldSelf.cpus) && self.cpus == oldSelf.cpus : !has(oldSelf.cpus))",fieldPath=".cpus",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.memory) ? has(oldSelf.memory) && self.memory == oldSelf.memory : !has(oldSelf.memory))",fieldPath=".memory",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
@@ -507,6 +565,7 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="has(self.recordedState) || !has(oldSelf.recordedState) || !(has(oldSelf.recordedState.instanceID) || has(oldSelf.recordedState.vmName) || has(oldSelf.recordedState.deploymentZone) || has(oldSelf.recordedState.ovdcID) || has(oldSelf.recordedState.poweredOnAt) || has(oldSelf.recordedState.deleteRequestedAt) || has(oldSelf.recordedState.vmGoneAt))",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be removed: it identifies the VM of the machine"
 	// +kubebuilder:validation:XValidation:rule="!self.?recordedState.?poweredOnAt.hasValue() || has(self.providerID)",fieldPath=".recordedState.poweredOnAt",reason=FieldValueForbidden,message="needs a VM, and the VCDMachine has none: the controller writes it, leave it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || !oldSelf.?recordedState.?creationRequestedAt.hasValue() || self.?recordedState.?creationRequestedAt.hasValue()",fieldPath=".recordedState.creationRequestedAt",reason=FieldValueForbidden,message="cannot be removed once the VM exists: it says that this provider created the VM"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || !has(oldSelf.recordedState) || !has(oldSelf.recordedState.template) || (has(self.recordedState) && has(self.recordedState.template) && self.recordedState.template.id == oldSelf.recordedState.template.id)",fieldPath=".recordedState.template",reason=FieldValueForbidden,message="is immutable once the VM exists: the VM was created from it"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?recordedState.?vAppNumber.orValue(1) == oldSelf.?recordedState.?vAppNumber.orValue(1)",fieldPath=".recordedState.vAppNumber",reason=FieldValueForbidden,message="is immutable once the VM exists: the VM is in that vApp"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 

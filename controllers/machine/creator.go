@@ -93,12 +93,13 @@ func (c creator) gather() time.Duration {
 // member returns the machine as a member of a batch.
 func (c creator) member() batch.Member {
 	return batch.Member{
-		Key:     c.inputs.key(),
-		Machine: client.ObjectKeyFromObject(c.inputs.vcdMachine),
-		Spec:    c.design.vm(),
-		Alone:   c.tasks.backoff.creating(),
-		Follow:  func(what string, t vcd.Task) { c.tasks.follow(step(what), t) },
-		Wake:    c.tasks.wake,
+		Key:      c.inputs.key(),
+		Machine:  client.ObjectKeyFromObject(c.inputs.vcdMachine),
+		Spec:     c.design.vm(),
+		Selected: c.design.selectedTemplate(),
+		Alone:    c.tasks.backoff.creating(),
+		Follow:   func(what string, t vcd.Task) { c.tasks.follow(step(what), t) },
+		Wake:     c.tasks.wake,
 	}
 }
 
@@ -129,6 +130,9 @@ func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]ba
 		}
 	}
 	c.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt = at
+	if selected := c.design.selectedTemplate(); selected != nil {
+		c.inputs.vcdMachine.Spec.RecordedState.Template = selected
+	}
 	return members, nil
 }
 

@@ -5,6 +5,7 @@ package machine
 import (
 	"slices"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/controllers/internal/batch"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vmname"
@@ -30,6 +31,14 @@ func (d design) vm() vcd.VMSpec {
 		StorageProfile:  p.storage,
 		ComputerName:    vmname.ComputerName(name),
 	}
+}
+
+// selectedTemplate returns the template of the VM, as it is recorded, if it was selected; else nil.
+func (d design) selectedTemplate() *infrav1.RecordedTemplate {
+	if d.inputs.vcdMachine.Spec.TemplateSelector == nil {
+		return nil
+	}
+	return &infrav1.RecordedTemplate{ID: d.target.template.ID, Name: d.target.template.Name}
 }
 
 func (d design) nics() []vcd.NIC {

@@ -4,6 +4,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
@@ -16,6 +17,9 @@ import (
 
 // findTemplate finds the template.
 func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
+	if selector := p.inputs.vcdMachine.Spec.TemplateSelector; selector != nil {
+		return p.selectTemplate(ctx, selector)
+	}
 	catalog := p.wished.Catalog
 	template := p.wished.Template
 	found, err := p.session.FindTemplate(ctx, catalog.Name, template.Name)
@@ -25,6 +29,35 @@ func (p *placer) findTemplate(ctx context.Context) (phases.Result, error) {
 	}
 	return phases.Done, nil
 }
+
+// selectTemplate finds the template that a selector selects. Once VCD was asked to create the VM, that is the recorded
+// one, unless it was deleted before there was a VM.
+func (p *placer) selectTemplate(ctx context.Context, selector *infrav1.TemplateSelector) (phases.Result, error) {
+	catalog := p.wished.Catalog
+	if recorded := p.inputs.vcdMachine.Spec.RecordedState.Template; recorded != nil && p.inputs.mayHaveVM() {
+		found, err := p.session.FindTemplate(ctx, catalog.Name, recorded.ID)
+		p.target.template = found
+		switch {
+		case err == nil:
+			return phases.Done, nil
+		case p.inputs.vmID() != "" || !errors.Is(err, vcd.ErrNotFound):
+			return session.SelectorProblem(err, catalog, templateSelectorField, session.Correct)
+		}
+	}
+	version := p.inputs.machine.Spec.Version
+	if version == "" {
+		return phases.Stop(infrav1.TemplateNotFoundReason, "The Machine has no Kubernetes version to select a template by: "+
+			"set spec.version of the Machine, or spec.template of the VCDMachine instead of spec.templateSelector"), nil
+	}
+	found, err := p.session.SelectTemplate(ctx, checks.TemplateQuery(selector, catalog.Name, version))
+	p.target.template = found
+	if err != nil {
+		return session.SelectorProblem(err, catalog, templateSelectorField, session.Correct)
+	}
+	return phases.Done, nil
+}
+
+const templateSelectorField = "spec.templateSelector of the VCDMachine"
 
 // findStorage finds the storage profile.
 func (p *placer) findStorage(ctx context.Context) (phases.Result, error) {

@@ -24,7 +24,7 @@ type requests struct {
 	live   client.Reader
 }
 
-// note stores on the VCDMachine of c when VCD is asked to create its VM, and reports whether that is the first time. It
+// note stores on the VCDMachine of c when VCD is asked to create its VM, and the selected template, and reports whether that is the first time. It
 // fails if the machine is being deleted, or was replaced by another of its name.
 func (r requests) note(ctx context.Context, c batch.Member, at *metav1.Time) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
@@ -39,9 +39,13 @@ func (r requests) note(ctx context.Context, c batch.Member, at *metav1.Time) (fi
 
 // patch stores when VCD was asked to create the VM of c; nil is never.
 func (r requests) patch(ctx context.Context, c batch.Member, at *metav1.Time) error {
+	recorded := map[string]any{"creationRequestedAt": at}
+	if c.Selected != nil {
+		recorded["template"] = c.Selected
+	}
 	note, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": c.Key},
-		"spec":     map[string]any{"recordedState": map[string]any{"creationRequestedAt": at}},
+		"spec":     map[string]any{"recordedState": recorded},
 	})
 	if err != nil {
 		return fmt.Errorf("noting a creation: %w", err)

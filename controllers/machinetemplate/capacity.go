@@ -92,9 +92,9 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	if err != nil {
 		return session.NotFound(err, checks.VDC, wished.VDC.Field)
 	}
-	image, err := opened.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name)
-	if err != nil {
-		return session.TemplateProblem(err, ofTemplate(wished.Catalog), ofTemplate(wished.Template), inNewTemplate)
+	image, out, err := findImage(ctx, opened, spec.TemplateSelector, wished)
+	if err != nil || out != phases.Done {
+		return out, err
 	}
 	var sizing vcd.Policy
 	if choice := wished.SizingPolicy; choice.Name != "" {
@@ -110,6 +110,27 @@ func (s *scope) readCapacity(ctx context.Context, zone *placement.Zone) (phases.
 	s.template.Status.NodeInfo = checks.NodeInfo(image.OS)
 	*s.reconciler.known.Of(s.template.UID) = found{at: s.reconciler.now(), generation: s.template.Generation}
 	return phases.Done, nil
+}
+
+// findImage finds the vApp template of the machines. With a selector, it is the newest of any version of Kubernetes: that
+// of the machines is not known.
+func findImage(ctx context.Context, opened *session.Session, selector *infrav1.TemplateSelector, wished placement.Placement,
+) (vcd.Template, phases.Result, error) {
+	catalog := ofTemplate(wished.Catalog)
+	if selector != nil {
+		image, err := opened.SelectTemplate(ctx, checks.TemplateQuery(selector, wished.Catalog.Name, ""))
+		if err != nil {
+			out, err := session.SelectorProblem(err, catalog, "spec.template.spec.templateSelector", inNewTemplate)
+			return vcd.Template{}, out, err
+		}
+		return image, phases.Done, nil
+	}
+	image, err := opened.FindTemplate(ctx, wished.Catalog.Name, wished.Template.Name)
+	if err != nil {
+		out, err := session.TemplateProblem(err, catalog, ofTemplate(wished.Template), inNewTemplate)
+		return vcd.Template{}, out, err
+	}
+	return image, phases.Done, nil
 }
 
 // open logs in with the identity of the zone, or of the cluster if zone is nil.

@@ -67,6 +67,14 @@ func TestCapacityIsThatOfPolicyTemplateAndDisk(t *testing.T) {
 			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
 		},
 		{
+			"a selector",
+			func(t *infrav1.VCDMachineTemplate) {
+				t.Spec.Template.Spec.Template = ""
+				t.Spec.Template.Spec.TemplateSelector = &infrav1.TemplateSelector{NamePattern: "ubuntu-*-v{kubernetesVersion}"}
+			},
+			map[string]string{"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi"},
+		},
+		{
 			"another and a larger disk",
 			func(t *infrav1.VCDMachineTemplate) {
 				t.Spec.Template.Spec.SizingPolicy = "large"

@@ -21,12 +21,10 @@ func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []
 		found, seen := templates[m.image()]
 		if !seen {
 			var err error
-			found, err = in.FindTemplate(ctx, m.Spec.Catalog, m.Spec.Template)
+			found, err = findTemplate(ctx, in, m)
 			templates[m.image()] = found
 			if err != nil {
-				f.unread(err, "looking up template "+m.image(),
-					"correct spec.catalog and spec.template of the VCDMachineTemplate, share the catalog with the user, "+
-						"or upload the image again")
+				f.unread(err, "looking up template "+m.image(), templateRemedy(m))
 				continue
 			}
 			f.join(judgeTemplate(found))
@@ -35,6 +33,24 @@ func findTemplates(ctx context.Context, in *vcd.Templates, at place, machines []
 		f.join(judgeKubernetes(m, found))
 	}
 	return templates, f
+}
+
+// findTemplate finds the template of machines. Where their version is not known, a selector selects from all versions.
+func findTemplate(ctx context.Context, in *vcd.Templates, m Machines) (vcd.Template, error) {
+	if selector := m.Spec.TemplateSelector; selector != nil {
+		return in.SelectTemplate(ctx, checks.TemplateQuery(selector, m.Spec.Catalog, m.version))
+	}
+	return in.FindTemplate(ctx, m.Spec.Catalog, m.Spec.Template)
+}
+
+// templateRemedy returns what helps if no template is found.
+func templateRemedy(m Machines) string {
+	if m.Spec.TemplateSelector != nil {
+		return "correct spec.catalog and spec.templateSelector of the VCDMachineTemplate, share the catalog with the user, " +
+			"or upload an image that matches"
+	}
+	return "correct spec.catalog and spec.template of the VCDMachineTemplate, share the catalog with the user, or upload " +
+		"the image again"
 }
 
 // judgeTemplate reports why a template makes no node.

@@ -652,6 +652,16 @@ func imageFaults() []fault {
 			remedy: "spec.template",
 		},
 		{
+			name: "no template matches the selector",
+			text: []string{
+				"template: ubuntu-2404-kube-v1.36.3",
+				`templateSelector: {namePattern: "flatcar-v{kubernetesVersion}*"}`,
+			},
+			check:  "template",
+			says:   `a template that matches "name flatcar-v*" in catalog kubernetes`,
+			remedy: "spec.templateSelector",
+		},
+		{
 			name:   "the template has no VM",
 			text:   []string{"ubuntu-2404-kube-v1.36.3", "no-vm"},
 			check:  "template",

@@ -50,8 +50,14 @@ type Machines struct {
 	version       string // of Kubernetes; empty: not known
 }
 
-// image is the key of the template of machines.
-func (m Machines) image() string { return m.Spec.Catalog + "/" + m.Spec.Template }
+// image is the key of the template of machines, and its name in messages.
+func (m Machines) image() string {
+	if selector := m.Spec.TemplateSelector; selector != nil {
+		query := checks.TemplateQuery(selector, m.Spec.Catalog, m.version)
+		return m.Spec.Catalog + "/" + query.String()
+	}
+	return m.Spec.Catalog + "/" + m.Spec.Template
+}
 
 // nics returns the NICs of the machines, with the network of each.
 func (p Plan) nics(m Machines) []infrav1.NetworkSpec {

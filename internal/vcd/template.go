@@ -78,7 +78,7 @@ func (t *Templates) locateTemplate(ctx context.Context, catalog, template string
 		}
 	}
 	ref, err := only("template", template, in, hits)
-	if err != nil && len(hits) == 0 && !urn.Is(catalog) {
+	if err != nil && len(hits) == 0 {
 		err = t.blameCatalog(ctx, catalog, err)
 	}
 	return locatedTemplate{ref: ref, catalog: catalogs[ref.ID]}, in, err
@@ -88,13 +88,19 @@ func (t *Templates) templateFilter(catalog, template, in string) (string, error)
 	if err := fiql.CheckName("template", template, in); err != nil {
 		return "", err
 	}
-	by := fiql.Is("catalogName", catalog)
-	if urn.Is(catalog) {
-		by = fiql.Is("catalog", catalog)
-	} else if err := fiql.CheckName("catalog", catalog, ""); err != nil {
+	by, err := t.catalogTerm(catalog)
+	if err != nil {
 		return "", err
 	}
 	return fiql.AllOf(fiql.Is("name", template), by), nil
+}
+
+// catalogTerm returns the term for the templates of a catalog, by its name or URN.
+func (t *Templates) catalogTerm(catalog string) (fiql.Term, error) {
+	if urn.Is(catalog) {
+		return fiql.Is("catalog", catalog), nil
+	}
+	return fiql.Is("catalogName", catalog), fiql.CheckName("catalog", catalog, "")
 }
 
 // FindCatalog finds a catalog of the organization, or one shared with it, by name or URN. Where several have the name,
@@ -125,6 +131,9 @@ func (t *Templates) FindCatalog(ctx context.Context, nameOrURN string) (Ref, err
 
 // blameCatalog returns an error about the catalog if there is none of that name, else notFound.
 func (t *Templates) blameCatalog(ctx context.Context, catalog string, notFound error) error {
+	if urn.Is(catalog) {
+		return notFound
+	}
 	_, err := t.FindCatalog(ctx, catalog)
 	if missing, ok := errors.AsType[*LookupError](err); ok {
 		return missing

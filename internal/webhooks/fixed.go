@@ -66,6 +66,7 @@ func machineFixedErrors(oldM, newM *infrav1.VCDMachine) field.ErrorList {
 		{"providerID", before.ProviderID, after.ProviderID},
 		{"catalog", before.Catalog, after.Catalog},
 		{"template", before.Template, after.Template},
+		{"templateSelector", before.TemplateSelector, after.TemplateSelector},
 		{"sizingPolicy", before.SizingPolicy, after.SizingPolicy},
 		{"placementPolicy", before.PlacementPolicy, after.PlacementPolicy},
 		{"storageProfile", before.StorageProfile, after.StorageProfile},

@@ -74,6 +74,10 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 				err.Error()+"; the controller writes it, leave it out"))
 		}
 	}
+	if spec.Template != "" && spec.TemplateSelector != nil {
+		errs = append(errs, field.Forbidden(path.Child("template"),
+			"cannot be set together with templateSelector: leave out one of them"))
+	}
 	errs = append(errs, computeErrors(spec, path)...)
 	errs = append(errs, metadataErrors(spec.VMMetadata, path.Child("vmMetadata"))...)
 	if size := spec.DiskSize; size != nil && size.Cmp(minDiskSize) < 0 {

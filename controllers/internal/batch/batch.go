@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
@@ -21,6 +22,8 @@ type Member struct {
 	Spec    vcd.VMSpec
 	Alone   bool // its last creation failed: it shares no request
 	First   bool // VCD was never asked to create it before; set by the machine that sends the request
+
+	Selected *infrav1.RecordedTemplate // vApp template that a selector selected for the VM; nil: the VCDMachine names it
 
 	Follow func(step string, t vcd.Task) // called when VCD accepted the request that creates the VM
 	Wake   func()

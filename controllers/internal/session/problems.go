@@ -141,6 +141,23 @@ type Remedy func(fields ...string) string
 // Correct is the remedy where a person can change the fields.
 func Correct(fields ...string) string { return "correct " + strings.Join(fields, " and ") }
 
+// SelectorProblem says why there is no image for a selector: no such catalog, no template in it that matches, or nothing
+// usable in the newest.
+func SelectorProblem(err error, catalog placement.Choice, selector string, change Remedy) (phases.Result, error) {
+	lookup, ok := errors.AsType[*vcd.LookupError](err)
+	switch {
+	case ok && lookup.Kind == "catalog":
+		return LookupProblem(err, checks.Catalog.Reason, change(catalog.Field)+", or "+checks.Catalog.Otherwise)
+	case errors.Is(err, vcd.ErrAmbiguous):
+		return LookupProblem(err, infrav1.TemplateInvalidReason, change(catalog.Field)+": the URN of the catalog you mean")
+	case errors.Is(err, vcd.ErrInvalid):
+		return LookupProblem(err, infrav1.TemplateInvalidReason,
+			"repair or delete the template, or "+change(selector))
+	}
+	return LookupProblem(err, infrav1.TemplateNotFoundReason,
+		"add such a template to the catalog, or "+change(selector, catalog.Field))
+}
+
 // TemplateProblem says why there is no image: no such catalog, no such template in it, or nothing usable in that.
 func TemplateProblem(err error, catalog, template placement.Choice, change Remedy) (phases.Result, error) {
 	lookup, ok := errors.AsType[*vcd.LookupError](err)

@@ -151,7 +151,7 @@ func getTemplate(r *api.Request, sh store.OrgCatalog, t *store.Template) (*api.R
 	n.Add(xmltree.New("CustomizationSection", xmltree.A("goldMaster", false),
 		api.Section(r.Site.Base()+path+"/customizationSection/", "customizationSection"),
 		xmltree.T("ovf:Info", "VApp template customization section"), xmltree.T("CustomizeOnInstantiate", true)))
-	n.Add(xmltree.T("DateCreated", store.Beginning()))
+	n.Add(xmltree.T("DateCreated", t.CreatedAt()))
 	return api.XML(n), nil
 }
 

@@ -36,7 +36,7 @@ func uploadTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*a
 	if source := tree.Attr("sourceHref"); source != "" {
 		return importTemplate(r, sh, tree, source)
 	}
-	t := newTemplate(r.Cloud.IDs, tree)
+	t := newTemplate(r.Cloud, tree)
 	t.Upload = newUpload(r, t.Entity(), store.UploadFile{Name: descriptorFile, Size: -1}).ID
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
 	return createdItem(r, t.ItemID)
@@ -52,7 +52,7 @@ func importTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node, sou
 	if _, err := readDescriptor(descriptor.Content); err != nil {
 		return nil, err
 	}
-	t := newTemplate(r.Cloud.IDs, tree)
+	t := newTemplate(r.Cloud, tree)
 	u := newUpload(r, t.Entity(), store.UploadFile{
 		Name:     descriptorFile,
 		Size:     descriptor.Size,
@@ -87,10 +87,11 @@ func downloadAt(r *api.Request, address string) (*store.UploadFile, bool) {
 	return &u.Files[i], true
 }
 
-func newTemplate(source *ids.Source, tree *xmltree.Node) store.Template {
+func newTemplate(c *cloud.Cloud, tree *xmltree.Node) store.Template {
 	return store.Template{
-		ID:          source.Next("vapptemplate"),
-		ItemID:      source.Next("catalogitem"),
+		ID:          c.IDs.Next("vapptemplate"),
+		ItemID:      c.IDs.Next("catalogitem"),
+		Created:     c.Clock.Now(),
 		Name:        tree.Attr("name"),
 		Description: tree.Str("Description"),
 	}
@@ -264,7 +265,7 @@ func captureVApp(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	if len(r.Cloud.Store.VMsOf(v.ID)) == 0 {
 		return nil, store.BadRequest("The vApp %q does not contain any VMs.", v.Name)
 	}
-	t := newTemplate(r.Cloud.IDs, tree)
+	t := newTemplate(r.Cloud, tree)
 	if _, vdc := r.Cloud.Store.VDC(v.VDCID); vdc != nil {
 		t.VDC = vdc.Name
 	}

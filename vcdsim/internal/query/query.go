@@ -308,13 +308,12 @@ func (qt queryType) known(filter *fiql.Expr) error {
 
 // holds evaluates one comparison; metadata:key==STRING:value compares metadata.
 func (rec *record) holds(t fiql.Term) bool {
-	if _, key, ok := strings.Cut(t.Attr, ":"); ok && strings.HasPrefix(t.Attr, "metadata") {
-		have, found := rec.metadata[key]
-		_, value, typed := strings.Cut(t.Value, ":")
-		if !typed {
-			value = t.Value
+	if domain, key, ok := strings.Cut(t.Attr, ":"); ok && strings.HasPrefix(domain, "metadata") {
+		if domain == "metadata@SYSTEM" {
+			key = "SYSTEM/" + key
 		}
-		return found && fiql.Compare(fiql.Term{Op: t.Op, Value: value}, have.Value)
+		have, found := rec.metadata[key]
+		return found && holdsMetadata(t, have)
 	}
 	have, found := rec.get(t.Attr)
 	if !found && t.Attr == "id" {
@@ -324,6 +323,23 @@ func (rec *record) holds(t fiql.Term) bool {
 		return false // without a date no comparison holds
 	}
 	return fiql.Compare(t, have)
+}
+
+// metadataTypes are the types of metadata as a filter writes them.
+var metadataTypes = map[string]string{
+	"STRING":   "MetadataStringValue",
+	"NUMBER":   "MetadataNumberValue",
+	"BOOLEAN":  "MetadataBooleanValue",
+	"DATETIME": "MetadataDateTimeValue",
+}
+
+// holdsMetadata evaluates one comparison of metadata. A value of another type than that of the filter equals nothing.
+func holdsMetadata(t fiql.Term, have store.Metadata) bool {
+	kind, value, typed := strings.Cut(t.Value, ":")
+	if of, known := metadataTypes[kind]; typed && known {
+		return of == have.Type && fiql.Compare(fiql.Term{Op: t.Op, Value: value}, have.Value)
+	}
+	return fiql.Compare(fiql.Term{Op: t.Op, Value: t.Value}, have.Value)
 }
 
 // sortRecords sorts the rows from an index to another, as if all were sorted.

@@ -297,7 +297,8 @@ func templateRecords(r *api.Request) []*record {
 			t := &sh.Catalog.Templates[i]
 			v := sh.VDCOf(t)
 			out = append(out, &record{
-				links: recordLinks(r.Site, "vapptemplate", t.ID),
+				metadata: r.Cloud.Store.Metadata[t.ID],
+				links:    recordLinks(r.Site, "vapptemplate", t.ID),
 				attrs: []xmltree.Attr{
 					A("ownerName", "system"),
 					A("catalogName", sh.Catalog.Name),
@@ -309,7 +310,7 @@ func templateRecords(r *api.Request) []*record {
 					A("vdc", r.Site.Href("vdc", v.ID)),
 					A("vdcName", v.Name),
 					A("org", r.Site.Href("org", sh.Org.ID)),
-					A("creationDate", store.Beginning()),
+					A("creationDate", t.CreatedAt()),
 					A("isBusy", false),
 					A("isGoldMaster", false),
 					A("isEnabled", true),

@@ -19,7 +19,7 @@ func (sh OrgCatalog) Items() []OrgCatalogItem {
 	for i := range sh.Catalog.Templates {
 		t := &sh.Catalog.Templates[i]
 		e := Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name}
-		out = append(out, OrgCatalogItem{sh, t.ItemID, e, sh.VDCOf(t), TemplateStatus(t), t.Description, Beginning()})
+		out = append(out, OrgCatalogItem{sh, t.ItemID, e, sh.VDCOf(t), TemplateStatus(t), t.Description, t.CreatedAt()})
 	}
 	for i := range sh.Catalog.Media {
 		m := &sh.Catalog.Media[i]
@@ -92,6 +92,14 @@ func MediaStatus(m *Media) string {
 		return "RESOLVED"
 	}
 	return m.Status.Text()
+}
+
+// CreatedAt is when the template was added to its catalog.
+func (t *Template) CreatedAt() time.Time {
+	if t.Created.IsZero() {
+		return Beginning()
+	}
+	return t.Created
 }
 
 // TemplateStatus is how the query service writes the status of a template.

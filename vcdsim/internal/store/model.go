@@ -221,7 +221,9 @@ type Template struct {
 	VMs               []TemplateVM `json:"vms,omitzero"`
 	KubernetesVersion string       `json:"kubernetesVersion,omitzero"`
 	GoldMaster        bool         `json:"goldMaster,omitzero"`
-	Upload            string       `json:"upload,omitzero"` // id of the transfer it came by
+	// Created is when it was added to the catalog; zero is the beginning of the model.
+	Created time.Time `json:"created,omitzero"`
+	Upload  string    `json:"upload,omitzero"` // id of the transfer it came by
 	// Lease is how long it is stored; 0 is for ever. It is kept, and nothing expires.
 	Lease Duration `json:"lease,omitzero"`
 }

@@ -35,13 +35,32 @@ func CheckName(kind, name, in string) error {
 
 // A Term is one comparison of a filter. References are compared by URN: VCD also takes an address, but compares it as
 // text, and its public address may differ from the one that requests go to.
-type Term struct{ field, value string }
+type Term struct {
+	field string
+	kind  string // of the value, with the colon after it, if the term names it
+	value string
+	glob  bool // asterisks in the value stand for any characters
+}
 
 // Is compares a field with a value.
-func Is(field, value string) Term { return Term{field, value} }
+func Is(field, value string) Term { return Term{field: field, value: value} }
+
+// Like compares a field with a pattern, in which an asterisk stands for any characters.
+func Like(field, pattern string) Term { return Term{field: field, value: pattern, glob: true} }
+
+// HasMetadata compares an entry of metadata in the domain GENERAL with a text.
+func HasMetadata(key, text string) Term {
+	return Term{field: "metadata:" + Escape(key), kind: "STRING:", value: text}
+}
 
 // String returns the term as it stands in a query string.
-func (t Term) String() string { return t.field + "==" + Escape(t.value) }
+func (t Term) String() string {
+	value := Escape(t.value)
+	if t.glob {
+		value = strings.ReplaceAll(value, "%2A", "*")
+	}
+	return t.field + "==" + t.kind + value
+}
 
 // Escape encodes a value for the query string, where VCD wants the operators of the filter bare.
 func Escape(value string) string {
@@ -87,7 +106,7 @@ func AnyOfChunks(field string, values []string, limit int) [][]Term {
 func JSON(terms ...Term) string {
 	parts := make([]string, len(terms))
 	for i, t := range terms {
-		parts[i] = t.field + "==" + t.value
+		parts[i] = t.field + "==" + t.kind + t.value
 	}
 	return url.QueryEscape(strings.Join(parts, ";"))
 }

@@ -17,6 +17,8 @@ func TestFilters(t *testing.T) {
 	g.Expect(AllOf(Is("name", "my vApp+1&x"),
 		Is("isVAppTemplate", "false"))).To(Equal("name==my%20vApp%2B1%26x;isVAppTemplate==false"))
 	g.Expect(AnyOf(Is("id", "a"), Is("id", "b"))).To(Equal("(id==a,id==b)"))
+	g.Expect(AllOf(Like("name", "a b*c*"), HasMetadata("image role", "a: b"))).To(
+		Equal("name==a%20b*c*;metadata:image%20role==STRING:a%3A%20b"))
 	for _, name := range []string{"a;b", "a,b", "a(b", "a*", "a=b", "a!b", "a<b", `a"b`, ""} {
 		g.Expect(CheckName("vApp", name, "")).To(MatchError(failure.ErrInvalid), name)
 	}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vcd_test
+
+import (
+	"regexp"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
+)
+
+func TestSelectingATemplateCostsOneQuery(t *testing.T) {
+	to := newTarget(t)
+	simOnly(t, to)
+	g := NewWithT(t)
+	s := to.session(t)
+	query := vcd.TemplateQuery{
+		Catalog: "kubernetes",
+		Pattern: "ubuntu-????-kube-*",
+		Name:    regexp.MustCompile(`^ubuntu-....-kube-.*$`),
+	}
+	to.sim.ResetCounters()
+
+	found, err := s.Templates.SelectTemplate(t.Context(), query)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Templates.SelectTemplate(t.Context(), query)).To(Equal(found))
+
+	byName, err := s.Templates.FindTemplate(t.Context(), "kubernetes", "ubuntu-2404-kube-v1.36.3")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(Equal(byName))
+	total, counts := to.calls()
+	g.Expect(total).To(Equal(4), "a query and the template, each way: %v", counts)
+}
+
+func TestTemplatesThatAreNotSelected(t *testing.T) {
+	to := newTarget(t)
+	simOnly(t, to)
+	s := to.session(t)
+	every := regexp.MustCompile(`.*`)
+	for _, tt := range []struct {
+		name  string
+		query vcd.TemplateQuery
+		err   error
+		says  string
+	}{
+		{
+			"none of that name",
+			vcd.TemplateQuery{Catalog: "kubernetes", Pattern: "flatcar-*", Name: every},
+			vcd.ErrNotFound,
+			`a template that matches "name flatcar-*" in catalog kubernetes does not exist`,
+		},
+		{
+			"none with that metadata",
+			vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "node"}}},
+			vcd.ErrNotFound,
+			`"metadata role=node"`,
+		},
+		{
+			"no such catalog",
+			vcd.TemplateQuery{Catalog: "none", Pattern: "ubuntu-*", Name: every},
+			vcd.ErrNotFound,
+			`catalog "none" in organization acme does not exist`,
+		},
+		{
+			"a value that a filter cannot carry",
+			vcd.TemplateQuery{Catalog: "kubernetes", Name: every, Metadata: []vcd.TextMetadata{{Key: "role", Value: "a;b"}}},
+			vcd.ErrInvalid,
+			"cannot be looked up",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewWithT(t)
+
+			_, err := s.Templates.SelectTemplate(t.Context(), tt.query)
+
+			g.Expect(err).To(MatchError(tt.err))
+			g.Expect(err).To(MatchError(ContainSubstring(tt.says)))
+		})
+	}
+}
+
+func TestATemplateThatIsNotCompleteIsNotSelected(t *testing.T) {
+	to := newTarget(t)
+	simOnly(t, to)
+	g := NewWithT(t)
+	to.sim.Edit(func(e *vcdsim.Editor) {
+		e.Model.Orgs[1].Catalogs[0].Templates[0].Status = int(vcdsim.FailedCreation)
+	})
+
+	_, err := to.session(t).Templates.SelectTemplate(t.Context(), vcd.TemplateQuery{
+		Catalog: "kubernetes",
+		Pattern: "ubuntu-*",
+		Name:    regexp.MustCompile(`.*`),
+	})
+
+	g.Expect(err).To(MatchError(vcd.ErrNotFound))
+}
