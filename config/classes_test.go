@@ -67,6 +67,7 @@ var specs = map[string]struct {
 			"storageProfile":         {"one", "two"},
 			"diskSize":               {"40Gi", "80Gi"},
 			"additionalDisks":        {"[{name: a, size: 10Gi}]", "[{name: a, size: 20Gi}]"},
+			"extraConfig":            {"[{key: a, value: one}]", "[{key: a, value: two}]"},
 			"networks":               {"[{name: one}]", "[{name: two}]"},
 			"vmNamingTemplate":       {"one", "two"},
 			"powerOffPolicy":         {"PowerOn", "Report"},
@@ -119,11 +120,12 @@ var specs = map[string]struct {
 }
 
 var identityValues = map[string][2]string{
-	"site":              {`"https://one.example.com"`, `"https://two.example.com"`},
-	"secretRef":         {"{name: one}", "{name: two}"},
-	"type":              {"ServiceAccount", "User"},
-	"tls":               {"{caBundle: one}", "{insecureSkipVerify: true}"},
-	"shareWithClusters": {"true", "false"},
+	"site":               {`"https://one.example.com"`, `"https://two.example.com"`},
+	"secretRef":          {"{name: one}", "{name: two}"},
+	"type":               {"ServiceAccount", "User"},
+	"tls":                {"{caBundle: one}", "{insecureSkipVerify: true}"},
+	"shareWithClusters":  {"true", "false"},
+	"allowedExtraConfig": {"[one]", "[two]"},
 }
 
 func with(values, more map[string][2]string) map[string][2]string {

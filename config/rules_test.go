@@ -308,6 +308,14 @@ func TestCreateVCDMachine(t *testing.T) {
 			`{spec: {template: , templateSelector: {matchMetadata: [{key: a, value: "*"}], kubernetesVersionKey: a}}}`,
 			[]string{"spec.templateSelector.matchMetadata[0].value"},
 		},
+		{"extra configuration", `{spec: {extraConfig: [{key: pciPassthru.use64bitMMIO, value: "TRUE"}]}}`, nil},
+		{
+			"no extra configuration of the guest",
+			`{spec: {extraConfig: [{key: GuestInfo.userdata, value: a}, {key: disk.EnableUUID, value: "0"}]}}`,
+			[]string{"spec.extraConfig[0].key", "spec.extraConfig[1].key"},
+		},
+		{"no key with a blank", `{spec: {extraConfig: [{key: "a b", value: a}]}}`, []string{"spec.extraConfig[0].key"}},
+		{"no value with a line break", `{spec: {extraConfig: [{key: a, value: "a\nb"}]}}`, []string{"spec.extraConfig[0].value"}},
 		{"metadata have values, which may be empty", `{spec: {vmMetadata: [{key: a}, {key: b, value: ""}]}}`, []string{"spec.vmMetadata[0].value"}},
 	})
 }
@@ -337,6 +345,8 @@ func TestCreateIdentitiesAndZones(t *testing.T) {
 		{"a site as a cluster's", `{spec: {site: "https://vcd.example.com/"}}`, []string{"spec.site"}},
 		{"no http", `{spec: {site: "http://vcd.example.com"}}`, []string{"spec.site"}},
 		{"a bundle that is ignored", `{spec: {tls: {caBundle: x, insecureSkipVerify: true}}}`, []string{"spec.tls"}},
+		{"extra configuration that is allowed", `{spec: {allowedExtraConfig: ["pciPassthru*", svga.present]}}`, nil},
+		{"no regular expressions", `{spec: {allowedExtraConfig: ["pci[0-9]"]}}`, []string{"spec.allowedExtraConfig[0]"}},
 		{"a bundle that is used", `{spec: {tls: {caBundle: x, insecureSkipVerify: false}}}`, nil},
 	})
 	checkCreations(t, "VCDClusterIdentity", clusterIdentityYAML, []creation{

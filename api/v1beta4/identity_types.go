@@ -83,6 +83,17 @@ type VCDIdentitySpec struct {
 	// system administrator are never copied. Mutable in place.
 	// +optional
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
+
+	// allowedExtraConfig are patterns of the keys that VCDMachines may set in spec.extraConfig, such as pciPassthru*. An
+	// asterisk stands for any characters. None is allowed if empty. Mutable in place.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_.:*-]+$`
+	AllowedExtraConfig []string `json:"allowedExtraConfig,omitempty"`
 }
 
 // VCDIdentityStatus is the observed state of an identity.

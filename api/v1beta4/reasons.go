@@ -351,6 +351,9 @@ const (
 	// TemplateNotFoundReason means that the template does not exist, or none matches the selector. Correct spec.template or
 	// spec.templateSelector, or put it in the catalog.
 	TemplateNotFoundReason = "TemplateNotFound"
+	// ExtraConfigNotAllowedReason means that the identity does not allow a key of spec.extraConfig. Leave it out, or have
+	// the owner of the identity add it to spec.allowedExtraConfig.
+	ExtraConfigNotAllowedReason = "ExtraConfigNotAllowed"
 	// TemplateInvalidReason means that the template has no VM, or is not ready. Name another, or repair it.
 	TemplateInvalidReason = "TemplateInvalid"
 	// SizingPolicyNotFoundReason means that the VDC does not have the sizing policy. Correct spec.sizingPolicy, or

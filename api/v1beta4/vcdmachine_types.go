@@ -94,6 +94,15 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxItems=12
 	AdditionalDisks []DiskSpec `json:"additionalDisks,omitempty"`
 
+	// extraConfig are further keys of the VM's extra configuration, for example of PCI devices. They are written before the
+	// VM is powered on. The identity must allow them in its allowedExtraConfig. Immutable once the VM exists.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	ExtraConfig []ExtraConfigEntry `json:"extraConfig,omitempty"`
+
 	// networks are the NICs in order; the first is the primary one. A single NIC with an address of the static pool in
 	// the cluster's ovdcNetwork if empty. Immutable once the VM exists.
 	// +optional
@@ -274,6 +283,25 @@ type DiskSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	StorageProfile string `json:"storageProfile,omitempty"`
+}
+
+// ExtraConfigEntry is a key of the extra configuration of a VM.
+type ExtraConfigEntry struct {
+	// key such as pciPassthru.use64bitMMIO. Keys that begin with guestinfo are refused: the guest is configured by them.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.:-]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.lowerAscii().startsWith('guestinfo')",reason=FieldValueForbidden,message="must not begin with guestinfo: the provider configures the guest by these keys"
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'disk.enableuuid'",reason=FieldValueForbidden,message="must not be disk.enableUUID: the provider sets it"
+	Key string `json:"key,omitempty"`
+
+	// value of the key.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f]+$`
+	Value string `json:"value,omitempty"`
 }
 
 // AddressSource is where the address of a NIC comes from.
@@ -560,6 +588,7 @@ type VCDMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.additionalDisks) ? has(oldSelf.additionalDisks) && self.additionalDisks == oldSelf.additionalDisks : !has(oldSelf.additionalDisks))",fieldPath=".additionalDisks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.extraConfig) ? has(oldSelf.extraConfig) && self.extraConfig == oldSelf.extraConfig : !has(oldSelf.extraConfig))",fieldPath=".extraConfig",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.vmNamingTemplate) ? has(oldSelf.vmNamingTemplate) && self.vmNamingTemplate == oldSelf.vmNamingTemplate : !has(oldSelf.vmNamingTemplate))",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="has(self.recordedState) || !has(oldSelf.recordedState) || !(has(oldSelf.recordedState.instanceID) || has(oldSelf.recordedState.vmName) || has(oldSelf.recordedState.deploymentZone) || has(oldSelf.recordedState.ovdcID) || has(oldSelf.recordedState.poweredOnAt) || has(oldSelf.recordedState.deleteRequestedAt) || has(oldSelf.recordedState.vmGoneAt))",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be removed: it identifies the VM of the machine"

@@ -144,6 +144,16 @@ func (p *placer) checkHardware(ctx context.Context) (phases.Result, error) {
 	return session.Problem(checks.HardwareSupported("spec.hardwareVersion", spec.HardwareVersion, p.target.vdc, versions)), nil
 }
 
+// checkExtraConfig says which extra configuration the identity does not allow.
+func (p *placer) checkExtraConfig(context.Context) (phases.Result, error) {
+	return extraConfigProblem(p.session, p.inputs.vcdMachine), nil
+}
+
+// extraConfigProblem says which extra configuration of a machine the identity of a session does not allow.
+func extraConfigProblem(opened *session.Session, m *infrav1.VCDMachine) phases.Result {
+	return session.Problem(checks.ExtraConfig(m.Spec.ExtraConfig, opened.Identity, opened.AllowedExtraConfig))
+}
+
 // checkDisk says why the disk cannot have the wished size.
 func (p *placer) checkDisk(ctx context.Context) (phases.Result, error) {
 	spec := &p.inputs.vcdMachine.Spec

@@ -83,7 +83,7 @@ func (i *injection) ensure(ctx context.Context) (phases.Result, error) {
 	if i.isDone() {
 		return phases.Done, nil
 	}
-	return phases.Sequence(ctx, i.checkOff, i.disks.prepare, i.equip, i.read, i.findNetworks, i.write)
+	return phases.Sequence(ctx, i.checkOff, i.checkExtraConfig, i.disks.prepare, i.equip, i.read, i.findNetworks, i.write)
 }
 
 // checkOff checks that the VM did not run before it has its bootstrap data.
@@ -94,6 +94,11 @@ func (i *injection) checkOff(context.Context) (phases.Result, error) {
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
 		"VM %s was powered on before it had its bootstrap data: power it off in VCD", vm.Name), nil
+}
+
+// checkExtraConfig says which extra configuration the identity does not allow, or not any more.
+func (i *injection) checkExtraConfig(context.Context) (phases.Result, error) {
+	return extraConfigProblem(i.session, i.inputs.vcdMachine), nil
 }
 
 // isDone reports whether the VM has the machine's bootstrap data. What its template has of another machine, or of its
@@ -160,6 +165,9 @@ func (i *injection) write(ctx context.Context) (phases.Result, error) {
 		return renderProblem(err), nil
 	}
 	maps.Copy(values, guestinfo.Leftovers(i.vm.now().ExtraConfig, values))
+	for _, entry := range i.inputs.vcdMachine.Spec.ExtraConfig {
+		values[entry.Key] = entry.Value
+	}
 	change := vcd.VMChange{ExtraConfig: values}
 	if wished := sizes.Disk(&i.inputs.vcdMachine.Spec); len(i.vm.now().Disks) > 0 && wished > i.vm.now().Disks[0].SizeMiB {
 		change.DiskMiB = wished

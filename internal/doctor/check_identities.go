@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
+	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/checks"
 )
 
 // checkIdentities logs in with the identities beside that of the cluster.
@@ -22,6 +25,24 @@ func checkIdentities(ctx context.Context, logins []Login) findings {
 				"%s, which %s logs in with, cannot be used: %v", name, login.User, err)
 		default:
 			f.fact("%s logs in, for %s", name, login.User)
+		}
+	}
+	return f
+}
+
+// checkExtraConfig checks that the identity of the cluster allows the extra configuration of its machines. An identity that
+// the manifest does not have is not known; nil: so it is.
+func checkExtraConfig(identity *infrav1.VCDIdentity, machines []Machines) findings {
+	var f findings
+	for _, m := range machines {
+		switch {
+		case len(m.Spec.ExtraConfig) == 0:
+		case identity == nil:
+			f.fact("whether the identity allows spec.extraConfig of VCDMachineTemplate %s is not known: it is not in the "+
+				"manifest", m.Name)
+		default:
+			f.foundOf(m, Problem, checks.ExtraConfig(m.Spec.ExtraConfig, "VCDIdentity "+identity.Name,
+				identity.Spec.AllowedExtraConfig))
 		}
 	}
 	return f

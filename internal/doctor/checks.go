@@ -62,7 +62,11 @@ func (s *survey) checkRights(ctx context.Context) (f findings) {
 	return f
 }
 
-func (s *survey) identities(ctx context.Context) findings { return checkIdentities(ctx, s.plan.Logins) }
+func (s *survey) identities(ctx context.Context) findings {
+	f := checkIdentities(ctx, s.plan.Logins)
+	f.join(checkExtraConfig(s.plan.Identity, s.plan.Machines))
+	return f
+}
 
 func (s *survey) lease(ctx context.Context) findings { return checkLease(ctx, s.session) }
 

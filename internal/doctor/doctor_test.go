@@ -662,6 +662,18 @@ func imageFaults() []fault {
 			remedy: "spec.templateSelector",
 		},
 		{
+			name: "extra configuration without an identity that allows it",
+			text: []string{"sizingPolicy: small}}}", `sizingPolicy: small, extraConfig: [{key: svga.present, value: "FALSE"}]}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta4
+kind: VCDIdentity
+metadata: {name: demo}
+spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfig: ["pciPassthru*"]}`},
+			check:  "identities",
+			says:   "does not allow these keys of spec.extraConfig: svga.present",
+			remedy: "spec.allowedExtraConfig",
+		},
+		{
 			name:   "the template has no VM",
 			text:   []string{"ubuntu-2404-kube-v1.36.3", "no-vm"},
 			check:  "template",

@@ -70,6 +70,7 @@ func machineFixedErrors(oldM, newM *infrav1.VCDMachine) field.ErrorList {
 		{"sizingPolicy", before.SizingPolicy, after.SizingPolicy},
 		{"placementPolicy", before.PlacementPolicy, after.PlacementPolicy},
 		{"storageProfile", before.StorageProfile, after.StorageProfile},
+		{"extraConfig", before.ExtraConfig, after.ExtraConfig},
 		{"networks", before.Networks, after.Networks},
 		{"vmNamingTemplate", before.VMNamingTemplate, after.VMNamingTemplate},
 	}, "is immutable once the VM exists: make a new VCDMachineTemplate and roll it out")

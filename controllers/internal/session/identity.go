@@ -41,6 +41,8 @@ type Identities struct {
 type login struct {
 	config vcd.Config
 	name   string // kind and name of the identity, for messages
+
+	allowedExtraConfig []string
 }
 
 // A grant is what an identity gives to a namespace.
@@ -100,6 +102,7 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Resul
 	// The identity's word for the site: what it was compared with cannot mean something else to the client.
 	l.config.Site = strings.TrimSuffix(identity.Site, "/")
 	l.config.Org = a.org
+	l.allowedExtraConfig = identity.AllowedExtraConfig
 	return l, phases.Done, nil
 }
 
@@ -289,5 +292,7 @@ func (i Identities) open(ctx context.Context, sessions Opener, a account) (*Sess
 		return nil, out, err
 	}
 	s.Version = l.config.Version
+	s.Identity = l.name
+	s.AllowedExtraConfig = l.allowedExtraConfig
 	return s, phases.Done, nil
 }

@@ -77,6 +77,9 @@ type Session struct {
 
 	Version string // of the Secret that it was opened with
 
+	Identity           string   // kind and name of the identity that it was opened with
+	AllowedExtraConfig []string // patterns of the extra configuration that the identity allows
+
 	site    *vcd.Session
 	drivers *drivers
 }
