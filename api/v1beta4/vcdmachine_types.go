@@ -9,6 +9,7 @@ import (
 )
 
 // VCDMachineSpec is the desired state of a VCDMachine.
+// +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.templateSelector)",fieldPath=".template",message="exactly one of template and templateSelector must be set"
 type VCDMachineSpec struct {
 	// providerID is vmware-cloud-director://<URN of the VM>. Written by the controller as soon as the VM exists;

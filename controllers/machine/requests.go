@@ -24,8 +24,8 @@ type requests struct {
 	live   client.Reader
 }
 
-// note stores on the VCDMachine of c when VCD is asked to create its VM, and the selected template, and reports whether that is the first time. It
-// fails if the machine is being deleted, or was replaced by another of its name.
+// note stores on the VCDMachine of c when VCD is asked to create its VM, and the template if it was selected. It reports
+// whether that is the first time, and fails if the machine is being deleted, or was replaced by another of its name.
 func (r requests) note(ctx context.Context, c batch.Member, at *metav1.Time) (first bool, err error) {
 	m := &infrav1.VCDMachine{}
 	if err := r.live.Get(ctx, c.Machine, m); err != nil {
