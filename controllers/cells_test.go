@@ -137,8 +137,8 @@ func TestCredentialsAreRotatedWhileAMachineIsCreated(t *testing.T) {
 
 			if tt.gap {
 				rotate(w, "fresh")
-				w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
-				w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.CredentialsRefusedReason)
+				w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
+				w.EventuallyMachine("m1", clusterv1.ReadyCondition, infrav1.CredentialsRejectedReason)
 				_, refused := logins(w.Sim)
 				w.Expect(refused).To(Equal(1), "the account is not locked")
 				writeSecret(w, tt.new)
@@ -252,7 +252,7 @@ func TestClustersOfOneSiteDoNotWaitForAnother(t *testing.T) {
 		c := &infrav1.VCDCluster{}
 		key := client.ObjectKey{Namespace: controllertest.Namespace, Name: "locked-out"}
 		g.Expect(w.Client.Get(w.Ctx, key, c)).To(Succeed())
-		g.Expect(conditions.GetReason(c, clusterv1.ReadyCondition)).To(Equal(infrav1.CredentialsRefusedReason))
+		g.Expect(conditions.GetReason(c, clusterv1.ReadyCondition)).To(Equal(infrav1.CredentialsRejectedReason))
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	eventuallyTenant(w, "near", infrav1.ReadyReason)
 	w.Expect(w.Sim.Requests()).To(HaveEach(HaveField("Status", 0)), "the other site has not answered yet")

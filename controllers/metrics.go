@@ -42,7 +42,7 @@ func newObjectCounts(reader client.Reader) *objectCounts {
 		reader: reader,
 		conditions: prometheus.NewDesc("capvcd_conditions", "Objects by the state of their conditions.",
 			[]string{"kind", "condition", "status", "reason"}, nil),
-		deleting: prometheus.NewDesc("capvcd_longest_deletion_seconds",
+		deleting: prometheus.NewDesc("capvcd_oldest_deletion_age_seconds",
 			"Time since the deletion was asked for of the object that waits for it the longest; 0 if none does.",
 			[]string{"kind"}, nil),
 	}

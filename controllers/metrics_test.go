@@ -65,7 +65,7 @@ capvcd_conditions{condition="VMDeleted",kind="VCDMachine",reason="ShuttingDown",
 	longest := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			if family.GetName() == "capvcd_longest_deletion_seconds" {
+			if family.GetName() == "capvcd_oldest_deletion_age_seconds" {
 				longest[m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
 			}
 		}

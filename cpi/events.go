@@ -21,33 +21,33 @@ const maxMessage = 1000
 // Reasons of events of Services and of the pod. The page of events is made from these comments.
 const (
 	// reasonRefused means that the cloud refused a step.
-	reasonRefused = "LoadBalancerRefused"
+	reasonRefused = "LoadBalancerRejected"
 	// reasonLeft means that something cannot be removed where the load balancer was before.
-	reasonLeft = "LoadBalancerLeftBehind"
+	reasonLeft = "LoadBalancerOrphaned"
 	// reasonStays means that something cannot be removed with the Service until a user acts.
-	reasonStays = "LoadBalancerStays"
+	reasonStays = "LoadBalancerNotDeleted"
 	// reasonOrphans means that no Service owns load balancers that have the cluster's id.
-	reasonOrphans = "LoadBalancersWithoutService"
+	reasonOrphans = "OrphanedLoadBalancers"
 	// reasonManifest means that rights of the release's manifest were not applied.
 	reasonManifest = "ManifestOutdated"
 	// reasonPlan means that the Service is a dry run: the message lists what would be done.
-	reasonPlan = "LoadBalancerPlan"
+	reasonPlan = "LoadBalancerPlanned"
 	// reasonHealed means that the Service has what it asks for after it was refused.
-	reasonHealed = "LoadBalancerCorrected"
+	reasonHealed = "LoadBalancerRecovered"
 	// reasonBack means that the cloud can be used again.
-	reasonBack = "CloudAnswers"
+	reasonBack = "CloudReachable"
 )
 
 // Reasons of events of Nodes.
 const (
 	// reasonElsewhere means that the machine of the Node is where the configuration lets nothing be read.
-	reasonElsewhere = "MachineElsewhere"
+	reasonElsewhere = "MachineOutOfScope"
 	// reasonNotSeen means that the machine of the Node is proved missing: the Node is deleted if it stays so.
-	reasonNotSeen = "MachineNotSeen"
+	reasonNotSeen = "MachineMissing"
 	// reasonHeldBack means that too many machines are missing together: the Node is not deleted yet.
-	reasonHeldBack = "GoneHeldBack"
+	reasonHeldBack = "TooManyMachinesMissing"
 	// reasonHidden means that the cloud does not show the machine of a new Node, which waits.
-	reasonHidden = "MachineHidden"
+	reasonHidden = "MachineNotVisible"
 	// reasonAmbiguous means that several machines may be the Node's, which waits.
 	reasonAmbiguous = "MachineAmbiguous"
 )

@@ -37,7 +37,7 @@ func TestAServiceThatChangedItsClassWhileNobodyLookedIsGivenUp(t *testing.T) {
 	}
 
 	b.Expect(b.balancer.left()).To(Equal(2), "clients still go there")
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerLeftBehind"),
+	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancerOrphaned"),
 		ContainSubstring("203.0.113.10"))))
 
 	theirs.Status.LoadBalancer.Ingress[0].IP = "198.51.100.1"

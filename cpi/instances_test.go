@@ -154,7 +154,7 @@ func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
 	}
 
 	g.Expect(c.events.Events).To(HaveLen(1))
-	g.Expect(c.events.Events).To(Receive(HavePrefix("Warning MachineHidden The cloud does not show test://a")))
+	g.Expect(c.events.Events).To(Receive(HavePrefix("Warning MachineNotVisible The cloud does not show test://a")))
 }
 
 func TestWhoseANodeIs(t *testing.T) {
@@ -417,7 +417,7 @@ func TestGoneIsProvedTwice(t *testing.T) {
 	}
 
 	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in a minute")))
-	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineNotSeen")))
+	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineMissing")))
 	c.pass(30 * time.Second)
 	g.Expect(exists()).To(HaveOccurred())
 	g.Expect(c.gets).To(Equal(1), "no request is made before it is due")

@@ -52,7 +52,7 @@ func TestWhatTheCloudDoesNotMakeIsToldAndPublished(t *testing.T) {
 	b.balancer.stuck = nil
 	(&resync{balancers: b.them}).repair(t.Context(), s)
 	b.Expect(problems()).To(Equal([]string{"203.0.113.10"}))
-	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerCorrected")))
+	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 }
 
 func TestWhatTheCloudDoesNotMakeOfANewLoadBalancerStays(t *testing.T) {
@@ -79,13 +79,13 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 			"a gateway of the configuration that cannot be found, where the Service may have been",
 			balanced("web"),
 			func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
-			[]string{"Warning LoadBalancerStays", "gateway slow", "no network dmz", "correct it there"},
+			[]string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct it there"},
 		},
 		{
 			"a gateway that is gone, where the Service has been",
 			balanced("web", standingAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
-			[]string{"Warning LoadBalancerStays", "at main", "no such gateway", "ConfigMap kube-system/cloud-controller-manager-services"},
+			[]string{"Warning LoadBalancerNotDeleted", "at main", "no such gateway", "ConfigMap kube-system/cloud-controller-manager-services"},
 		},
 		{
 			"an outage, which ends by itself",
@@ -175,7 +175,7 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 			b.Expect(b.them.EnsureLoadBalancerDeleted(t.Context(), "", s)).To(Succeed())
 
 			b.Expect(b.balancer.left()).To(BeZero())
-			b.Expect(b.told()).To(ContainElement(And(HavePrefix("Warning BadAnnotation"),
+			b.Expect(b.told()).To(ContainElement(And(HavePrefix("Warning InvalidAnnotation"),
 				ContainSubstring("was not written for this Service"))))
 		})
 	}

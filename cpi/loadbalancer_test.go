@@ -106,25 +106,25 @@ func TestARefusedWishIsToldOnceAndHeals(t *testing.T) {
 	s := balanced("web")
 	b := newBench(t, s)
 	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
-		return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
+		return []loadbalancer.Finding{{Reason: "CertificateNotFound", Message: "no certificate shop"}}
 	}
 
 	for range 3 {
 		_, err := b.ensure(s)
-		b.mustRetry(err, "CertificateUnknown")
+		b.mustRetry(err, "CertificateNotFound")
 	}
-	b.Expect(b.told()).To(Equal([]string{"Warning CertificateUnknown no certificate shop"}))
+	b.Expect(b.told()).To(Equal([]string{"Warning CertificateNotFound no certificate shop"}))
 	b.Expect(b.balancer.runs).To(BeEmpty())
 
 	b.balancer.refuse = nil
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerCorrected")))
+	b.Expect(b.told()).To(ConsistOf(HavePrefix("Normal LoadBalancerRecovered")))
 	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
-		return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no certificate shop"}}
+		return []loadbalancer.Finding{{Reason: "CertificateNotFound", Message: "no certificate shop"}}
 	}
 	_, err = b.ensure(s)
-	b.mustRetry(err, "CertificateUnknown")
+	b.mustRetry(err, "CertificateNotFound")
 	b.Expect(b.told()).To(HaveLen(1), "told again when it is so again")
 	b.Expect(b.balancer.left()).To(Equal(2), "what works stays")
 }
@@ -137,7 +137,7 @@ func TestAWrongAnnotationIsToldAndNothingIsAsked(t *testing.T) {
 
 	_, err := b.ensure(s)
 
-	b.mustRetry(err, "BadAnnotation")
+	b.mustRetry(err, "InvalidAnnotation")
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("perhaps")))
 }
 
@@ -166,7 +166,7 @@ func TestAStepThatIsRefusedLeavesNothingHalfBuilt(t *testing.T) {
 
 			_, err := b.ensure(s)
 
-			b.mustRetry(err, "LoadBalancerRefused")
+			b.mustRetry(err, "LoadBalancerRejected")
 			b.Expect(b.told()).To(ConsistOf(ContainSubstring("the right is missing")))
 			b.Expect(b.balancer.left()).To(Equal(tt.left))
 		})
@@ -279,7 +279,7 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 	b.balancer.gone = map[string]error{"main": fmt.Errorf("%w: no such gateway", loadbalancer.ErrRefused)}
 
 	_, err = b.ensure(s)
-	b.mustRetry(err, "LoadBalancerRefused")
+	b.mustRetry(err, "LoadBalancerRejected")
 	b.Expect(b.told()).To(ConsistOf(ContainSubstring("no such gateway")), "as long as there is no other")
 
 	b.balancer.same = map[string]string{"": "new"}
@@ -304,7 +304,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 
 	b.Expect(b.balancer.runs).To(BeEmpty())
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlan"), ContainSubstring("create tcp-80"))))
+	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Normal LoadBalancerPlanned"), ContainSubstring("create tcp-80"))))
 }
 
 func TestWhatIsBeingMadeIsNotSaidToBeAbsent(t *testing.T) {
@@ -374,14 +374,14 @@ func TestNodesAreFollowedWhileAWishIsRefused(t *testing.T) {
 	_, err := b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.balancer.refuse = func(service.Desired) []loadbalancer.Finding {
-		return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no such alias"}}
+		return []loadbalancer.Finding{{Reason: "CertificateNotFound", Message: "no such alias"}}
 	}
 	s.Spec.Ports[0].NodePort = 31111
 	b.nodes.add(worker("b", "10.0.0.2"))
 
 	_, err = b.ensure(s)
 
-	b.mustRetry(err, "CertificateUnknown")
+	b.mustRetry(err, "CertificateNotFound")
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(2), HaveEach(HaveSuffix("[10.0.0.1 10.0.0.2]"))))
 	b.Expect(b.balancer.at("main", "web-uid")["tcp-80"]).To(HavePrefix("30080 "), "the rest is as it was")
 }

@@ -63,7 +63,7 @@ func (l *LoadBalancers) Collector() prometheus.Collector {
 		balancers: l,
 		states: prometheus.NewDesc("capvcd_ccm_load_balancers", "Load balancers of Services, by state.",
 			[]string{"state"}, nil),
-		refused: prometheus.NewDesc("capvcd_ccm_refusals",
+		refused: prometheus.NewDesc("capvcd_ccm_rejected_services",
 			"Services that ask for what they cannot have, by the reason of their events.", []string{"reason"}, nil),
 	}
 }

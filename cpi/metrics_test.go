@@ -83,7 +83,7 @@ func TestLoadBalancersAndRefusalsAreCounted(t *testing.T) {
 	b := newBench(t, refused, waits, balanced("works", published))
 	b.balancer.refuse = func(d service.Desired) []loadbalancer.Finding {
 		if d.Owner.Name == "refused" {
-			return []loadbalancer.Finding{{Reason: "CertificateUnknown", Message: "no certificate: shop"}}
+			return []loadbalancer.Finding{{Reason: "CertificateNotFound", Message: "no certificate: shop"}}
 		}
 		return nil
 	}
@@ -102,15 +102,15 @@ capvcd_ccm_load_balancers{state="partly"} 0
 capvcd_ccm_load_balancers{state="pending"} 1
 capvcd_ccm_load_balancers{state="ready"} 1
 capvcd_ccm_load_balancers{state="refused"} 1
-# HELP capvcd_ccm_refusals Services that ask for what they cannot have, by the reason of their events.
-# TYPE capvcd_ccm_refusals gauge
-capvcd_ccm_refusals{reason="CertificateUnknown"} 1
+# HELP capvcd_ccm_rejected_services Services that ask for what they cannot have, by the reason of their events.
+# TYPE capvcd_ccm_rejected_services gauge
+capvcd_ccm_rejected_services{reason="CertificateNotFound"} 1
 `))).To(Succeed())
 
 	b.balancer.refuse = nil
 	_, err := b.ensure(refused)
 	b.Expect(err).NotTo(HaveOccurred())
-	b.Expect(testutil.CollectAndCount(b.them.Collector(), "capvcd_ccm_refusals")).To(BeZero(), "it is corrected")
+	b.Expect(testutil.CollectAndCount(b.them.Collector(), "capvcd_ccm_rejected_services")).To(BeZero(), "it is corrected")
 }
 
 func TestTheLastObservationOfALocationIsAMetricIfItSucceeded(t *testing.T) {

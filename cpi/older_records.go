@@ -47,7 +47,7 @@ func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 	} {
 		if removed {
 			p.events.notices(s, "older "+name, []loadbalancer.Finding{{
-				Reason: service.BadAnnotation,
+				Reason: service.InvalidAnnotation,
 				Message: fmt.Sprintf(
 					"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
 						"manager, and nothing of the Service confirms it: it is removed", name),

@@ -88,7 +88,7 @@ func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
 		"a reminder, and who waits now")
 
 	o.them.Note(nil)
-	o.Expect(o.after(time.Second)).To(ConsistOf(And(HavePrefix("Normal CloudAnswers"), HaveSuffix(onSelf))))
+	o.Expect(o.after(time.Second)).To(ConsistOf(And(HavePrefix("Normal CloudReachable"), HaveSuffix(onSelf))))
 	o.Expect(o.after(time.Hour)).To(BeEmpty())
 }
 
@@ -160,7 +160,7 @@ func TestWhatNewNodesWaitForIsHeardOf(t *testing.T) {
 	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("it is refused")))
 	down.machines = down.machines[:1]
 	_, _ = machines.Snapshot(t.Context(), 0)
-	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("CloudAnswers")))
+	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("CloudReachable")))
 }
 
 func TestAnIncompleteSnapshotEndsAnOutageIfTheCloudAnswers(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAnIncompleteSnapshotEndsAnOutageIfTheCloudAnswers(t *testing.T) {
 
 	down.err = &IncompleteError{Err: errPrivate}
 	_, _ = machines.Snapshot(t.Context(), 0)
-	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("CloudAnswers")))
+	o.Expect(o.after(outageReminder)).To(ConsistOf(ContainSubstring("CloudReachable")))
 }
 
 // heard is a cloud that fails or does not.

@@ -57,7 +57,7 @@ func TestLoadBalancersWithoutAServiceAreTold(t *testing.T) {
 
 	(&resync{balancers: b.them}).searchOrphans(t.Context())
 
-	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning LoadBalancersWithoutService 2 load balancers at slow"),
+	b.Expect(b.told()).To(ConsistOf(And(HavePrefix("Warning OrphanedLoadBalancers 2 load balancers at slow"),
 		HaveSuffix("shop/gone (uid gone-uid), shop/lost (uid lost-uid)"))))
 	b.Expect(b.balancer.runs).To(BeEmpty())
 }

@@ -15,7 +15,7 @@ import (
 var (
 	// namesOfRows match what a row of a reference page is about.
 	namesOfRows = regexp.MustCompile("(?m)^\\| `([^`]+)`")
-	// wordsOf match the words of a name: --sync-period, last_seconds, LastCheck.
+	// wordsOf match the words of a name: --sync-period, last_seconds, WaitingForFinalCheck.
 	wordsOf = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 	// privateWords mean several things, or nothing to who knows Kubernetes and VCD.
 	privateWords = regexp.MustCompile(

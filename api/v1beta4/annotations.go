@@ -11,7 +11,7 @@ const (
 	// VMGoneAnnotation on a VCDMachine, with the value "true", declares that its VM is gone. A user sets it. The VM is not
 	// searched for any more.
 	VMGoneAnnotation = "infrastructure.cluster.x-k8s.io/vm-gone"
-	// DriftInReadyAnnotation on a VCDMachine, with the value "true", makes VMAsSpecified part of Ready, so that a
+	// DriftInReadyAnnotation on a VCDMachine, with the value "true", makes VMInSync part of Ready, so that a
 	// MachineHealthCheck replaces machines whose VM was changed in VCD. Set it in spec.template.metadata of a
 	// VCDMachineTemplate.
 	DriftInReadyAnnotation = "infrastructure.cluster.x-k8s.io/drift-in-ready"

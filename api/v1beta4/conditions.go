@@ -83,10 +83,10 @@ const (
 	AddressesClaimedCondition = "AddressesClaimed"
 	// AddressesReadyCondition is True when the addresses of the machine are known.
 	AddressesReadyCondition = "AddressesReady"
-	// VMAsSpecifiedCondition is True while the VM is as it was created, and its disk has the size in the spec. It is
+	// VMInSyncCondition is True while the VM is as it was created, and its disk has the size in the spec. It is
 	// not part of Ready unless the annotation drift-in-ready is set: a Node works on after a change of its VM, and need
 	// not be replaced.
-	VMAsSpecifiedCondition = "VMAsSpecified"
+	VMInSyncCondition = "VMInSync"
 	// BootstrapDataRemovedCondition is True when the VM shows that its bootstrap data was removed. It is not part of
 	// Ready.
 	BootstrapDataRemovedCondition = "BootstrapDataRemoved"
@@ -140,9 +140,9 @@ const (
 	AffinityRulesDeletedCondition = "AffinityRulesDeleted"
 	// VAppDeletedCondition is True when the vApp is gone, unless other objects use it.
 	VAppDeletedCondition = "VAppDeleted"
-	// EndpointLeftCondition is True when a VCDMachine is no member of the control-plane endpoint on an edge gateway any
+	// RemovedFromEndpointCondition is True when a VCDMachine is no member of the control-plane endpoint on an edge gateway any
 	// more. It exists if the machine was one.
-	EndpointLeftCondition = "EndpointLeft"
+	RemovedFromEndpointCondition = "RemovedFromEndpoint"
 	// EndpointDeletedCondition is True when the control-plane endpoint on an edge gateway is gone. It exists on
 	// VCDClusters with such an endpoint, and is the last to be deleted of what they have in VCD.
 	EndpointDeletedCondition = "EndpointDeleted"

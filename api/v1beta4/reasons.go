@@ -14,9 +14,9 @@ const (
 	// NotSupportedReason means that this release does not support something in the spec. Change the field in the
 	// message.
 	NotSupportedReason = "NotSupported"
-	// KubernetesVersionDiffersReason is the reason of an event: the image of a machine has another version of
+	// KubernetesVersionMismatchReason is the reason of an event: the image of a machine has another version of
 	// Kubernetes than its Machine asks for. Name a new VCDMachineTemplate together with a new version.
-	KubernetesVersionDiffersReason = "KubernetesVersionDiffers"
+	KubernetesVersionMismatchReason = "KubernetesVersionMismatch"
 	// TaskRunningReason means that a VCD task is running. Wait.
 	TaskRunningReason = "TaskRunning"
 	// TaskFailedReason means that a VCD task failed with the error in the message; it is retried with increasing
@@ -25,9 +25,9 @@ const (
 	// QuotaExceededReason means that a quota of the organization, the VDC or the user is exhausted. Free some of it,
 	// or have it raised.
 	QuotaExceededReason = "QuotaExceeded"
-	// RequestRefusedReason means that VCD rejects the request as invalid. Fix what the message describes; the
+	// RequestRejectedReason means that VCD rejects the request as invalid. Fix what the message describes; the
 	// controller retries.
-	RequestRefusedReason = "RequestRefused"
+	RequestRejectedReason = "RequestRejected"
 	// ForbiddenReason means that the user of the identity lacks a right, or may not see the object. Grant it.
 	ForbiddenReason = "Forbidden"
 	// EntityBusyReason means that another VCD task holds the vApp or VM. Wait; check the tasks in VCD if it lasts.
@@ -62,19 +62,19 @@ const (
 	// InUseReason means that objects still use the identity, zone or failure domain that is being deleted. Delete those
 	// in the message, or have them use another.
 	InUseReason = "InUse"
-	// TokenTakenReason means that the token of the service account is already in use elsewhere: it changes with each
+	// TokenInUseReason means that the token of the service account is already in use elsewhere: it changes with each
 	// use, so it can have one user. Name another identity, or grant the service account anew and write that token
 	// into the Secret.
-	TokenTakenReason = "TokenTaken"
+	TokenInUseReason = "TokenInUse"
 	// TokenOutdatedReason means that the Secret of a service account was reset to an old token, which VCD has
 	// replaced. Stop what restores the Secret; grant the service account anew, and write that token into the Secret.
 	TokenOutdatedReason = "TokenOutdated"
 	// TokenNotWritableReason means that the service account does not log in, because its next token could not be
 	// stored. Allow the manager to update the Secret.
 	TokenNotWritableReason = "TokenNotWritable"
-	// CredentialsRefusedReason means that VCD rejects the credentials for this organization. Correct the Secret of
+	// CredentialsRejectedReason means that VCD rejects the credentials for this organization. Correct the Secret of
 	// the identity, or spec.org: each version of the Secret is tried once.
-	CredentialsRefusedReason = "CredentialsRefused"
+	CredentialsRejectedReason = "CredentialsRejected"
 	// CertificateNotTrustedReason means that the certificate of the site is not signed by a known authority. Put that
 	// authority in spec.tls.caBundle of the identity, or in ca.crt of its Secret.
 	CertificateNotTrustedReason = "CertificateNotTrusted"
@@ -109,32 +109,32 @@ const (
 	VIPInDHCPRangeReason = "VIPInDHCPRange"
 	// VIPInUseReason means that another cluster, or something in VCD, has the virtual IP. Choose another.
 	VIPInUseReason = "VIPInUse"
-	// VIPFamilyReason means that both virtual IPs are of one family. Name pools of the other family in
+	// VIPFamilyConflictReason means that both virtual IPs are of one family. Name pools of the other family in
 	// spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs.
-	VIPFamilyReason = "VIPFamily"
-	// NameUnresolvedReason means that DNS has no address for the name of the endpoint. Create the record.
-	NameUnresolvedReason = "NameUnresolved"
+	VIPFamilyConflictReason = "VIPFamilyConflict"
+	// NameResolutionFailedReason means that DNS has no address for the name of the endpoint. Create the record.
+	NameResolutionFailedReason = "NameResolutionFailed"
 	// PeerPasswordMissingReason means that the Secret with the password of a BGP peer, or its key, does not exist.
 	// Create it.
 	PeerPasswordMissingReason = "PeerPasswordMissing"
 	// ProxyCredentialsMissingReason means that the Secret with the credentials of the proxy, or its key username or
 	// password, does not exist. Create it.
 	ProxyCredentialsMissingReason = "ProxyCredentialsMissing"
-	// ControlPlanesApartReason means that control planes are in different networks, between which ARP moves no address.
+	// ControlPlaneNetworkMismatchReason means that control planes are in different networks, between which ARP moves no address.
 	// Set spec.controlPlaneLoadBalancer.kubeVIP.bgp, or use an endpoint of type EdgeGateway or External.
-	ControlPlanesApartReason = "ControlPlanesApart"
-	// GatewayNotFoundReason means that the edge gateway of the endpoint does not exist, or the user may not see it, or
+	ControlPlaneNetworkMismatchReason = "ControlPlaneNetworkMismatch"
+	// EdgeGatewayNotFoundReason means that the edge gateway of the endpoint does not exist, or the user may not see it, or
 	// that ovdcNetwork is not connected to one. Correct spec.controlPlaneLoadBalancer.edgeGateway.name, or grant access.
-	GatewayNotFoundReason = "GatewayNotFound"
+	EdgeGatewayNotFoundReason = "EdgeGatewayNotFound"
 	// EndpointAddressInvalidReason means that an address of the endpoint is not one of the edge gateway, is used by
 	// something else, or that none is free. Correct the field in the message, or ask the provider for addresses.
 	EndpointAddressInvalidReason = "EndpointAddressInvalid"
-	// EndpointFamilyReason means that the endpoint has an address of a family of which a control plane has none, so it
+	// EndpointFamilyMismatchReason means that the endpoint has an address of a family of which a control plane has none, so it
 	// cannot be a member. Correct spec.controlPlaneEndpoint, or give the nodes addresses of both families.
-	EndpointFamilyReason = "EndpointFamily"
-	// EndpointPortTakenReason means that something else has the port of the endpoint's address. Correct the field in
+	EndpointFamilyMismatchReason = "EndpointFamilyMismatch"
+	// EndpointPortInUseReason means that something else has the port of the endpoint's address. Correct the field in
 	// the message.
-	EndpointPortTakenReason = "EndpointPortTaken"
+	EndpointPortInUseReason = "EndpointPortInUse"
 	// EngineGroupUnavailableReason means that the edge gateway has no service engine group, not the one in the spec, or
 	// none with room. Correct the field in the message, or ask the provider.
 	EngineGroupUnavailableReason = "EngineGroupUnavailable"
@@ -153,15 +153,15 @@ const (
 	// copied; it owns the objects in VCD. Create the cluster anew without spec.infraID and without the annotations of
 	// the other.
 	InfraIDInUseReason = "InfraIDInUse"
-	// MachinesRemainReason means that VCDMachines of the cluster still exist. Wait, or check them.
-	MachinesRemainReason = "MachinesRemain"
-	// LoadBalancersRemainReason means that load balancers of the cluster may be left on an edge gateway that cannot
+	// WaitingForMachineDeletionReason means that VCDMachines of the cluster still exist. Wait, or check them.
+	WaitingForMachineDeletionReason = "WaitingForMachineDeletion"
+	// LoadBalancersNotDeletedReason means that load balancers of the cluster may be left on an edge gateway that cannot
 	// be read or changed, or does not answer; the deletion waits. Grant the right, or leave them by the annotation in
 	// the message.
-	LoadBalancersRemainReason = "LoadBalancersRemain"
-	// LastCheckReason means that the load balancers of the cluster are removed; a last check is due, in case its cloud
+	LoadBalancersNotDeletedReason = "LoadBalancersNotDeleted"
+	// WaitingForFinalCheckReason means that the load balancers of the cluster are removed; a last check is due, in case its cloud
 	// controller manager created one again before it stopped. Wait.
-	LastCheckReason = "LastCheck"
+	WaitingForFinalCheckReason = "WaitingForFinalCheck"
 	// VAppNotEmptyReason means that the vApp to delete has VMs or disks of others, or that must be kept, or a VM
 	// without a VCDMachine. Move or delete them in VCD.
 	VAppNotEmptyReason = "VAppNotEmpty"
@@ -182,15 +182,15 @@ const (
 
 // Reasons of addresses, of VCDClusters and VCDMachines.
 const (
-	// AddressClaimedReason means that an address is claimed, and the pool has not assigned one yet. Check the
+	// WaitingForIPAddressClaimReason means that an address is claimed, and the pool has not assigned one yet. Check the
 	// IPAddressClaim and the pool.
-	AddressClaimedReason = "AddressClaimed"
+	WaitingForIPAddressClaimReason = "WaitingForIPAddressClaim"
 	// AddressClaimLostReason means that the claim of an address in use was deleted. While the condition is True, the
 	// IPAddress is held, and nothing has to be done; else the pool may assign the address again: replace the machine.
 	AddressClaimLostReason = "AddressClaimLost"
-	// AddressTakenReason means that something else in VCD uses the address, or that it is the virtual IP of a cluster.
+	// AddressInUseReason means that something else in VCD uses the address, or that it is the virtual IP of a cluster.
 	// Exclude the address from its pool and delete the IPAddressClaim, or choose another address.
-	AddressTakenReason = "AddressTaken"
+	AddressInUseReason = "AddressInUse"
 	// PoolExhaustedReason means that the pool has no free address. Add addresses to it, or name another pool.
 	PoolExhaustedReason = "PoolExhausted"
 	// PoolNotFoundReason means that the pool, or its kind, does not exist. Create the pool, install the IPAM provider,
@@ -232,13 +232,13 @@ const (
 const (
 	// WaitingForControlPlaneReason means that the control plane does not answer yet. Wait, or check the Cluster.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
-	// ForeignCloudProviderReason means that another cloud controller manager is installed in the workload cluster.
+	// CloudProviderConflictReason means that another cloud controller manager is installed in the workload cluster.
 	// Remove the objects in the message, or set spec.cloudProvider.mode to External.
-	ForeignCloudProviderReason = "ForeignCloudProvider"
-	// CloudProviderConfigDiffersReason means that the configuration of another cloud controller manager in the
+	CloudProviderConflictReason = "CloudProviderConflict"
+	// CloudProviderConfigConflictReason means that the configuration of another cloud controller manager in the
 	// workload cluster cannot be read, or has values that ours would not have: load balancers could move. Set the
 	// fields in the message, or delete the ConfigMap if the change is meant.
-	CloudProviderConfigDiffersReason = "CloudProviderConfigDiffers"
+	CloudProviderConfigConflictReason = "CloudProviderConfigConflict"
 	// IdentityNotSharedReason means that the identity does not allow its credentials in workload clusters. Set
 	// spec.shareWithClusters of the identity, or name another in spec.cloudProvider.identityRef.
 	IdentityNotSharedReason = "IdentityNotShared"
@@ -286,8 +286,8 @@ const (
 	// RDEInvalidReason means that the entity does not match the schema of its type, because of what others wrote, or
 	// of a newer schema. Correct the entity in VCD.
 	RDEInvalidReason = "RDEInvalid"
-	// RDEForeignReason means that the entity belongs to another cluster; nothing is written. Correct spec.rde.id.
-	RDEForeignReason = "RDEForeign"
+	// RDEOwnerMismatchReason means that the entity belongs to another cluster; nothing is written. Correct spec.rde.id.
+	RDEOwnerMismatchReason = "RDEOwnerMismatch"
 	// RDEInUseReason means that another VCDCluster has the same entity, or the same spec.infraID; nothing is written.
 	// Correct spec.rde.id of one of them.
 	RDEInUseReason = "RDEInUse"
@@ -305,20 +305,20 @@ const (
 	MachinePausedReason = "MachinePaused"
 	// ResettingReason means that the VM is about to be reset. Wait; check VMReset of the VCDMachine if it lasts.
 	ResettingReason = "Resetting"
-	// WaitingForHealthReason means that the VM was reset. The Machine is replaced, or its VM reset once more, unless it
+	// WaitingForHealthyMachineReason means that the VM was reset. The Machine is replaced, or its VM reset once more, unless it
 	// becomes healthy in time. Wait.
-	WaitingForHealthReason = "WaitingForHealth"
+	WaitingForHealthyMachineReason = "WaitingForHealthyMachine"
 	// MachineHealthyReason means that the Machine is healthy again, so nothing is done. A MachineHealthCheck deletes the
 	// VCDRemediation; delete one that you created yourself.
 	MachineHealthyReason = "MachineHealthy"
 	// ResetsExhaustedReason means that the Machine did not become healthy by as many resets as the strategy allows. Find
 	// out why in the events of the Node and the log of the guest.
 	ResetsExhaustedReason = "ResetsExhausted"
-	// ResetUselessReason means that a reset cannot help: the VM is gone, or never became a Node. The Machine is replaced.
-	ResetUselessReason = "ResetUseless"
-	// ResetRefusedReason means that VCD did not reset the VM in time. The Machine is replaced. The message has VCD's
+	// ResetNotApplicableReason means that a reset cannot help: the VM is gone, or never became a Node. The Machine is replaced.
+	ResetNotApplicableReason = "ResetNotApplicable"
+	// ResetRejectedReason means that VCD did not reset the VM in time. The Machine is replaced. The message has VCD's
 	// reason.
-	ResetRefusedReason = "ResetRefused"
+	ResetRejectedReason = "ResetRejected"
 	// NoOwnerReason means that the Machine has no owner that can replace it. Delete the Machine, and create another one.
 	NoOwnerReason = "NoOwner"
 )
@@ -371,33 +371,33 @@ const (
 	// DuplicateMarkerReason means that several VMs have the marker of the machine; none is touched. Delete or rename
 	// the others.
 	DuplicateMarkerReason = "DuplicateMarker"
-	// AdoptionInDoubtReason means that nothing proves that a VM or vApp which CAPVCD may have created belongs to the
+	// AdoptionUnverifiedReason means that nothing proves that a VM or vApp which CAPVCD may have created belongs to the
 	// object, so that it is neither changed nor deleted. Follow the message.
-	AdoptionInDoubtReason = "AdoptionInDoubt"
-	// NotOursReason means that the recorded VM does not have the marker of the machine, or that another VCDMachine
+	AdoptionUnverifiedReason = "AdoptionUnverified"
+	// VMNotOwnedReason means that the recorded VM does not have the marker of the machine, or that another VCDMachine
 	// is its owner; it is neither changed nor deleted. Follow the message.
-	NotOursReason = "NotOurs"
+	VMNotOwnedReason = "VMNotOwned"
 	// VMUnverifiedReason means that the VM is not found, without proof that it is gone. Search for it in VCD, or
 	// follow the message.
 	VMUnverifiedReason = "VMUnverified"
 	// VMNotFoundReason means that the VM is gone, by proof or because a user declared it. Replace the machine: delete
 	// it, or let a MachineHealthCheck do so.
 	VMNotFoundReason = "VMNotFound"
-	// GoneHeldBackReason means that more than a third of the cluster's VMs are missing together. Check VCD: ten
+	// TooManyVMsMissingReason means that more than a third of the cluster's VMs are missing together. Check VCD: ten
 	// minutes later they count as gone, one by one.
-	GoneHeldBackReason = "GoneHeldBack"
-	// GoneStoppedReason means that VMs of three clusters of the site are missing together: no VM of the site counts
+	TooManyVMsMissingReason = "TooManyVMsMissing"
+	// VMLossUnacknowledgedReason means that VMs of three clusters of the site are missing together: no VM of the site counts
 	// as gone until a user acknowledges it. Check VCD, then follow the message.
-	GoneStoppedReason = "GoneStopped"
+	VMLossUnacknowledgedReason = "VMLossUnacknowledged"
 	// AddressChangedReason means that a NIC has another address in VCD than the guest is configured with. Set it
 	// back, or replace the machine.
 	AddressChangedReason = "AddressChanged"
 	// NICsChangedReason means that a NIC of the VM was removed, added or connected to another network. Set it back, or
 	// replace the machine.
 	NICsChangedReason = "NICsChanged"
-	// MarkerLostReason means that the description of the VM does not have the marker of the machine any more. Nothing
+	// MarkerNotFoundReason means that the description of the VM does not have the marker of the machine any more. Nothing
 	// is written to the VM. Put the marker that the message quotes into its description.
-	MarkerLostReason = "MarkerLost"
+	MarkerNotFoundReason = "MarkerNotFound"
 	// WaitingForNodeReason means that the bootstrap data is removed when the guest has become a Node. No action needed.
 	WaitingForNodeReason = "WaitingForNode"
 	// ExtraConfigHiddenReason means that VCD does not show the extra configuration of the VM, so that bootstrap data
@@ -415,9 +415,9 @@ const (
 	// DiskChangedReason means that the first disk of the VM has another size than spec.diskSize or the template
 	// defines. Set spec.diskSize to its size.
 	DiskChangedReason = "DiskChanged"
-	// PoweredOnEarlyReason means that the VM was powered on by someone else before it had its bootstrap data. Power
+	// PoweredOnTooEarlyReason means that the VM was powered on by someone else before it had its bootstrap data. Power
 	// it off.
-	PoweredOnEarlyReason = "PoweredOnEarly"
+	PoweredOnTooEarlyReason = "PoweredOnTooEarly"
 	// WaitingForAffinityRuleReason means that the VM must have a host of its own, and is powered on when it is in the
 	// anti-affinity rule of its group. Wait; check AntiAffinityReady of the VCDCluster if it lasts.
 	WaitingForAffinityRuleReason = "WaitingForAffinityRule"

@@ -273,7 +273,7 @@ func TestALostAnswerLeavesOneRule(t *testing.T) {
 }
 
 func TestRulesThatMayNotBeDeletedHoldTheClusterUntilAPersonLeavesThem(t *testing.T) {
-	for status, reason := range map[int]string{400: infrav1.RequestRefusedReason, 403: infrav1.ForbiddenReason} {
+	for status, reason := range map[int]string{400: infrav1.RequestRejectedReason, 403: infrav1.ForbiddenReason} {
 		t.Run(reason, func(t *testing.T) {
 			w := controllertest.New(t, machines("cp-0", "cp-1")...)
 			w.SetAntiAffinity(both)

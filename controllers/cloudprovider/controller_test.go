@@ -327,7 +327,7 @@ func TestForbiddenCredentialsReachNoWorkloadCluster(t *testing.T) {
 		},
 		{
 			"what VCD refuses is not handed on",
-			infrav1.CredentialsRefusedReason,
+			infrav1.CredentialsRejectedReason,
 			func(w *ccmEnv) { w.changeSecret("password", "wrong") },
 		},
 		{
@@ -357,7 +357,7 @@ func TestNewCredentialsFlowOut(t *testing.T) {
 	pods := w.deployment().Spec.Template
 
 	w.changeSecret("password", "wrong")
-	w.Expect(w.pass().Reason).To(Equal(infrav1.CredentialsRefusedReason))
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CredentialsRejectedReason))
 	w.Expect(string(w.set("-cloud-provider").Data["manifests.yaml"])).To(ContainSubstring("password: cGFzc3dvcmQ="),
 		"what works is not replaced by what does not")
 

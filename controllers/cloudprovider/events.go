@@ -24,7 +24,7 @@ func takenOver(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 // repaired records that objects were changed or deleted that belong to the cloud controller manager of c, and that it
 // is applied again.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "CloudProviderMended",
+	phases.Happened(r, c, "CloudProviderRepaired",
 		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))
 }
 

@@ -81,7 +81,7 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Resu
 		return phases.Done, nil
 	}
 	slices.Sort(found)
-	return phases.Fail(session.RemedyPoll, infrav1.ForeignCloudProviderReason,
+	return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConflictReason,
 		"Another cloud controller manager is installed in the workload cluster: remove %s, and what put it there, "+
 			"such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to External",
 		phases.Few(found)), nil

@@ -99,7 +99,7 @@ func TestNoSecondCloudProviderIsPutBesideAnother(t *testing.T) {
 			w := newCCMEnv(t)
 			w.Expect(w.Workload.Create(w.Ctx, tt.object)).To(Succeed())
 
-			w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.ForeignCloudProviderReason),
+			w.Expect(w.pass()).To(And(HaveField("Reason", infrav1.CloudProviderConflictReason),
 				HaveField("Message", ContainSubstring(tt.names))))
 
 			w.Expect(w.set("-cloud-provider")).To(BeNil())

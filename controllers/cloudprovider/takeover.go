@@ -125,7 +125,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 		return phases.Done, err
 	}
 	if err != nil {
-		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigDiffersReason,
+		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigConflictReason,
 			"%s of another cloud controller manager cannot be read (%v): correct it, or delete it if no load "+
 				"balancers depend on it", configName, err), nil
 	}
@@ -149,7 +149,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 		found.VCD.VDC = vdc.ID
 	}
 	if differences := vcdconfig.Differences(found, wanted); len(differences) > 0 {
-		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigDiffersReason,
+		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigConflictReason,
 			"%s of another cloud controller manager differs from what this VCDCluster asks for, which could move load "+
 				"balancers: %s; or delete the ConfigMap if the change is meant", configName, listed(differences)), nil
 	}

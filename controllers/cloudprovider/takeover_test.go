@@ -68,7 +68,7 @@ func TestTheConfigurationOfCPIIsTakenOver(t *testing.T) {
 		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
 	w.leave("infra-1", cpiConfig(w, `vipSubnet: ""`, `vipSubnet: "10.0.0.0/24"`), cpi)
 
-	w.Expect(w.pass().Reason).To(Equal(infrav1.ForeignCloudProviderReason))
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderConflictReason))
 	w.Expect(w.configMap()).To(Succeed(), "nothing is touched while CPI runs")
 	w.Expect(w.Workload.Delete(w.Ctx, cpi)).To(Succeed())
 	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderApplyingReason))
@@ -125,7 +125,7 @@ func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
 	cpi := runs(&appsv1.Deployment{}, addons.Namespace, addons.DeploymentName,
 		corev1.Container{Image: "cloud-provider-for-cloud-director:1.6.1"})
 	w.leave("infra-1", cpiConfig(w, `vipSubnet: ""`, `vipSubnet: "10.0.0.0/24"`), cpi)
-	w.Expect(w.pass().Reason).To(Equal(infrav1.ForeignCloudProviderReason))
+	w.Expect(w.pass().Reason).To(Equal(infrav1.CloudProviderConflictReason))
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.InheritedLoadBalancer.VIPSubnet).To(Equal("10.0.0.0/24"))
 
 	corrected := cpiConfig(w, "certAlias: wildcard", `certAlias: ""`, "  oneArm:\n", "", `    startIP: "192.168.8.2"`, "",
@@ -133,7 +133,7 @@ func TestWhatIsInheritedFollowsTheConfigurationUntilItIsReplaced(t *testing.T) {
 	w.Expect(w.Workload.Delete(w.Ctx, corrected.DeepCopy())).To(Succeed())
 	w.Expect(w.Workload.Create(w.Ctx, corrected)).To(Succeed())
 	got := w.pass()
-	w.Expect(got.Reason).To(Equal(infrav1.ForeignCloudProviderReason), got.Message)
+	w.Expect(got.Reason).To(Equal(infrav1.CloudProviderConflictReason), got.Message)
 	w.Expect(w.vcdClusterNow().Spec.RecordedState.InheritedLoadBalancer.VIPSubnet).To(BeEmpty())
 
 	w.Expect(w.Workload.Delete(w.Ctx, cpi)).To(Succeed())
@@ -216,7 +216,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 
 			got := w.pass()
 
-			w.Expect(got.Reason).To(Equal(infrav1.CloudProviderConfigDiffersReason), got.Message)
+			w.Expect(got.Reason).To(Equal(infrav1.CloudProviderConfigConflictReason), got.Message)
 			for _, part := range tt.want {
 				w.Expect(got.Message).To(ContainSubstring(part))
 			}
@@ -233,7 +233,7 @@ func TestSecretsInAConfigurationThatDiffersAreNotShown(t *testing.T) {
 
 	got := w.pass()
 
-	w.Expect(got.Reason).To(Equal(infrav1.CloudProviderConfigDiffersReason))
+	w.Expect(got.Reason).To(Equal(infrav1.CloudProviderConfigConflictReason))
 	w.Expect(got.Message).NotTo(ContainSubstring("hidden"))
 }
 

@@ -54,7 +54,7 @@ func TestATokenGoesIntoOneWorkloadCluster(t *testing.T) {
 	w.installed()
 	w.another("infra-2")
 
-	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.TokenTakenReason),
+	w.Expect(w.pass()).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", infrav1.TokenInUseReason),
 		HaveField("Message", ContainSubstring("infra-1"))))
 	w.nothingIsGiven()
 
@@ -79,14 +79,14 @@ func TestTheTokenOfTheManagerReachesNoWorkloadCluster(t *testing.T) {
 		},
 		{
 			"two identities with one Secret are one",
-			infrav1.TokenTakenReason,
+			infrav1.TokenInUseReason,
 			func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) { i.Spec.SecretRef.Name = "tenant-credentials" })
 			},
 		},
 		{
 			"whatever the other says of it",
-			infrav1.TokenTakenReason,
+			infrav1.TokenInUseReason,
 			func(w *ccmEnv) {
 				w.changeCCMIdentity(func(i *infrav1.VCDIdentity) {
 					i.Spec.SecretRef.Name = "tenant-credentials"
@@ -114,7 +114,7 @@ func TestTheTokenOfAWorkloadClusterIsNotTheManagers(t *testing.T) {
 	before := w.AccountLogins()
 	w.changeCluster(func(c *infrav1.VCDCluster) { c.Spec.IdentityRef.Name = "ccm" })
 
-	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenTakenReason)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.TokenInUseReason)
 
 	w.Expect(w.AccountLogins()).To(Equal(before))
 }

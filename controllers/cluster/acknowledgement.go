@@ -81,7 +81,7 @@ func reportStop(r events.EventRecorder, c *infrav1.VCDCluster) {
 		phases.Drop(c, infrav1.VMLossSuspectedCondition)
 		return
 	}
-	phases.Report(c, infrav1.VMLossSuspectedCondition, phases.Note(infrav1.GoneStoppedReason,
+	phases.Report(c, infrav1.VMLossSuspectedCondition, phases.Note(infrav1.VMLossUnacknowledgedReason,
 		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of "+
 			"this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
 		infrav1.GoneAcknowledgedAnnotation), r)

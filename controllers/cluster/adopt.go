@@ -29,7 +29,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, err
 	}
 	if len(others) > 0 {
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
 			"%s has the same id, %s, so nothing in VCD shows which of the two owns what: pause both, delete the copy "+
 				"with its finalizers removed, and unpause the other", session.NameFor(c, others[0]), c.Spec.InfraID), nil
 	}
@@ -37,7 +37,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	vApp, err := s.session.FindVApp(ctx, s.home.vdc, name)
 	switch {
 	case errors.Is(err, vcd.ErrNotFound) && ownership.RanHere(c):
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
 			"VDC %s has no vApp %s, in which CAPVCD created the cluster: rename the vApp back if it has another name, or "+
 				"give the user access to it", s.home.vdc.Name, name), nil
 	case errors.Is(err, vcd.ErrNotFound):
@@ -50,7 +50,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	case err != nil:
 		return session.Unread(err, "Reading the metadata of vApp "+name)
 	case !owns:
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
 			"vApp %s is not this cluster's: its metadata %s is not %s. Rename the vApp in VCD if it is another owner's; "+
 				"correct its metadata if CAPVCD made it for this cluster", name, capvcd.MetadataKey, c.Spec.InfraID), nil
 	}

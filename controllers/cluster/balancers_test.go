@@ -86,12 +86,12 @@ func TestAClusterWhoseGatewayNobodyKnowsSaysThatLoadBalancersMayBeLeft(t *testin
 	w.LoseNetworks()
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 	w.Later(48 * time.Hour)
 	w.Expect(w.IsClusterGone()).To(BeFalse())
 	w.LeaveBalancers()
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("LoadBalancersRemain"),
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("LoadBalancersNotDeleted"),
 		ContainSubstring("network nodes"))))
 }
 
@@ -108,7 +108,7 @@ func TestLoadBalancersGoFromAFormerGatewayToo(t *testing.T) {
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("EdgeGatewayChanged")))
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 
 	w.Expect(w.Owners(id)).To(BeEmpty(), "a gateway that is gone keeps nothing on the other one")
 	w.Hurry()
@@ -146,7 +146,7 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 	id := w.VCDCluster().Spec.InfraID
 	w.Balance(id, "web", nil)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastCheckReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.WaitingForFinalCheckReason)
 	w.Expect(w.Owners(id)).To(BeEmpty())
 
 	w.Balance(id, "web", nil)
@@ -155,7 +155,7 @@ func TestWhatACloudControllerManagerMakesAgainBeforeItDiesGoesToo(t *testing.T) 
 		"5ms").Should(BeEmpty())
 	w.Expect(w.IsClusterGone()).To(BeFalse(), "it may do so once more")
 	w.Expect(conditions.GetReason(w.VCDCluster(),
-		infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.LastCheckReason))
+		infrav1.LoadBalancersDeletedCondition)).To(Equal(infrav1.WaitingForFinalCheckReason))
 
 	w.Later(3 * balancers.Afterlife)
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
@@ -181,7 +181,7 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 			id := w.VCDCluster().Spec.InfraID
 			w.Balance(id, "web", nil)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastCheckReason)
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.WaitingForFinalCheckReason)
 			w.Expect(w.Owners(id)).To(BeEmpty())
 			if c := w.VCDCluster(); tt.spoil != nil {
 				tt.spoil(c)
@@ -190,7 +190,7 @@ func TestAManagerThatDiesBeforeTheLastCheckLeavesItToTheNextOne(t *testing.T) {
 
 			restart(w) // What a new manager knows.
 			w.Expect(w.IsClusterGone()).To(BeFalse())
-			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LastCheckReason)
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.WaitingForFinalCheckReason)
 			w.Balance(id, "web", nil) // The cloud controller manager still works.
 			w.Later(2 * balancers.Afterlife)
 
@@ -221,7 +221,7 @@ func TestNothingIsRemovedBeforeThatIsNoted(t *testing.T) {
 		},
 	})
 
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 	w.Expect(w.Owners(id)).NotTo(BeEmpty())
 
 	w.Cluster.Client = sound
@@ -263,7 +263,7 @@ func TestARuleThatMayNotBeSeenIsNotForgotten(t *testing.T) {
 			}
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 			w.Expect(conditions.GetMessage(w.VCDCluster(),
 				infrav1.LoadBalancersDeletedCondition)).To(ContainSubstring("Organization vDC Gateway: View NAT"))
 
@@ -320,13 +320,13 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 			for _, later := range []time.Duration{0, time.Hour, 48 * time.Hour} {
 				w.Later(later)
 				restart(w) // A restart changes nothing.
-				w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+				w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 				w.Expect(w.IsClusterGone()).To(BeFalse())
 			}
 			c := conditions.Get(w.VCDCluster(), infrav1.LoadBalancersDeletedCondition)
 			w.Expect(c.Status).To(Equal(tt.status))
 			w.Expect(c.Message).To(ContainSubstring(infrav1.KeepLoadBalancersAnnotation + "=true"))
-			w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersRemain")))
+			w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("LoadBalancersNotDeleted")))
 
 			w.LeaveBalancers()
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
@@ -365,7 +365,7 @@ func TestAPersonLeavesLoadBalancersWhileNothingAnswers(t *testing.T) {
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
-		ContainSubstring("LoadBalancersRemain"), ContainSubstring(w.Gateway))))
+		ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring(w.Gateway))))
 }
 
 // A noReader reads nothing, for a reason that has no name.
@@ -388,7 +388,7 @@ func TestAPersonLeavesEverythingWhateverGoesWrong(t *testing.T) {
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 
 	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
-		ContainSubstring("LoadBalancersRemain"), ContainSubstring("out of order"))))
+		ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring("out of order"))))
 }
 
 // hideGateways takes the right to see edge gateways away.
@@ -431,7 +431,7 @@ func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 
 			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
-				ContainSubstring("LoadBalancersRemain"), ContainSubstring("may be left"))))
+				ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring("may be left"))))
 		})
 	}
 }
@@ -463,7 +463,7 @@ func TestLoadBalancersThatWereAllowedOnceAreWaitedFor(t *testing.T) {
 			hideGateways(w)
 			w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+			w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 
 			w.Expect(w.IsClusterGone()).To(BeFalse())
 		})
@@ -484,7 +484,7 @@ func TestLoadBalancersOfTheUsersOwnThatAreSeenGo(t *testing.T) {
 		Status:    http.StatusForbidden,
 	})
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 	w.Expect(w.IsClusterGone()).To(BeFalse(), "what VCD shows is waited for")
 
 	w.Sim.Faults().Clear()
@@ -510,7 +510,7 @@ func TestAGatewayThatIsGoneTookItsLoadBalancers(t *testing.T) {
 	w.LoseNetworks()
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.DeleteGateway(w.Gateway) })
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 	w.Expect(w.Profiles(id)).NotTo(BeEmpty(), "application port profiles are the organization's")
 
 	w.Hurry()

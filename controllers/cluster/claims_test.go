@@ -159,7 +159,7 @@ func TestAPoolWhoseProviderIsSilentIsPassedOverAfterAWhile(t *testing.T) {
 	spare := controllertest.NewPool("spare", 24, "", "192.168.100.220")
 	w := newPooled(t, silent, spare)
 	w.ask(w.pools, nil)
-	w.eventually(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.WaitingForIPAddressClaimReason)
 	_, claims := w.given()
 	w.Expect(claims).To(Equal([]string{"c1-vip"}))
 
@@ -196,7 +196,7 @@ func TestBothPoolsOfOneFamilyAreRefused(t *testing.T) {
 	w := newPooled(t, vips, more)
 	w.ask(w.pools[:1], w.pools[1:])
 
-	w.eventually(infrav1.EndpointReadyCondition, infrav1.VIPFamilyReason)
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.VIPFamilyConflictReason)
 
 	w.Expect(messageOf(w.Env)).To(ContainSubstring("spec.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs"))
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
@@ -357,7 +357,7 @@ func TestAnAddressThatIsNotUsedIsFreed(t *testing.T) {
 	late := controllertest.NewPool("late", 24, "")
 	w := newPooled(t, late, controllertest.NewPool("spare", 24, "", "192.168.100.220"))
 	w.ask(w.pools, nil)
-	w.eventually(infrav1.EndpointReadyCondition, infrav1.AddressClaimedReason)
+	w.eventually(infrav1.EndpointReadyCondition, infrav1.WaitingForIPAddressClaimReason)
 	claim := &ipamv1.IPAddressClaim{ObjectMeta: controllertest.Meta("c1-vip")}
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKeyFromObject(claim), claim)).To(Succeed())
 	claim.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * time.Minute))

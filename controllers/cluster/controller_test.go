@@ -75,7 +75,7 @@ func TestClusterSaysWhatIsWrongAndHeals(t *testing.T) {
 			"an unknown organization",
 			func(c *infrav1.VCDCluster) { c.Spec.Org = "nope" },
 			infrav1.IdentityReadyCondition,
-			infrav1.CredentialsRefusedReason,
+			infrav1.CredentialsRejectedReason,
 			"spec.org",
 		},
 		{
@@ -159,7 +159,7 @@ func TestClusterHealsWhenItsSecretIsCorrected(t *testing.T) {
 		wrong  map[string]string
 		reason string
 	}{
-		{"a wrong password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRefusedReason},
+		{"a wrong password", map[string]string{"password": "wrong-canary"}, infrav1.CredentialsRejectedReason},
 		{"a certificate of an unknown authority", map[string]string{"ca.crt": ""}, infrav1.CertificateNotTrustedReason},
 		{"no password", map[string]string{"password": ""}, infrav1.SecretIncompleteReason},
 	}
@@ -244,7 +244,7 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.EventuallyMachine("cp-0", clusterv1.ReadyCondition, infrav1.ReadyReason)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.MachinesRemainReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.WaitingForMachineDeletionReason)
 
 	w.DeleteMachine("cp-0")
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VApp(controllertest.ClusterName).Description = "another owner's" })

@@ -169,7 +169,7 @@ func TestCredentialsThatAreAppliedAgainAreMovedAgain(t *testing.T) {
 	w := converted(t, moved, infrav1.CAPVCDCredentials{Username: "capvcd", Password: "former"})
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CertificateNotTrustedReason)
 	trust(w, moved)
-	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
 
 	c := w.VCDCluster()
 	c.Spec.CAPVCDCredentials = &infrav1.CAPVCDCredentials{

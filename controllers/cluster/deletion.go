@@ -64,6 +64,6 @@ func waitForMachines(ctx context.Context, reader client.Reader, namespace, clust
 		names = append(names, m.Name)
 	}
 	slices.Sort(names)
-	return phases.Wait(session.TaskPoll, infrav1.MachinesRemainReason, "Waiting for VCDMachines to be deleted: %s",
+	return phases.Wait(session.TaskPoll, infrav1.WaitingForMachineDeletionReason, "Waiting for VCDMachines to be deleted: %s",
 		phases.Few(names)), nil
 }

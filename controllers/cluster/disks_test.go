@@ -86,7 +86,7 @@ func TestDisksOfADeletedClusterAreKept(t *testing.T) {
 	w.DeleteCluster()
 
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"),
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksRetained"),
 		ContainSubstring("marked (urn:vcloud:disk:"), ContainSubstring("by-csi ("),
 		Not(ContainSubstring("others (")), Not(ContainSubstring("nobodys (")))))
 }
@@ -111,7 +111,7 @@ func TestDisksOfADeletedClusterAreDeletedIfWished(t *testing.T) {
 
 	w.Expect(diskNames(w)).To(ConsistOf("attached", "others", "nobodys", "mentions"))
 	w.Expect(w.EventTexts()).To(ContainElements(And(ContainSubstring("DiskDeleted"), ContainSubstring("by-csi")),
-		And(ContainSubstring("DisksLeft"), ContainSubstring("attached"))))
+		And(ContainSubstring("DisksRetained"), ContainSubstring("attached"))))
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(diskDeleteCall, 3))
 }
 
@@ -126,7 +126,7 @@ func TestDisksOfAVAppThatStaysAreKept(t *testing.T) {
 	w.DeleteCluster()
 
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
-	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DisksLeft")))
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DisksRetained")))
 }
 
 func TestClusterIsDeletedThoughItsDisksCannotBeListed(t *testing.T) {
@@ -186,7 +186,7 @@ func TestDisksAreNeverDeletedWithoutProof(t *testing.T) {
 			w.Expect(w.IsClusterGone()).To(Equal(tt.gone))
 			w.Expect(w.Sim.State().Disks).To(HaveLen(6))
 			if tt.gone {
-				w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DisksLeft")))
+				w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DisksRetained")))
 			}
 		})
 	}

@@ -78,7 +78,7 @@ func TestCopyOfAClusterTakesNothingFromTheOriginal(t *testing.T) {
 	w.Expect(w.Sim.State().Disks).To(HaveLen(1))
 	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
 	events := strings.Join(w.EventTexts(), "\n")
-	w.Expect(events).To(And(ContainSubstring("VMLeft"), ContainSubstring("LeftToNamesake")))
+	w.Expect(events).To(And(ContainSubstring("VMNotOwned"), ContainSubstring("SharedResourcesRetained")))
 
 	w.DeleteMachine("a")
 	w.DeleteCluster()
@@ -97,7 +97,7 @@ func TestCopyTakesNothingFromAnOriginalThatLostItsStatus(t *testing.T) {
 	eventuallyGone(w, twin)
 
 	w.Expect(w.Writes()).To(Equal(before))
-	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("LeftToNamesake"))
+	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("SharedResourcesRetained"))
 }
 
 // TestOfTwoThatLostTheirStatusTheOlderWorks restores a cluster with its copy.

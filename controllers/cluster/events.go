@@ -14,7 +14,7 @@ import (
 
 // endpointKnown records the control-plane endpoint of c.
 func endpointKnown(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "EndpointKnown", "The control-plane endpoint is "+c.Spec.ControlPlaneEndpoint.String())
+	phases.Happened(r, c, "EndpointSet", "The control-plane endpoint is "+c.Spec.ControlPlaneEndpoint.String())
 }
 
 // clusterAdopted records that a vApp that CAPVCD made is c's.
@@ -49,20 +49,20 @@ func diskDeleted(r events.EventRecorder, c *infrav1.VCDCluster, disk vcd.Ref) {
 
 // disksLeft records which independent disks of c may still be there.
 func disksLeft(r events.EventRecorder, c *infrav1.VCDCluster, disks []string) {
-	phases.Happened(r, c, "DisksLeft", "Independent disks are kept. Known are those that are marked as the "+
+	phases.Happened(r, c, "DisksRetained", "Independent disks are kept. Known are those that are marked as the "+
 		"cluster's, and those that were detached from its VMs, "+
 		"if they were not deleted since: "+phases.Few(disks))
 }
 
 // leftToDuplicate records that what carries the id of c stays in VCD, because it may be another cluster's.
 func leftToDuplicate(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "LeftToNamesake",
+	phases.Happened(r, c, "SharedResourcesRetained",
 		"Another VCDCluster has spec.infraID "+c.Spec.InfraID+", too: what carries it in VCD is left alone")
 }
 
 // goneAcknowledged records that a user acknowledged that missing VMs of c are gone.
 func goneAcknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "GoneAcknowledged",
+	phases.Happened(r, c, "VMLossAcknowledged",
 		"A user acknowledged with annotation "+infrav1.GoneAcknowledgedAnnotation+
 			" that the VMs of the cluster that are missing now are gone. VMs that go missing later are not covered")
 }

@@ -60,7 +60,7 @@ func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDClu
 	}
 	found, err := in.FindGateway(ctx, spec.Name)
 	if err != nil {
-		out, err := session.LookupProblem(err, infrav1.GatewayNotFoundReason,
+		out, err := session.LookupProblem(err, infrav1.EdgeGatewayNotFoundReason,
 			"correct spec.controlPlaneLoadBalancer.edgeGateway.name, or give the user of the identity access to it")
 		return "", out.NoAccess(), err
 	}

@@ -102,7 +102,7 @@ func TestAPersonLeavesTheVAppWhateverTheDeletionWaitsFor(t *testing.T) {
 
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 			w.Expect(w.Sim.State().VApps).To(HaveLen(1))
-			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"),
+			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"),
 				ContainSubstring(controllertest.ClusterName))))
 		})
 	}
@@ -121,7 +121,7 @@ func TestAVAppThatIsKeptKeepsAVMThatWasDeclaredGone(t *testing.T) {
 	w.DeleteCluster()
 
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(HaveField("Name", "cp-0")))
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("cp-0"))))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("cp-0"))))
 }
 
 func TestDisksStayWhileOneOfSeveralVAppsIsKept(t *testing.T) {
@@ -137,7 +137,7 @@ func TestDisksStayWhileOneOfSeveralVAppsIsKept(t *testing.T) {
 		"the second one is deleted")
 	w.Expect(w.Sim.State().Disks).To(HaveLen(6))
 	w.Expect(w.EventTexts()).To(ContainElements(
-		And(ContainSubstring("VAppKept"), ContainSubstring("theirs")), ContainSubstring("DisksLeft")))
+		And(ContainSubstring("VAppRetained"), ContainSubstring("theirs")), ContainSubstring("DisksRetained")))
 }
 
 // TestTheEndOfEachVAppIsProved deletes two vApps one after the other, and restarts the manager after each task. VCD's
@@ -205,5 +205,5 @@ func TestAPersonWhoLeavesTheVAppDoesNotWaitForADeletionThatHangs(t *testing.T) {
 
 	w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 	w.Expect(w.Sim.State().VApps).To(HaveLen(1))
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("10m0s"))))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("10m0s"))))
 }

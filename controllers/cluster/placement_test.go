@@ -129,7 +129,7 @@ func TestLackOfAccessIsUnknownOfAClusterThatLostItsStatus(t *testing.T) {
 	loseStatus(t, w)
 	w.Sim.Faults().Add(vcdsim.Fault{Operation: "POST /cloudapi/1.0.0/sessions", Status: http.StatusForbidden})
 
-	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
 
 	w.Expect(conditions.Get(w.VCDCluster(), infrav1.IdentityReadyCondition).Status).To(Equal(metav1.ConditionUnknown))
 }

@@ -266,16 +266,16 @@ func TestANameHasToResolveIntoTheNetwork(t *testing.T) {
 		"a record that does not exist": {
 			nil,
 			&net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true},
-			infrav1.NameUnresolvedReason,
+			infrav1.NameResolutionFailedReason,
 			"DNS has no IPv4 address for api.example.com",
 		},
 		"servers that do not answer": {
 			nil,
 			&net.DNSError{Err: "i/o timeout", Server: "10.0.0.53", IsTimeout: true},
-			infrav1.NameUnresolvedReason,
+			infrav1.NameResolutionFailedReason,
 			"cannot resolve api.example.com: no answer",
 		},
-		"another error": {nil, errors.New("refused"), infrav1.NameUnresolvedReason, "refused"},
+		"another error": {nil, errors.New("refused"), infrav1.NameResolutionFailedReason, "refused"},
 		"an address of another network": {
 			[]netip.Addr{netip.MustParseAddr("::ffff:10.9.9.9")},
 			nil,
@@ -331,7 +331,7 @@ func TestZonesOfControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
 	}}
 	w.Expect(w.Client.Status().Update(w.Ctx, z)).To(Succeed())
 
-	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlanesApartReason)
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlaneNetworkMismatchReason)
 
 	w.Expect(messageOf(w)).To(ContainSubstring("VCDDeploymentZone b is in network dmz, not in nodes"))
 	z.Spec.ControlPlane = new(false)
@@ -349,7 +349,7 @@ func TestControlPlanesInSeveralNetworksTakeBGP(t *testing.T) {
 	})
 	w := controllertest.New(t, append(apart, worker...)...)
 
-	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlanesApartReason)
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.ControlPlaneNetworkMismatchReason)
 
 	w.Expect(messageOf(w)).To(And(ContainSubstring("Control plane cp-2"),
 		ContainSubstring("set spec.controlPlaneLoadBalancer.kubeVIP.bgp"), ContainSubstring("EdgeGateway")))

@@ -35,7 +35,7 @@ func TestAnIdentityThatIsUsedShowsWhetherItLogsIn(t *testing.T) {
 
 	i = identityOf(w)
 	w.Expect(conditions.IsTrue(i, infrav1.SecretReadyCondition)).To(BeTrue())
-	w.Expect(conditions.GetReason(i, "Ready")).To(Equal(infrav1.CredentialsRefusedReason))
+	w.Expect(conditions.GetReason(i, "Ready")).To(Equal(infrav1.CredentialsRejectedReason))
 	w.Expect(conditions.GetMessage(i, "Ready")).To(And(ContainSubstring("VCDIdentity tenant"),
 		Not(ContainSubstring("canary"))))
 

@@ -108,7 +108,7 @@ func TestNoAccessIsNotABrokenMachine(t *testing.T) {
 				password(w, "other")
 				return func() { password(w, "password") }
 			},
-			infrav1.CredentialsRefusedReason,
+			infrav1.CredentialsRejectedReason,
 		},
 		{"every request is refused with 401", faulty(vcdsim.Fault{Status: http.StatusUnauthorized}), ""},
 		{"every request is refused with 403", faulty(vcdsim.Fault{Status: http.StatusForbidden}), ""},

@@ -104,7 +104,7 @@ func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Result, e
 	for _, address := range held {
 		switch err := c.claims.Hold(ctx, address); {
 		case apierrors.IsConflict(err):
-			return phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
+			return phases.Wait(session.BusyPoll, infrav1.WaitingForIPAddressClaimReason,
 				"Waiting for a change of an IPAddress to be seen"), nil
 		case err != nil:
 			return phases.Done, err

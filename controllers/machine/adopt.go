@@ -69,15 +69,15 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	expected := a.inputs.vmName()
 	switch {
 	case expected == "":
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
 			"The name of the VM cannot be derived from spec.vmNamingTemplate, so nothing proves that VM %s is this "+
 				"machine's: set spec.recordedState.vmName to the name of the VM if it is", vm.Name)
 	case vm.Name != expected:
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
 			"VM %s, which spec.providerID names, should be named %s: rename it in VCD if it is this machine's",
 			vm.Name, expected)
 	case !owns:
-		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionInDoubtReason,
+		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
 			"VM %s, which spec.providerID names, is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
 				"Correct the metadata of the vApp if CAPVCD made the VM for this machine",
 			vm.Name, capvcd.MetadataKey, a.inputs.vcdCluster.Spec.InfraID)

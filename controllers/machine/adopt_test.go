@@ -59,7 +59,7 @@ func TestAMachineOfCAPVCDIsAdopted(t *testing.T) {
 	w.Expect(m.Spec.RecordedState).To(And(HaveField("VMName", "a"), HaveField("InstanceID", string(m.UID)),
 		HaveField("PoweredOnAt", Not(BeNil()))))
 	w.Expect(conditions.Get(m, infrav1.BootstrapDataRemovedCondition)).To(BeNil(), "what CAPVCD wrote stays")
-	w.Expect(conditions.IsTrue(m, infrav1.VMAsSpecifiedCondition)).To(BeTrue(), "it has no marker to lose")
+	w.Expect(conditions.IsTrue(m, infrav1.VMInSyncCondition)).To(BeTrue(), "it has no marker to lose")
 	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("Adopted VM a")))
 
 	w.Sim.ResetCounters()
@@ -103,7 +103,7 @@ func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
 			w.Sim.Edit(tt.change)
 			since := len(w.Sim.Requests())
 
-			w.EventuallyMachine("a", infrav1.AdoptedCondition, infrav1.AdoptionInDoubtReason)
+			w.EventuallyMachine("a", infrav1.AdoptedCondition, infrav1.AdoptionUnverifiedReason)
 
 			m := w.VCDMachine("a")
 			adopted := conditions.Get(m, infrav1.AdoptedCondition)
@@ -111,7 +111,7 @@ func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
 			w.Expect(adopted.Message).To(ContainSubstring(tt.message))
 			w.Expect(m.Spec.RecordedState.PoweredOnAt).To(BeZero())
 			w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
-			w.EventuallyMachine("a", infrav1.VMDeletedCondition, infrav1.NotOursReason)
+			w.EventuallyMachine("a", infrav1.VMDeletedCondition, infrav1.VMNotOwnedReason)
 			for _, r := range w.Sim.Requests()[since:] {
 				w.Expect(r.Changes()).To(BeFalse(), "%s %s", r.Method, r.Path)
 			}

@@ -28,7 +28,7 @@ func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Resu
 	if err != nil || owner == nil {
 		return phases.Done, err
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+	return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
 		"%s is the owner of the VM with instance ID %s: delete this copy, which leaves the VM alone, and create it "+
 			"without spec.providerID and without spec.recordedState",
 		nameOf(owner, in.vcdMachine), owner.Spec.RecordedState.InstanceID), nil

@@ -365,7 +365,7 @@ func TestAnAddressThatVCDReportsAsUsedIsNotGivenToAVM(t *testing.T) {
 	w.Ready("other")
 	writes := w.Writes()
 
-	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressTakenReason)
+	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressInUseReason)
 
 	message := conditions.Get(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition).Message
 	w.Expect(message).To(
@@ -386,7 +386,7 @@ func TestAVirtualIPIsNoAddressOfANode(t *testing.T) {
 			addNeighbour(w, "vc2", "192.168.100.20")
 			writes := w.Writes()
 
-			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressTakenReason)
+			w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressInUseReason)
 
 			w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition)).To(Equal(
 				address + ", from IPAddressClaim cp-0-0-0, is the virtual IP of " + holder + ": correct ExamplePool v4, " +
@@ -432,7 +432,7 @@ func TestAMachineThatNeverHadAVMFreesItsAddresses(t *testing.T) {
 	pools := []*controllertest.Pool{v4Pool(1), v6Pool(0)}
 	w := withPools(t, dualStack(), pools, controllertest.NewMachine("cp-0", fromPools(pools))...)
 	w.Ready()
-	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressClaimedReason)
+	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.WaitingForIPAddressClaimReason)
 	claims, addresses := leftOfClaims(w)
 	w.Expect([]int{claims, addresses}).To(Equal([]int{2, 1}), "one pool is exhausted")
 

@@ -139,7 +139,7 @@ func (c comparison) growDiskTo(ctx context.Context, wished int64, made *drift.Ma
 	}
 	vm, out, err := c.observer.owned(ctx)
 	switch {
-	case out.Reason == infrav1.NotOursReason:
+	case out.Reason == infrav1.VMNotOwnedReason:
 		return phases.Done, nil // Reported as a difference.
 	case err != nil || out != phases.Done:
 		return out, err

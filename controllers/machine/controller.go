@@ -147,7 +147,7 @@ func ended(s *scope, pass phases.Pass) {
 
 // finish ends a pass. That the machine was complete once is stored together with Ready.
 func finish(_ context.Context, s *scope, pass *phases.Pass) {
-	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMAsSpecifiedCondition)
+	s.state.freshness.settled = s.complete && pass.Err == nil && !slices.Contains(pass.Due, infrav1.VMInSyncCondition)
 	s.creation.release()
 	pass.Within(s.schedule.after)
 	m := s.inputs.vcdMachine

@@ -32,7 +32,7 @@ var copies = []struct {
 	create func(*controllertest.Env) client.ObjectKey
 	reason string
 }{
-	{"under another name in its namespace", copyMachine, infrav1.NotOursReason},
+	{"under another name in its namespace", copyMachine, infrav1.VMNotOwnedReason},
 	{"with its cluster in another namespace", copyNamespace, infrav1.InfraIDInUseReason},
 }
 

@@ -62,7 +62,7 @@ func (d deletion) ownershipProblem(ctx context.Context, vm vcd.VM) (phases.Resul
 	case owns:
 		return phases.Done, nil
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+	return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
 		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s",
 		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer), nil
 }

@@ -46,7 +46,7 @@ func TestIndependentDisksOutliveTheirVM(t *testing.T) {
 		ContainSubstring("independent disk logs")))
 	w.DeleteCluster()
 	w.Expect(w.Sim.State().VApps).To(BeEmpty())
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksLeft"),
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("DisksRetained"),
 		ContainSubstring("data (urn:vcloud:disk:"), ContainSubstring("logs (urn:"))))
 }
 

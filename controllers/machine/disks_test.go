@@ -80,7 +80,7 @@ func TestAMachineHasItsAdditionalDisks(t *testing.T) {
 			sizes, profiles := disksOf(w)
 			w.Expect(sizes).To(Equal([]int64{20 << 10, 50 << 10, 100 << 10}))
 			w.Expect(profiles).To(Equal([]string{"standard", "standard", "fast"}))
-			w.EventuallyMachine("md-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+			w.EventuallyMachine("md-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 			w.ExpectSettled("md-0")
 		})
 	}

@@ -87,7 +87,7 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			"renamed",
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "mine" },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Name = "cp-0" },
-			infrav1.VMAsSpecifiedCondition,
+			infrav1.VMInSyncCondition,
 			infrav1.VMRenamedReason,
 			true,
 			"mine",
@@ -96,7 +96,7 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			"CPUs added",
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 8 },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.CPUs = 2 },
-			infrav1.VMAsSpecifiedCondition,
+			infrav1.VMInSyncCondition,
 			infrav1.ComputeChangedReason,
 			true,
 			"8 CPUs",
@@ -105,7 +105,7 @@ func TestDriftOfALiveMachine(t *testing.T) {
 			"disk grown",
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 30720 },
 			func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.Disks[0].SizeMiB = 20480 },
-			infrav1.VMAsSpecifiedCondition,
+			infrav1.VMInSyncCondition,
 			infrav1.DiskChangedReason,
 			true,
 			"30720Mi",
@@ -158,7 +158,7 @@ func TestVMMovedToAnotherVAppIsFoundThere(t *testing.T) {
 	})
 	m := passAt(w, machine.InventoryEvery, "a")
 
-	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.VMMovedReason))
+	w.Expect(conditions.GetReason(m, infrav1.VMInSyncCondition)).To(Equal(infrav1.VMMovedReason))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 }
 
@@ -215,14 +215,14 @@ func TestPersonTakesAVMAsItIs(t *testing.T) {
 	w.Ready("cp-0")
 	w.Edit("cp-0", func(_ *vcdsim.Editor, vm *vcdsim.VM) { vm.MemoryMiB = 8192 })
 	m := passAt(w, machine.InventoryEvery, "cp-0")
-	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.ComputeChangedReason))
+	w.Expect(conditions.GetReason(m, infrav1.VMInSyncCondition)).To(Equal(infrav1.ComputeChangedReason))
 	w.Expect(conditions.GetMessage(m,
-		infrav1.VMAsSpecifiedCondition)).To(ContainSubstring("spec.recordedState.vm"))
+		infrav1.VMInSyncCondition)).To(ContainSubstring("spec.recordedState.vm"))
 
 	m.Spec.RecordedState.VM = nil
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	w.Expect(conditions.IsTrue(passAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMAsSpecifiedCondition)).To(BeTrue())
+	w.Expect(conditions.IsTrue(passAt(w, machine.InventoryEvery, "cp-0"), infrav1.VMInSyncCondition)).To(BeTrue())
 }
 
 func TestDriftIsInReadyWhereThatIsWished(t *testing.T) {
@@ -265,11 +265,11 @@ func TestDiskGrowsInPlace(t *testing.T) {
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.TaskRunningReason)
+	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.TaskRunningReason)
 	w.Expect(conditions.IsTrue(w.VCDMachine("cp-0"), clusterv1.ReadyCondition)).To(BeTrue(),
 		"a Node works while its disk grows")
 	clock.SetRate(controllertest.Hundredfold)
-	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 
 	vm := w.Sim.State().VMs[0]
 	w.Expect(vm.Disks[0].SizeMiB).To(Equal(int64(40960)))
@@ -277,7 +277,7 @@ func TestDiskGrowsInPlace(t *testing.T) {
 	w.Expect(vm.ExtraConfig).To(HaveKeyWithValue("foreign", "kept"))
 	w.Expect(vm.PoweredOn).To(BeTrue())
 	w.Expect(w.Writes()).To(Equal(writes+2), "a consolidation, and one change")
-	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DiskGrown")))
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("DiskExpanded")))
 	w.ExpectSettled("cp-0")
 }
 
@@ -295,13 +295,13 @@ func TestDiskThatVCDDoesNotGrow(t *testing.T) {
 	m.Spec.DiskSize = ptr.To(resource.MustParse("40Gi"))
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
-	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.TaskFailedReason)
+	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.TaskFailedReason)
 
 	m = w.VCDMachine("cp-0")
-	w.Expect(conditions.GetMessage(m, infrav1.VMAsSpecifiedCondition)).To(ContainSubstring("datastore full"))
+	w.Expect(conditions.GetMessage(m, infrav1.VMInSyncCondition)).To(ContainSubstring("datastore full"))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 	skipAhead(w)
-	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 }
 
@@ -319,10 +319,10 @@ func TestDiskThatIsToGrowIsNotTakenForGrownWhileItsVMIsBusy(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Restart(t, events.NewFakeRecorder(100)) // What it read of the VM is forgotten, and a VM that is busy is not read.
 
-	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.EntityBusyReason)
+	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.EntityBusyReason)
 
 	clock.SetRate(controllertest.Hundredfold)
-	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 	w.Expect(w.Sim.State().VMs[0].Disks[0].SizeMiB).To(Equal(int64(40960)))
 }
 
@@ -351,7 +351,7 @@ func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
 	w.Restart(t, events.NewFakeRecorder(100))
 	passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart forgets nothing")
-	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("PoweringOnAgain"))
+	w.Expect(strings.Join(w.EventTexts(), "\n")).To(ContainSubstring("VMPoweredOnAgain"))
 }
 
 const powerOnCall = "POST /api/vApp/vm/power/action/powerOn"

@@ -126,7 +126,7 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Result, err
 		return "", phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
 			"Waiting for VCD to give the VM an address, under which it becomes a member of the endpoint"), nil
 	}
-	return "", phases.Fail(session.RemedyPoll, infrav1.EndpointFamilyReason,
+	return "", phases.Fail(session.RemedyPoll, infrav1.EndpointFamilyMismatchReason,
 		"The first address of the cluster's endpoint is of family %s, and the VM has only %s: choose an address of the "+
 			"family of the nodes in spec.controlPlaneEndpoint of the VCDCluster, or nodes with addresses of "+
 			"both families", family, strings.Join(has, ", ")), nil

@@ -27,8 +27,8 @@ func vmAdopted(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 
 // otherKubernetes records that the image of m has another version of Kubernetes than its Machine asks for.
 func otherKubernetes(r events.EventRecorder, m *infrav1.VCDMachine, found *checks.Finding) {
-	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionDiffersReason,
-		infrav1.KubernetesVersionDiffersReason, "%s: %s", found.Message, found.Remedy)
+	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionMismatchReason,
+		infrav1.KubernetesVersionMismatchReason, "%s: %s", found.Message, found.Remedy)
 }
 
 // vmPoweredOn records that the VM of m runs.
@@ -38,7 +38,7 @@ func vmPoweredOn(r events.EventRecorder, m *infrav1.VCDMachine) {
 
 // vmPoweredOnAgain records that the VM of m was found powered off and is powered on, the nth time in a row.
 func vmPoweredOnAgain(r events.EventRecorder, m *infrav1.VCDMachine, n int) {
-	phases.Happened(r, m, "PoweringOnAgain",
+	phases.Happened(r, m, "VMPoweredOnAgain",
 		fmt.Sprintf("The VM was found powered off: powering it on again (%d of at most %d in a row)", n, maxRevivals))
 }
 
@@ -49,7 +49,7 @@ func vmReset(r events.EventRecorder, m *infrav1.VCDMachine, n int32) {
 
 // diskGrown records that the first disk of the VM of m has the wished size.
 func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
-	phases.Happened(r, m, "DiskGrown", "Grew the first disk to "+size+"; its guest has to grow the file system")
+	phases.Happened(r, m, "DiskExpanded", "Grew the first disk to "+size+"; its guest has to grow the file system")
 }
 
 // vmConsolidated records that the VM of m has disks of its own, which can grow.
@@ -65,12 +65,12 @@ func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 
 // vmBack records that the VM of m, which was declared gone, is there.
 func vmBack(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
-	phases.Happened(r, m, "VMBack", "VM "+vm.Name+" ("+vm.ID+") is there again")
+	phases.Happened(r, m, "VMFound", "VM "+vm.Name+" ("+vm.ID+") is there again")
 }
 
 // goneStopped records that nothing of c counts as gone until a user acknowledges it.
 func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
-	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.GoneStoppedReason, infrav1.GoneStoppedReason, "%s",
+	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.VMLossUnacknowledgedReason, infrav1.VMLossUnacknowledgedReason, "%s",
 		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: check "+
 			"VCD. If those that are missing are gone, annotate VCDCluster "+
 			c.Name+" with "+infrav1.GoneAcknowledgedAnnotation+"=true")
@@ -83,7 +83,7 @@ func vmDeleted(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 
 // leftoverRemoved records that what a failed creation left behind is being removed.
 func leftoverRemoved(r events.EventRecorder, m *infrav1.VCDMachine, what vcd.Ref) {
-	phases.Happened(r, m, "LeftoverRemoved", "Removing what a failed creation left behind: "+what.Name+" ("+what.ID+")")
+	phases.Happened(r, m, "FailedCreationCleanedUp", "Removing what a failed creation left behind: "+what.Name+" ("+what.ID+")")
 }
 
 // diskDetached records that an independent disk is being detached from the VM of m. It stays in the VDC.
@@ -98,10 +98,10 @@ func bootstrapDataRemoved(r events.EventRecorder, m *infrav1.VCDMachine) {
 
 // vmLeftToDuplicate records that the VM of m stays, because it is another VCDMachine's, too.
 func vmLeftToDuplicate(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
-	phases.Happened(r, m, "VMLeft", "VM "+vmID+" is another VCDMachine's, too, and is left alone")
+	phases.Happened(r, m, "VMNotOwned", "VM "+vmID+" is another VCDMachine's, too, and is left alone")
 }
 
 // vmLeft records that a VM with the name of the machine's is not the provider's, and stays.
 func vmLeft(r events.EventRecorder, obj runtime.Object, name string) {
-	phases.Happened(r, obj, "VMLeft", "VM "+name+" is not this machine's and is left alone")
+	phases.Happened(r, obj, "VMNotOwned", "VM "+name+" is not this machine's and is left alone")
 }

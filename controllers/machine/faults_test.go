@@ -169,7 +169,7 @@ func TestMachineLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.VM("cp-0").Description = "mine" })
 
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("cp-0"))).To(Succeed())
-	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.NotOursReason)
+	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.VMNotOwnedReason)
 
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())

@@ -31,7 +31,7 @@ func TestAMachineHasTheHardwareOfItsSpec(t *testing.T) {
 	w.Expect(w.Sim.State().VMs).To(HaveExactElements(And(HaveField("CPUs", int64(6)),
 		HaveField("MemoryMiB", int64(12<<10)), HaveField("HardwareVersion", "vmx-21"),
 		HaveField("Status", vcdsim.PoweredOn))))
-	w.EventuallyMachine("md-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("md-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 	w.ExpectSettled("md-0")
 }
 

@@ -92,7 +92,7 @@ func (i *injection) checkOff(context.Context) (phases.Result, error) {
 	if vm.Status != vcd.StatusPoweredOn {
 		return phases.Done, nil
 	}
-	return phases.Fail(session.RemedyPoll, infrav1.PoweredOnEarlyReason,
+	return phases.Fail(session.RemedyPoll, infrav1.PoweredOnTooEarlyReason,
 		"VM %s was powered on before it had its bootstrap data: power it off in VCD", vm.Name), nil
 }
 
@@ -130,7 +130,7 @@ func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	}
 	if i.vm.askedHardware == change {
 		i.vm.askedHardware = hardware{}
-		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRefusedReason, "VCD does not give VM %s the "+
+		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRejectedReason, "VCD does not give VM %s the "+
 			"CPUs, memory, hardware version or additional disks of the spec, although it accepted them: it has %d "+
 			"CPUs, %d MiB, %s and %d disks", vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks))), nil
 	}

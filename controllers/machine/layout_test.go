@@ -186,7 +186,7 @@ func TestVAppWithForeignVMsIsKept(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, c)).To(Succeed())
 	w.Expect(w.IsClusterGone()).To(BeTrue())
 	w.Expect(w.Sim.State().VMs).To(ConsistOf(And(HaveField("Name", "theirs"), HaveField("PoweredOn", true))))
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("theirs"))))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("theirs"))))
 }
 
 func TestVAppOfAMachineWithForeignVMsIsKept(t *testing.T) {
@@ -225,7 +225,7 @@ func TestAPersonLeavesTheVAppOfAMachineWhileVCDIsGoneForGood(t *testing.T) {
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 
 	w.Expect(isGone(w, "md-0")).To(BeTrue())
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppKept"), ContainSubstring("md-0"))))
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("VAppRetained"), ContainSubstring("md-0"))))
 }
 
 func TestAPersonWhoLeavesTheVAppOfAMachineDoesNotWaitForADeletionThatHangs(t *testing.T) {
@@ -243,5 +243,5 @@ func TestAPersonWhoLeavesTheVAppOfAMachineDoesNotWaitForADeletionThatHangs(t *te
 	w.Later(15 * time.Minute)
 
 	w.Expect(isGone(w, "cp-0")).To(BeTrue())
-	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("VAppKept")))
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("VAppRetained")))
 }

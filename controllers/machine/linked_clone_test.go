@@ -126,7 +126,7 @@ func TestLinkedCloneThatRunsIsConsolidatedBeforeItsDiskGrows(t *testing.T) {
 		return w.Sim.State().VMs[0].Disks[0].SizeMiB
 	}, controllertest.Patience, "5ms").Should(Equal(int64(40960)))
 
-	w.EventuallyMachine("cp-0", infrav1.VMAsSpecifiedCondition, infrav1.ReadyReason)
+	w.EventuallyMachine("cp-0", infrav1.VMInSyncCondition, infrav1.ReadyReason)
 	w.Expect(w.Sim.Counters()).To(HaveKeyWithValue(consolidateCall, 1))
 	w.Expect(w.Sim.State().VMs[0].PoweredOn).To(BeTrue())
 }

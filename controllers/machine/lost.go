@@ -210,7 +210,7 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 		return l.stopSite(ctx)
 	case gone.HeldBack:
 		l.missing.held.Store(l.now().UnixNano())
-		return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.GoneHeldBackReason,
+		return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.TooManyVMsMissingReason,
 			"%s is missing, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, "+
 				"one by one. If this one is, annotate the VCDMachine with %s=true",
 			l.name, around.Machines, infrav1.VMGoneAnnotation), nil
@@ -287,7 +287,7 @@ func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 			return phases.Done, err
 		}
 	}
-	return phases.Unsure(session.RemedyPoll, infrav1.GoneStoppedReason,
+	return phases.Unsure(session.RemedyPoll, infrav1.VMLossUnacknowledgedReason,
 		"%s is missing, and VMs of other clusters of the site went missing at the same time, so none counts as gone: "+
 			"check VCD. If those of this cluster that are missing now are gone, annotate VCDCluster %s with %s=true",
 		l.name, c.Name, infrav1.GoneAcknowledgedAnnotation), nil

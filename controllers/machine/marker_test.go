@@ -112,11 +112,11 @@ func expectHandsOff(t *testing.T, w *controllertest.Env, name string) {
 	}
 	m := w.VCDMachine(name)
 	w.Expect(w.Writes()).To(Equal(writes))
-	w.Expect(conditions.IsFalse(m, infrav1.VMAsSpecifiedCondition)).To(BeTrue())
-	w.Expect(conditions.GetReason(m, infrav1.VMAsSpecifiedCondition)).To(Equal(infrav1.MarkerLostReason))
+	w.Expect(conditions.IsFalse(m, infrav1.VMInSyncCondition)).To(BeTrue())
+	w.Expect(conditions.GetReason(m, infrav1.VMInSyncCondition)).To(Equal(infrav1.MarkerNotFoundReason))
 
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
-	w.EventuallyMachine(name, infrav1.VMDeletedCondition, infrav1.NotOursReason)
+	w.EventuallyMachine(name, infrav1.VMDeletedCondition, infrav1.VMNotOwnedReason)
 	w.Expect(w.Writes()).To(Equal(writes))
 }
 
@@ -146,7 +146,7 @@ func TestAMarkerThatIsRestoredIsNoticedAtTheNextInventory(t *testing.T) {
 			})
 			var m *infrav1.VCDMachine
 			at := time.Duration(0)
-			for ; m == nil || conditions.GetReason(m, infrav1.VMAsSpecifiedCondition) != infrav1.MarkerLostReason; at += w.Next {
+			for ; m == nil || conditions.GetReason(m, infrav1.VMInSyncCondition) != infrav1.MarkerNotFoundReason; at += w.Next {
 				w.Expect(at).To(BeNumerically("<", 7*time.Hour))
 				m = passAt(w, at, "a")
 			}
@@ -160,7 +160,7 @@ func TestAMarkerThatIsRestoredIsNoticedAtTheNextInventory(t *testing.T) {
 				m = passAt(w, at, "a")
 			}
 
-			w.Expect(conditions.IsTrue(m, infrav1.VMAsSpecifiedCondition)).To(BeTrue())
+			w.Expect(conditions.IsTrue(m, infrav1.VMInSyncCondition)).To(BeTrue())
 			w.Expect(conditions.IsTrue(m, infrav1.PoweredOnCondition)).To(Equal(running))
 		})
 	}

@@ -97,7 +97,7 @@ func TestRecordedVMOfAnotherIsLeftAlone(t *testing.T) {
 	b := w.VCDMachine("b")
 	b.Spec.ProviderID = w.VCDMachine("a").Spec.ProviderID
 	w.Expect(w.Client.Update(w.Ctx, b)).To(Succeed())
-	w.EventuallyMachine("b", infrav1.BootstrapInjectedCondition, infrav1.NotOursReason)
+	w.EventuallyMachine("b", infrav1.BootstrapInjectedCondition, infrav1.VMNotOwnedReason)
 
 	w.Expect(w.Writes()).To(Equal(writes))
 }

@@ -267,7 +267,7 @@ func TestManyMissingMachinesAreReleasedOneByOne(t *testing.T) {
 
 	w.Expect(declared(machine.InventoryEvery)).To(BeZero())
 	w.Expect(declared(machine.InventoryEvery + 2*time.Minute)).To(BeZero())
-	expectReady(w, w.VCDMachine("b"), metav1.ConditionUnknown, infrav1.GoneHeldBackReason)
+	expectReady(w, w.VCDMachine("b"), metav1.ConditionUnknown, infrav1.TooManyVMsMissingReason)
 	w.Restart(t, events.NewFakeRecorder(100))
 	w.Expect(declared(machine.InventoryEvery + 9*time.Minute)).To(BeZero())
 	w.Expect(declared(machine.InventoryEvery + 11*time.Minute)).To(Equal(1))
@@ -291,13 +291,13 @@ func TestAMachineThatCannotBeReleasedHoldsUpNoOther(t *testing.T) {
 			reasonAt(machine.InventoryEvery+at, name)
 		}
 	}
-	w.Expect(reasonAt(machine.InventoryEvery+7*time.Minute, "a")).To(Equal(infrav1.GoneHeldBackReason))
+	w.Expect(reasonAt(machine.InventoryEvery+7*time.Minute, "a")).To(Equal(infrav1.TooManyVMsMissingReason))
 	a := w.VCDMachine("a")
 	metav1.SetMetaDataAnnotation(&a.ObjectMeta, clusterv1.PausedAnnotation, "")
 	w.Expect(w.Client.Update(w.Ctx, a)).To(Succeed())
 
 	w.Expect(reasonAt(machine.InventoryEvery+13*time.Minute, "b")).To(Equal(infrav1.VMNotFoundReason))
-	w.Expect(reasonAt(machine.InventoryEvery+13*time.Minute+30*time.Second, "c")).To(Equal(infrav1.GoneHeldBackReason))
+	w.Expect(reasonAt(machine.InventoryEvery+13*time.Minute+30*time.Second, "c")).To(Equal(infrav1.TooManyVMsMissingReason))
 	w.Expect(reasonAt(machine.InventoryEvery+14*time.Minute+5*time.Second, "c")).To(Equal(infrav1.VMNotFoundReason))
 }
 
@@ -314,7 +314,7 @@ func TestVAppDeletedByHand(t *testing.T) {
 				t.Helper()
 				w.DeleteVAppByHand(t, controllertest.ClusterName)
 			},
-			infrav1.GoneHeldBackReason,
+			infrav1.TooManyVMsMissingReason,
 		},
 		{
 			"without a trace is not proved",
@@ -388,7 +388,7 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	expectNobodyGone(t, w, all...)
 
 	m := w.VCDMachine(all[0])
-	expectReady(w, m, metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 	w.Expect(conditions.GetMessage(m,
 		clusterv1.ReadyCondition)).To(ContainSubstring("annotate VCDCluster c2 with " +
 		infrav1.GoneAcknowledgedAnnotation + "=true"))
@@ -396,7 +396,7 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	w.Expect(w.Client.Get(w.Ctx, client.ObjectKey{Namespace: controllertest.Namespace, Name: "c2"}, c)).To(Succeed())
 	w.Expect(c.Spec.RecordedState.GoneStoppedSince).NotTo(BeNil())
 	w.ReconcileNamed(w, c)
-	w.Expect(conditions.GetReason(c, infrav1.VMLossSuspectedCondition)).To(Equal(infrav1.GoneStoppedReason))
+	w.Expect(conditions.GetReason(c, infrav1.VMLossSuspectedCondition)).To(Equal(infrav1.VMLossUnacknowledgedReason))
 	w.Expect(conditions.IsTrue(c, clusterv1.ReadyCondition)).To(BeTrue(), "the cluster itself works")
 	acknowledge(w, c)
 	w.Expect(c.Spec.RecordedState.GoneStoppedSince).To(BeNil())
@@ -405,7 +405,7 @@ func TestMachinesMissingInThreeClustersStopASite(t *testing.T) {
 	passes(23*time.Hour + time.Minute)
 	passes(23*time.Hour + 2*time.Minute)
 	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionFalse, infrav1.VMNotFoundReason)
-	expectReady(w, w.VCDMachine(all[1]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+	expectReady(w, w.VCDMachine(all[1]), metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 }
 
 // acknowledge annotates a VCDCluster as a user does, and lets its reconciler see it.
@@ -433,7 +433,7 @@ func TestAnAcknowledgementInTheFutureDoesNotCount(t *testing.T) {
 		}
 	}
 
-	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 }
 
 // TestAnAcknowledgementDoesNotOutliveTheOutage acknowledges a stop after all VMs came back. The next outage stops the
@@ -466,5 +466,5 @@ func TestAnAcknowledgementDoesNotOutliveTheOutage(t *testing.T) {
 	passes(48 * time.Hour)
 	passes(48*time.Hour + 62*time.Second)
 	passes(48*time.Hour + 80*time.Second)
-	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.GoneStoppedReason)
+	expectReady(w, w.VCDMachine(all[0]), metav1.ConditionUnknown, infrav1.VMLossUnacknowledgedReason)
 }

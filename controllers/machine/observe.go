@@ -215,7 +215,7 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	}
 	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
 	if !o.inputs.cameUp() && !owns {
-		return phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+		return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
 			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, "+
 				"else delete the Machine", vm.Name, o.inputs.marker()), nil
 	}
@@ -246,7 +246,7 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 	known := vm
 	known.ExtraConfig = nil
 	o.keep(known)
-	return vm, phases.Fail(session.RemedyPoll, infrav1.NotOursReason,
+	return vm, phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
 		"Nothing is written to VM %s, which does not say that it is this machine's: put %q in its description if it is",
 		vm.Name, o.inputs.marker()), nil
 }

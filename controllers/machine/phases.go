@@ -25,7 +25,7 @@ func provisioning() []phases.Phase[*scope] {
 		{Condition: infrav1.PoweredOnCondition, Run: reconcilePower},
 		{Condition: infrav1.AddressesReadyCondition, Run: reconcileAddresses},
 		{Condition: infrav1.EndpointJoinedCondition, Run: joinEndpoint, Applies: joinsWithItsAddress},
-		{Condition: infrav1.VMAsSpecifiedCondition, Run: reconcileAsSpecified, Applies: hasDriftInReady},
+		{Condition: infrav1.VMInSyncCondition, Run: reconcileAsSpecified, Applies: hasDriftInReady},
 	}
 }
 
@@ -35,14 +35,14 @@ func upkeep() []phases.Phase[*scope] {
 		{Condition: infrav1.BootstrapDataRemovedCondition, Run: reconcileBootstrapDataRemoved, Applies: leavesBootstrapData},
 		{Condition: infrav1.VMResetCondition, Run: reconcileReset, Applies: wantsReset, Optional: true},
 		{Condition: infrav1.VMMetadataReadyCondition, Run: reconcileMetadata, Applies: isObserved},
-		{Condition: infrav1.VMAsSpecifiedCondition, Run: reconcileAsSpecified, Applies: hasDriftBesideReady},
+		{Condition: infrav1.VMInSyncCondition, Run: reconcileAsSpecified, Applies: hasDriftBesideReady},
 	}
 }
 
 // deletionPhases are those of a VCDMachine that is deleted, in order.
 func deletionPhases() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{
-		{Condition: infrav1.EndpointLeftCondition, Run: leaveEndpoint, Applies: isEndpointMember},
+		{Condition: infrav1.RemovedFromEndpointCondition, Run: leaveEndpoint, Applies: isEndpointMember},
 		{Condition: infrav1.VMDeletedCondition, Run: deleteVM},
 		{Condition: infrav1.VAppDeletedCondition, Run: deleteMachineVApp},
 		{Condition: infrav1.ReleasedCondition, Run: releaseMachine},

@@ -46,7 +46,7 @@ func TestBootstrapDataThatCannotBeRemovedIsReported(t *testing.T) {
 			"VCD refuses it while the VM runs",
 			vcdsim.Fault{Operation: "POST /api/vApp/vm/action/reconfigureVm", Status: http.StatusBadRequest},
 			metav1.ConditionFalse,
-			infrav1.RequestRefusedReason,
+			infrav1.RequestRejectedReason,
 		},
 		{
 			"the task fails",

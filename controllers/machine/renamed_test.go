@@ -46,7 +46,7 @@ func TestVMThatWasRenamedBeforeItWasRecordedIsNotDoubled(t *testing.T) {
 	w.Ready("a")
 
 	w.Expect(w.Sim.State().VMs).To(HaveLen(2))
-	w.EventuallyMachine("a", infrav1.VMAsSpecifiedCondition, infrav1.VMRenamedReason)
+	w.EventuallyMachine("a", infrav1.VMInSyncCondition, infrav1.VMRenamedReason)
 	m := w.VCDMachine("a")
 	w.Expect(m.Status.Addresses).To(ContainElement(clusterv1.MachineAddress{
 		Type:    clusterv1.MachineHostName,

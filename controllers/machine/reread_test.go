@@ -26,7 +26,7 @@ func TestAVMThatWasPoweredOnEarlyGetsItsDataOnceItIsOff(t *testing.T) {
 	}, controllertest.Patience, "5ms").Should(Succeed())
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOn(e.VM("a")) })
 	w.Sim.Faults().Clear()
-	w.EventuallyMachine("a", infrav1.BootstrapInjectedCondition, infrav1.PoweredOnEarlyReason)
+	w.EventuallyMachine("a", infrav1.BootstrapInjectedCondition, infrav1.PoweredOnTooEarlyReason)
 
 	w.Sim.Edit(func(e *vcdsim.Editor) { e.PowerOff(e.VM("a")) })
 

@@ -49,7 +49,7 @@ func TestADeletionWaitsForTheRightToSeeLoadBalancers(t *testing.T) {
 	w.DeleteMachine("a")
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersRemainReason)
+	w.EventuallyCluster(infrav1.LoadBalancersDeletedCondition, infrav1.LoadBalancersNotDeletedReason)
 }
 
 func TestAMissingRightIsSaidByItsCondition(t *testing.T) {

@@ -186,7 +186,7 @@ func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testin
 			texts := w.EventTexts()
 			warned := 0
 			for i, text := range texts {
-				if strings.HasPrefix(text, "Warning "+infrav1.KubernetesVersionDiffersReason) {
+				if strings.HasPrefix(text, "Warning "+infrav1.KubernetesVersionMismatchReason) {
 					warned++
 					w.Expect(text).To(ContainSubstring(tt.warns))
 					w.Expect(strings.Join(texts[:i], "\n")).NotTo(ContainSubstring("VMCreated"))

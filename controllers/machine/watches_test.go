@@ -71,7 +71,7 @@ func TestWhatOfAVCDClusterWakesItsMachines(t *testing.T) {
 		{"its spec", func(c *infrav1.VCDCluster) { c.Spec.Org = "other" }, true},
 		{
 			"that VCD cannot be asked any more",
-			ready(metav1.ConditionUnknown, infrav1.CredentialsRefusedReason, ""),
+			ready(metav1.ConditionUnknown, infrav1.CredentialsRejectedReason, ""),
 			true,
 		},
 		{

@@ -190,7 +190,7 @@ func TestWhatIsChangedComesBack(t *testing.T) {
 	w.apply()
 	w.ahead += addon.ApplyPoll
 	w.Expect(w.pass().Status).To(Equal(metav1.ConditionTrue))
-	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("PodProxyMended")))
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("PodProxyRepaired")))
 }
 
 func TestOldVersionsOfKubernetes(t *testing.T) {

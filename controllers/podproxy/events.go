@@ -16,7 +16,7 @@ func installing(r events.EventRecorder, c *infrav1.VCDCluster) {
 
 // repaired records that policies of c were changed or deleted, and that they are applied again.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "PodProxyMended",
+	phases.Happened(r, c, "PodProxyRepaired",
 		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))
 }
 

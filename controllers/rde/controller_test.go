@@ -152,7 +152,7 @@ func TestBadInputIsSaidAndNothingIsWritten(t *testing.T) {
 			func(w *entityEnv, c *infrav1.VCDCluster) {
 				c.Spec.RDE.ID = w.given("1.1.0", `,"status":{"capvcd":{"uid":"infra-2"}}`)
 			},
-			infrav1.RDEForeignReason,
+			infrav1.RDEOwnerMismatchReason,
 			"infra-2",
 		},
 		"an entity of a later layout": {
@@ -409,7 +409,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.pass()
 
 		w.Expect(exists(w)).To(BeFalse())
-		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDELeft"), ContainSubstring(id))))
+		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDERetained"), ContainSubstring(id))))
 	})
 	t.Run("an entity that was named stays", func(t *testing.T) {
 		var id string
@@ -453,7 +453,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.pass()
 
 		w.Expect(exists(w)).To(BeFalse())
-		w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("RDELeft")))
+		w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("RDERetained")))
 	})
 	t.Run("an entity that VCD does not show any more is reported", func(t *testing.T) {
 		w := deleted(t)
@@ -461,7 +461,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.Expect(w.session().Entities.Delete(w.Ctx, id)).To(Succeed())
 		w.settle()
 		w.Expect(exists(w)).To(BeFalse())
-		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDELeft"), ContainSubstring(id))))
+		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDERetained"), ContainSubstring(id))))
 	})
 	t.Run("all that were made for it are deleted", func(t *testing.T) {
 		w := deleted(t)

@@ -256,7 +256,7 @@ func (s *scope) problem(err error) (phases.Result, error) {
 	case errors.Is(err, vcd.ErrChanged):
 		return phases.Done, errConflict
 	case errors.Is(err, rde.ErrForeign):
-		return phases.Fail(offPoll, infrav1.RDEForeignReason, "%v: correct spec.rde.id, or leave it out", err), nil
+		return phases.Fail(offPoll, infrav1.RDEOwnerMismatchReason, "%v: correct spec.rde.id, or leave it out", err), nil
 	case errors.Is(err, rde.ErrVersion), errors.Is(err, rde.ErrOtherType):
 		return phases.Fail(offPoll, infrav1.RDEVersionNotSupportedReason,
 			"%v: name another in spec.rde.id, or leave it out", err), nil

@@ -22,6 +22,6 @@ func entityDeleted(r events.EventRecorder, c *infrav1.VCDCluster, id string) {
 
 // entityLeft records that an entity of c stays in VCD.
 func entityLeft(r events.EventRecorder, c *infrav1.VCDCluster, id, why string) {
-	r.Eventf(c, nil, corev1.EventTypeWarning, "RDELeft", "RDELeft", "%s",
+	r.Eventf(c, nil, corev1.EventTypeWarning, "RDERetained", "RDERetained", "%s",
 		phases.Shorten("Runtime defined entity "+id+" stays in VCD as it is: "+why))
 }

@@ -29,15 +29,15 @@ var errorNames = map[string]string{
 	infrav1.BootstrapInjectedCondition:    rde.MachineBootstrapError,
 	infrav1.PoweredOnCondition:            rde.MachineError,
 	infrav1.AddressesReadyCondition:       rde.MachineError,
-	infrav1.VMAsSpecifiedCondition:        rde.MachineError,
+	infrav1.VMInSyncCondition:             rde.MachineError,
 	infrav1.VMDeletedCondition:            rde.MachineDeletionError,
 }
 
 // progress are the reasons of conditions that are False while all goes well.
 var progress = []string{
 	infrav1.WaitingForEarlierPhaseReason, infrav1.TaskRunningReason, infrav1.EntityBusyReason,
-	infrav1.AddressClaimedReason, infrav1.WaitingForEndpointReason, infrav1.MachinesRemainReason,
-	infrav1.LastCheckReason, infrav1.ShuttingDownReason, infrav1.WaitingForAddressReason,
+	infrav1.WaitingForIPAddressClaimReason, infrav1.WaitingForEndpointReason, infrav1.WaitingForMachineDeletionReason,
+	infrav1.WaitingForFinalCheckReason, infrav1.ShuttingDownReason, infrav1.WaitingForAddressReason,
 	infrav1.WaitingForBootstrapDataReason, infrav1.WaitingForClusterReason, infrav1.WaitingForNodeReason,
 	infrav1.VAppUnverifiedReason, infrav1.ThrottledReason,
 }

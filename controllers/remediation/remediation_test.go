@@ -145,7 +145,7 @@ func TestAMachineThatNoResetHelpsIsReplaced(t *testing.T) {
 	b.Expect(b.resets()).To(Equal(1))
 
 	result := b.reconcile()
-	b.expect(infrav1.ResetsCompletedCondition, infrav1.WaitingForHealthReason)
+	b.expect(infrav1.ResetsCompletedCondition, infrav1.WaitingForHealthyMachineReason)
 	b.Expect(result.RequeueAfter).To(BeNumerically("~", time.Minute, 5*time.Second))
 	b.Expect(b.replaced()).To(BeFalse())
 
@@ -221,7 +221,7 @@ func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
 
 			b.reconcile()
 
-			b.expect(infrav1.ResetsCompletedCondition, infrav1.ResetUselessReason)
+			b.expect(infrav1.ResetsCompletedCondition, infrav1.ResetNotApplicableReason)
 			b.Expect(b.replaced()).To(BeTrue())
 			b.Expect(b.VCDMachine(key.Name).Spec.RecordedState.Reset).To(BeZero())
 		})
@@ -257,13 +257,13 @@ func TestAVMOfAnotherOwnerIsNotReset(t *testing.T) {
 	b.remediate(infrav1.VCDRemediationStrategy{})
 
 	b.reconcile()
-	b.EventuallyMachine(key.Name, infrav1.VMResetCondition, infrav1.NotOursReason)
+	b.EventuallyMachine(key.Name, infrav1.VMResetCondition, infrav1.VMNotOwnedReason)
 	b.reconcile()
 	b.expect(infrav1.ResetsCompletedCondition, infrav1.ResettingReason)
 	b.later = time.Hour
 	b.reconcile()
 
-	b.expect(infrav1.ResetsCompletedCondition, infrav1.ResetRefusedReason)
+	b.expect(infrav1.ResetsCompletedCondition, infrav1.ResetRejectedReason)
 	b.Expect(b.replaced()).To(BeTrue())
 	b.Expect(b.resets()).To(Equal(0))
 	b.Expect(b.remediation().Status.Resets).To(HaveValue(BeEquivalentTo(0)))

@@ -33,7 +33,7 @@ func reconcileResets(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Wait(0, infrav1.MachineHealthyReason, "Machine %s is healthy", s.machine.Name), nil
 	}
 	if why := useless(s.machine, s.vcdMachine); why != "" {
-		return phases.Note(infrav1.ResetUselessReason, "A reset cannot help: %s", why), nil
+		return phases.Note(infrav1.ResetNotApplicableReason, "A reset cannot help: %s", why), nil
 	}
 	switch {
 	case reset.Number == 0:
@@ -105,13 +105,13 @@ func (s *scope) awaitReset(reset infrav1.RequestedReset) (phases.Result, error) 
 		out.After = max(left, 0)
 		return out, nil
 	}
-	return phases.Note(infrav1.ResetRefusedReason, "VCD did not reset the VM within %s: %s", s.timeout(), seen.Message), nil
+	return phases.Note(infrav1.ResetRejectedReason, "VCD did not reset the VM within %s: %s", s.timeout(), seen.Message), nil
 }
 
 // awaitHealth waits until the Machine is healthy, and asks for the next reset if it is not in time.
 func (s *scope) awaitHealth(ctx context.Context, reset infrav1.RequestedReset) (phases.Result, error) {
 	if left := s.left(reset.SentAt); left > 0 {
-		return phases.Wait(left, infrav1.WaitingForHealthReason,
+		return phases.Wait(left, infrav1.WaitingForHealthyMachineReason,
 			"Reset %d of %d was sent: waiting up to %s for Machine %s to become healthy", reset.Number, s.retryLimit(),
 			s.timeout(), s.machine.Name), nil
 	}

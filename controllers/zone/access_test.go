@@ -44,7 +44,7 @@ func TestAClusterWhoseZonesCannotBeSeenIsUnknownAndGoesOn(t *testing.T) {
 	withIdentity(w, "a", "b", "c")
 	w.Ready("cp-a")
 
-	expirePassword(w, "wrong", infrav1.CredentialsRefusedReason, "a", "b", "c")
+	expirePassword(w, "wrong", infrav1.CredentialsRejectedReason, "a", "b", "c")
 	w.Expect(w.Client.Delete(w.Ctx, w.Secret("c1-kube-vip"))).To(Succeed())
 	w.EventuallyCluster(infrav1.FailureDomainsReadyCondition, infrav1.NoFailureDomainReason)
 
@@ -76,7 +76,7 @@ func TestNodesInAZoneThatCannotBeSeenAreReachedWithoutTheProxy(t *testing.T) {
 	before := direct()
 	w.Expect(before).To(ContainElement("10.20.0.0/24"))
 
-	expirePassword(w, "wrong", infrav1.CredentialsRefusedReason, "b")
+	expirePassword(w, "wrong", infrav1.CredentialsRejectedReason, "b")
 	w.Ready("cp-a")
 	w.Expect(published(w)).To(Equal([]string{"a", "c"}))
 	w.Expect(direct()).To(Equal(before))
@@ -84,7 +84,7 @@ func TestNodesInAZoneThatCannotBeSeenAreReachedWithoutTheProxy(t *testing.T) {
 	w.DeleteMachine("cp-a")
 	expirePassword(w, "password", infrav1.ReadyReason, "b")
 	w.DeleteMachine("cp-b")
-	expirePassword(w, "wrong", infrav1.CredentialsRefusedReason, "b")
+	expirePassword(w, "wrong", infrav1.CredentialsRejectedReason, "b")
 	w.Ready()
 	w.Expect(direct()).NotTo(ContainElement("10.20.0.0/24"), "no node of the cluster is there")
 }

@@ -202,8 +202,8 @@ func TestZoneWhoseUserLosesAccessAndGetsItBack(t *testing.T) {
 			password("wrong"),
 			password("password"),
 			infrav1.IdentityReadyCondition,
-			infrav1.CredentialsRefusedReason,
-			infrav1.CredentialsRefusedReason,
+			infrav1.CredentialsRejectedReason,
+			infrav1.CredentialsRejectedReason,
 		},
 		{
 			"no right to anything",

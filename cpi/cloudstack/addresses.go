@@ -96,7 +96,7 @@ func (p *planner) take(target string) {
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 	case p.takesOver(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original associated", target)
-		p.notice(AddressTakenOver,
+		p.notice(AddressAdopted,
 			"the address %s was associated by the previous controller, as nothing on the Service "+
 				"names it: it is released with the Service; set the annotation %skeep-ip to true to keep it", target,
 			prefix)
@@ -143,7 +143,7 @@ func (p *planner) giveUp(a cloudstack.Address) {
 		return
 	}
 	if used {
-		p.notice(AddressStays, "the address %s is not released, as others use it (rules, port forwarding, VPN, NAT): "+
+		p.notice(AddressNotReleased, "the address %s is not released, as others use it (rules, port forwarding, VPN, NAT): "+
 			"it is the account's now", a.IPAddress)
 	}
 	if p.view.holds(a) {

@@ -717,7 +717,7 @@ func TestAFirewallRuleThatWasThereBefore(t *testing.T) {
 
 	p := s.converge(false)
 
-	s.Expect(p.Notices).To(ContainElement(HaveField("Reason", "OpenedByOthers")))
+	s.Expect(p.Notices).To(ContainElement(HaveField("Reason", "ConflictingFirewallRule")))
 	s.Expect(s.opened()).To(Equal([]string{"80/tcp 10.0.0.0/8", "80/tcp 192.0.2.0/24"}))
 	s.service.Spec.Ports[0].NodePort = 31000
 	s.converge(false)
@@ -796,7 +796,7 @@ func TestANodeWhoseMachineIsNotShownStaysAMember(t *testing.T) {
 
 	s.Expect(s.sim.Members(id)).To(HaveLen(3))
 	s.Expect(p.Notices).To(HaveExactElements(And(
-		HaveField("Reason", "MachineNotShown"), HaveField("Message", ContainSubstring("node-0")),
+		HaveField("Reason", "MachineNotVisible"), HaveField("Message", ContainSubstring("node-0")),
 	)))
 	s.known = s.known[:2]
 	s.converge(false)

@@ -54,7 +54,7 @@ func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 	const cidrs = prefix + "source-cidrs"
 	if value, ok := s.Annotations[cidrs]; ok && strings.TrimSpace(value) == "" {
 		wrong = append(wrong, loadbalancer.Finding{
-			Reason: service.BadAnnotation,
+			Reason: service.InvalidAnnotation,
 			Message: "the annotation " + cidrs + " is empty, which would let no client " +
 				"connect: write CIDRs, or remove it",
 		})
@@ -95,7 +95,7 @@ func refuseImpossible(wish *service.Wish) {
 			"SingleStack or PreferDualStack, and ipFamilies to begin with IPv4")
 	}
 	if len(d.Requested) > 1 || slices.ContainsFunc(d.Requested, netip.Addr.Is6) {
-		wish.Refuse(service.BadFamilies, "a load balancer has one IPv4 address: request no other")
+		wish.Refuse(service.InvalidFamilies, "a load balancer has one IPv4 address: request no other")
 	}
 	for _, p := range d.Ports {
 		if p.Protocol != loadbalancer.TCP && p.Protocol != loadbalancer.UDP {
@@ -113,12 +113,12 @@ func refuseImpossible(wish *service.Wish) {
 func refuseRanges(wish *service.Wish) {
 	all := wish.Desired.SourceRanges
 	if len(all) > 0 && len(ipv4(all)) == 0 {
-		wish.Refuse(service.BadRanges, "all source ranges are of IPv6, and load balancers have IPv4 addresses only: "+
+		wish.Refuse(service.InvalidSourceRanges, "all source ranges are of IPv6, and load balancers have IPv4 addresses only: "+
 			"add the ranges of IPv4 that may connect")
 	}
 	for _, r := range all {
 		if r.Addr().Is6() {
-			wish.Notice(service.BadRanges,
+			wish.Notice(service.InvalidSourceRanges,
 				"the source range %s is of IPv6, which load balancers do not have: it is ignored", r)
 		}
 	}
@@ -132,7 +132,7 @@ func ipv4(ranges []netip.Prefix) []netip.Prefix {
 // noticeIgnored adds notices of what has no effect.
 func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 	if asked.notProxy != "" {
-		wish.Notice(service.BadAnnotation,
+		wish.Notice(service.InvalidAnnotation,
 			"the annotation %sproxy-protocol is %q, which is not true: the PROXY protocol "+
 				"is not used; write true or false", prefix, asked.notProxy)
 	}

@@ -102,7 +102,7 @@ func (p *planner) noticeOthers(port service.Port, have []opening) {
 		}
 		excess := without(lets, func(c string) bool { return within(c, desired) })
 		if !o.ours && len(excess) > 0 {
-			p.notice(OpenedByOthers, "the %s %s, which is not the Service's, lets in %s to port %d, too: remove it if "+
+			p.notice(ConflictingFirewallRule, "the %s %s, which is not the Service's, lets in %s to port %d, too: remove it if "+
 				"the Service alone is to decide", o.kind, o.id, strings.Join(excess, ", "), port.Number)
 		}
 	}

@@ -118,7 +118,7 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 				s.Expect(p.Notices).To(BeEmpty())
 			} else {
 				s.Expect(p.Notices).To(HaveExactElements(And(
-					HaveField("Reason", "OpenedByOthers"), HaveField("Message", ContainSubstring(tt.notice)),
+					HaveField("Reason", "ConflictingFirewallRule"), HaveField("Message", ContainSubstring(tt.notice)),
 				)))
 			}
 			s.converge(true)

@@ -84,7 +84,7 @@ func (p *planner) noticeMissing() {
 	}
 	for _, m := range p.view.hidden {
 		if m.ProviderID != "" {
-			p.notice(MachineNotShown, "the machine of node %s is not shown to the user: the node stays a member of "+
+			p.notice(MachineNotVisible, "the machine of node %s is not shown to the user: the node stays a member of "+
 				"the load balancer if it is one, and becomes none", m.Node)
 		}
 	}

@@ -46,7 +46,7 @@ func TestTheGuideHasEveryCommandAndReason(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
 		ReasonUnavailable, ReasonRefused, ReasonUntrusted, ReasonForbidden, ReasonProject, NoLoadBalancing, AddressUnusable,
-		AddressTakenOver, AddressStays, PortTaken, OpenedByOthers, NodeElsewhere, MachineNotShown,
+		AddressAdopted, AddressNotReleased, PortInUse, ConflictingFirewallRule, NodeElsewhere, MachineNotVisible,
 		Unsupported,
 	}
 	for _, file := range []string{"client.go", "read.go", "write.go"} {

@@ -15,21 +15,21 @@ import (
 // Reasons of findings.
 const (
 	// NoLoadBalancing means that the network cannot have load balancers, or lets no client in.
-	NoLoadBalancing = "NetworkWithoutLoadBalancers"
+	NoLoadBalancing = "LoadBalancerNotSupported"
 	// AddressUnusable means that the requested address cannot be the load balancer's.
 	AddressUnusable = "AddressUnusable"
-	// AddressTakenOver means that an address that the original associated is released with its Service from now on.
-	AddressTakenOver = "AddressTakenOver"
-	// AddressStays means that an address is not released with its Service.
-	AddressStays = "AddressStays"
-	// PortTaken means that another rule has the port of the address.
-	PortTaken = "PortTaken"
-	// OpenedByOthers means that rules of others let in clients that the Service does not.
-	OpenedByOthers = "OpenedByOthers"
+	// AddressAdopted means that an address that the original associated is released with its Service from now on.
+	AddressAdopted = "AddressAdopted"
+	// AddressNotReleased means that an address is not released with its Service.
+	AddressNotReleased = "AddressNotReleased"
+	// PortInUse means that another rule has the port of the address.
+	PortInUse = "PortInUse"
+	// ConflictingFirewallRule means that rules of others let in clients that the Service does not.
+	ConflictingFirewallRule = "ConflictingFirewallRule"
 	// NodeElsewhere means that a node is not in the network of the load balancer.
 	NodeElsewhere = "NodeInOtherNetwork"
-	// MachineNotShown means that the machine of a node is not among those that the user sees.
-	MachineNotShown = "MachineNotShown"
+	// MachineNotVisible means that the machine of a node is not among those that the user sees.
+	MachineNotVisible = "MachineNotVisible"
 )
 
 // followFor returns the plan for the members of what stands, whatever else is desired.
@@ -133,7 +133,7 @@ func (p *planner) removeStale(target string) {
 func (p *planner) remove() {
 	for _, r := range p.view.mine {
 		if a, found := p.state.address(r.Address); found && p.view.inherited(r) && !p.view.holds(a) && !p.view.intended(a) {
-			p.notice(AddressStays, "the address %s is not released: nothing proves that it was associated for this "+
+			p.notice(AddressNotReleased, "the address %s is not released: nothing proves that it was associated for this "+
 				"Service; release it if no other needs it", r.Address)
 		}
 	}

@@ -17,13 +17,13 @@ const (
 	// ReasonUnavailable means that CloudStack does not answer, or cannot list what there is.
 	ReasonUnavailable = "CloudStackUnavailable"
 	// ReasonRefused means that CloudStack refuses the credentials.
-	ReasonRefused = "CloudStackCredentialsRefused"
+	ReasonRefused = "CloudStackCredentialsRejected"
 	// ReasonUntrusted means that CloudStack's certificate is not trusted.
-	ReasonUntrusted = "CloudStackNotTrusted"
+	ReasonUntrusted = "CloudStackCertificateNotTrusted"
 	// ReasonForbidden means that the user's role lacks the permission for a command.
 	ReasonForbidden = "CloudStackForbidden"
 	// ReasonProject means that the project does not exist, or is not shown to the user.
-	ReasonProject = "CloudStackProjectUnknown"
+	ReasonProject = "CloudStackProjectNotFound"
 )
 
 // Explain returns a function that explains errors that make CloudStack at an address unusable.

@@ -197,7 +197,7 @@ func (c *cluster) refusalHeals() {
 	now.Annotations = right.Annotations
 	c.update(now)
 	c.ensured(s)
-	c.Expect(c.events.Events).To(Receive(HavePrefix(corev1.EventTypeNormal + " LoadBalancerCorrected")))
+	c.Expect(c.events.Events).To(Receive(HavePrefix(corev1.EventTypeNormal + " LoadBalancerRecovered")))
 	c.removed(s)
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
 }

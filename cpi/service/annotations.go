@@ -73,7 +73,7 @@ func (t Annotations[W]) Read(all map[string]string) (w W, wrong []loadbalancer.F
 			continue
 		}
 		if err := a.Parse(&w, value); err != nil {
-			wrong = append(wrong, finding(BadAnnotation, "the annotation %s is wrong: %v; write %s, such as %q",
+			wrong = append(wrong, finding(InvalidAnnotation, "the annotation %s is wrong: %v; write %s, such as %q",
 				t.Prefix+a.Name, err, a.Value, a.Example))
 		}
 	}
@@ -89,7 +89,7 @@ func (t Annotations[W]) Unknown(all map[string]string) []loadbalancer.Finding {
 			continue
 		}
 		if ours && !slices.ContainsFunc(t.Table, func(a Annotation[W]) bool { return a.Name == rest }) {
-			out = append(out, finding(BadAnnotation,
+			out = append(out, finding(InvalidAnnotation,
 				"the annotation %s is unknown and does nothing: correct its name or remove it", name))
 		}
 	}

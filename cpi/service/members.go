@@ -108,7 +108,7 @@ func (b *builder) members() {
 		case Joining(n, b.Now):
 			joining = n.Name
 		default:
-			b.wish.Notice(NodeLeftOut,
+			b.wish.Notice(NodeExcluded,
 				"node %s has no %s address and is no member of the load balancer: check why it does not get one",
 				n.Name, family)
 		}

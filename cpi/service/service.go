@@ -17,14 +17,14 @@ import (
 
 // Reasons of findings.
 const (
-	// BadAnnotation means that an annotation is wrong or unknown.
-	BadAnnotation = "BadAnnotation"
-	// BadFamilies means that the requested addresses do not fit their families.
-	BadFamilies = "BadFamilies"
-	// BadRanges means that the source ranges cannot be parsed or are not enabled.
-	BadRanges = "BadSourceRanges"
-	// NodeLeftOut means that a node cannot be a member.
-	NodeLeftOut = "NodeLeftOut"
+	// InvalidAnnotation means that an annotation is wrong or unknown.
+	InvalidAnnotation = "InvalidAnnotation"
+	// InvalidFamilies means that the requested addresses do not fit their families.
+	InvalidFamilies = "InvalidFamilies"
+	// InvalidSourceRanges means that the source ranges cannot be parsed or are not enabled.
+	InvalidSourceRanges = "InvalidSourceRanges"
+	// NodeExcluded means that a node cannot be a member.
+	NodeExcluded = "NodeExcluded"
 )
 
 // RangesAnnotation is the annotation that Kubernetes had before spec.loadBalancerSourceRanges.
@@ -229,7 +229,7 @@ func (b *builder) location(asked Asked) {
 		}
 	}
 	names := b.Dialect.Names()
-	b.wish.Refuse(BadAnnotation,
+	b.wish.Refuse(InvalidAnnotation,
 		"the configuration of the cloud controller manager has no %s %q: correct the annotation %s",
 		names.Noun, asked.Location, names.Location)
 }
@@ -247,7 +247,7 @@ func (b *builder) frontend(asked Asked) {
 	d.AllFamilies = ptr.Deref(s.IPFamilyPolicy, "") == corev1.IPFamilyPolicyRequireDualStack
 	var err error
 	if d.Requested, err = requested(asked, b.Service); err != nil {
-		b.wish.Refuse(BadFamilies, "spec.loadBalancerIP is wrong: %v", err)
+		b.wish.Refuse(InvalidFamilies, "spec.loadBalancerIP is wrong: %v", err)
 	}
 	d.Share = asked.Share
 	d.Keep = asked.Keep
@@ -284,7 +284,7 @@ func (b *builder) sources() {
 	for _, text := range ranges {
 		p, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			b.wish.Refuse(BadRanges, "the source range %q is no CIDR: write one such as 192.0.2.0/24", text)
+			b.wish.Refuse(InvalidSourceRanges, "the source range %q is no CIDR: write one such as 192.0.2.0/24", text)
 			continue
 		}
 		if p.Bits() == 0 {
@@ -296,7 +296,7 @@ func (b *builder) sources() {
 		d.SourceRanges = nil
 	}
 	if len(d.SourceRanges) > 0 && !b.SourceRanges {
-		b.wish.Refuse(BadRanges, "source ranges are not switched on: set loadbalancer.sourceRanges in the "+
+		b.wish.Refuse(InvalidSourceRanges, "source ranges are not switched on: set loadbalancer.sourceRanges in the "+
 			"configuration of the cloud controller "+
 			"manager, or remove them from the Service")
 	}

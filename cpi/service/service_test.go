@@ -250,7 +250,7 @@ func TestALocationThatThereIsNot(t *testing.T) {
 	wish := service.For(web(annotated(servicetest.Location, "typo")))
 
 	g.Expect(wish.Refusals).To(ConsistOf(loadbalancer.Finding{
-		Reason: service.BadAnnotation,
+		Reason: service.InvalidAnnotation,
 		Message: `the configuration of the cloud controller manager has no site "typo": correct the annotation ` +
 			servicetest.Location,
 	}))

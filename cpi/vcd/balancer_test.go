@@ -199,8 +199,8 @@ func TestWhatTheProviderAddsHelpsWithinAMinute(t *testing.T) {
 		s.Expect(err).NotTo(HaveOccurred())
 		return p.Refusals
 	}
-	s.Expect(refusals(outside)).To(ConsistOf(HaveField("Reason", lb.AddressOutside)))
-	s.Expect(refusals(crowded)).To(ConsistOf(HaveField("Reason", lb.NoEngineGroup)))
+	s.Expect(refusals(outside)).To(ConsistOf(HaveField("Reason", lb.AddressOutOfRange)))
+	s.Expect(refusals(crowded)).To(ConsistOf(HaveField("Reason", lb.EngineGroupUnavailable)))
 	documents := s.sim.State().Documents
 	s.sim.Edit(func(e *vcdsim.Editor) {
 		g := &e.Model.Orgs[1].VDCs[0].EdgeGateways[0]

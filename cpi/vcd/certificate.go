@@ -46,19 +46,19 @@ func (e *extension) imported(name string) lb.Certificate {
 	secret := e.Secrets[name]
 	switch {
 	case slices.Contains(e.Hidden, name):
-		e.wish.Refuse(BadSecret, "the Secret %q with the certificate may not be read: kubectl create rolebinding "+
+		e.wish.Refuse(InvalidSecret, "the Secret %q with the certificate may not be read: kubectl create rolebinding "+
 			"ccm-tls-secrets --namespace=%s "+
 			"--clusterrole=%s --serviceaccount=%s", name, e.Service.Namespace, readerRole, account)
 		return lb.Certificate{Alias: "?"}
 	case secret == nil:
-		e.wish.Refuse(BadSecret,
+		e.wish.Refuse(InvalidSecret,
 			"the Secret %q with the certificate is not there: create it in the namespace of the Service", name)
 		return lb.Certificate{Alias: "?"}
 	}
 	chain := secret.Data[corev1.TLSCertKey]
 	key := secret.Data[corev1.TLSPrivateKeyKey]
 	if _, err := tls.X509KeyPair(chain, key); err != nil {
-		e.wish.Refuse(BadSecret,
+		e.wish.Refuse(InvalidSecret,
 			"the Secret %q holds no valid certificate with its key: put a PEM chain in %s and its key in %s",
 			name, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}

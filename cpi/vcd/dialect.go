@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// BadSecret means that the Secret with the certificate is missing, may not be read, or is invalid.
-const BadSecret = "BadSecret"
+// InvalidSecret means that the Secret with the certificate is missing, may not be read, or is invalid.
+const InvalidSecret = "InvalidSecret"
 
 // A Dialect is what VCD understands of a Service, with the defaults for Services that ask for nothing else.
 type Dialect struct {
@@ -152,7 +152,7 @@ func (e *extension) application(p service.Port) lb.Application {
 		return lb.HTTPS
 	case strings.EqualFold(p.AppProtocol, "http"):
 		if ssl {
-			e.wish.Notice(service.BadAnnotation,
+			e.wish.Notice(service.InvalidAnnotation,
 				"port %d has appProtocol http and is plain, though %s names it: set its appProtocol to https",
 				p.Number, prefix+"avi-ssl-ports")
 		}
@@ -175,13 +175,13 @@ func (e *extension) ignored() {
 		}
 	}
 	if n := len(unknown); n > 0 {
-		e.wish.Notice(service.BadAnnotation,
+		e.wish.Notice(service.InvalidAnnotation,
 			"annotations name %d ports that the Service does not have: correct or remove them: %s", n,
 			strings.Join(unknown[:min(n, maxUnknown)], ", "))
 	}
 	e.ignoredProbes()
 	if e.subnet.IsValid() && !e.internal {
-		e.wish.Notice(service.BadAnnotation,
+		e.wish.Notice(service.InvalidAnnotation,
 			"the annotation %s does nothing without %s: set that to true, or remove it",
 			prefix+"internal-subnet", prefix+"internal")
 	}

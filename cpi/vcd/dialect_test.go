@@ -238,12 +238,12 @@ func TestCertificates(t *testing.T) {
 			secrets: map[string]*corev1.Secret{"shop-tls": together},
 			want:    lb.Certificate{Chain: chain, Key: key, Source: "Secret shop-tls"},
 		},
-		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: BadSecret},
+		{name: "none of a Secret that is not there", mod: annotated("tls-secret", "shop-tls"), reason: InvalidSecret},
 		{
 			name:    "none of a Secret without a key",
 			mod:     annotated("tls-secret", "shop-tls"),
 			secrets: map[string]*corev1.Secret{"shop-tls": broken},
-			reason:  BadSecret,
+			reason:  InvalidSecret,
 		},
 	}
 	for _, tt := range tests {
@@ -403,49 +403,49 @@ func TestWhatIsWrong(t *testing.T) {
 		{
 			"every wrong annotation is told",
 			[]func(*corev1.Service){annotated("avi-ssl-ports", "https", "internal", "perhaps")},
-			[]string{service.BadAnnotation, service.BadAnnotation},
+			[]string{service.InvalidAnnotation, service.InvalidAnnotation},
 			`such as "443, 8443"`,
 		},
 		{
 			"a profile that there is not",
 			[]func(*corev1.Service){annotated("port-profiles", "443=quic")},
-			[]string{service.BadAnnotation},
+			[]string{service.InvalidAnnotation},
 			`"quic"`,
 		},
 		{
 			"a gateway that there is not",
 			[]func(*corev1.Service){annotated("gateway", "typo")},
-			[]string{service.BadAnnotation},
+			[]string{service.InvalidAnnotation},
 			`"typo"`,
 		},
 		{
 			"an algorithm that there is not",
 			[]func(*corev1.Service){annotated("algorithm", "best")},
-			[]string{service.BadAnnotation},
+			[]string{service.InvalidAnnotation},
 			`"BEST"`,
 		},
 		{
 			"a key of a shared address that another line follows",
 			[]func(*corev1.Service){annotated("share-ip", "x\nmachine")},
-			[]string{service.BadAnnotation},
+			[]string{service.InvalidAnnotation},
 			"share-ip",
 		},
 		{
 			"one with a no-break space",
 			[]func(*corev1.Service){annotated("share-ip", "dns\u00a0shop")},
-			[]string{service.BadAnnotation},
+			[]string{service.InvalidAnnotation},
 			"share-ip",
 		},
 		{
 			"one that does not fit into a description",
 			[]func(*corev1.Service){annotated("share-ip", strings.Repeat("k", 33))},
-			[]string{service.BadAnnotation},
+			[]string{service.InvalidAnnotation},
 			"share-ip",
 		},
 		{
 			"an address that is none",
 			[]func(*corev1.Service){func(s *corev1.Service) { s.Spec.LoadBalancerIP = "shop.example.com" }},
-			[]string{service.BadFamilies},
+			[]string{service.InvalidFamilies},
 			"loadBalancerIP",
 		},
 		{
@@ -455,7 +455,7 @@ func TestWhatIsWrong(t *testing.T) {
 			) {
 				s.Spec.LoadBalancerSourceRanges = []string{"everybody"}
 			}},
-			[]string{service.BadRanges},
+			[]string{service.InvalidSourceRanges},
 			"everybody",
 		},
 		{
@@ -465,7 +465,7 @@ func TestWhatIsWrong(t *testing.T) {
 			) {
 				s.Annotations[service.RangesAnnotation] = "192.0.2.0/24"
 			}},
-			[]string{service.BadRanges},
+			[]string{service.InvalidSourceRanges},
 			"switched on",
 		},
 	}

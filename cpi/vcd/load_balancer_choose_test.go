@@ -156,7 +156,7 @@ func TestAnInternalAddressIsNoNodesAndNoOtherVMs(t *testing.T) {
 
 		event := ""
 		c.Expect(c.events.Events).To(Receive(&event))
-		c.Expect(err).To(MatchError(ContainSubstring("AddressTaken")), event)
+		c.Expect(err).To(MatchError(ContainSubstring("AddressInUse")), event)
 		c.Expect(event).To(And(ContainSubstring(address), ContainSubstring(user)))
 	}
 	c.Expect(c.writes()).To(BeZero())
@@ -175,7 +175,7 @@ func TestAServiceThatIsRefusedKeepsNoAddressesFromOthers(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&s.ObjectMeta, prefix+"load-balancer-ip", strings.Join(all, ", "))
 	})
 	_, err := c.them.EnsureLoadBalancer(t.Context(), "", greedy, nil)
-	c.Expect(err).To(MatchError(ContainSubstring("BadAnnotation")))
+	c.Expect(err).To(MatchError(ContainSubstring("InvalidAnnotation")))
 
 	c.Expect(c.ensured(t, c.service("shop"))).NotTo(BeEmpty())
 }
@@ -203,5 +203,5 @@ func TestAHalfBuiltLoadBalancerIsFinishedThoughAnotherAsksForItsAddress(t *testi
 	c.Expect(c.events.Events).To(BeEmpty())
 
 	_, err := c.them.EnsureLoadBalancer(t.Context(), "", other, nil)
-	c.Expect(err).To(MatchError(ContainSubstring("AddressTaken")))
+	c.Expect(err).To(MatchError(ContainSubstring("AddressInUse")))
 }

@@ -385,7 +385,7 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 	refused := func(text string) {
 		t.Helper()
 		_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
-		c.Expect(err).To(And(BeAssignableToTypeOf(&api.RetryError{}), MatchError(ContainSubstring("BadSecret"))))
+		c.Expect(err).To(And(BeAssignableToTypeOf(&api.RetryError{}), MatchError(ContainSubstring("InvalidSecret"))))
 		c.Expect(c.events.Events).To(Receive(ContainSubstring(text)))
 		c.Expect(c.events.Events).To(BeEmpty())
 	}

@@ -17,9 +17,9 @@ const (
 	// ReasonUnavailable means that VCD does not answer.
 	ReasonUnavailable = "VCDUnavailable"
 	// ReasonRefused means that VCD refuses the credentials.
-	ReasonRefused = "VCDCredentialsRefused"
+	ReasonRefused = "VCDCredentialsRejected"
 	// ReasonUntrusted means that VCD's certificate is not trusted.
-	ReasonUntrusted = "VCDNotTrusted"
+	ReasonUntrusted = "VCDCertificateNotTrusted"
 	// ReasonUnusable means that VCD cannot be used for another reason, which the message has.
 	ReasonUnusable = "VCDUnusable"
 )

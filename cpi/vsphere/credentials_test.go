@@ -164,7 +164,7 @@ func TestRefusedCredentialsAreNotTriedAgainUntilTheyChange(t *testing.T) {
 		c.Expect(err).To(HaveOccurred())
 		trouble, ok := vsphere.Explain(err)
 		c.Expect(ok && trouble.Stays).To(BeTrue())
-		c.Expect(trouble.Reason).To(Equal("VCenterCredentialsRefused"))
+		c.Expect(trouble.Reason).To(Equal("VCenterCredentialsRejected"))
 	}
 	c.Expect(s.counted()["Login"]).To(Equal(1), "vCenter locks accounts")
 	secret = "pass"
@@ -232,7 +232,7 @@ func TestTrust(t *testing.T) {
 			c.Expect(err == nil).To(Equal(tt.trusts), fmt.Sprint(err))
 			if name == "neither" {
 				trouble, _ := vsphere.Explain(err)
-				c.Expect(trouble.Reason).To(Equal("VCenterNotTrusted"))
+				c.Expect(trouble.Reason).To(Equal("VCenterCertificateNotTrusted"))
 			}
 		})
 	}

@@ -370,7 +370,7 @@ func TestAVMThatIsGone(t *testing.T) {
 
 	_, err := c.InstanceExists(t.Context(), node)
 	c.Expect(err).To(MatchError(ContainSubstring("still missing in a minute")))
-	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineNotSeen")))
+	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineMissing")))
 	c.clock.Step(2 * time.Minute)
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse())
 }
@@ -387,7 +387,7 @@ func TestAVMThatWasMigratedToAnotherVCenterIsNotGone(t *testing.T) {
 		_, err := c.InstanceExists(t.Context(), node)
 		c.Expect(err).To(MatchError(ContainSubstring("was migrated from vCenter")))
 	}
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("MachineElsewhere"),
+	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("MachineOutOfScope"),
 		ContainSubstring("add that vCenter to the configuration"))), "once")
 }
 

@@ -181,7 +181,7 @@ func TestARefusedLoginForTagsIsNotTriedAgainSoon(t *testing.T) {
 		_, err := c.InstanceMetadata(t.Context(), c.fresh(s, name))
 		c.Expect(err).To(MatchError(ContainSubstring("its zone and region are not known yet")))
 		trouble, _ := vsphere.Explain(err)
-		c.Expect(trouble).To(And(HaveField("Reason", "VCenterCredentialsRefused"), HaveField("Stays", BeTrue())))
+		c.Expect(trouble).To(And(HaveField("Reason", "VCenterCredentialsRejected"), HaveField("Stays", BeTrue())))
 		c.clock.Step(time.Minute)
 	}
 

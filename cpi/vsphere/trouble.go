@@ -14,9 +14,9 @@ const (
 	// ReasonUnavailable means that a vCenter does not answer.
 	ReasonUnavailable = "VCenterUnavailable"
 	// ReasonRefused means that a vCenter refuses the credentials.
-	ReasonRefused = "VCenterCredentialsRefused"
+	ReasonRefused = "VCenterCredentialsRejected"
 	// ReasonUntrusted means that the certificate of a vCenter is not trusted.
-	ReasonUntrusted = "VCenterNotTrusted"
+	ReasonUntrusted = "VCenterCertificateNotTrusted"
 	// ReasonUnusable means that a datacenter of the configuration is not found.
 	ReasonUnusable = "VCenterUnusable"
 	// ReasonNoTags means that the tags of a vCenter cannot be read: new Nodes wait.

@@ -17,7 +17,7 @@ func Kubernetes(t vcd.Template, version string) *Finding {
 	if t.Kubernetes == "" || version == "" || vcd.SameKubernetes(t.Kubernetes, version) {
 		return nil
 	}
-	return finding(infrav1.KubernetesVersionDiffersReason, "with a new version of the KubeadmControlPlane or "+
+	return finding(infrav1.KubernetesVersionMismatchReason, "with a new version of the KubeadmControlPlane or "+
 		"MachineDeployment, name a new VCDMachineTemplate whose image has it",
 		"template %s has Kubernetes %s, and the version of the machines is %s", t.Name, t.Kubernetes, version)
 }

@@ -36,7 +36,7 @@ func TestImagesMustHaveTheVersionOfKubernetes(t *testing.T) {
 	g.Expect(checks.Kubernetes(image(), "")).To(BeNil(), "the machines have none")
 	g.Expect(checks.Kubernetes(vcd.Template{}, "v1.36.3")).To(BeNil(), "the image does not show it")
 	g.Expect(checks.Kubernetes(image(), "v1.35.4")).To(HaveValue(And(
-		HaveField("Reason", infrav1.KubernetesVersionDiffersReason),
+		HaveField("Reason", infrav1.KubernetesVersionMismatchReason),
 		HaveField("Message", "template ubuntu has Kubernetes v1.36.3, and the version of the machines is v1.35.4"))))
 }
 

@@ -62,7 +62,7 @@ func TestTheOwnerIsKnownByItsUIDUnderAnotherClusterID(t *testing.T) {
 	plan, err := w.plan(&d)
 
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.OtherClusterID),
+	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.ClusterIDMismatch),
 		HaveField("Message", ContainSubstring(`"c1"`)))))
 }
 

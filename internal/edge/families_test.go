@@ -115,11 +115,11 @@ func TestAnIPv6AddressThatIsAskedFor(t *testing.T) {
 	second.Requested = d.Requested
 	plan, err := w.plan(&second)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressTaken)))
+	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressInUse)))
 	second.Requested = []netip.Addr{netip.MustParseAddr("2001:db8::5000")}
 	plan, err = w.plan(&second)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressOutside)))
+	w.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", lb.AddressOutOfRange)))
 
 	w.remove(d)
 	w.Expect(w.left("")).To(BeEmpty())

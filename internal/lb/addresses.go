@@ -196,7 +196,7 @@ func (c *addressChooser) choose(f loadbalancer.Family) {
 		c.external[f] = a
 		c.unused[f] = true
 	case internal && len(d.insideRanges()) == 0:
-		c.out.refuse(BadRange, "an internal load balancer needs a subnet or a one-arm range to take an address from: "+
+		c.out.refuse(InvalidRange, "an internal load balancer needs a subnet or a one-arm range to take an address from: "+
 			"name one by annotation or in the configuration")
 	case len(c.out.refusals) == 0:
 		c.out.refuse(NoFreeAddress, "no %s address is free%s: ask the provider for more, or request an address by name", f,

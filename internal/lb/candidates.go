@@ -107,7 +107,7 @@ func (c *candidates) problem(a netip.Addr, requested bool) *loadbalancer.Finding
 		return problemOfSpace(space, a)
 	}
 	if !inRanges(gateway.Ranges, a) {
-		return finding(AddressOutside,
+		return finding(AddressOutOfRange,
 			"the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses",
 			a, gateway.Name)
 	}
@@ -125,7 +125,7 @@ func (c *candidates) problemOfOthers(a netip.Addr) *loadbalancer.Finding {
 	if c.in.desired.Owner.IsEndpoint() {
 		remedy = "delete that in VCD"
 	}
-	return finding(AddressTaken, "the address %s is used by the %s %q: request another one, or %s", a, others[i].Kind,
+	return finding(AddressInUse, "the address %s is used by the %s %q: request another one, or %s", a, others[i].Kind,
 		others[i].Name, remedy)
 }
 
@@ -134,13 +134,13 @@ func (c *candidates) problemInside(a netip.Addr, requested bool) *loadbalancer.F
 	d := c.in.desired
 	switch allowed := d.InternalSubnets; {
 	case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }):
-		return finding(AddressOutside,
+		return finding(AddressOutOfRange,
 			"the address %s is in none of the subnets that the configuration has for internal "+
 				"load balancers, %s: request one of those", a, words(allowed))
 	case requested && a.IsPrivate(), inRanges(d.insideRanges(), a):
 		return nil
 	}
-	return finding(AddressOutside,
+	return finding(AddressOutOfRange,
 		"the address %s is not inside: request a private address, or one of the subnet of internal load balancers", a)
 }
 
@@ -153,7 +153,7 @@ func (c *candidates) problemOfClaim(x Claim, requested bool) *loadbalancer.Findi
 	if c.isShared(x.Value) || c.in.owned.claimed(x) || c.in.owned.intends(x) || requested && !x.Used && named {
 		return nil
 	}
-	return finding(AddressTaken, "the address %s of the IP Space %q is allocated to another use: request another one; "+
+	return finding(AddressInUse, "the address %s of the IP Space %q is allocated to another use: request another one; "+
 		"one that nothing uses can be had if its description in VCD is %q, or empty",
 		x.Value, x.Space.Name, owner.String())
 }
@@ -173,7 +173,7 @@ func (c *candidates) problemOfUse(a netip.Addr, requested bool) *loadbalancer.Fi
 	for _, u := range c.in.observed.Gateway.Used {
 		translatable := requested && c.front.translated && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !c.isShared(a) && !translatable {
-			return finding(AddressTaken, "the edge gateway uses the address %s already (%s): request another one", a,
+			return finding(AddressInUse, "the edge gateway uses the address %s already (%s): request another one", a,
 				u.Category)
 		}
 	}

@@ -47,12 +47,12 @@ func (p *certificatePlanner) certificateOf(b binding) Ref {
 	case len(found) == 1:
 		return Ref{found[0].ID, alias}
 	case len(found) > 1:
-		p.out.refuse(CertificateUnknown,
+		p.out.refuse(CertificateNotFound,
 			"the certificate library has several certificates with the alias %q: give them different ones", alias)
 	case asked.Chain != "" && !p.imported[alias]:
 		p.importAs(alias, asked)
 	case !Imported(p.in.desired.Owner, alias):
-		p.out.refuse(CertificateUnknown,
+		p.out.refuse(CertificateNotFound,
 			"the certificate library has no certificate with the alias %q that the user can see: "+
 				"upload it, or correct the annotation", alias)
 	}

@@ -35,7 +35,7 @@ func claim(in input, a netip.Addr) outcome {
 		out.step(phaseClaim, markClaim(c, in.desired.Owner))
 	case allocated, !inSpace:
 	case space.Full, isLost(in.observed, a):
-		out.notice(AddressTaken,
+		out.notice(AddressInUse,
 			"the address %s is not allocated any more, and cannot be had again, as another organization has it, "+
 				"or this one may have no more of the IP Space %q: clients may not reach it; request another address", a,
 			space.Name)
@@ -156,7 +156,7 @@ func isToBeStored(in input, front frontend, f loadbalancer.Family) bool {
 		return false
 	}
 	c, allocated := in.observed.claimOf(a)
-	if allocated && slices.Contains(in.observed.NotOurs, c.ID) {
+	if allocated && slices.Contains(in.observed.VMNotOwned, c.ID) {
 		return false
 	}
 	_, inSpace := in.observed.Gateway.spaceOf(a)

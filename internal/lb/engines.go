@@ -118,17 +118,17 @@ func (p *placer) choose(x placement) Ref {
 	chosen, shortage := ChooseEngineGroup(p.groups(x), asked)
 	switch shortage {
 	case AllGroupsFull:
-		p.out.refuse(NoEngineGroup,
+		p.out.refuse(EngineGroupUnavailable,
 			"no service engine group of the edge gateway has room for another virtual service: ask the "+
 				"provider for more")
 		return x.engine
 	case GroupNotAssigned:
-		p.out.refuse(NoEngineGroup,
+		p.out.refuse(EngineGroupUnavailable,
 			"the service engine group %q is not assigned to the edge gateway: correct its name, "+
 				"or ask the provider to assign it", asked)
 		return x.engine
 	case NoGroupAssigned:
-		p.out.refuse(NoEngineGroup,
+		p.out.refuse(EngineGroupUnavailable,
 			"no service engine group is assigned to the edge gateway: ask the provider to assign one")
 		return x.engine
 	case NoShortage:

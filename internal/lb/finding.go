@@ -12,10 +12,10 @@ import (
 const (
 	// NoPorts: the Service has no ports that could be balanced.
 	NoPorts = "NoPorts"
-	// BadPort: a port is invalid, has no node port, or is there twice.
-	BadPort = "BadPort"
-	// BadFamilies: a family of addresses is asked for that does not fit the rest.
-	BadFamilies = "BadFamilies"
+	// InvalidPort: a port is invalid, has no node port, or is there twice.
+	InvalidPort = "InvalidPort"
+	// InvalidFamilies: a family of addresses is asked for that does not fit the rest.
+	InvalidFamilies = "InvalidFamilies"
 	// NoMembers: no node has an address of the family.
 	NoMembers = "NoMembers"
 	// TooManyMembers: only some of the nodes are members.
@@ -24,26 +24,26 @@ const (
 	Unsupported = "Unsupported"
 	// CertificateMissing: TLS is asked for without a certificate.
 	CertificateMissing = "CertificateMissing"
-	// CertificateUnknown: the library has no certificate of this alias, or several.
-	CertificateUnknown = "CertificateUnknown"
-	// BadRange: a range or subnet of addresses is missing or invalid.
-	BadRange = "BadRange"
-	// AddressTaken: the address is another's.
-	AddressTaken = "AddressTaken"
-	// AddressOutside: the address is not one of the gateway's.
-	AddressOutside = "AddressOutside"
+	// CertificateNotFound: the library has no certificate of this alias, or several.
+	CertificateNotFound = "CertificateNotFound"
+	// InvalidRange: a range or subnet of addresses is missing or invalid.
+	InvalidRange = "InvalidRange"
+	// AddressInUse: the address is another's.
+	AddressInUse = "AddressInUse"
+	// AddressOutOfRange: the address is not one of the gateway's.
+	AddressOutOfRange = "AddressOutOfRange"
 	// NoFreeAddress: no address is left.
 	NoFreeAddress = "NoFreeAddress"
-	// PortTaken: another virtual service or rule has this port of the address.
-	PortTaken = "PortTaken"
-	// NoEngineGroup: the gateway has no service engine group, not the one asked for, or none with room.
-	NoEngineGroup = "NoEngineGroup"
+	// PortInUse: another virtual service or rule has this port of the address.
+	PortInUse = "PortInUse"
+	// EngineGroupUnavailable: the gateway has no service engine group, not the one asked for, or none with room.
+	EngineGroupUnavailable = "EngineGroupUnavailable"
 	// RealizationFailed: VCD could not make something, and neither when it was asked again.
 	RealizationFailed = "RealizationFailed"
-	// NotProvablyOurs: objects with a name of cloud provider interface 1.6.1 may be another Service's.
-	NotProvablyOurs = "NotProvablyOurs"
-	// OtherClusterID: the Service has something under another id of the cluster.
-	OtherClusterID = "OtherClusterID"
+	// OwnershipUnverified: objects with a name of cloud provider interface 1.6.1 may be another Service's.
+	OwnershipUnverified = "OwnershipUnverified"
+	// ClusterIDMismatch: the Service has something under another id of the cluster.
+	ClusterIDMismatch = "ClusterIDMismatch"
 	// AddressShared: others use the address, too, and it cannot be given back.
 	AddressShared = "AddressShared"
 )

@@ -17,7 +17,7 @@ const maxListed = 4
 func reportForeign(in input) outcome {
 	out := in.outcome()
 	if len(in.owned.doubtful) > 0 {
-		out.notice(NotProvablyOurs, "objects that cloud provider interface 1.6.1 made for a Service of this name may "+
+		out.notice(OwnershipUnverified, "objects that cloud provider interface 1.6.1 made for a Service of this name may "+
 			"belong to one in another namespace, or in a cluster with a similar id, and are left alone: %s; "+
 			"remove them in VCD if no Service needs them", listed(in.owned.doubtful))
 	}
@@ -33,11 +33,11 @@ func reportForeign(in input) outcome {
 	text := fmt.Sprintf("this Service has something under another id of the cluster, %q: %s", strays[0].Cluster,
 		listed(slices.Compact(names)))
 	if !in.desired.Absent && len(in.owned.services)+len(in.owned.pools) == 0 {
-		out.refuse(OtherClusterID, "%s; give the cloud controller manager this id again, or remove that in VCD: then a load balancer is made",
+		out.refuse(ClusterIDMismatch, "%s; give the cloud controller manager this id again, or remove that in VCD: then a load balancer is made",
 			text)
 		return out
 	}
-	out.notice(OtherClusterID, "%s; remove that in VCD: nothing else does", text)
+	out.notice(ClusterIDMismatch, "%s; remove that in VCD: nothing else does", text)
 	return out
 }
 

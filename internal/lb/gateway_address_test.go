@@ -35,7 +35,7 @@ func TestTheGatewaysOwnAddress(t *testing.T) {
 		{
 			"asked for without one-arm mode",
 			func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
-			AddressTaken,
+			AddressInUse,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,6 +89,6 @@ func TestAnAddressThatCannotBeHadAgainIsToldAndNotAskedForAgainAndAgain(t *testi
 	plan := Make(d, o, m.caps)
 
 	g.Expect(plan.Steps).To(BeEmpty())
-	g.Expect(plan.Notices).To(ConsistOf(HaveField("Reason", AddressTaken)))
+	g.Expect(plan.Notices).To(ConsistOf(HaveField("Reason", AddressInUse)))
 	g.Expect(plan.Status.Addresses).To(ConsistOf(ip("198.51.100.1")), "clients know no other")
 }

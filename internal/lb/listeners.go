@@ -82,7 +82,7 @@ func checkPorts(in input, front frontend, bindings []binding) outcome {
 				continue
 			}
 			if name := in.owned.occupantOf(a, b.listener); name != "" {
-				out.refuse(PortTaken, "port %d/%s of the address %s belongs to %q: use another port or another address",
+				out.refuse(PortInUse, "port %d/%s of the address %s belongs to %q: use another port or another address",
 					b.listener.Port, b.listener.Protocol, a, name)
 			}
 		}

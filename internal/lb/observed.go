@@ -68,7 +68,7 @@ type Observed struct {
 	Pools        []Pool
 	Sets         []Set // of the whole cluster
 	Claims       []Claim
-	NotOurs      []string // ids of claims without a marker that others are known to have made
+	VMNotOwned   []string // ids of claims without a marker that others are known to have made
 	Rules        []Rule
 	Profiles     []Profile
 	Certificates []CertificateItem // the owner's, and unmarked ones

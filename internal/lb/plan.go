@@ -31,6 +31,6 @@ func (p Plan) Done() bool { return p.Needs == 0 && p.Plan.Done() }
 // Doubtful reports whether a refusal depends on the settings of the gateway's provider, which are cached for long.
 func Doubtful(p loadbalancer.Plan) bool {
 	return slices.ContainsFunc(p.Refusals, func(f loadbalancer.Finding) bool {
-		return slices.Contains([]string{AddressOutside, NoFreeAddress, NoEngineGroup, Unsupported}, f.Reason)
+		return slices.Contains([]string{AddressOutOfRange, NoFreeAddress, EngineGroupUnavailable, Unsupported}, f.Reason)
 	})
 }

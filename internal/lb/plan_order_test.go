@@ -46,7 +46,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 				d.OneArm = &Range{ip("192.168.8.9"), ip("192.168.8.2")}
 			},
 			mods: []func(*model){func(m *model) { m.caps.SourceRanges = false }},
-			want: []string{NoMembers, BadPort, BadPort, BadFamilies, Unsupported, Unsupported, Unsupported, BadRange},
+			want: []string{NoMembers, InvalidPort, InvalidPort, InvalidFamilies, Unsupported, Unsupported, Unsupported, InvalidRange},
 		},
 		{
 			name:   "a gateway without a load balancer hides all else",
@@ -70,7 +70,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 				d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 				d.Requested = []netip.Addr{ip("2001:db8::99"), ip("9.9.9.9")}
 			},
-			want: []string{AddressOutside, AddressOutside},
+			want: []string{AddressOutOfRange, AddressOutOfRange},
 		},
 		{
 			name: "the lack of a free address is told only if nothing else is wrong with addresses",
@@ -81,7 +81,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 				d.Requested = []netip.Addr{ip("2001:db8::99")}
 				d.Reserved = []loadbalancer.Use{{Address: ip("203.0.113.10"), Kind: KindService, Name: "soon", Reserved: true}}
 			},
-			want: []string{AddressOutside},
+			want: []string{AddressOutOfRange},
 		},
 		{
 			name: "an address that cannot be had hides an unknown certificate and a lack of engine groups",
@@ -90,7 +90,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 				d.Requested = []netip.Addr{ip("9.9.9.9")}
 				encrypt(d, Certificate{Alias: "typo"})
 			},
-			want: []string{AddressOutside},
+			want: []string{AddressOutOfRange},
 		},
 		{
 			name: "unknown certificates, one for each port, hide a lack of engine groups",
@@ -99,7 +99,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 				encrypt(d, Certificate{Alias: "typo"})
 				d.Listeners[1].Certificate.Alias = "slip"
 			},
-			want: []string{CertificateUnknown, CertificateUnknown},
+			want: []string{CertificateNotFound, CertificateNotFound},
 		},
 		{
 			name: "a port that is taken hides an unknown certificate",
@@ -117,7 +117,7 @@ func TestRefusalsThatCompete(t *testing.T) {
 				d.Share = "web"
 				encrypt(d, Certificate{Alias: "typo"})
 			},
-			want: []string{PortTaken},
+			want: []string{PortInUse},
 		},
 	}
 	for _, tt := range tests {
@@ -173,7 +173,7 @@ func TestARefusalWinsOverFactsThatAreMissing(t *testing.T) {
 	plan := m.first(d, EngineGroups)
 
 	g.Expect(plan.Needs).To(BeZero())
-	g.Expect(reasonsOf(plan.Refusals)).To(Equal([]string{NoEngineGroup}))
+	g.Expect(reasonsOf(plan.Refusals)).To(Equal([]string{EngineGroupUnavailable}))
 }
 
 func TestARefusalShowsThePortsOnceTheirObjectsAreKnown(t *testing.T) {
@@ -189,7 +189,7 @@ func TestARefusalShowsThePortsOnceTheirObjectsAreKnown(t *testing.T) {
 	d.EngineGroup = "typo"
 	refused := m.next(d)
 
-	g.Expect(reasonsOf(refused.Refusals)).To(Equal([]string{NoEngineGroup, NoEngineGroup}), "for the missing one and for the one to move")
+	g.Expect(reasonsOf(refused.Refusals)).To(Equal([]string{EngineGroupUnavailable, EngineGroupUnavailable}), "for the missing one and for the one to move")
 	g.Expect(refused.Status.Ports).To(ConsistOf(
 		And(HaveField("Port", 80), HaveField("Problem", problemMissing)),
 		And(HaveField("Port", 443), HaveField("Problem", "")),
@@ -210,7 +210,7 @@ func TestNoticesInTheOrderOfWhatTheyAreAbout(t *testing.T) {
 	d.Families = []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6}
 	d.IPSpace = "public"
 
-	g.Expect(reasonsOf(m.next(d).Notices)).To(Equal([]string{Unsupported, Unsupported, OtherClusterID, TooManyMembers}))
+	g.Expect(reasonsOf(m.next(d).Notices)).To(Equal([]string{Unsupported, Unsupported, ClusterIDMismatch, TooManyMembers}))
 }
 
 func TestWhatIsNotWantedGoesFromClientsToNodes(t *testing.T) {

@@ -23,14 +23,14 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			name:   "an unknown certificate",
 			change: func(d *Desired) { encrypt(d, Certificate{Alias: "typo"}) },
-			reason: CertificateUnknown,
+			reason: CertificateNotFound,
 			says:   `"typo"`,
 		},
 		{
 			name:   "an alias that two certificates have",
 			mods:   []func(*model){func(m *model) { m.certs = append(m.certs, m.certs[0]) }},
 			change: func(d *Desired) { encrypt(d, Certificate{Alias: "shop"}) },
-			reason: CertificateUnknown,
+			reason: CertificateNotFound,
 			says:   "several",
 		},
 		{
@@ -42,7 +42,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			name:   "no engine group",
 			mods:   []func(*model){func(m *model) { m.gateway.Groups = nil }},
-			reason: NoEngineGroup,
+			reason: EngineGroupUnavailable,
 			says:   "ask the provider",
 		},
 		{
@@ -56,13 +56,13 @@ func TestWhatIsRefused(t *testing.T) {
 					Max: 1,
 				}}
 			}},
-			reason: NoEngineGroup,
+			reason: EngineGroupUnavailable,
 			says:   "room",
 		},
 		{
 			name:   "an engine group that is not there",
 			change: func(d *Desired) { d.EngineGroup = "typo" },
-			reason: NoEngineGroup,
+			reason: EngineGroupUnavailable,
 			says:   `"typo"`,
 		},
 		{
@@ -82,7 +82,7 @@ func TestWhatIsRefused(t *testing.T) {
 				d.Requested = []netip.Addr{ip("198.51.100.7")}
 				d.Intent = []netip.Addr{ip("198.51.100.7")}
 			},
-			reason: AddressTaken,
+			reason: AddressInUse,
 			says:   `its description in VCD is "shop/web"`,
 		},
 		{
@@ -97,14 +97,14 @@ func TestWhatIsRefused(t *testing.T) {
 				d.Requested = []netip.Addr{ip("198.51.100.7")}
 				d.Intent = []netip.Addr{ip("198.51.100.7")}
 			},
-			reason: AddressTaken,
+			reason: AddressInUse,
 			says:   "198.51.100.7",
 		},
 		{
 			name:   "an internal address that a VM has",
 			mods:   []func(*model){withHost},
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("192.168.9.2")} },
-			reason: AddressTaken,
+			reason: AddressInUse,
 			says:   `used by the host "database"`,
 		},
 		{
@@ -114,7 +114,7 @@ func TestWhatIsRefused(t *testing.T) {
 				d.Requested = []netip.Addr{ip("192.168.9.3")}
 				d.InternalSubnets = []netip.Prefix{netip.MustParsePrefix("192.168.10.0/24")}
 			},
-			reason: AddressOutside,
+			reason: AddressOutOfRange,
 			says:   "192.168.10.0/24",
 		},
 		{
@@ -131,14 +131,14 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			name:   "an address of no range",
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("9.9.9.9")} },
-			reason: AddressOutside,
+			reason: AddressOutOfRange,
 			says:   "9.9.9.9",
 		},
 		{
 			name:   "an address that another has",
 			mods:   []func(*model){func(m *model) { strangers(m) }},
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.11")} },
-			reason: AddressTaken,
+			reason: AddressInUse,
 			says:   `"cluster"`,
 		},
 		{
@@ -150,7 +150,7 @@ func TestWhatIsRefused(t *testing.T) {
 				}}
 			}},
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("203.0.113.15")} },
-			reason: AddressTaken,
+			reason: AddressInUse,
 			says:   "PRIMARY_IP",
 		},
 		{
@@ -165,7 +165,7 @@ func TestWhatIsRefused(t *testing.T) {
 				},
 			},
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("198.51.100.3")} },
-			reason: AddressTaken,
+			reason: AddressInUse,
 			says:   "another use",
 		},
 		{
@@ -184,20 +184,20 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			name:   "a one-arm range the wrong way round",
 			change: func(d *Desired) { d.OneArm = &Range{ip("192.168.8.9"), ip("192.168.8.2")} },
-			reason: BadRange,
+			reason: InvalidRange,
 			says:   "invalid",
 		},
 		{
 			name:   "an internal load balancer without a range",
 			change: func(d *Desired) { d.Internal = true },
-			reason: BadRange,
+			reason: InvalidRange,
 			says:   "subnet",
 		},
 		{name: "no ports", change: func(d *Desired) { d.Listeners = nil }, reason: NoPorts, says: "no ports"},
 		{
 			name:   "no node port",
 			change: func(d *Desired) { d.Listeners[0].NodePort = 0 },
-			reason: BadPort,
+			reason: InvalidPort,
 			says:   "allocateLoadBalancerNodePorts",
 		},
 		{
@@ -306,7 +306,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{
 			name:   "an address of a family that the Service has not",
 			change: func(d *Desired) { d.Requested = []netip.Addr{ip("2001:db8::11")} },
-			reason: BadFamilies,
+			reason: InvalidFamilies,
 			says:   "IPv6",
 		},
 	}

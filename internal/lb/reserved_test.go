@@ -60,5 +60,5 @@ func TestAReservedAddressIsGivenToNoNewLoadBalancer(t *testing.T) {
 	d.Reserved = []loadbalancer.Use{{Address: first, Kind: "configuration", Name: "reserved", Reserved: true}}
 	d.Requested = append(d.Requested, first)
 
-	g.Expect(m.next(d).Refusals).To(ConsistOf(HaveField("Reason", AddressTaken)))
+	g.Expect(m.next(d).Refusals).To(ConsistOf(HaveField("Reason", AddressInUse)))
 }

@@ -91,7 +91,7 @@ func TestNamesOfAFreeTextIDProveNothing(t *testing.T) {
 
 			g.Expect(brief(plan)).To(BeEquivalentTo(append([]string{}, tt.want...)))
 			if tt.want == nil {
-				g.Expect(plan.Notices).To(ConsistOf(HaveField("Reason", NotProvablyOurs)))
+				g.Expect(plan.Notices).To(ConsistOf(HaveField("Reason", OwnershipUnverified)))
 			}
 		})
 	}

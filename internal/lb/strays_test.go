@@ -19,12 +19,12 @@ func TestAClusterWithAnotherIDGetsNoSecondLoadBalancer(t *testing.T) {
 	again.Owner.Cluster = "copy"
 
 	plan := m.next(again)
-	g.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", OtherClusterID),
+	g.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", ClusterIDMismatch),
 		HaveField("Message", ContainSubstring(`"`+before+`"`)))))
 	g.Expect(plan.Steps).To(BeEmpty())
 
 	again.Absent = true
-	g.Expect(m.converge(&again, -1)).To(HaveField("Notices", ConsistOf(HaveField("Reason", OtherClusterID))))
+	g.Expect(m.converge(&again, -1)).To(HaveField("Notices", ConsistOf(HaveField("Reason", ClusterIDMismatch))))
 	g.Expect(m.left(d.Owner)).To(HaveLen(stand), "what is the other cluster's stays, also when the Service goes")
 
 	g.Expect(m.next(d).Refusals).To(BeEmpty(), "with its id all is as before")

@@ -369,7 +369,7 @@ func TestAnAddressIsNotSharedWithoutBothAgreeing(t *testing.T) {
 	plan, err := m.converge(&second, -1)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", AddressTaken)))
+	g.Expect(plan.Refusals).To(ConsistOf(HaveField("Reason", AddressInUse)))
 }
 
 func TestAnAddressThatSomebodyElseTookFirst(t *testing.T) {

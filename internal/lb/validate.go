@@ -48,7 +48,7 @@ func validate(in input) ([]loadbalancer.Family, outcome) {
 func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	out := in.outcome()
 	if len(in.desired.Families) == 0 {
-		out.refuse(BadFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
+		out.refuse(InvalidFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
 		return nil, out
 	}
 	var families []loadbalancer.Family
@@ -104,7 +104,7 @@ func validateListeners(in input) outcome {
 	seen := map[string]bool{}
 	for _, l := range in.desired.Listeners {
 		if seen[l.key()] {
-			out.refuse(BadPort, "port %d is there twice for %s", l.Port, l.Protocol)
+			out.refuse(InvalidPort, "port %d is there twice for %s", l.Port, l.Protocol)
 		}
 		seen[l.key()] = true
 		out.add(validateListener(in, l))
@@ -116,9 +116,9 @@ func validateListener(in input, l Listener) outcome {
 	out := in.outcome()
 	switch {
 	case !isPort(l.Port):
-		out.refuse(BadPort, "port %d is invalid", l.Port)
+		out.refuse(InvalidPort, "port %d is invalid", l.Port)
 	case !isPort(l.NodePort):
-		out.refuse(BadPort, "port %d has no node port: set allocateLoadBalancerNodePorts to true", l.Port)
+		out.refuse(InvalidPort, "port %d has no node port: set allocateLoadBalancerNodePorts to true", l.Port)
 	case l.Protocol != loadbalancer.TCP && l.Protocol != loadbalancer.UDP:
 		out.refuse(Unsupported, "port %d has the protocol %s: use TCP or UDP", l.Port, l.Protocol)
 	case l.Protocol == loadbalancer.UDP && l.Application != L4:
@@ -143,9 +143,9 @@ func validateRequested(in input) outcome {
 		f := loadbalancer.FamilyOf(a)
 		switch {
 		case seen[f]:
-			out.refuse(BadFamilies, "more than one %s address is requested: request one for each family", f)
+			out.refuse(InvalidFamilies, "more than one %s address is requested: request one for each family", f)
 		case !slices.Contains(in.desired.Families, f):
-			out.refuse(BadFamilies, "the address %s is requested, but the Service has no %s", a, f)
+			out.refuse(InvalidFamilies, "the address %s is requested, but the Service has no %s", a, f)
 		}
 		seen[f] = true
 	}
@@ -212,7 +212,7 @@ func validateConfiguration(in input) outcome {
 			"and digits", d.Share)
 	}
 	if r := d.OneArm; r != nil && !r.valid() {
-		out.refuse(BadRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)
+		out.refuse(InvalidRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)
 	}
 	return out
 }

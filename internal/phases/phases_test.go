@@ -158,7 +158,7 @@ func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
 		{"made just now", 0, Fail(RemedyPoll, "NetworkNotFound", ""), 20 * time.Second},
 		{"after ten minutes", 10 * time.Minute, Fail(RemedyPoll, "NetworkNotFound", ""), 30 * time.Second},
 		{"after an hour", time.Hour, Fail(RemedyPoll, "NetworkNotFound", ""), RemedyPoll},
-		{"another delay", 0, Fail(10*time.Minute, "CredentialsRefused", ""), 10 * time.Minute},
+		{"another delay", 0, Fail(10*time.Minute, "CredentialsRejected", ""), 10 * time.Minute},
 		{"a shorter delay", 0, Fail(5*time.Second, "NetworkNotFound", ""), 5 * time.Second},
 		{"no problem", 0, Wait(RemedyPoll, "TaskRunning", ""), RemedyPoll},
 		{"a watch triggers it", 0, Stop("SecretNotFound", ""), 0},

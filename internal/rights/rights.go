@@ -162,7 +162,7 @@ func machineRows() []Row {
 			InAuthor: no,
 			For: "`spec.diskSize` larger than the template's disk, in a VDC with " +
 				"[fast provisioning](../operate/drift.md#fast-provisioning) only",
-			Without: "`PlacementReady` is false before anything is created; `VMAsSpecified` is false for a VM that " +
+			Without: "`PlacementReady` is false before anything is created; `VMInSync` is false for a VM that " +
 				"runs",
 		},
 		{
@@ -212,7 +212,7 @@ func gatewayRows() []Row {
 			For:      "removing load balancers with their cluster, and proving that there is none",
 			InAuthor: no,
 			Without: "a VCDCluster on a routed network that is deleted waits, whether it had load balancers or not: " +
-				"`LoadBalancersDeleted` is False, `LoadBalancersRemain`. It does not with `cloudProvider.mode: None`, " +
+				"`LoadBalancersDeleted` is False, `LoadBalancersNotDeleted`. It does not with `cloudProvider.mode: None`, " +
 				"or if its cloud controller manager was never `Managed` with load balancers enabled, " +
 				"unless its endpoint is of type EdgeGateway. " +
 				"[Endpoints of type EdgeGateway](../networking/control-plane-endpoint.md#endpoint-on-an-edge-gateway) do not come up: `EndpointReady` is False",

@@ -105,7 +105,7 @@ func TestACopyOfAClusterIsNotAdopted(t *testing.T) {
 			trustSiteIn(t.Context(), g, a.client, a.simulator.CA(), in)
 			c := &infrav1.VCDCluster{}
 			g.Expect(a.client.Get(t.Context(), client.ObjectKey{Namespace: in, Name: clusterName}, c)).To(Succeed())
-			g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionInDoubtReason))
+			g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionUnverifiedReason))
 		}, patience, "250ms").Should(Succeed(), in)
 	}
 	a.Expect(a.vms()).To(ConsistOf(vms))
@@ -139,7 +139,7 @@ func TestANamesakeInAnotherManagementClusterIsNotMixedUp(t *testing.T) {
 		trustSite(t.Context(), g, namesake.client, a.simulator.CA())
 		c := &infrav1.VCDCluster{}
 		g.Expect(namesake.client.Get(t.Context(), client.ObjectKeyFromObject(theCluster()), c)).To(Succeed())
-		g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionInDoubtReason))
+		g.Expect(conditions.GetReason(c, infrav1.AdoptedCondition)).To(Equal(infrav1.AdoptionUnverifiedReason))
 	}, patience, "250ms").Should(Succeed())
 	namesake.Expect(namesake.client.Delete(t.Context(), theCluster())).To(Succeed())
 	namesake.Consistently(a.vms, "20s", "1s").Should(ConsistOf(vms))

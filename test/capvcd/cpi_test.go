@@ -68,7 +68,7 @@ func TestTheCPIOfAnAdoptedClusterIsReplaced(t *testing.T) {
 	secrets := r.secretsOfOriginals()
 
 	r.manage()
-	r.awaitCloudProvider("False " + infrav1.ForeignCloudProviderReason)
+	r.awaitCloudProvider("False " + infrav1.CloudProviderConflictReason)
 	r.Expect(r.ofCluster()).To(ConsistOf(objects), "nothing is touched beside another cloud controller manager")
 
 	t.Log("CPI is found")

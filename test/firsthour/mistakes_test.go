@@ -50,7 +50,7 @@ func credentialMistakes() []mistake {
 		{
 			name:   "a wrong password",
 			make:   func(w *trial) { w.secret.Data[infrav1.SecretPassword] = []byte("pasword") },
-			reason: infrav1.CredentialsRefusedReason,
+			reason: infrav1.CredentialsRejectedReason,
 			says:   []string{"VCDIdentity", "vcd", "Secret"},
 			mend:   func(w *trial) { w.put(infrav1.SecretPassword, []byte("password")) },
 		},
@@ -99,7 +99,7 @@ func credentialMistakes() []mistake {
 		{
 			name:   "a wrong organization",
 			make:   func(w *trial) { w.cluster.Spec.Org = "acne" },
-			reason: infrav1.CredentialsRefusedReason,
+			reason: infrav1.CredentialsRejectedReason,
 			says:   []string{"spec.org"},
 			mend:   editCluster(func(c *infrav1.VCDCluster) { c.Spec.Org = "acme" }),
 		},
@@ -192,7 +192,7 @@ func nameMistakes() []mistake {
 					EdgeGateway: &infrav1.EdgeGatewayEndpoint{Name: "acme-gateway"},
 				}
 			},
-			reason: infrav1.GatewayNotFoundReason,
+			reason: infrav1.EdgeGatewayNotFoundReason,
 			says:   []string{"acme-gateway", "spec.controlPlaneLoadBalancer.edgeGateway"},
 			mend: editCluster(func(c *infrav1.VCDCluster) {
 				c.Spec.ControlPlaneLoadBalancer.EdgeGateway.Name = "acme-vdc-gateway"

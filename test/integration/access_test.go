@@ -31,7 +31,7 @@ func TestAHealthCheckReplacesNothingForLackOfAccess(t *testing.T) {
 		e.SetPassword("acme", "capvcd", "another")
 		e.ExpireSessions()
 	})
-	l.eventuallyAll("Unknown " + infrav1.CredentialsRefusedReason)
+	l.eventuallyAll("Unknown " + infrav1.CredentialsRejectedReason)
 	l.g.Consistently(l.machineUIDs, "20s", "500ms").Should(Equal(before))
 
 	l.Edit(func(e *vcdsim.Editor) { e.SetPassword("acme", "capvcd", right) })

@@ -93,7 +93,7 @@ func endpointMistakes() []mistake {
 				c.Spec.ControlPlaneEndpoint.Host = "api.invalid"
 				c.Spec.ControlPlaneLoadBalancer.KubeVIP.AddressSource = infrav1.VIPSourceDHCP
 			},
-			reason:    infrav1.NameUnresolvedReason,
+			reason:    infrav1.NameResolutionFailedReason,
 			names:     "api.invalid",
 			inCluster: true,
 			mend: func(s *site) {

@@ -58,7 +58,7 @@ func clusterMistakes() []mistake {
 		{
 			name:      "wrong credentials",
 			prepare:   func(s *site) { s.credentials(map[string]string{infrav1.SecretPassword: "wrong"}) },
-			reason:    infrav1.CredentialsRefusedReason,
+			reason:    infrav1.CredentialsRejectedReason,
 			names:     "password",
 			inCluster: true,
 			mend:      func(s *site) { s.credentials(map[string]string{infrav1.SecretPassword: s.password()}) },

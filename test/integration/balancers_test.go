@@ -136,7 +136,7 @@ func testLoadBalancersKept(t *testing.T) {
 
 	c.g.Expect(c.made()).To(Equal(made))
 	c.g.Expect(c.events(c.remembered)).To(ContainElement(And(ContainSubstring("Warning "+
-		infrav1.LoadBalancersRemainReason), ContainSubstring(c.remembered.Spec.InfraID))))
+		infrav1.LoadBalancersNotDeletedReason), ContainSubstring(c.remembered.Spec.InfraID))))
 }
 
 // serves waits until the cloud controller manager has made a load balancer for a Service with two ports.
@@ -181,13 +181,13 @@ func (c *balancedCluster) reportsRefusal() {
 	})
 	c.g.Expect(shared.client.Create(c.t.Context(), c.service("late"))).To(Succeed())
 	c.t.Cleanup(func() { c.dropService("late") })
-	const refused = "VCDCredentialsRefused"
+	const refused = "VCDCredentialsRejected"
 	c.g.Eventually(func() []string { return c.warnings(addons.Namespace, "Pod", c.name) }, patience,
 		"100ms").Should(ContainElement(refused))
 	c.g.Eventually(func() []string { return c.warnings(c.namespace, "Service", "late") }, patience,
 		"100ms").Should(ContainElement(refused))
 	c.g.Expect(c.warnings(c.namespace, "Service", "shop")).NotTo(ContainElement(refused), "it does not wait")
-	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRefused"),
+	c.g.Expect(c.warnings(c.namespace, "Service", "late")).NotTo(ContainElement("LoadBalancerRejected"),
 		"it is not the Service's fault")
 }
 
@@ -258,7 +258,7 @@ func (c *balancedCluster) gone() {
 // lastCheck reports whether all load balancers are removed, and only the last check is missing.
 func (c *balancedCluster) lastCheck() (bool, error) {
 	state, err := c.state(&infrav1.VCDCluster{ObjectMeta: c.meta(c.name)}, infrav1.LoadBalancersDeletedCondition)
-	return strings.HasPrefix(state, "False "+infrav1.LastCheckReason), err
+	return strings.HasPrefix(state, "False "+infrav1.WaitingForFinalCheckReason), err
 }
 
 // unanswered reports whether the removal of load balancers waits for VCD.

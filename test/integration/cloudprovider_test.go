@@ -176,7 +176,7 @@ func (gst *guest) comesBack() {
 	gst.g.Eventually(func() error { return gst.get(&appsv1.Deployment{ObjectMeta: d.ObjectMeta}) }, patience,
 		"100ms").Should(Succeed())
 	gst.works()
-	gst.g.Expect(gst.events(gst.vcdCluster())).To(ContainElement(And(ContainSubstring("CloudProviderMended"),
+	gst.g.Expect(gst.events(gst.vcdCluster())).To(ContainElement(And(ContainSubstring("CloudProviderRepaired"),
 		ContainSubstring(addons.DeploymentName))))
 }
 
@@ -233,7 +233,7 @@ func (gst *guest) givesWayToAnother() {
 
 	gst.mode(infrav1.CloudProviderManaged)
 
-	gst.reports("False " + infrav1.ForeignCloudProviderReason + ": Another cloud controller manager is installed in " +
+	gst.reports("False " + infrav1.CloudProviderConflictReason + ": Another cloud controller manager is installed in " +
 		"the workload cluster: remove Deployment kube-system/vmware-cloud-director-ccm")
 	gst.g.Expect(gst.secretsOfSets()).To(BeEmpty())
 	gst.g.Expect(gst.workload.Delete(gst.t.Context(), other)).To(Succeed())

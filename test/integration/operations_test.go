@@ -76,7 +76,7 @@ func TestManagersProtectWhatTheyServeAndElectALeader(t *testing.T) {
 	}, patience, "200ms").Should(And(
 		ContainSubstring(`leader_election_master_status{name="controller-leader-election-capvcd"} 1`),
 		ContainSubstring(`controller_runtime_max_concurrent_reconciles{controller="vcdmachine"} 20`),
-		ContainSubstring("capvcd_longest_deletion_seconds{"),
+		ContainSubstring("capvcd_oldest_deletion_age_seconds{"),
 	))
 
 	g.Expect(m.Stop()).To(Succeed())

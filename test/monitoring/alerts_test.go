@@ -50,31 +50,31 @@ type story struct {
 
 var stories = []story{
 	{
-		"CAPVCDLoadBalancersWait",
+		"CAPVCDLoadBalancersPending",
 		"one does",
 		[]string{`capvcd_ccm_load_balancers{state="pending"} 1x180`, `capvcd_ccm_load_balancers{state="ready"} 9x180`},
 		true,
 	},
 	{
-		"CAPVCDLoadBalancersWait",
+		"CAPVCDLoadBalancersPending",
 		"one comes up now and then",
 		[]string{`capvcd_ccm_load_balancers{state="pending"} 0x160 1x5 0x15`},
 		false,
 	},
 	{
-		"CAPVCDLoadBalancersRefused",
+		"CAPVCDLoadBalancersRejected",
 		"a certificate is missing",
-		[]string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x180`},
+		[]string{`capvcd_ccm_rejected_services{reason="CertificateNotFound"} 1x180`},
 		true,
 	},
 	{
-		"CAPVCDLoadBalancersRefused",
+		"CAPVCDLoadBalancersRejected",
 		"it was corrected",
-		[]string{`capvcd_ccm_refusals{reason="CertificateUnknown"} 1x100 _x80`},
+		[]string{`capvcd_ccm_rejected_services{reason="CertificateNotFound"} 1x100 _x80`},
 		false,
 	},
 	{
-		"CAPVCDGatewayNotSeen",
+		"CAPVCDGatewayNotObserved",
 		"for an hour",
 		[]string{
 			`capvcd_ccm_last_observation_timestamp_seconds{location=""} 7200x180`,
@@ -83,7 +83,7 @@ var stories = []story{
 		true,
 	},
 	{
-		"CAPVCDGatewayNotSeen",
+		"CAPVCDGatewayNotObserved",
 		"it is not needed any more",
 		[]string{
 			`capvcd_ccm_last_observation_timestamp_seconds{location=""} 7200x180`,
@@ -135,13 +135,13 @@ var stories = []story{
 		false,
 	},
 	{
-		"CAPVCDQueueLong",
+		"CAPVCDQueueBacklog",
 		"a queue that is worked off",
 		[]string{`workqueue_depth{name="vcdmachine",priority="0"} 300-10x30 0x150`},
 		false,
 	},
 	{
-		"CAPVCDQueueLong",
+		"CAPVCDQueueBacklog",
 		"two queues of one name that stay",
 		[]string{
 			`workqueue_depth{name="vcdmachine",priority="0"} 60x180`,
@@ -171,7 +171,7 @@ var stories = []story{
 	},
 	{"CAPVCDSiteDown", "it hiccups", []string{`capvcd_vcd_site_up{site="a"} 1 1 1 1 0 0 1x175`}, false},
 	{
-		"CAPVCDCallsFail",
+		"CAPVCDRequestsFailing",
 		"a fifth does",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
@@ -180,7 +180,7 @@ var stories = []story{
 		true,
 	},
 	{
-		"CAPVCDCallsFail",
+		"CAPVCDRequestsFailing",
 		"VCD refuses, which is an answer",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+80x180`,
@@ -189,7 +189,7 @@ var stories = []story{
 		false,
 	},
 	{
-		"CAPVCDCallsSlow",
+		"CAPVCDRequestsSlow",
 		"eight seconds each",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+10x180`,
@@ -198,7 +198,7 @@ var stories = []story{
 		true,
 	},
 	{
-		"CAPVCDCallsSlow",
+		"CAPVCDRequestsSlow",
 		"a third of a second each",
 		[]string{
 			`capvcd_vcd_calls_total{site="a",operation="x",status="ok"} 0+30x180`,
@@ -209,26 +209,26 @@ var stories = []story{
 	{"CAPVCDThrottled", "VCD throttles", []string{`capvcd_vcd_throttled_total{site="a",by="vcd"} 0+6x180`}, true},
 	{"CAPVCDThrottled", "only we do", []string{`capvcd_vcd_throttled_total{site="a",by="rate_limit"} 0+60x180`}, false},
 	{
-		"CAPVCDOwnLimit",
+		"CAPVCDClientThrottling",
 		"five workers wait at all times",
 		[]string{`capvcd_vcd_wait_seconds_total{site="a",by="rate_limit"} 0+300x180`},
 		true,
 	},
 	{
-		"CAPVCDOwnLimit",
+		"CAPVCDClientThrottling",
 		"a call waits now and then",
 		[]string{`capvcd_vcd_wait_seconds_total{site="a",by="in_flight"} 0+10x180`},
 		false,
 	},
 	{
-		"CAPVCDCredentialsRefused",
+		"CAPVCDCredentialsRejected",
 		"one identity's are",
 		[]string{`capvcd_vcd_credentials_refused{site="a"} 0x100 1x80`},
 		true,
 	},
-	{"CAPVCDCredentialsRefused", "none are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x180`}, false},
+	{"CAPVCDCredentialsRejected", "none are", []string{`capvcd_vcd_credentials_refused{site="a"} 0x180`}, false},
 	{
-		"CAPVCDInventoryOld",
+		"CAPVCDInventoryStale",
 		"the site answers all else",
 		[]string{
 			`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 1x180`,
@@ -236,7 +236,7 @@ var stories = []story{
 		true,
 	},
 	{
-		"CAPVCDInventoryOld",
+		"CAPVCDInventoryStale",
 		"the site is down, which is another alert",
 		[]string{
 			`capvcd_vcd_inventory_age_seconds{site="a"} 0+60x180`, `capvcd_vcd_site_up{site="a"} 0x180`,
@@ -244,13 +244,13 @@ var stories = []story{
 		false,
 	},
 	{
-		"CAPVCDTasksFail",
+		"CAPVCDTasksFailing",
 		"one in an hour",
 		[]string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0x60 1x60 2x60`},
 		false,
 	},
 	{
-		"CAPVCDTasksFail",
+		"CAPVCDTasksFailing",
 		"again and again",
 		[]string{`capvcd_vcd_tasks_total{site="a",operation="vappDeploy",result="failure"} 0+0.2x180`},
 		true,
@@ -277,13 +277,13 @@ var stories = []story{
 	{
 		"CAPVCDClusterNotReady",
 		"credentials are refused",
-		[]string{conditions("VCDCluster", "Ready", "False", "CredentialsRefused", "1x180")},
+		[]string{conditions("VCDCluster", "Ready", "False", "CredentialsRejected", "1x180")},
 		true,
 	},
 	{
 		"CAPVCDClusterNotReady",
 		"it waits for its pool",
-		[]string{conditions("VCDCluster", "Ready", "False", "AddressClaimed", "1x180")},
+		[]string{conditions("VCDCluster", "Ready", "False", "WaitingForIPAddressClaim", "1x180")},
 		false,
 	},
 	{"CAPVCDClusterNotReady", "it is", []string{conditions("VCDCluster", "Ready", "True", "Ready", "1x180")}, false},
@@ -315,101 +315,101 @@ var stories = []story{
 		false,
 	},
 	{
-		"CAPVCDMachineWaits",
+		"CAPVCDMachineWaiting",
 		"for one task all the time",
 		[]string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "1x180")},
 		true,
 	},
 	{
-		"CAPVCDMachineWaits",
+		"CAPVCDMachineWaiting",
 		"half an hour",
 		[]string{conditions("VCDMachine", "Ready", "False", "TaskRunning", "0x150 1x30")},
 		false,
 	},
 	{
-		"CAPVCDHandsOff",
+		"CAPVCDOwnershipUnclear",
 		"two VMs of one mark",
 		[]string{conditions("VCDMachine", "VMCreated", "False", "DuplicateMarker", "1x180")},
 		true,
 	},
 	{
-		"CAPVCDHandsOff",
+		"CAPVCDOwnershipUnclear",
 		"a VM without its marker",
-		[]string{conditions("VCDMachine", "VMAsSpecified", "False", "MarkerLost", "1x180")},
+		[]string{conditions("VCDMachine", "VMInSync", "False", "MarkerNotFound", "1x180")},
 		true,
 	},
 	{
-		"CAPVCDBootstrapDataRemains",
+		"CAPVCDBootstrapDataNotRemoved",
 		"a right is missing",
 		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "False", "Forbidden", "1x180")},
 		true,
 	},
 	{
-		"CAPVCDBootstrapDataRemains",
+		"CAPVCDBootstrapDataNotRemoved",
 		"the extra configuration is not shown",
 		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "Unknown", "ExtraConfigHidden", "1x180")},
 		true,
 	},
 	{
-		"CAPVCDBootstrapDataRemains",
+		"CAPVCDBootstrapDataNotRemoved",
 		"nodes that have not come up yet",
 		[]string{conditions("VCDMachine", "BootstrapDataRemoved", "False", "WaitingForNode", "9x180")},
 		false,
 	},
-	{"CAPVCDHandsOff", "none", []string{conditions("VCDMachine", "VMCreated", "True", "Ready", "9x180")}, false},
+	{"CAPVCDOwnershipUnclear", "none", []string{conditions("VCDMachine", "VMCreated", "True", "Ready", "9x180")}, false},
 	{
-		"CAPVCDUnverified",
+		"CAPVCDObjectsUnverified",
 		"one VM",
 		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "0x120 1x60")},
 		true,
 	},
 	{
-		"CAPVCDUnverified",
+		"CAPVCDObjectsUnverified",
 		"for a minute, while it is proved",
 		[]string{conditions("VCDMachine", "VMDeleted", "False", "VMUnverified", "0x177 1x3")},
 		false,
 	},
 	{
-		"CAPVCDGoneStopped",
+		"CAPVCDVMLossUnacknowledged",
 		"a site forgot them all",
-		[]string{conditions("VCDMachine", "Ready", "Unknown", "GoneStopped", "0x170 9x10")},
+		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMLossUnacknowledged", "0x170 9x10")},
 		true,
 	},
 	{
-		"CAPVCDGoneStopped",
+		"CAPVCDVMLossUnacknowledged",
 		"one VM is not seen",
 		[]string{conditions("VCDMachine", "Ready", "Unknown", "VMUnverified", "1x180")},
 		false,
 	},
 	{
-		"CAPVCDMachineGone",
+		"CAPVCDVMMissing",
 		"one is",
 		[]string{conditions("VCDMachine", "Ready", "False", "VMNotFound", "0x100 1x80")},
 		true,
 	},
-	{"CAPVCDMachineGone", "none is", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
+	{"CAPVCDVMMissing", "none is", []string{conditions("VCDMachine", "Ready", "True", "Ready", "3x180")}, false},
 	{
 		"CAPVCDDrift",
 		"one is renamed",
-		[]string{conditions("VCDMachine", "VMAsSpecified", "False", "VMRenamed", "1x180")},
+		[]string{conditions("VCDMachine", "VMInSync", "False", "VMRenamed", "1x180")},
 		true,
 	},
 	{
 		"CAPVCDDrift",
 		"all are as they were made",
-		[]string{conditions("VCDMachine", "VMAsSpecified", "True", "Ready", "3x180")},
+		[]string{conditions("VCDMachine", "VMInSync", "True", "Ready", "3x180")},
 		false,
 	},
 	{
 		"CAPVCDDeletionStuck",
 		"for two hours",
-		[]string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0x60 0+60x120`},
+		[]string{`capvcd_oldest_deletion_age_seconds{kind="VCDMachine"} 0x60 0+60x120`},
 		true,
 	},
 	{
 		"CAPVCDDeletionStuck",
 		"one after the other, quickly",
-		[]string{`capvcd_longest_deletion_seconds{kind="VCDMachine"} 0 60 120 0 60 120 0x174`},
+		[]string{`capvcd_oldest_deletion_age_seconds{kind="VCDMachine"} 0 60 120 0 60 120 0x174`},
 		false,
 	},
 	{

@@ -122,8 +122,8 @@ func (h *environment) reports(m *manager, cluster, reason string) {
 func (h *environment) neverShared(m *manager) {
 	for i, tt := range []struct{ cluster, identity, reason string }{
 		{"c", managers, infrav1.IdentityNotShareableReason},
-		{"d", "in-disguise", infrav1.TokenTakenReason},
-		{"e", "ccm-a", infrav1.TokenTakenReason},
+		{"d", "in-disguise", infrav1.TokenInUseReason},
+		{"e", "ccm-a", infrav1.TokenInUseReason},
 		{"f", "provider", infrav1.IdentityNotShareableReason},
 	} {
 		h.cluster(tt.cluster, "192.168.100.21"+string(rune('0'+i)), tt.identity)

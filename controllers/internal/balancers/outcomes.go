@@ -42,18 +42,18 @@ func retryAfter(err error) time.Duration {
 func problem(err error, on Gateways, after time.Duration) phases.Result {
 	switch {
 	case err == nil:
-		return phases.Wait(after, infrav1.LastCheckReason,
+		return phases.Wait(after, infrav1.WaitingForFinalCheckReason,
 			"Load balancers of the cluster are removed from %s, which is checked once more when no cloud controller "+
 				"manager can run any more", on.Name)
 	case errors.Is(err, loadbalancer.ErrBusy):
 		return phases.Wait(after, infrav1.EntityBusyReason,
 			"Waiting for VCD, to remove load balancers of the cluster from %s", on.Name)
 	case errors.Is(err, loadbalancer.ErrRefused):
-		return phases.Fail(after, infrav1.LoadBalancersRemainReason,
+		return phases.Fail(after, infrav1.LoadBalancersNotDeletedReason,
 			"Load balancers of the cluster may be left on %s (%v): grant the right, or to leave them in VCD, annotate "+
 				"the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
 	}
-	return phases.Unsure(after, infrav1.LoadBalancersRemainReason,
+	return phases.Unsure(after, infrav1.LoadBalancersNotDeletedReason,
 		"Load balancers of the cluster may be left on %s, which cannot be asked (%v): the deletion waits for VCD. To "+
 			"leave them there, annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
 }
@@ -65,7 +65,7 @@ func deleted(r events.EventRecorder, c *infrav1.VCDCluster, where string, what [
 
 // left records that load balancers of c may be left.
 func left(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
-	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersRemainReason, infrav1.LoadBalancersRemainReason,
+	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersNotDeletedReason, infrav1.LoadBalancersNotDeletedReason,
 		"%s",
 		phases.Shorten("Load balancers of the cluster may be left in VCD, marked with its id "+c.Spec.InfraID+": "+why))
 }

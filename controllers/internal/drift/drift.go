@@ -107,7 +107,7 @@ func (m Made) Differences(s Observed) []Difference {
 	}
 	if _, marked := vcd.ParseMarker(s.VM.Description); !s.Marker.IsOf(s.VM.Description) && (marked || m.Marker != infrav1.MarkerMissing) {
 		found = append([]Difference{{
-			infrav1.MarkerLostReason,
+			infrav1.MarkerNotFoundReason,
 			fmt.Sprintf("the description of the VM does not say that it is this machine's, so nothing is "+
 				"written to it: "+
 				"put %q there", s.Marker),

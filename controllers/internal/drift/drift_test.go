@@ -76,7 +76,7 @@ func TestDifferencesOfAVMWhoseNodeWorks(t *testing.T) {
 				v.CPUs = 8
 			},
 			0,
-			[]string{infrav1.MarkerLostReason, infrav1.ComputeChangedReason},
+			[]string{infrav1.MarkerNotFoundReason, infrav1.ComputeChangedReason},
 			"put \"" + marker.String() + "\" there",
 		},
 		{

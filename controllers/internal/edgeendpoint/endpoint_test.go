@@ -178,7 +178,7 @@ func TestAMachineWhoseVMIsAnothersDoesNotJoinTheEndpoint(t *testing.T) {
 	}
 	w.Expect(w.Client.Update(w.Ctx, forged)).To(Succeed())
 
-	w.EventuallyMachine("forged", infrav1.EndpointJoinedCondition, infrav1.NotOursReason)
+	w.EventuallyMachine("forged", infrav1.EndpointJoinedCondition, infrav1.VMNotOwnedReason)
 
 	w.Expect(w.VCDMachine("forged").Spec.RecordedState.EndpointMember).To(BeZero())
 }

@@ -20,17 +20,17 @@ const longestPause = 10 * time.Minute
 
 // refusals are the reasons of conditions, and the fields in messages, for the reasons of plans.
 var refusals = map[string]struct{ reason, field string }{
-	lb.AddressTaken:   {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
-	lb.AddressOutside: {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
-	lb.NoFreeAddress:  {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneLoadBalancer.edgeGateway"},
-	lb.BadFamilies:    {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
-	lb.BadRange:       {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneLoadBalancer.edgeGateway.oneArm.internalRange"},
-	lb.PortTaken: {
-		infrav1.EndpointPortTakenReason,
+	lb.AddressInUse:      {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
+	lb.AddressOutOfRange: {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
+	lb.NoFreeAddress:     {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneLoadBalancer.edgeGateway"},
+	lb.InvalidFamilies:   {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneEndpoint"},
+	lb.InvalidRange:      {infrav1.EndpointAddressInvalidReason, "spec.controlPlaneLoadBalancer.edgeGateway.oneArm.internalRange"},
+	lb.PortInUse: {
+		infrav1.EndpointPortInUseReason,
 		"spec.controlPlaneEndpoint.port or spec.controlPlaneLoadBalancer.edgeGateway.extraPorts",
 	},
-	lb.BadPort:       {infrav1.EndpointPortTakenReason, "spec.controlPlaneLoadBalancer.edgeGateway.extraPorts"},
-	lb.NoEngineGroup: {infrav1.EngineGroupUnavailableReason, "spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup"},
+	lb.InvalidPort:            {infrav1.EndpointPortInUseReason, "spec.controlPlaneLoadBalancer.edgeGateway.extraPorts"},
+	lb.EngineGroupUnavailable: {infrav1.EngineGroupUnavailableReason, "spec.controlPlaneLoadBalancer.edgeGateway.serviceEngineGroup"},
 }
 
 // refusal returns the outcome of what a plan refuses.
@@ -52,7 +52,7 @@ func unrecorded() phases.Result {
 // unread returns the outcome of an observation that failed.
 func unread(err error, gateway string) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
-		return phases.Fail(session.RemedyPoll, infrav1.GatewayNotFoundReason, "%v: correct "+
+		return phases.Fail(session.RemedyPoll, infrav1.EdgeGatewayNotFoundReason, "%v: correct "+
 			"spec.controlPlaneLoadBalancer.edgeGateway.name, or give the user of the identity the rights to view gateways and "+
 			"their "+
 			"load balancers", err).NoAccess(), nil

@@ -82,7 +82,7 @@ func TestControlPlanesWaitForTheGatewayOfTheirEndpoint(t *testing.T) {
 	w.loseRecords()
 	w.EventuallyMachine("b", infrav1.EndpointJoinedCondition, infrav1.EndpointPendingReason)
 	w.Expect(w.Client.Delete(w.Ctx, w.VCDMachine("a"))).To(Succeed())
-	w.EventuallyMachine("a", infrav1.EndpointLeftCondition, infrav1.EndpointPendingReason)
+	w.EventuallyMachine("a", infrav1.RemovedFromEndpointCondition, infrav1.EndpointPendingReason)
 	w.Expect(w.members()).To(ConsistOf(gone), "its VM stays as long as it is a member")
 	w.Expect(w.Sim.State().VMs).To(HaveLen(2))
 
@@ -134,7 +134,7 @@ func TestAGatewayThatIsNotFoundHoldsOnlyAnEndpointThatStands(t *testing.T) {
 		rename(w)
 		w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
 
-		w.EventuallyCluster(infrav1.EndpointDeletedCondition, infrav1.GatewayNotFoundReason)
+		w.EventuallyCluster(infrav1.EndpointDeletedCondition, infrav1.EdgeGatewayNotFoundReason)
 
 		w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointDeletedCondition)).To(
 			ContainSubstring(infrav1.KeepLoadBalancersAnnotation + "=true"))
@@ -143,7 +143,7 @@ func TestAGatewayThatIsNotFoundHoldsOnlyAnEndpointThatStands(t *testing.T) {
 		w := onSecond(t)
 		w.edit(func(c *infrav1.VCDCluster) { c.Spec.InfraID = "0dd1f8c2-6b52-4d2a-8f4c-2f1b7a4c5d6e" })
 		rename(w)
-		w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.GatewayNotFoundReason)
+		w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EdgeGatewayNotFoundReason)
 
 		w.DeleteCluster()
 	})

@@ -83,7 +83,7 @@ func TestWhatCannotBeIsNamedAndNothingIsMade(t *testing.T) {
 		{
 			"a gateway that is not there",
 			func(_ *testing.T, w *world) { w.edit(on(infrav1.EdgeGatewayEndpoint{Name: "none"})) },
-			infrav1.GatewayNotFoundReason,
+			infrav1.EdgeGatewayNotFoundReason,
 			"spec.controlPlaneLoadBalancer.edgeGateway.name",
 			func(w *world) { w.edit(free) },
 		},
@@ -217,7 +217,7 @@ func TestAPortThatAnotherTookIsNamed(t *testing.T) {
 
 	w.edit(on(infrav1.EdgeGatewayEndpoint{ExtraPorts: []infrav1.EndpointPort{{Port: 8132}}}))
 
-	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointPortTakenReason)
+	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointPortInUseReason)
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(And(
 		ContainSubstring("spec.controlPlaneLoadBalancer.edgeGateway.extraPorts"), ContainSubstring("port 8132/TCP"),
 		ContainSubstring(host), ContainSubstring("by-hand"), ContainSubstring("use another port")))

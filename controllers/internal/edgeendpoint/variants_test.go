@@ -189,7 +189,7 @@ func TestANodeWithoutAnAddressOfTheFamilyOfTheEndpointIsRefusedBeforeItRuns(t *t
 	w.Ready()
 	w.add("a") // of a cluster of IPv4
 
-	w.EventuallyMachine("a", infrav1.EndpointJoinedCondition, infrav1.EndpointFamilyReason)
+	w.EventuallyMachine("a", infrav1.EndpointJoinedCondition, infrav1.EndpointFamilyMismatchReason)
 
 	message := conditions.GetMessage(w.VCDMachine("a"), infrav1.EndpointJoinedCondition)
 	w.Expect(message).To(And(ContainSubstring("IPv6"), ContainSubstring("spec.controlPlaneEndpoint")))
@@ -237,7 +237,7 @@ func TestAnEndpointCanBeLeftInVCD(t *testing.T) {
 	_, writes := w.calls()
 	w.Expect(writes).To(BeZero())
 	w.Expect(endpoint(w.Sim.State())).To(Equal(before))
-	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring(infrav1.LoadBalancersRemainReason),
+	w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring(infrav1.LoadBalancersNotDeletedReason),
 		ContainSubstring("6443"))))
 }
 

@@ -73,10 +73,10 @@ func (c Claims) Ensure(ctx context.Context, claim Claim) (Address, phases.Result
 		out, err := c.awaitDeletion(ctx, claim)
 		return Address{}, out, err
 	case !metav1.IsControlledBy(found, c.Owner):
-		return Address{}, phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason, "Adopting IPAddressClaim %s",
+		return Address{}, phases.Wait(session.BusyPoll, infrav1.WaitingForIPAddressClaimReason, "Adopting IPAddressClaim %s",
 			claim.Name), c.adopt(ctx, found)
 	case found.Spec.PoolRef != poolRef(claim.Pool) && !claim.InUse:
-		return Address{}, phases.Wait(session.BusyPoll, infrav1.AddressClaimedReason,
+		return Address{}, phases.Wait(session.BusyPoll, infrav1.WaitingForIPAddressClaimReason,
 				"Claiming an address from another pool than before: deleting IPAddressClaim %s", claim.Name),
 			c.Free(ctx, found)
 	}
@@ -96,7 +96,7 @@ func (c Claims) assigned(ctx context.Context, claim Claim, found *ipamv1.IPAddre
 	err := c.Client.Get(ctx, c.key(name), object)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Address{}, phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for IPAddress %s", name),
+		return Address{}, phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason, "Waiting for IPAddress %s", name),
 			nil
 	case err != nil:
 		return Address{}, phases.Done, fmt.Errorf("getting IPAddress %s: %w", name, err)
@@ -152,7 +152,7 @@ func (c Claims) create(ctx context.Context, claim Claim) (phases.Result, error) 
 	if err := c.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 		return phases.Done, fmt.Errorf("creating IPAddressClaim %s: %w", claim.Name, err)
 	}
-	return phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason, "Waiting for an address from %s %s",
+	return phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason, "Waiting for an address from %s %s",
 		claim.Pool.Kind, claim.Pool.Name), nil
 }
 
@@ -166,7 +166,7 @@ func (c Claims) awaitDeletion(ctx context.Context, claim Claim) (phases.Result, 
 }
 
 func (c Claims) waitForDeletion(claim Claim) phases.Result {
-	return phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason,
+	return phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason,
 		"Waiting for an earlier IPAddressClaim %s to be deleted", claim.Name)
 }
 

@@ -34,10 +34,10 @@ func (c Claims) unassigned(ctx context.Context, claim Claim, found *ipamv1.IPAdd
 		return phases.Fail(session.RemedyPoll, infrav1.PoolExhaustedReason, "%s %s has no free address: add addresses "+
 			"to it, or name another pool in %s", claim.Pool.Kind, claim.Pool.Name, claim.Field), nil
 	case failed:
-		return phases.Fail(session.RemedyPoll, infrav1.AddressClaimedReason, "%s %s gives no address: %s (%s): see "+
+		return phases.Fail(session.RemedyPoll, infrav1.WaitingForIPAddressClaimReason, "%s %s gives no address: %s (%s): see "+
 			"IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, ready.Message, ready.Reason, found.Name), nil
 	}
-	return phases.Wait(session.TaskPoll, infrav1.AddressClaimedReason,
+	return phases.Wait(session.TaskPoll, infrav1.WaitingForIPAddressClaimReason,
 		"Waiting for an address from %s %s: see IPAddressClaim %s", claim.Pool.Kind, claim.Pool.Name, found.Name), nil
 }
 

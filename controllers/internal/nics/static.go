@@ -146,7 +146,7 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 	for _, host := range hosts {
 		for _, static := range n.Static {
 			if host.Address == static.Addr && host.Host != vm {
-				return phases.Fail(session.RemedyPoll, infrav1.AddressTakenReason,
+				return phases.Fail(session.RemedyPoll, infrav1.AddressInUseReason,
 					"%s, from %s, is used by %s in network %s: free it in VCD, or %s", static.Addr, static.From,
 					host.Host, n.Network.Name, static.Remedy)
 			}
@@ -159,7 +159,7 @@ func (n NIC) Taken(hosts []vcd.HostAddress, vm string) phases.Result {
 func (n NIC) Announced(virtualIPs []netip.Addr, holder string) phases.Result {
 	for _, static := range n.Static {
 		if slices.Contains(virtualIPs, static.Addr) {
-			return phases.Fail(session.RemedyPoll, infrav1.AddressTakenReason,
+			return phases.Fail(session.RemedyPoll, infrav1.AddressInUseReason,
 				"%s, from %s, is the virtual IP of %s: %s", static.Addr, static.From, holder, static.Remedy)
 		}
 	}

@@ -91,7 +91,7 @@ func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder str
 	key := client.ObjectKeyFromObject(secret)
 	switch {
 	case kind != infrav1.CredentialServiceAccount && chain.Holder != "":
-		return phases.Stop(infrav1.TokenTakenReason,
+		return phases.Stop(infrav1.TokenInUseReason,
 			"Secret %s has the token of a service account, which %s uses and which changes with each use: name "+
 				"another Secret in spec.secretRef of the identity, or set its spec.type to ServiceAccount",
 			key, holderName(chain.Holder))
@@ -102,7 +102,7 @@ func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder str
 			"Secret %s has again the token that it began with, which VCD has replaced: see that nothing writes the "+
 				"Secret back, grant the service account anew, and write that token down", key)
 	case chain.Holder != "" && chain.Holder != holder:
-		return phases.Stop(infrav1.TokenTakenReason,
+		return phases.Stop(infrav1.TokenInUseReason,
 			"Secret %s has the token of a service account that %s uses, and can have one user only: name another "+
 				"identity, or grant the service account anew and write that token down",
 			key, holderName(chain.Holder))

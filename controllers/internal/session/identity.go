@@ -283,7 +283,7 @@ func (i Identities) open(ctx context.Context, sessions Opener, a account) (*Sess
 	s, err := sessions(ctx, l.config)
 	if err != nil {
 		out, err := LoginProblem(err, l.config.Site, l.name)
-		if l.config.ServiceAccount != nil && out.Reason == infrav1.CredentialsRefusedReason {
+		if l.config.ServiceAccount != nil && out.Reason == infrav1.CredentialsRejectedReason {
 			out.After = tokenPoll
 		}
 		if err != nil {

@@ -214,7 +214,7 @@ func TestCredentialsThatWorkedBeforeARestartAreTriedAgain(t *testing.T) {
 	}
 	password("the directory behind VCD is away")
 	w.Restart(t, events.NewFakeRecorder(100))
-	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.CredentialsRefusedReason)
+	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.CredentialsRejectedReason)
 	password("password")
 	_, err := w.ReconcileCluster()
 	w.Expect(err).NotTo(HaveOccurred())

@@ -28,7 +28,7 @@ func loginProblem(err error, site, identity string) (phases.Result, error) {
 	}
 	switch {
 	case errors.Is(err, vcd.ErrUnauthorized):
-		return phases.Fail(loginPoll, infrav1.CredentialsRefusedReason,
+		return phases.Fail(loginPoll, infrav1.CredentialsRejectedReason,
 			"%s refuses the credentials of %s (%v): correct username and password, or apiToken, in its Secret, "+
 				"or spec.org", site, identity, err), nil
 	case errors.Is(err, vcd.ErrTLS):
@@ -62,7 +62,7 @@ func AskProblem(err error) (phases.Result, error) {
 			"%v: put its certificate authority in spec.tls.caBundle of the identity that spec.identityRef of the "+
 				"VCDCluster names, or in ca.crt of its Secret", err).NoAccess(), nil
 	case errors.Is(err, vcd.ErrUnauthorized):
-		return phases.Fail(FirstRetry, infrav1.CredentialsRefusedReason,
+		return phases.Fail(FirstRetry, infrav1.CredentialsRejectedReason,
 			"VCD refuses the credentials (%v): correct username and password, or apiToken, in the Secret of the "+
 				"identity that spec.identityRef of the VCDCluster names", err).NoAccess(), nil
 	}
@@ -86,7 +86,7 @@ func Refusal(err error, doing string) (phases.Result, error) {
 		return phases.Fail(FirstRetry, infrav1.NameConflictReason,
 			"%s: %v: it was made just now, or the user of the identity may not see it", doing, err), nil
 	case errors.Is(err, vcd.ErrInvalid):
-		return phases.Fail(RemedyPoll, infrav1.RequestRefusedReason, "%s: %v", doing, err), nil
+		return phases.Fail(RemedyPoll, infrav1.RequestRejectedReason, "%s: %v", doing, err), nil
 	}
 	return phases.Done, fmt.Errorf("%s: %w", doing, err)
 }

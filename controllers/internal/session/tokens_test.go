@@ -84,7 +84,7 @@ func TestATokenThatAPersonReplacesIsUsedAtOnce(t *testing.T) {
 	before := w.AccountLogins()
 
 	w.WriteToken("mistyped")
-	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
 	for range 5 {
 		result, err := w.ReconcileCluster()
 		w.Expect(err).NotTo(HaveOccurred())
@@ -128,7 +128,7 @@ func TestTheAnswerToALoginIsLost(t *testing.T) {
 
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.SiteUnreachableReason)
 	afterAWhile(w)
-	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRefusedReason)
+	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
 	w.Expect(conditions.GetMessage(w.VCDCluster(),
 		infrav1.IdentityReadyCondition)).To(ContainSubstring("grant it anew"))
 

@@ -47,7 +47,7 @@ func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, nam
 			network = s.networks[0]
 		}
 		if !slices.ContainsFunc(s.networks, func(n vcd.Ref) bool { return sameNetwork(n, network) }) {
-			return phases.Fail(session.RemedyPoll, infrav1.ControlPlanesApartReason,
+			return phases.Fail(session.RemedyPoll, infrav1.ControlPlaneNetworkMismatchReason,
 				"%s is in network %s, not in %s, and ARP moves a virtual IP within one network only: set "+
 					"spec.controlPlaneLoadBalancer.kubeVIP.bgp, use an endpoint of type EdgeGateway or External, or "+
 					"put all control planes into one network", s.who, nameOf(s.networks[0]), nameOf(network)), nil
