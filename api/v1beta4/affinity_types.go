@@ -2,16 +2,16 @@
 
 package v1beta4
 
-// AntiAffinity is how much VCD keeps the VMs of a group on different hosts.
+// AntiAffinity is the level at which VCD separates the VMs of a group on different hosts.
 // +kubebuilder:validation:Enum=None;Preferred;Required
 type AntiAffinity string
 
 // Anti-affinity of a group of VMs.
 const (
-	// AntiAffinityNone has no rule.
+	// AntiAffinityNone creates no rule.
 	AntiAffinityNone AntiAffinity = "None"
-	// AntiAffinityPreferred has a rule that VCD breaks rather than leave a VM powered off.
+	// AntiAffinityPreferred creates a rule that VCD may violate to power on a VM.
 	AntiAffinityPreferred AntiAffinity = "Preferred"
-	// AntiAffinityRequired has a rule that VCD does not break: a VM without a host of its own is not powered on.
+	// AntiAffinityRequired creates a rule that VCD never violates: a VM without a separate host is not powered on.
 	AntiAffinityRequired AntiAffinity = "Required"
 )

@@ -2,7 +2,7 @@
 
 package v1beta4
 
-// CloudProviderMode is whether this provider installs the cloud controller manager.
+// CloudProviderMode determines whether this provider installs the cloud controller manager.
 // +kubebuilder:validation:Enum=Managed;External;None
 type CloudProviderMode string
 
@@ -17,13 +17,13 @@ const (
 )
 
 // CloudProviderSpec configures the cloud controller manager of the workload cluster.
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Managed' || has(self.identityRef)",fieldPath=".identityRef",reason=FieldValueRequired,message="must name the VCDIdentity of the cloud controller manager when mode is Managed; External and None need none"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Managed' || has(self.identityRef)",fieldPath=".identityRef",reason=FieldValueRequired,message="must be the VCDIdentity of the cloud controller manager when mode is Managed; not required for External and None"
 // +kubebuilder:validation:XValidation:rule="!has(self.identityRef) || !has(self.mode) || self.mode == 'Managed'",fieldPath=".identityRef",message="may only be set when mode is Managed"
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || !has(self.mode) || self.mode == 'Managed'",fieldPath=".image",message="may only be set when mode is Managed"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || !has(self.mode) || self.mode == 'Managed'",fieldPath=".nodes",message="may only be set when mode is Managed"
 type CloudProviderSpec struct {
-	// mode is Managed, External or None. Managed installs the bundled one and keeps it up to date; External leaves it to
-	// the user; None removes what Managed installed.
+	// mode is Managed, External or None. Managed installs the bundled cloud controller manager and keeps it up to date.
+	// With External, the user installs one. None removes the objects that Managed installed.
 	// +required
 	Mode CloudProviderMode `json:"mode,omitempty"`
 
@@ -33,8 +33,8 @@ type CloudProviderSpec struct {
 	IdentityRef *IdentityReference `json:"identityRef,omitempty"`
 
 	// image is the reference of the cloud controller manager's image, with its registry; the manager's default if
-	// empty. Without tag and digest, as in registry.example.com/mirror/ccm, it has the manager's tag and follows its
-	// upgrades.
+	// empty. Without a tag and digest, as in registry.example.com/mirror/ccm, it uses the tag of the manager and
+	// follows its upgrades.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -45,7 +45,7 @@ type CloudProviderSpec struct {
 	Nodes CloudProviderNodes `json:"nodes,omitempty,omitzero"`
 }
 
-// DefaultZone is the zone of Nodes that no zone is named for.
+// DefaultZone is the zone of Nodes without a configured zone.
 // +kubebuilder:validation:Enum=VDC;None
 type DefaultZone string
 
@@ -60,24 +60,24 @@ const (
 // CloudProviderNodes configures addresses, zones and regions of Nodes.
 // +kubebuilder:validation:MinProperties=1
 type CloudProviderNodes struct {
-	// region of Nodes whose zone has none: the value of label topology.kubernetes.io/region. Not with
-	// failureDomainSelector.
+	// region of Nodes whose zone has no region: the value of label topology.kubernetes.io/region. Cannot be set
+	// together with failureDomainSelector.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*$`
 	Region string `json:"region,omitempty"`
 
-	// zones of Nodes, the values of label topology.kubernetes.io/zone; the name of the VDC if empty. Not with
-	// failureDomainSelector: VCDFailureDomains name them there.
+	// zones of Nodes, the values of label topology.kubernetes.io/zone; the name of the VDC if empty. Cannot be set
+	// together with failureDomainSelector, which takes them from VCDFailureDomains.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Zones []CloudProviderZone `json:"zones,omitempty"`
 
-	// defaultZone is the zone of Nodes that no zone is named for: VDC, its name, which is the default, or None, as with
-	// VMware's CPI.
+	// defaultZone is the zone of Nodes without a configured zone: VDC, the default, is the name of the VDC; None sets
+	// no zone, as VMware's CPI does.
 	// +optional
 	DefaultZone DefaultZone `json:"defaultZone,omitempty"`
 
@@ -95,15 +95,15 @@ type CloudProviderZone struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*$`
 	Name string `json:"name,omitempty"`
 
-	// region of the zone, if it is another than nodes.region.
+	// region of the zone, if it differs from nodes.region.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*$`
 	Region string `json:"region,omitempty"`
 
-	// placementPolicy is the name or URN of the VM placement policy of the zone's Nodes; if empty, the zone of all
-	// Nodes without another one.
+	// placementPolicy is the name or URN of the VM placement policy of the zone's Nodes; if empty, the zone applies to
+	// all Nodes without another one.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

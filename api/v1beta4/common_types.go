@@ -4,7 +4,7 @@ package v1beta4
 
 // Finalizers.
 const (
-	// ClusterFinalizer keeps a VCDCluster until its objects in VCD are gone.
+	// ClusterFinalizer keeps a VCDCluster until its objects in VCD are deleted.
 	ClusterFinalizer = "infrastructure.cluster.x-k8s.io/vcdcluster"
 	// RDEFinalizer keeps a VCDCluster, whose other objects in VCD are gone, until its runtime defined entity is.
 	RDEFinalizer = "rde.infrastructure.cluster.x-k8s.io/entity"
@@ -41,7 +41,7 @@ const (
 	ClusterIdentity IdentityKind = "VCDClusterIdentity"
 )
 
-// IdentityReference names the identity that is used to work in VCD.
+// IdentityReference refers to the identity for requests to VCD.
 type IdentityReference struct {
 	// kind is VCDIdentity, which is the default and in the same namespace, or VCDClusterIdentity.
 	// +optional
@@ -55,7 +55,7 @@ type IdentityReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// LocalSecretReference names a Secret in the same namespace.
+// LocalSecretReference refers to a Secret in the same namespace.
 type LocalSecretReference struct {
 	// name of the Secret.
 	// +required
@@ -64,7 +64,7 @@ type LocalSecretReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// IPPoolReference names a pool of the Cluster API IPAM contract in the same namespace (or a cluster-scoped one).
+// IPPoolReference refers to a pool of the Cluster API IPAM contract, in the same namespace or cluster-scoped.
 type IPPoolReference struct {
 	// name of the pool.
 	// +required
@@ -94,7 +94,7 @@ type AddressRange struct {
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
 	StartIP string `json:"startIP,omitempty"`
 
-	// endIP is the last address of the range, which is part of it.
+	// endIP is the last address of the range (inclusive).
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
@@ -102,9 +102,9 @@ type AddressRange struct {
 	EndIP string `json:"endIP,omitempty"`
 }
 
-// ResourceReference is a VCD object as it was found: its name can change, its id cannot.
+// ResourceReference is an observed VCD object. Its name can change, its id cannot.
 type ResourceReference struct {
-	// name of the object when it was last seen.
+	// name of the object at its last observation.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -120,7 +120,7 @@ type ResourceReference struct {
 // InitializationStatus follows the Cluster API contract.
 // +kubebuilder:validation:MinProperties=1
 type InitializationStatus struct {
-	// provisioned is true once the infrastructure was complete for the first time. It never becomes false again.
+	// provisioned is true once the infrastructure was complete for the first time, and never becomes false again.
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
@@ -128,11 +128,11 @@ type InitializationStatus struct {
 // ObjectMeta is the metadata that a template passes on.
 // +kubebuilder:validation:MinProperties=1
 type ObjectMeta struct {
-	// labels of the objects made from the template.
+	// labels of the objects created from the template.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// annotations of the objects made from the template.
+	// annotations of the objects created from the template.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

@@ -2,7 +2,7 @@
 
 package v1beta4
 
-// EndpointType is what serves the control-plane endpoint.
+// EndpointType is the type of the control-plane endpoint.
 // +kubebuilder:validation:Enum=KubeVIP;EdgeGateway;External
 type EndpointType string
 
@@ -16,8 +16,8 @@ const (
 	EndpointExternal EndpointType = "External"
 )
 
-// ControlPlaneLoadBalancerSpec is a union: the member of the type's name may be set. Host and port of the endpoint are
-// those of controlPlaneEndpoint.
+// ControlPlaneLoadBalancerSpec is a union: only the member for its type may be set. Host and port of the endpoint are
+// set in controlPlaneEndpoint.
 // +kubebuilder:validation:XValidation:rule="self.type == 'KubeVIP' || !has(self.kubeVIP)",fieldPath=".kubeVIP",message="may only be set when type is KubeVIP"
 // +kubebuilder:validation:XValidation:rule="self.type == 'EdgeGateway' || !has(self.edgeGateway)",fieldPath=".edgeGateway",message="may only be set when type is EdgeGateway"
 // +kubebuilder:validation:MinProperties=1
@@ -36,7 +36,7 @@ type ControlPlaneLoadBalancerSpec struct {
 	EdgeGateway *EdgeGatewayEndpoint `json:"edgeGateway,omitempty"`
 }
 
-// KubeVIPMode is what runs kube-vip.
+// KubeVIPMode is the workload type of kube-vip.
 // +kubebuilder:validation:Enum=StaticPod;DaemonSet
 type KubeVIPMode string
 
@@ -49,13 +49,13 @@ const (
 	KubeVIPDaemonSet KubeVIPMode = "DaemonSet"
 )
 
-// VIPSource is where the virtual IP of the control plane comes from.
+// VIPSource is the source of the virtual IP of the control plane.
 // +kubebuilder:validation:Enum=Manual;IPAM;DHCP
 type VIPSource string
 
 // Sources of virtual IPs.
 const (
-	// VIPSourceManual is controlPlaneEndpoint.host: the address, or a name with a record of the user's own.
+	// VIPSourceManual is controlPlaneEndpoint.host: the address, or a name with a DNS record that the user manages.
 	VIPSourceManual VIPSource = "Manual"
 	// VIPSourceIPAM is a pool of the Cluster API IPAM contract.
 	VIPSourceIPAM VIPSource = "IPAM"
@@ -67,13 +67,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="(self.?addressSource.orValue('Manual') == 'IPAM') == has(self.poolRefs)",fieldPath=".poolRefs",message="must be set when addressSource is IPAM, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.secondaryPoolRefs) || has(self.poolRefs)",fieldPath=".secondaryPoolRefs",message="may only be set when addressSource is IPAM"
 // +kubebuilder:validation:XValidation:rule="!has(self.secondaryAddress) || self.?addressSource.orValue('Manual') == 'Manual'",fieldPath=".secondaryAddress",message="may only be set when addressSource is Manual"
-// +kubebuilder:validation:XValidation:rule="!has(self.bgp) || self.?addressSource.orValue('Manual') != 'DHCP'",fieldPath=".bgp",message="may not be set when addressSource is DHCP: the address comes from the nodes' network and is announced by ARP"
+// +kubebuilder:validation:XValidation:rule="!has(self.bgp) || self.?addressSource.orValue('Manual') != 'DHCP'",fieldPath=".bgp",message="cannot be set when addressSource is DHCP: the address belongs to the nodes' network and requires ARP"
 type KubeVIPEndpoint struct {
-	// addressSource is where the virtual IP comes from. Manual, which is the default, is controlPlaneEndpoint.host: an
-	// address outside the static pool and the DHCP ranges of the nodes' network, and in that network unless bgp is set;
-	// or a name with a record of your own. IPAM claims it from poolRefs. With DHCP, controlPlaneEndpoint.host is a name:
-	// kube-vip gets an IPv4 address from a DHCP server for the first label of the name, and that server updates the
-	// record by dynamic DNS. The name has to resolve before the first node starts. Immutable once infraID is set.
+	// addressSource is the source of the virtual IP. Manual, the default, uses controlPlaneEndpoint.host: an address
+	// outside the static pool and the DHCP ranges of the nodes' network, and in that network unless bgp is set; or a
+	// name with a DNS record that you manage. IPAM claims the address from poolRefs. With DHCP,
+	// controlPlaneEndpoint.host is a name: kube-vip requests an IPv4 address from a DHCP server for the first label of
+	// the name, and the server updates the record by dynamic DNS. The name must resolve before the first node starts.
+	// Immutable once infraID is set.
 	// +optional
 	// +kubebuilder:default=Manual
 	AddressSource VIPSource `json:"addressSource,omitempty"`
@@ -85,35 +86,34 @@ type KubeVIPEndpoint struct {
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
 	SecondaryAddress string `json:"secondaryAddress,omitempty"`
 
-	// poolRefs are the IPAM pools that the virtual IP is claimed from, in order: the next one is asked when a pool has
-	// no address or does not answer. The claimed address is the endpoint's host.
+	// poolRefs are the IPAM pools for the virtual IP, in order: the next one is used when a pool has no free address or
+	// does not respond. The claimed address is the endpoint's host.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	PoolRefs []IPPoolReference `json:"poolRefs,omitempty"`
 
-	// secondaryPoolRefs are the IPAM pools, in order, that the virtual IP of the other family is claimed from, for dual
-	// stack.
+	// secondaryPoolRefs are the IPAM pools, in order, for the virtual IP of the other family, for dual stack.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	SecondaryPoolRefs []IPPoolReference `json:"secondaryPoolRefs,omitempty"`
 
-	// mode is what runs kube-vip: StaticPod, which is the default, or DaemonSet. Immutable once infraID is set.
+	// mode is the workload type of kube-vip: StaticPod (default) or DaemonSet. Immutable once infraID is set.
 	// +optional
 	// +kubebuilder:default=StaticPod
 	Mode KubeVIPMode `json:"mode,omitempty"`
 
-	// bgp announces the virtual IPs to routers by BGP, so that control planes may be in different networks; by ARP
-	// (IPv6: neighbour discovery) if empty. Mutable in place; takes effect on new control-plane nodes, in mode
+	// bgp announces the virtual IPs to routers with BGP, so that control planes may be in different networks. If empty,
+	// ARP (IPv6: neighbor discovery) is used. Mutable in place; takes effect on new control-plane nodes, in mode
 	// DaemonSet on all.
 	// +optional
 	BGP *KubeVIPBGP `json:"bgp,omitempty"`
 
-	// interface of the nodes that has the virtual IPs; if empty, kube-vip takes the one with the default route, with
-	// bgp the loopback interface. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
+	// interface of the nodes for the virtual IPs; if empty, kube-vip uses the interface with the default route, or the
+	// loopback interface with bgp. Mutable in place; takes effect on new control-plane nodes, in mode DaemonSet on all.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
@@ -127,7 +127,7 @@ type KubeVIPEndpoint struct {
 	Image string `json:"image,omitempty"`
 }
 
-// KubeVIPBGP announces virtual IPs by BGP. One control-plane node at a time does: the one that holds kube-vip's lease.
+// KubeVIPBGP announces virtual IPs with BGP, from the control-plane node that holds the lease of kube-vip.
 type KubeVIPBGP struct {
 	// asNumber is the autonomous system of the nodes.
 	// +required
@@ -141,7 +141,7 @@ type KubeVIPBGP struct {
 	// +kubebuilder:validation:MaxLength=15
 	RouterInterface string `json:"routerInterface,omitempty"`
 
-	// sourceInterface is the interface that sessions with the peers are bound to; the node's routes decide if empty.
+	// sourceInterface is the interface for sessions with the peers; determined by the routes of the node if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
@@ -156,7 +156,7 @@ type KubeVIPBGP struct {
 	Peers []KubeVIPPeer `json:"peers,omitempty"`
 }
 
-// KubeVIPPeer is a router that virtual IPs are announced to.
+// KubeVIPPeer is a router to which virtual IPs are announced.
 type KubeVIPPeer struct {
 	// address of the router.
 	// +required
@@ -175,13 +175,14 @@ type KubeVIPPeer struct {
 	// +optional
 	MultiHop *bool `json:"multiHop,omitempty"`
 
-	// passwordSecretRef names the password of TCP's MD5 signatures in a Secret of the same namespace. Nodes get it in
-	// kube-vip's manifest, which can be read in the workload cluster by all who may read pods of kube-system.
+	// passwordSecretRef refers to the password for TCP MD5 signatures in a Secret of the same namespace. The manifest
+	// of kube-vip on the nodes contains it, so all users who may read pods of kube-system in the workload cluster can
+	// read it.
 	// +optional
 	PasswordSecretRef *SecretKeyReference `json:"passwordSecretRef,omitempty"`
 }
 
-// SecretKeyReference names a key of a Secret in the same namespace.
+// SecretKeyReference refers to a key of a Secret in the same namespace.
 type SecretKeyReference struct {
 	// name of the Secret.
 	// +required
@@ -200,13 +201,13 @@ type SecretKeyReference struct {
 // EdgeGatewayEndpoint configures virtual services of NSX Advanced Load Balancer, whose members are the control planes.
 // +kubebuilder:validation:XValidation:rule="!has(self.oneArm) || self.?armMode.orValue('TwoArm') == 'OneArm'",fieldPath=".oneArm",message="may only be set when armMode is OneArm"
 type EdgeGatewayEndpoint struct {
-	// name or URN of the edge gateway; that of ovdcNetwork if empty. It must reach the nodes.
+	// name or URN of the edge gateway; that of ovdcNetwork if empty. It must be able to reach the nodes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
-	// secondaryAddress is the virtual IP of the other family than that of controlPlaneEndpoint.host, for dual stack.
+	// secondaryAddress is the virtual IP of the IP family that controlPlaneEndpoint.host does not have, for dual stack.
 	// Immutable once infraID is set.
 	// +optional
 	// +kubebuilder:validation:MinLength=2
@@ -214,20 +215,20 @@ type EdgeGatewayEndpoint struct {
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IPv4 or IPv6 address, such as 10.0.0.10"
 	SecondaryAddress string `json:"secondaryAddress,omitempty"`
 
-	// ipSpace is the name or URN of the IP Space that the address is taken from; any usable one if empty.
+	// ipSpace is the name or URN of the IP Space for the address; any usable one if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	IPSpace string `json:"ipSpace,omitempty"`
 
-	// serviceEngineGroup is the name or URN of the service engine group; any with room if empty.
+	// serviceEngineGroup is the name or URN of the service engine group; any with free capacity if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	ServiceEngineGroup string `json:"serviceEngineGroup,omitempty"`
 
-	// armMode is TwoArm, which it is if empty, or OneArm, which puts the virtual service on an internal address behind a
-	// DNAT rule.
+	// armMode is TwoArm (default) or OneArm, which places the virtual service on an internal address behind a DNAT
+	// rule.
 	// +optional
 	ArmMode ArmMode `json:"armMode,omitempty"`
 
@@ -235,7 +236,7 @@ type EdgeGatewayEndpoint struct {
 	// +optional
 	OneArm OneArmSpec `json:"oneArm,omitempty,omitzero"`
 
-	// extraPorts are further ports of the endpoint that lead to the control planes, such as that of konnectivity.
+	// extraPorts are additional ports of the endpoint for the control planes, such as that of konnectivity.
 	// +optional
 	// +listType=map
 	// +listMapKey=port
@@ -243,14 +244,14 @@ type EdgeGatewayEndpoint struct {
 	// +kubebuilder:validation:MaxItems=8
 	ExtraPorts []EndpointPort `json:"extraPorts,omitempty"`
 
-	// healthMonitor finds out which control planes answer: TCP, which is the default, connects to the port; Ping only
-	// shows that the VM runs.
+	// healthMonitor checks the control planes: TCP, the default, connects to the port; Ping only checks that the VM
+	// runs.
 	// +optional
 	// +kubebuilder:default=TCP
 	HealthMonitor EndpointMonitor `json:"healthMonitor,omitempty"`
 }
 
-// EndpointPort is a further TCP port of the control-plane endpoint.
+// EndpointPort is an additional TCP port of the control-plane endpoint.
 type EndpointPort struct {
 	// port that clients use.
 	// +required
@@ -277,7 +278,7 @@ const (
 	EndpointMonitorPing EndpointMonitor = "Ping"
 )
 
-// ArmMode is whether virtual services are on external addresses, or on internal ones behind DNAT rules.
+// ArmMode determines whether virtual services have external addresses, or internal ones behind DNAT rules.
 // +kubebuilder:validation:Enum=TwoArm;OneArm
 type ArmMode string
 

@@ -28,23 +28,24 @@ type CredentialType string
 const (
 	// CredentialUser is a user's password or API token.
 	CredentialUser CredentialType = "User"
-	// CredentialServiceAccount is a service account, whose token changes with each use. apiToken in the Secret is the
-	// token for the next login; the manager or the one cloud controller manager that logs in stores its successor.
+	// CredentialServiceAccount is a service account, whose token rotates with each login. apiToken in the Secret is the
+	// token for the next login; the client that logs in, either the manager or one cloud controller manager, stores the
+	// new token.
 	CredentialServiceAccount CredentialType = "ServiceAccount"
 )
 
-// IdentityTLS configures how the site's certificate is verified.
+// IdentityTLS configures the verification of the site's certificate.
 // +kubebuilder:validation:XValidation:rule="!has(self.caBundle) || !has(self.insecureSkipVerify) || !self.insecureSkipVerify",message="caBundle and insecureSkipVerify are mutually exclusive: the bundle would be ignored"
 // +kubebuilder:validation:MinProperties=1
 type IdentityTLS struct {
-	// caBundle is the PEM bundle of certificate authorities to trust, instead of the system's. If the Secret has the
-	// key ca.crt, too, both bundles are trusted.
+	// caBundle is the PEM bundle of certificate authorities to trust, instead of the system's. If the Secret also has
+	// the key ca.crt, both bundles are trusted.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
 	CABundle string `json:"caBundle,omitempty"`
 
-	// insecureSkipVerify accepts any certificate. Never use it with credentials that matter.
+	// insecureSkipVerify accepts any certificate. Never use it with production credentials.
 	// +optional
 	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
 }
@@ -55,12 +56,12 @@ const AnyOrg = "*"
 // VCDIdentitySpec is a site and the credentials for it.
 type VCDIdentitySpec struct {
 	// site is the URL of the VMware Cloud Director that the credentials are for, such as https://vcd.example.com.
-	// They are sent nowhere else: a VCDCluster with another site cannot use them. Mutable in place.
+	// Credentials are sent only to this site: a VCDCluster with another site cannot use them. Mutable in place.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != ''",message="must be an https URL, such as https://vcd.example.com"
-	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must contain only scheme, host and port, without a trailing slash"
 	Site string `json:"site,omitempty"`
 
 	// secretRef is the Secret with the credentials: username and password, or apiToken. Mutable in place. The
@@ -74,13 +75,13 @@ type VCDIdentitySpec struct {
 	// +kubebuilder:default=User
 	Type CredentialType `json:"type,omitempty"`
 
-	// tls configures how the site's certificate is verified. Mutable in place.
+	// tls configures the verification of the site's certificate. Mutable in place.
 	// +optional
 	TLS IdentityTLS `json:"tls,omitempty,omitzero"`
 
-	// shareWithClusters allows copying these credentials into workload clusters, for their cloud controller manager;
-	// the administrators of those clusters can read them. False if empty. Credentials of a VCDClusterIdentity or of a
-	// system administrator are never copied. Mutable in place.
+	// shareWithClusters allows these credentials to be copied into workload clusters, for their cloud controller
+	// managers. The administrators of those clusters can read them. False if empty. Credentials of a VCDClusterIdentity
+	// or of a system administrator are never copied. Mutable in place.
 	// +optional
 	ShareWithClusters *bool `json:"shareWithClusters,omitempty"`
 
@@ -165,7 +166,8 @@ type VCDIdentityList struct {
 type VCDClusterIdentitySpec struct {
 	VCDIdentitySpec `json:",inline"`
 
-	// orgs are the organizations that VCDClusters may use the identity for; "*" is any of the site. Mutable in place.
+	// orgs are the organizations for which VCDClusters may use the identity; "*" allows all organizations of the site.
+	// Mutable in place.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -179,7 +181,7 @@ type VCDClusterIdentitySpec struct {
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }
 
-// AllowedNamespaces are the namespaces that are listed or selected.
+// AllowedNamespaces are the listed and selected namespaces.
 type AllowedNamespaces struct {
 	// list of namespaces.
 	// +optional

@@ -2,39 +2,39 @@
 
 package v1beta4
 
-// LoadBalancerMode is whether Services of type LoadBalancer get a load balancer.
+// LoadBalancerMode determines whether Services of type LoadBalancer get a load balancer.
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type LoadBalancerMode string
 
 // Load balancer modes.
 const (
-	// LoadBalancerEnabled makes load balancers for Services.
+	// LoadBalancerEnabled creates load balancers for Services.
 	LoadBalancerEnabled LoadBalancerMode = "Enabled"
-	// LoadBalancerDisabled leaves Services alone: the cloud controller manager manages Nodes only.
+	// LoadBalancerDisabled ignores Services: the cloud controller manager manages only Nodes.
 	LoadBalancerDisabled LoadBalancerMode = "Disabled"
 )
 
-// SourceRangesPolicy is what happens to Services with spec.loadBalancerSourceRanges.
+// SourceRangesPolicy is the policy for Services with spec.loadBalancerSourceRanges.
 // +kubebuilder:validation:Enum=Refuse;Firewall
 type SourceRangesPolicy string
 
 // Policies for source ranges.
 const (
-	// SourceRangesRefuse makes nothing for such a Service: it would be open to all.
+	// SourceRangesRefuse creates nothing for such a Service, which would otherwise be open to all clients.
 	SourceRangesRefuse SourceRangesPolicy = "Refuse"
-	// SourceRangesFirewall makes rules of the edge gateway's firewall.
+	// SourceRangesFirewall creates firewall rules on the edge gateway.
 	SourceRangesFirewall SourceRangesPolicy = "Firewall"
 )
 
-// TLSPorts selects the ports of Services that end TLS.
+// TLSPorts selects the ports of Services with TLS termination.
 // +kubebuilder:validation:Enum=AppProtocol;Annotated
 type TLSPorts string
 
-// Ports that end TLS.
+// Ports with TLS termination.
 const (
-	// TLSPortsAppProtocol are those that an annotation of the Service names, or whose appProtocol is https.
+	// TLSPortsAppProtocol selects ports in an annotation of the Service or with appProtocol https.
 	TLSPortsAppProtocol TLSPorts = "AppProtocol"
-	// TLSPortsAnnotated are those that an annotation of the Service names.
+	// TLSPortsAnnotated selects ports in an annotation of the Service.
 	TLSPortsAnnotated TLSPorts = "Annotated"
 )
 
@@ -44,19 +44,19 @@ type LoadBalancerMembers string
 
 // Members of load balancers.
 const (
-	// LoadBalancerWorkers are all nodes but those of the control plane.
+	// LoadBalancerWorkers are all nodes except those of the control plane.
 	LoadBalancerWorkers LoadBalancerMembers = "Workers"
 	// LoadBalancerAllNodes are all nodes.
 	LoadBalancerAllNodes LoadBalancerMembers = "AllNodes"
 )
 
-// UnclassifiedServices is what happens to Services without spec.loadBalancerClass.
+// UnclassifiedServices is the policy for Services without spec.loadBalancerClass.
 // +kubebuilder:validation:Enum=Serve;Ignore
 type UnclassifiedServices string
 
-// What happens to Services without a class.
+// Policies for Services without a class.
 const (
-	// UnclassifiedServe gives them a load balancer, too.
+	// UnclassifiedServe creates load balancers for them too.
 	UnclassifiedServe UnclassifiedServices = "Serve"
 	// UnclassifiedIgnore leaves them to other controllers.
 	UnclassifiedIgnore UnclassifiedServices = "Ignore"
@@ -94,13 +94,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.oneArm) || self.?armMode.orValue('TwoArm') == 'OneArm'",fieldPath=".oneArm",message="may only be set when armMode is OneArm"
 // +kubebuilder:validation:MinProperties=1
 type LoadBalancerSpec struct {
-	// mode is Enabled or Disabled; Enabled if empty. Disabled needs no NSX. Services that have load balancers keep
-	// them, and cannot be deleted, until it is Enabled again.
+	// mode is Enabled or Disabled; Enabled if empty. Disabled does not require NSX. Services with load balancers keep
+	// them and cannot be deleted until mode is Enabled again.
 	// +optional
 	Mode LoadBalancerMode `json:"mode,omitempty"`
 
-	// armMode is TwoArm, which it is if empty, or OneArm, which puts virtual services on internal addresses behind DNAT
-	// rules.
+	// armMode is TwoArm (default) or OneArm, which places virtual services on internal addresses behind DNAT rules.
 	// +optional
 	ArmMode ArmMode `json:"armMode,omitempty"`
 
@@ -108,15 +107,15 @@ type LoadBalancerSpec struct {
 	// +optional
 	OneArm OneArmSpec `json:"oneArm,omitempty,omitzero"`
 
-	// vipSubnet limits which external addresses may be taken, as a CIDR.
+	// vipSubnet is the CIDR of allowed external addresses.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=49
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	VIPSubnet string `json:"vipSubnet,omitempty"`
 
-	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service
-	// asks for. Without, they get any private address that no Node, VM or gateway has.
+	// internalSubnets are the CIDRs for addresses of internal load balancers, including requested addresses. If empty,
+	// they can have any private address that no Node, VM or gateway uses.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -125,13 +124,14 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	InternalSubnets []string `json:"internalSubnets,omitempty"`
 
-	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.
+	// ipSpace is the name of the IP Space for external addresses; any of the gateway if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	IPSpace string `json:"ipSpace,omitempty"`
 
-	// serviceEngineGroup is the name of the service engine group of virtual services; the first with room if empty.
+	// serviceEngineGroup is the name of the service engine group of virtual services; the first with free capacity if
+	// empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -141,25 +141,24 @@ type LoadBalancerSpec struct {
 	// +optional
 	Algorithm LoadBalancerAlgorithm `json:"algorithm,omitempty"`
 
-	// certificateAlias is the certificate, by its alias in VCD's library, of ports with TLS that name none;
+	// certificateAlias is the alias in VCD's certificate library of the default certificate for TLS ports;
 	// <infraID>-cert if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	CertificateAlias string `json:"certificateAlias,omitempty"`
 
-	// tlsPorts are the ports that end TLS: AppProtocol, which is the default, or Annotated. With Annotated, TLS to
-	// ports with appProtocol https passes through unless an annotation of the Service names them, as with VMware's CPI.
+	// tlsPorts are the ports with TLS termination: AppProtocol (default) or Annotated. With Annotated, TLS to ports
+	// with appProtocol https passes through unless an annotation of the Service lists them, as with VMware's CPI.
 	// +optional
 	TLSPorts TLSPorts `json:"tlsPorts,omitempty"`
 
-	// sourceRanges is what happens to Services with spec.loadBalancerSourceRanges: Refuse, which is the default, or
-	// Firewall. Firewall needs VCD 10.5.1 and the right to configure the firewall of the gateway.
+	// sourceRanges is the policy for Services with spec.loadBalancerSourceRanges: Refuse (default) or Firewall.
+	// Firewall requires VCD 10.5.1 and the right to configure the firewall of the gateway.
 	// +optional
 	SourceRanges SourceRangesPolicy `json:"sourceRanges,omitempty"`
 
-	// members are the nodes that get the traffic: Workers, which is the default, or AllNodes, with those of the control
-	// plane.
+	// members are the nodes that receive traffic: Workers (default), or AllNodes, which includes the control plane.
 	// +optional
 	Members LoadBalancerMembers `json:"members,omitempty"`
 
@@ -173,8 +172,8 @@ type LoadBalancerSpec struct {
 	// +optional
 	KubeVIP *KubeVIPServices `json:"kubeVIP,omitempty"`
 
-	// edgeGateways are further edge gateways, to which Services refer by name. Load balancers on them are deleted with
-	// the cluster, too.
+	// edgeGateways are additional edge gateways, to which Services refer by name. Load balancers on them are also
+	// deleted with the cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -182,7 +181,7 @@ type LoadBalancerSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	EdgeGateways []LoadBalancerGateway `json:"edgeGateways,omitempty"`
 
-	// driftIntervalSeconds is how often load balancers are compared with their Services; 60 if empty.
+	// driftIntervalSeconds is the interval for comparing load balancers with their Services, in seconds; 60 if empty.
 	// +optional
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=86400
@@ -229,16 +228,16 @@ type LoadBalancerClassSpec struct {
 	// +kubebuilder:validation:MaxLength=317
 	Name string `json:"name,omitempty"`
 
-	// unclassifiedServices is what happens to Services without a class: Serve, which is the default, or Ignore.
+	// unclassifiedServices is the policy for Services without a class: Serve (default) or Ignore.
 	// +optional
 	UnclassifiedServices UnclassifiedServices `json:"unclassifiedServices,omitempty"`
 }
 
-// LoadBalancerGateway is a further edge gateway for load balancers.
+// LoadBalancerGateway is an additional edge gateway for load balancers.
 // +kubebuilder:validation:XValidation:rule="!has(self.oneArm) || self.?armMode.orValue('TwoArm') == 'OneArm'",fieldPath=".oneArm",message="may only be set when armMode is OneArm"
-// +kubebuilder:validation:XValidation:rule="has(self.edgeGateway) != has(self.network)",fieldPath=".edgeGateway",message="must be set, or network, and not both"
+// +kubebuilder:validation:XValidation:rule="has(self.edgeGateway) != has(self.network)",fieldPath=".edgeGateway",message="exactly one of edgeGateway and network must be set"
 type LoadBalancerGateway struct {
-	// name is how Services refer to the gateway.
+	// name is the name by which Services refer to the gateway.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -257,8 +256,7 @@ type LoadBalancerGateway struct {
 	// +kubebuilder:validation:MaxLength=256
 	Network string `json:"network,omitempty"`
 
-	// armMode is TwoArm, which it is if empty, or OneArm, which puts virtual services on internal addresses behind DNAT
-	// rules.
+	// armMode is TwoArm (default) or OneArm, which places virtual services on internal addresses behind DNAT rules.
 	// +optional
 	ArmMode ArmMode `json:"armMode,omitempty"`
 
@@ -266,15 +264,15 @@ type LoadBalancerGateway struct {
 	// +optional
 	OneArm OneArmSpec `json:"oneArm,omitempty,omitzero"`
 
-	// vipSubnet limits which external addresses may be taken, as a CIDR.
+	// vipSubnet is the CIDR of allowed external addresses.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=49
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	VIPSubnet string `json:"vipSubnet,omitempty"`
 
-	// internalSubnets are the networks, as CIDRs, that internal load balancers get addresses in, whatever a Service
-	// asks for. Without, they get any private address that no Node, VM or gateway has.
+	// internalSubnets are the CIDRs for addresses of internal load balancers, including requested addresses. If empty,
+	// they can have any private address that no Node, VM or gateway uses.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -283,7 +281,7 @@ type LoadBalancerGateway struct {
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="must be a network with prefix length, such as 10.0.0.0/24"
 	InternalSubnets []string `json:"internalSubnets,omitempty"`
 
-	// ipSpace is the name of the IP Space that external addresses are taken from; any of the gateway if empty.
+	// ipSpace is the name of the IP Space for external addresses; any of the gateway if empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

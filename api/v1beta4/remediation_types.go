@@ -6,37 +6,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RemediationType is what a VCDRemediation does to a VM.
+// RemediationType is the action of a VCDRemediation.
 // +kubebuilder:validation:Enum=Reset
 type RemediationType string
 
-// RemediationReset resets the VM, as its reset button would: the guest is not shut down first. A VM that is powered off
-// is powered on.
+// RemediationReset resets the VM like a hardware reset, without a shutdown of the guest. A VM that is powered off is
+// powered on.
 const RemediationReset RemediationType = "Reset"
 
 // VCDRemediationSpec is the desired state of a VCDRemediation.
 type VCDRemediationSpec struct {
-	// strategy is how often the VM is reset, and how long the Machine may take to become healthy. Mutable in place.
+	// strategy defines the number of resets and the time for the Machine to become healthy. Mutable in place.
 	// +required
 	Strategy VCDRemediationStrategy `json:"strategy,omitempty,omitzero"`
 }
 
-// VCDRemediationStrategy is what is done before a Machine is replaced.
+// VCDRemediationStrategy defines the actions before a Machine is replaced.
 // +kubebuilder:validation:MinProperties=1
 type VCDRemediationStrategy struct {
-	// type is what is done to the VM; Reset if empty.
+	// type is the action on the VM; Reset if empty.
 	// +optional
 	// +kubebuilder:default=Reset
 	Type RemediationType `json:"type,omitempty"`
 
-	// retryLimit is how often the VM is reset before the Machine is replaced; 1 if empty.
+	// retryLimit is the number of resets before the Machine is replaced; 1 if empty.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	RetryLimit int32 `json:"retryLimit,omitempty"`
 
-	// timeoutSeconds is how long the Machine may take to become healthy after a reset; 300 if empty.
+	// timeoutSeconds is the time for the Machine to become healthy after a reset, in seconds; 300 if empty.
 	// +optional
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=30
@@ -52,15 +52,15 @@ type VCDRemediationStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are the state of the remediation, with Ready as their summary. Ready is True when the remediation has
-	// nothing left to try, and has asked the owner of the Machine to replace it.
+	// conditions are the state of the remediation, with Ready as their summary. Ready is True when all resets were done
+	// and the owner of the Machine was asked to replace it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// resets is how many resets VCD was asked for.
+	// resets is the number of resets that were requested from VCD.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Resets *int32 `json:"resets,omitempty"`
@@ -124,7 +124,7 @@ type VCDRemediationTemplateSpec struct {
 	Template VCDRemediationTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// VCDRemediationTemplateResource is what VCDRemediations are created from.
+// VCDRemediationTemplateResource is the template for VCDRemediations.
 // +kubebuilder:validation:MinProperties=1
 type VCDRemediationTemplateResource struct {
 	// metadata has labels and annotations of the VCDRemediations.
@@ -143,8 +143,7 @@ type VCDRemediationTemplateResource struct {
 // +kubebuilder:printcolumn:name="Limit",type="integer",JSONPath=`.spec.template.spec.strategy.retryLimit`,description="Resets before the Machine is replaced"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=`.metadata.creationTimestamp`,description="Time since creation"
 
-// VCDRemediationTemplate is a template of VCDRemediations, which a MachineHealthCheck names in
-// spec.remediation.templateRef.
+// VCDRemediationTemplate is a template of VCDRemediations, for spec.remediation.templateRef of a MachineHealthCheck.
 type VCDRemediationTemplate struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.

@@ -9,7 +9,7 @@ import (
 
 // VCDMachineTemplateSpec is the desired state of a VCDMachineTemplate.
 type VCDMachineTemplateSpec struct {
-	// template of the machines. Immutable: make a new VCDMachineTemplate to change machines.
+	// template of the machines. Immutable: create a new VCDMachineTemplate to change machines.
 	// +required
 	Template VCDMachineTemplateResource `json:"template,omitempty,omitzero"`
 }
@@ -22,8 +22,8 @@ type VCDMachineTemplateResource struct {
 
 	// spec of the machines. Immutable.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(self.providerID)",fieldPath=".providerID",message="cannot be in a template: every VM has another"
-	// +kubebuilder:validation:XValidation:rule="!has(self.recordedState)",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be in a template: the controllers write it for one VM, leave it out"
+	// +kubebuilder:validation:XValidation:rule="!has(self.providerID)",fieldPath=".providerID",message="cannot be in a template: it is unique for each VM"
+	// +kubebuilder:validation:XValidation:rule="!has(self.recordedState)",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be in a template: it belongs to a single VM, and the controllers set it"
 	// +kubebuilder:validation:XValidation:rule="!has(self.networks) || self.networks.all(n, n.addressSource != 'Manual')",fieldPath=".networks",message="cannot have addressSource Manual in a template: machines would share the addresses"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`
 }
@@ -132,14 +132,14 @@ type VCDClusterTemplateResource struct {
 
 	// spec of the clusters. Immutable.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(self.infraID)",fieldPath=".infraID",message="cannot be in a template: every cluster has another"
-	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneEndpoint.?host.hasValue()",fieldPath=".controlPlaneEndpoint.host",message="cannot be in a template: clusters would share it; set it by a patch of the ClusterClass"
-	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneLoadBalancer.?kubeVIP.?secondaryAddress.hasValue()",fieldPath=".controlPlaneLoadBalancer.kubeVIP.secondaryAddress",message="cannot be in a template: clusters would share it; name a pool in secondaryPoolRefs, or set it by a patch of the ClusterClass"
-	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneLoadBalancer.?edgeGateway.?secondaryAddress.hasValue()",fieldPath=".controlPlaneLoadBalancer.edgeGateway.secondaryAddress",message="cannot be in a template: clusters would share it; set it by a patch of the ClusterClass"
-	// +kubebuilder:validation:XValidation:rule="!self.?vApp.?name.hasValue()",fieldPath=".vApp.name",message="cannot be in a template: clusters would share the vApp; set it by a patch of the ClusterClass"
-	// +kubebuilder:validation:XValidation:rule="!self.?rde.?id.hasValue()",fieldPath=".rde.id",message="cannot be in a template: every cluster has another entity"
-	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: put credentials into a Secret, and name it in a VCDIdentity"
-	// +kubebuilder:validation:XValidation:rule="!has(self.recordedState)",fieldPath=".recordedState",message="cannot be in a template: it is of one cluster, and the controllers write it"
+	// +kubebuilder:validation:XValidation:rule="!has(self.infraID)",fieldPath=".infraID",message="cannot be in a template: it is unique for each cluster"
+	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneEndpoint.?host.hasValue()",fieldPath=".controlPlaneEndpoint.host",message="cannot be in a template: clusters would share it; set it with a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneLoadBalancer.?kubeVIP.?secondaryAddress.hasValue()",fieldPath=".controlPlaneLoadBalancer.kubeVIP.secondaryAddress",message="cannot be in a template: clusters would share it; set a pool in secondaryPoolRefs, or set it with a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?controlPlaneLoadBalancer.?edgeGateway.?secondaryAddress.hasValue()",fieldPath=".controlPlaneLoadBalancer.edgeGateway.secondaryAddress",message="cannot be in a template: clusters would share it; set it with a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?vApp.?name.hasValue()",fieldPath=".vApp.name",message="cannot be in a template: clusters would share the vApp; set it with a patch of the ClusterClass"
+	// +kubebuilder:validation:XValidation:rule="!self.?rde.?id.hasValue()",fieldPath=".rde.id",message="cannot be in a template: it is unique for each cluster"
+	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: store credentials in a Secret, and refer to it in a VCDIdentity"
+	// +kubebuilder:validation:XValidation:rule="!has(self.recordedState)",fieldPath=".recordedState",message="cannot be in a template: it belongs to a single cluster, and the controllers set it"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 }
 

@@ -8,23 +8,22 @@ import (
 )
 
 // VCDClusterSpec is the desired state of a VCDCluster.
-// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancer) || !has(self.cloudProvider) || !has(self.cloudProvider.mode) || self.cloudProvider.mode == 'Managed'",fieldPath=".loadBalancer",message="may only be set when cloudProvider.mode is Managed: another cloud controller manager has a configuration of its own"
-// +kubebuilder:validation:XValidation:rule="!has(self.failureDomainSelector) || (!self.?cloudProvider.?nodes.?zones.hasValue() && !self.?cloudProvider.?nodes.?region.hasValue())",fieldPath=".cloudProvider.nodes",message="cannot have zones or region when failureDomainSelector is set: VCDFailureDomains name them"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancer) || !has(self.cloudProvider) || !has(self.cloudProvider.mode) || self.cloudProvider.mode == 'Managed'",fieldPath=".loadBalancer",message="may only be set when cloudProvider.mode is Managed: other cloud controller managers have their own configuration"
+// +kubebuilder:validation:XValidation:rule="!has(self.failureDomainSelector) || (!self.?cloudProvider.?nodes.?zones.hasValue() && !self.?cloudProvider.?nodes.?region.hasValue())",fieldPath=".cloudProvider.nodes",message="cannot have zones or region when failureDomainSelector is set: VCDFailureDomains define them"
 type VCDClusterSpec struct {
-	// infraID identifies the cluster in VCD: every object of the cluster there is marked with it, and `clusterctl
-	// move` keeps it. A UUID, or what CAPVCD gave a cluster: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or
-	// NO_RDE_<UUID>. Written by the controller once VDC, network and endpoint were found: until then nothing is in VCD,
-	// and a spec that is wrong can be corrected. Immutable once set.
+	// infraID identifies the cluster in VCD. Every object of the cluster there is marked with it, and `clusterctl move`
+	// keeps it. It is a UUID, or the ID from CAPVCD: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or NO_RDE_<UUID>.
+	// Written by the controller once VDC, network and endpoint are found. Until then, nothing is created in VCD, and an
+	// invalid spec can be corrected. Immutable once set.
 	// +optional
 	// +kubebuilder:validation:MinLength=36
 	// +kubebuilder:validation:MaxLength=75
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(urn:vcloud:entity:vmware:capvcdCluster:|NO_RDE_)?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be a UUID, or the id that CAPVCD gave the cluster: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or NO_RDE_<UUID>; leave it out for a new cluster"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(urn:vcloud:entity:vmware:capvcdCluster:|NO_RDE_)?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be a UUID, or the ID of a CAPVCD cluster: urn:vcloud:entity:vmware:capvcdCluster:<UUID> or NO_RDE_<UUID>; remove the field for a new cluster"
 	InfraID string `json:"infraID,omitempty"`
 
-	// controlPlaneEndpoint is where clients reach the cluster's API server. host is its address or DNS name. Set it to
-	// choose one. If empty, it is written by the controller: the address that it claimed from a pool (type KubeVIP with
-	// addressSource IPAM), or a free one of the edge gateway (type EdgeGateway). port is 6443 if empty. Immutable once
-	// infraID is set.
+	// controlPlaneEndpoint is the endpoint of the cluster's API server. host is its address or DNS name. If empty, the
+	// controller sets it: the address that it claimed from a pool (type KubeVIP with addressSource IPAM), or a free
+	// address of the edge gateway (type EdgeGateway). port is 6443 if empty. Immutable once infraID is set.
 	// +optional
 	ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint,omitempty,omitzero"`
 
@@ -34,7 +33,7 @@ type VCDClusterSpec struct {
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != ''",message="must be an https URL, such as https://vcd.example.com"
-	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must contain only scheme, host and port, without a trailing slash"
 	Site string `json:"site,omitempty"`
 
 	// org is the name of the organization. Immutable once infraID is set.
@@ -43,31 +42,31 @@ type VCDClusterSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	Org string `json:"org,omitempty"`
 
-	// ovdc is the name or URN of the organization VDC. Immutable once infraID is set. Not needed when
+	// ovdc is the name or URN of the organization VDC. Immutable once infraID is set. Not required when
 	// failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OVDC string `json:"ovdc,omitempty"`
 
-	// ovdcNetwork is the name or URN of the organization VDC network of the nodes' first NIC. Immutable once
-	// infraID is set. Not needed when failureDomainSelector selects zones.
+	// ovdcNetwork is the name or URN of the organization VDC network of the nodes' first NIC. Immutable once infraID is
+	// set. Not required when failureDomainSelector selects zones.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	OVDCNetwork string `json:"ovdcNetwork,omitempty"`
 
-	// identityRef is the identity used to work in VCD. Mutable in place.
+	// identityRef is the identity for requests to VCD. Mutable in place.
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// controlPlaneLoadBalancer configures what serves controlPlaneEndpoint. Immutable once infraID is set, except
-	// kube-vip's image, interface and bgp.
+	// controlPlaneLoadBalancer configures the load balancer for controlPlaneEndpoint. Immutable once infraID is set,
+	// except kube-vip's image, interface and bgp.
 	// +optional
 	// +kubebuilder:default={type: KubeVIP}
 	ControlPlaneLoadBalancer ControlPlaneLoadBalancerSpec `json:"controlPlaneLoadBalancer,omitempty,omitzero"`
 
-	// vApp configures how the cluster's VMs are grouped. Immutable once infraID is set.
+	// vApp configures the grouping of the cluster's VMs. Immutable once infraID is set.
 	// +optional
 	// +kubebuilder:default={layout: PerFailureDomain}
 	VApp VAppSpec `json:"vApp,omitempty,omitzero"`
@@ -85,40 +84,40 @@ type VCDClusterSpec struct {
 	// +optional
 	Proxy ProxySpec `json:"proxy,omitempty,omitzero"`
 
-	// kubeletServingCertificates is Approve to have the certificate signing requests of kubelets approved that ask for no
-	// other names and addresses than VCD has for their machines; Ignore if empty. Mutable in place.
+	// kubeletServingCertificates is Approve or Ignore; Ignore if empty. Approve approves certificate signing requests
+	// of kubelets whose names and addresses match their machines in VCD. Mutable in place.
 	// +optional
 	KubeletServingCertificates KubeletServingCertificates `json:"kubeletServingCertificates,omitempty"`
 
-	// loadBalancer configures how the cloud controller manager that mode Managed installs publishes Services of type
-	// LoadBalancer. Mutable in place; existing load balancers keep their addresses.
+	// loadBalancer configures load balancers for Services, for a cloud controller manager of mode Managed. Mutable in
+	// place; existing load balancers keep their addresses.
 	// +optional
 	LoadBalancer LoadBalancerSpec `json:"loadBalancer,omitempty,omitzero"`
 
-	// orphanedDiskPolicy is what happens to this cluster's named (independent) disks when the cluster is deleted:
-	// Retain, which is the default, keeps them and lists them in an event; Delete deletes those that are attached to
-	// no VM and whose description has this cluster's marker, or nothing but the infraID. Mutable in place.
+	// orphanedDiskPolicy is the policy for this cluster's named (independent) disks when the cluster is deleted.
+	// Retain, the default, keeps them and lists them in an event. Delete deletes detached disks whose description has
+	// the marker of this cluster, or only its infraID. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Retain
 	OrphanedDiskPolicy OrphanedDiskPolicy `json:"orphanedDiskPolicy,omitempty"`
 
-	// rde configures the runtime defined entity that VCD's own user interface shows. Mutable in place.
+	// rde configures the runtime defined entity for the VCD portal. Mutable in place.
 	// +optional
 	// +kubebuilder:default={mode: None}
 	RDE RDESpec `json:"rde,omitempty,omitzero"`
 
 	// capvcdCredentials are the credentials of a VCDCluster of CAPVCD. Only its conversion sets them: requests in this
-	// version may remove them, and are refused if they set or change them. The controller moves them to a Secret and
+	// version may remove them, but are rejected if they set or change them. The controller moves them to a Secret and
 	// the VCDIdentity in identityRef, and removes them here: written by the controller.
 	// +optional
 	CAPVCDCredentials *CAPVCDCredentials `json:"capvcdCredentials,omitempty"`
 
-	// recordedState is what the controllers must remember of the cluster. Written by the controller: leave it out.
+	// recordedState is internal state of the controllers. Written by the controller: do not set it.
 	// +optional
 	RecordedState VCDClusterRecordedState `json:"recordedState,omitempty,omitzero"`
 }
 
-// VAppLayout is how VMs are grouped in vApps.
+// VAppLayout is the grouping of VMs in vApps.
 // +kubebuilder:validation:Enum=PerFailureDomain;PerMachine;PerCluster
 type VAppLayout string
 
@@ -134,52 +133,52 @@ const (
 	VAppPerCluster VAppLayout = "PerCluster"
 )
 
-// VAppSpec says how the cluster's VMs are grouped.
+// VAppSpec configures the grouping of the cluster's VMs.
 // +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.layout) || self.layout != 'PerMachine'",fieldPath=".name",message="cannot be set when layout is PerMachine: each vApp has the name of its VM"
 // +kubebuilder:validation:MinProperties=1
 type VAppSpec struct {
-	// layout of the vApps: PerFailureDomain, which is the default, PerMachine or PerCluster.
+	// layout of the vApps: PerFailureDomain (default), PerMachine or PerCluster.
 	// +optional
 	// +kubebuilder:default=PerFailureDomain
 	Layout VAppLayout `json:"layout,omitempty"`
 
-	// name of the vApp; the cluster's name if empty. Not with layout PerMachine. A vApp of this name that belongs to
-	// something else is never touched.
+	// name of the vApp; the cluster's name if empty. Cannot be set with layout PerMachine. An existing vApp with this
+	// name that does not belong to the cluster is never changed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name,omitempty"`
 }
 
-// KubeletServingCertificates is what happens to certificate signing requests of kubelets.
+// KubeletServingCertificates is the policy for certificate signing requests of kubelets.
 // +kubebuilder:validation:Enum=Approve;Ignore
 type KubeletServingCertificates string
 
-// What happens to certificate signing requests of kubelets.
+// Policies for certificate signing requests of kubelets.
 const (
-	// ServingCertificatesApprove approves those whose names and addresses VCD has for their machines.
+	// ServingCertificatesApprove approves requests whose names and addresses match their machines in VCD.
 	ServingCertificatesApprove KubeletServingCertificates = "Approve"
-	// ServingCertificatesIgnore leaves them to others.
+	// ServingCertificatesIgnore ignores them.
 	ServingCertificatesIgnore KubeletServingCertificates = "Ignore"
 )
 
-// PodProxyMode is whether pods of the workload cluster get the proxy's environment.
+// PodProxyMode determines whether pods of the workload cluster get the proxy's environment.
 // +kubebuilder:validation:Enum=Inject;None
 type PodProxyMode string
 
 // Pod proxy modes.
 const (
-	// PodProxyInject has admission policies of the workload cluster add it to new pods.
+	// PodProxyInject adds it to new pods with admission policies of the workload cluster.
 	PodProxyInject PodProxyMode = "Inject"
-	// PodProxyNone leaves pods alone.
+	// PodProxyNone does not change pods.
 	PodProxyNone PodProxyMode = "None"
 )
 
-// SiteAccess is how a workload cluster reaches VMware Cloud Director.
+// SiteAccess is the route of a workload cluster to VMware Cloud Director.
 // +kubebuilder:validation:Enum=Direct;Proxy
 type SiteAccess string
 
-// How the site is reached.
+// Routes to the site.
 const (
 	// SiteDirect is without the proxy.
 	SiteDirect SiteAccess = "Direct"
@@ -189,17 +188,17 @@ const (
 
 // ProxySpec is the HTTP proxy of nodes and pods.
 // +kubebuilder:validation:XValidation:rule="!has(self.credentialsSecretRef) || ((!has(self.httpProxy) || !self.httpProxy.contains('@')) && (!has(self.httpsProxy) || !self.httpsProxy.contains('@')))",fieldPath=".credentialsSecretRef",message="may only be set when the URLs have no user name and password"
-// +kubebuilder:validation:XValidation:rule="self.?site.orValue('Direct') != 'Proxy' || has(self.httpsProxy)",fieldPath=".httpsProxy",message="is required when site is Proxy: the site is reached by https"
+// +kubebuilder:validation:XValidation:rule="self.?site.orValue('Direct') != 'Proxy' || has(self.httpsProxy)",fieldPath=".httpsProxy",message="is required when site is Proxy: the site uses https"
 // +kubebuilder:validation:MinProperties=1
 type ProxySpec struct {
-	// httpProxy is the URL of the proxy for http, such as http://proxy.example.com:3128. A password in it can be read
-	// by all who can read this object: use credentialsSecretRef.
+	// httpProxy is the URL of the proxy for http, such as http://proxy.example.com:3128. A password in it is visible to
+	// all users who can read this object: use credentialsSecretRef instead.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	HTTPProxy string `json:"httpProxy,omitempty"`
 
-	// httpsProxy is the URL of the proxy for https, which container registries need. Most proxies serve both under
+	// httpsProxy is the URL of the proxy for https, which container registries require. Most proxies serve both under
 	// the same URL, which begins with http.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -284,8 +283,8 @@ type RDESpec struct {
 	// +optional
 	UseAsManagementCluster *bool `json:"useAsManagementCluster,omitempty"`
 
-	// includeKubeconfig also writes the admin kubeconfig in the entity's private section: all who can read that in VCD
-	// are administrators of the cluster. False takes it out again. If unset, what the entity has stays.
+	// includeKubeconfig also writes the admin kubeconfig to the entity's private section. All users who can read that
+	// section in VCD are administrators of the cluster. False removes it again. If unset, the section is not changed.
 	// +optional
 	IncludeKubeconfig *bool `json:"includeKubeconfig,omitempty"`
 }
@@ -360,30 +359,30 @@ type VCDCluster struct {
 
 	// spec is the desired state.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.infraID) && self.infraID == oldSelf.infraID)",fieldPath=".infraID",message="is immutable once set: objects in VCD are found by it"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.infraID) && self.infraID == oldSelf.infraID)",fieldPath=".infraID",message="is immutable once set: it identifies objects in VCD"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || self.site == oldSelf.site",fieldPath=".site",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || self.org == oldSelf.org",fieldPath=".org",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.ovdc) ? has(oldSelf.ovdc) && self.ovdc == oldSelf.ovdc : !has(oldSelf.ovdc))",fieldPath=".ovdc",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.ovdcNetwork) ? has(oldSelf.ovdcNetwork) && self.ovdcNetwork == oldSelf.ovdcNetwork : !has(oldSelf.ovdcNetwork))",fieldPath=".ovdcNetwork",message="is immutable once infraID is set: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (has(self.vApp) ? has(oldSelf.vApp) && self.vApp == oldSelf.vApp : !has(oldSelf.vApp))",fieldPath=".vApp",message="is immutable once infraID is set: create another cluster"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !has(oldSelf.controlPlaneEndpoint) || !has(oldSelf.controlPlaneEndpoint.host) || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host) && self.controlPlaneEndpoint.host == oldSelf.controlPlaneEndpoint.host && (!has(oldSelf.controlPlaneEndpoint.port) || (has(self.controlPlaneEndpoint.port) && self.controlPlaneEndpoint.port == oldSelf.controlPlaneEndpoint.port)))",fieldPath=".controlPlaneEndpoint",message="is immutable once infraID is set: the nodes' certificates name it"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.controlPlaneLoadBalancer.type == oldSelf.controlPlaneLoadBalancer.type && ((has(self.controlPlaneLoadBalancer.edgeGateway)) ? (has(oldSelf.controlPlaneLoadBalancer.edgeGateway)) && self.controlPlaneLoadBalancer.edgeGateway == oldSelf.controlPlaneLoadBalancer.edgeGateway : !(has(oldSelf.controlPlaneLoadBalancer.edgeGateway))))",fieldPath=".controlPlaneLoadBalancer",message="is immutable once infraID is set, but for kubeVIP.image, kubeVIP.interface and kubeVIP.bgp"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.addressSource)) && self.controlPlaneLoadBalancer.kubeVIP.addressSource == 'IPAM') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource == 'IPAM') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.addressSource)) && self.controlPlaneLoadBalancer.kubeVIP.addressSource == 'DHCP') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource == 'DHCP') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.mode)) && self.controlPlaneLoadBalancer.kubeVIP.mode == 'DaemonSet') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.mode)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.mode == 'DaemonSet') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.secondaryAddress)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress)) && self.controlPlaneLoadBalancer.kubeVIP.secondaryAddress == oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress))))",fieldPath=".controlPlaneLoadBalancer.kubeVIP",message="is immutable once infraID is set, but for image, interface and bgp"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.poolRefs)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs)) && self.controlPlaneLoadBalancer.kubeVIP.poolRefs == oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs))) && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs)) && self.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs == oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs))))",fieldPath=".controlPlaneLoadBalancer.kubeVIP",message="cannot have other pools once infraID is set"
-	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must name an organization VDC, unless failureDomainSelector chooses zones"
-	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must name an organization VDC network, unless failureDomainSelector chooses zones"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !has(oldSelf.controlPlaneEndpoint) || !has(oldSelf.controlPlaneEndpoint.host) || (has(self.controlPlaneEndpoint) && has(self.controlPlaneEndpoint.host) && self.controlPlaneEndpoint.host == oldSelf.controlPlaneEndpoint.host && (!has(oldSelf.controlPlaneEndpoint.port) || (has(self.controlPlaneEndpoint.port) && self.controlPlaneEndpoint.port == oldSelf.controlPlaneEndpoint.port)))",fieldPath=".controlPlaneEndpoint",message="is immutable once infraID is set: the certificates of nodes contain it"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (self.controlPlaneLoadBalancer.type == oldSelf.controlPlaneLoadBalancer.type && ((has(self.controlPlaneLoadBalancer.edgeGateway)) ? (has(oldSelf.controlPlaneLoadBalancer.edgeGateway)) && self.controlPlaneLoadBalancer.edgeGateway == oldSelf.controlPlaneLoadBalancer.edgeGateway : !(has(oldSelf.controlPlaneLoadBalancer.edgeGateway))))",fieldPath=".controlPlaneLoadBalancer",message="is immutable once infraID is set, except kubeVIP.image, kubeVIP.interface and kubeVIP.bgp"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.addressSource)) && self.controlPlaneLoadBalancer.kubeVIP.addressSource == 'IPAM') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource == 'IPAM') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.addressSource)) && self.controlPlaneLoadBalancer.kubeVIP.addressSource == 'DHCP') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.addressSource == 'DHCP') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.mode)) && self.controlPlaneLoadBalancer.kubeVIP.mode == 'DaemonSet') == ((has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.mode)) && oldSelf.controlPlaneLoadBalancer.kubeVIP.mode == 'DaemonSet') && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.secondaryAddress)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress)) && self.controlPlaneLoadBalancer.kubeVIP.secondaryAddress == oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryAddress))))",fieldPath=".controlPlaneLoadBalancer.kubeVIP",message="is immutable once infraID is set, except image, interface and bgp"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || (((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.poolRefs)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs)) && self.controlPlaneLoadBalancer.kubeVIP.poolRefs == oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.poolRefs))) && ((has(self.controlPlaneLoadBalancer.kubeVIP) && has(self.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs)) ? (has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs)) && self.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs == oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs : !(has(oldSelf.controlPlaneLoadBalancer.kubeVIP) && has(oldSelf.controlPlaneLoadBalancer.kubeVIP.secondaryPoolRefs))))",fieldPath=".controlPlaneLoadBalancer.kubeVIP",message="is immutable once infraID is set"
+	// +kubebuilder:validation:XValidation:rule="has(self.ovdc) || has(self.failureDomainSelector)",fieldPath=".ovdc",reason=FieldValueRequired,message="must be set to an organization VDC, unless failureDomainSelector is set"
+	// +kubebuilder:validation:XValidation:rule="has(self.ovdcNetwork) || has(self.failureDomainSelector)",fieldPath=".ovdcNetwork",reason=FieldValueRequired,message="must be set to an organization VDC network, unless failureDomainSelector is set"
 	// +kubebuilder:validation:XValidation:rule="self.controlPlaneLoadBalancer.type != 'KubeVIP' || self.?controlPlaneEndpoint.?host.hasValue() || self.controlPlaneLoadBalancer.?kubeVIP.?poolRefs.hasValue()",fieldPath=".controlPlaneEndpoint.host",reason=FieldValueRequired,message="must be set for type KubeVIP, unless controlPlaneLoadBalancer.kubeVIP has pools (addressSource IPAM)"
-	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: put credentials into a Secret, and name it in a VCDIdentity"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?ovdcID.hasValue() || !self.?recordedState.?ovdcID.hasValue() || self.recordedState.ovdcID == oldSelf.recordedState.ovdcID",fieldPath=".recordedState.ovdcID",reason=FieldValueForbidden,message="is immutable: remove it to have the name in the spec looked up again"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?ovdcNetworkID.hasValue() || !self.?recordedState.?ovdcNetworkID.hasValue() || self.recordedState.ovdcNetworkID == oldSelf.recordedState.ovdcNetworkID",fieldPath=".recordedState.ovdcNetworkID",reason=FieldValueForbidden,message="is immutable: remove it to have the name in the spec looked up again"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?endpointGatewayID.hasValue() || !self.?recordedState.?endpointGatewayID.hasValue() || self.recordedState.endpointGatewayID == oldSelf.recordedState.endpointGatewayID",fieldPath=".recordedState.endpointGatewayID",reason=FieldValueForbidden,message="is immutable: remove it to have the name in the spec looked up again"
-	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?nodeProxy.hasValue() || self.?recordedState.?nodeProxy.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose nodeProxy: the controllers need it"
-	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?loadBalancersAllowed.hasValue() || self.?recordedState.?loadBalancersAllowed.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose loadBalancersAllowed: the controllers need it"
-	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?vAppCount.hasValue() || self.?recordedState.?vAppCount.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose vAppCount: the controllers need it"
-	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?vAppIDs.hasValue() || (self.?recordedState.?vAppIDs.hasValue() && self.recordedState.vAppIDs.size() >= oldSelf.recordedState.vAppIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose URNs of vAppIDs: vApps of the cluster would be left in VCD"
-	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?edgeGatewayIDs.hasValue() || (self.?recordedState.?edgeGatewayIDs.hasValue() && self.recordedState.edgeGatewayIDs.size() >= oldSelf.recordedState.edgeGatewayIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose URNs of edgeGatewayIDs: load balancers of the cluster would be left in VCD"
-	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?loadBalancerGatewayIDs.hasValue() || (self.?recordedState.?loadBalancerGatewayIDs.hasValue() && self.recordedState.loadBalancerGatewayIDs.size() >= oldSelf.recordedState.loadBalancerGatewayIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot lose URNs of loadBalancerGatewayIDs: load balancers of the cluster would be left in VCD"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.recordedState) || has(self.recordedState)",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be removed: the controllers need it; remove only the field that is to be looked up again"
+	// +kubebuilder:validation:XValidation:rule="!has(self.capvcdCredentials) || (oldSelf.hasValue() && has(oldSelf.value().capvcdCredentials) && oldSelf.value().capvcdCredentials == self.capvcdCredentials)",optionalOldSelf=true,fieldPath=".capvcdCredentials",reason=FieldValueForbidden,message="may only be removed: store credentials in a Secret, and refer to it in a VCDIdentity"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?ovdcID.hasValue() || !self.?recordedState.?ovdcID.hasValue() || self.recordedState.ovdcID == oldSelf.recordedState.ovdcID",fieldPath=".recordedState.ovdcID",reason=FieldValueForbidden,message="is immutable: remove it to look up the name in the spec again"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?ovdcNetworkID.hasValue() || !self.?recordedState.?ovdcNetworkID.hasValue() || self.recordedState.ovdcNetworkID == oldSelf.recordedState.ovdcNetworkID",fieldPath=".recordedState.ovdcNetworkID",reason=FieldValueForbidden,message="is immutable: remove it to look up the name in the spec again"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.infraID) || !oldSelf.?recordedState.?endpointGatewayID.hasValue() || !self.?recordedState.?endpointGatewayID.hasValue() || self.recordedState.endpointGatewayID == oldSelf.recordedState.endpointGatewayID",fieldPath=".recordedState.endpointGatewayID",reason=FieldValueForbidden,message="is immutable: remove it to look up the name in the spec again"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?nodeProxy.hasValue() || self.?recordedState.?nodeProxy.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="nodeProxy cannot be removed: the controllers need it"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?loadBalancersAllowed.hasValue() || self.?recordedState.?loadBalancersAllowed.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="loadBalancersAllowed cannot be removed: the controllers need it"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?vAppCount.hasValue() || self.?recordedState.?vAppCount.hasValue()",fieldPath=".recordedState",reason=FieldValueForbidden,message="vAppCount cannot be removed: the controllers need it"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?vAppIDs.hasValue() || (self.?recordedState.?vAppIDs.hasValue() && self.recordedState.vAppIDs.size() >= oldSelf.recordedState.vAppIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="vAppIDs cannot be removed: vApps of the cluster would be orphaned in VCD"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?edgeGatewayIDs.hasValue() || (self.?recordedState.?edgeGatewayIDs.hasValue() && self.recordedState.edgeGatewayIDs.size() >= oldSelf.recordedState.edgeGatewayIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="edgeGatewayIDs cannot be removed: load balancers of the cluster would be orphaned in VCD"
+	// +kubebuilder:validation:XValidation:rule="!oldSelf.?recordedState.?loadBalancerGatewayIDs.hasValue() || (self.?recordedState.?loadBalancerGatewayIDs.hasValue() && self.recordedState.loadBalancerGatewayIDs.size() >= oldSelf.recordedState.loadBalancerGatewayIDs.size())",fieldPath=".recordedState",reason=FieldValueForbidden,message="loadBalancerGatewayIDs cannot be removed: load balancers of the cluster would be orphaned in VCD"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.recordedState) || has(self.recordedState)",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be removed: the controllers need it; remove only the field to look up again"
 	Spec VCDClusterSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.

@@ -4,16 +4,16 @@ package v1beta4
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// VCDMachineRecordedState is what the controllers have to remember of a machine and its VM. Only the controllers write
-// it. It is part of the spec because moves to another management cluster and restores of backups keep no status.
+// VCDMachineRecordedState is the state of a machine and its VM that the controllers record. Only the controllers write
+// it. It is part of the spec because `clusterctl move` and backups do not restore the status.
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.instanceID) || (has(self.instanceID) && self.instanceID == oldSelf.instanceID)",fieldPath=".instanceID",reason=FieldValueForbidden,message="is immutable: it identifies the VM of the machine"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.vmName) || (has(self.vmName) && self.vmName == oldSelf.vmName)",fieldPath=".vmName",reason=FieldValueForbidden,message="is immutable: it identifies the VM of the machine"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.deploymentZone) || (has(self.deploymentZone) && self.deploymentZone == oldSelf.deploymentZone)",fieldPath=".deploymentZone",reason=FieldValueForbidden,message="is immutable: the VM of the machine is in that zone"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.ovdcID) || (has(self.ovdcID) && self.ovdcID == oldSelf.ovdcID)",fieldPath=".ovdcID",reason=FieldValueForbidden,message="is immutable: the VM of the machine is in that VDC"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.poweredOnAt) || (has(self.poweredOnAt) && self.poweredOnAt == oldSelf.poweredOnAt)",fieldPath=".poweredOnAt",reason=FieldValueForbidden,message="is immutable: a VM that ran is not created again"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.deleteRequestedAt) || (has(self.deleteRequestedAt) && self.deleteRequestedAt == oldSelf.deleteRequestedAt)",fieldPath=".deleteRequestedAt",reason=FieldValueForbidden,message="is immutable: VCD was asked to delete the VM"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.vmGoneAt) || (has(self.vmGoneAt) && self.vmGoneAt == oldSelf.vmGoneAt)",fieldPath=".vmGoneAt",reason=FieldValueForbidden,message="is immutable: the VM was proved to be gone"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.poweredOnAt) || (has(self.poweredOnAt) && self.poweredOnAt == oldSelf.poweredOnAt)",fieldPath=".poweredOnAt",reason=FieldValueForbidden,message="is immutable: a VM that was running is not created again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.deleteRequestedAt) || (has(self.deleteRequestedAt) && self.deleteRequestedAt == oldSelf.deleteRequestedAt)",fieldPath=".deleteRequestedAt",reason=FieldValueForbidden,message="is immutable: the deletion of the VM was requested"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.vmGoneAt) || (has(self.vmGoneAt) && self.vmGoneAt == oldSelf.vmGoneAt)",fieldPath=".vmGoneAt",reason=FieldValueForbidden,message="is immutable: the deletion of the VM was proved"
 type VCDMachineRecordedState struct {
 	// instanceID is the instance ID of the guest and the marker of the VM: the UID of the VCDMachine that the VM was
 	// created for. It is stored before anything is created in VCD, and never changes.
@@ -59,14 +59,14 @@ type VCDMachineRecordedState struct {
 	// +optional
 	Template *RecordedTemplate `json:"template,omitempty"`
 
-	// creationRequestedAt is the time of the last create request for the VM. It is stored before the request is sent, and
-	// removed if VCD refuses the first one: a machine without it never had a VM that this provider created. It stays once
-	// the VM exists.
+	// creationRequestedAt is the time of the last create request for the VM. It is stored before the request is sent,
+	// and removed if VCD rejects the first one: a machine without it never had a VM that this provider created. It
+	// stays once the VM exists.
 	// +optional
 	CreationRequestedAt *metav1.Time `json:"creationRequestedAt,omitempty"`
 
-	// poweredOnAt is the time when the VM was first found running. From then on the VM is not created or configured, only
-	// kept. It never changes.
+	// poweredOnAt is the time when the VM was first found running. From then on, the VM is neither created nor
+	// configured. It never changes.
 	// +optional
 	PoweredOnAt *metav1.Time `json:"poweredOnAt,omitempty"`
 
@@ -75,12 +75,12 @@ type VCDMachineRecordedState struct {
 	// +optional
 	PoweredOnAgain PoweredOnAgain `json:"poweredOnAgain,omitempty,omitzero"`
 
-	// reset is the reset of the VM that a VCDRemediation asks for. It is removed with the VCDRemediation.
+	// reset is the requested reset of the VM for a VCDRemediation. It is removed with the VCDRemediation.
 	// +optional
 	Reset RequestedReset `json:"reset,omitempty,omitzero"`
 
-	// bootstrapDataRemoved says that the VM was found without bootstrap data. It is removed when the bootstrap data may be
-	// back; remove it to have the VM checked again.
+	// bootstrapDataRemoved says that the VM was found without bootstrap data. It is removed when the VM may contain
+	// bootstrap data again; remove it to check the VM again.
 	// +optional
 	BootstrapDataRemoved BootstrapDataRemoved `json:"bootstrapDataRemoved,omitempty,omitzero"`
 
@@ -96,8 +96,8 @@ type VCDMachineRecordedState struct {
 	// +optional
 	VM *RecordedVM `json:"vm,omitempty"`
 
-	// vmMetadata is the metadata that the controller wrote to the VM: other metadata of the VM is left alone. An entry is
-	// stored before it is written. Remove the list to have all of spec.vmMetadata written again.
+	// vmMetadata is the metadata that the controller wrote to the VM: other metadata of the VM is not changed. An entry
+	// is stored before it is written. Remove the list to write all of spec.vmMetadata again.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -157,7 +157,7 @@ type PoweredOnAgain struct {
 	LastAt *metav1.Time `json:"lastAt,omitempty"`
 }
 
-// RequestedReset is a reset of a VM that a VCDRemediation asks for.
+// RequestedReset is a reset of a VM for a VCDRemediation.
 type RequestedReset struct {
 	// remediation is the UID of the VCDRemediation.
 	// +required
@@ -171,7 +171,7 @@ type RequestedReset struct {
 	// +kubebuilder:validation:Maximum=10
 	Number int32 `json:"number,omitempty"`
 
-	// requestedAt is the time when the VCDRemediation asked for the reset.
+	// requestedAt is the time when the VCDRemediation requested the reset.
 	// +required
 	RequestedAt *metav1.Time `json:"requestedAt,omitempty"`
 
@@ -180,7 +180,7 @@ type RequestedReset struct {
 	SentAt *metav1.Time `json:"sentAt,omitempty"`
 }
 
-// GuestState is whether a guest ran.
+// GuestState is the state of a guest.
 // +kubebuilder:validation:Enum=Running;PoweredOff
 type GuestState string
 
@@ -192,14 +192,14 @@ const (
 	GuestPoweredOff GuestState = "PoweredOff"
 )
 
-// BootstrapDataRemoved is how a VM was found without bootstrap data.
+// BootstrapDataRemoved describes a VM that was found without bootstrap data.
 type BootstrapDataRemoved struct {
-	// guest is PoweredOff if the VM was powered off when it was found without bootstrap data, after which that cannot come
-	// back, and else Running.
+	// guest is PoweredOff if the VM was powered off when it was found without bootstrap data, after which the data
+	// cannot return, otherwise Running.
 	// +required
 	Guest GuestState `json:"guest,omitempty"`
 
-	// bootID is the boot ID of the Node while the guest ran, empty if it was not known. The bootstrap data may be back
+	// bootID is the boot ID of the Node while the guest ran, empty if it was not known. The bootstrap data may return
 	// after another boot.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -207,7 +207,7 @@ type BootstrapDataRemoved struct {
 	BootID string `json:"bootID,omitempty"`
 }
 
-// RecordedVM is what a VM was created like.
+// RecordedVM is the configuration of a VM at its creation.
 // +kubebuilder:validation:MinProperties=1
 type RecordedVM struct {
 	// vAppID is the URN of the vApp.
@@ -259,16 +259,16 @@ type RecordedVM struct {
 	// +kubebuilder:validation:Minimum=1
 	MemoryMiB int64 `json:"memoryMiB,omitempty"`
 
-	// diskMiB is the size of the first disk, in MiB. It changes when the controller grows the disk.
+	// diskMiB is the size of the first disk, in MiB. It changes when the controller expands the disk.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	DiskMiB int64 `json:"diskMiB,omitempty"`
 
-	// marker is Missing if the VM carries no ownership marker, because CAPVCD created it, and else empty.
+	// marker is Missing if the VM carries no ownership marker, because CAPVCD created it, otherwise empty.
 	// +optional
 	Marker RecordedMarker `json:"marker,omitempty"`
 
-	// comparison is Different if the VM differed from this record when it was compared last, and else empty.
+	// comparison is Different if the VM differed from this record in the last comparison, otherwise empty.
 	// +optional
 	Comparison RecordedComparison `json:"comparison,omitempty"`
 }
@@ -280,11 +280,11 @@ type RecordedMarker string
 // MarkerMissing is a VM without an ownership marker.
 const MarkerMissing RecordedMarker = "Missing"
 
-// RecordedComparison is how a VM compared with what is recorded of it.
+// RecordedComparison is the result of comparing a VM with its record.
 // +kubebuilder:validation:Enum=Different
 type RecordedComparison string
 
-// ComparisonDifferent is a VM that differs from what is recorded of it.
+// ComparisonDifferent is a VM that differs from its record.
 const ComparisonDifferent RecordedComparison = "Different"
 
 // RecordedNIC is a NIC as it was created.
@@ -302,7 +302,7 @@ type RecordedNIC struct {
 	// +kubebuilder:validation:MaxLength=256
 	Network string `json:"network,omitempty"`
 
-	// address is what the guest was configured with; empty if it uses DHCP.
+	// address is the configured address of the guest; empty if it uses DHCP.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
@@ -325,7 +325,7 @@ type RecordedVMMetadata struct {
 	// +optional
 	Type VMMetadataType `json:"type,omitempty"`
 
-	// value of the entry, as VCD shows it.
+	// value of the entry, as returned by VCD.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

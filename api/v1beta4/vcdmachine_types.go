@@ -81,8 +81,8 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	StorageProfile string `json:"storageProfile,omitempty"`
 
-	// diskSize is the size of the first disk, such as 40Gi; the template's if empty. It must be at least 1Gi, and not
-	// smaller than the template's. Mutable in place: it can grow.
+	// diskSize is the size of the first disk, such as 40Gi; the size in the template if empty. It must be at least 1Gi,
+	// and at least the size in the template. Mutable in place: it can be increased.
 	// +optional
 	DiskSize *resource.Quantity `json:"diskSize,omitempty"`
 
@@ -110,7 +110,7 @@ type VCDMachineSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.filter(n, !has(n.name)).size() == (has(self[0].name) ? 0 : 1)",message="only the first NIC may leave out its name, for the ovdcNetwork of the cluster"
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self.filter(n, !has(n.name)).size() == (has(self[0].name) ? 0 : 1)",message="is required for all NICs except the first one, whose default is the ovdcNetwork of the cluster"
 	Networks []NetworkSpec `json:"networks,omitempty"`
 
 	// vmNamingTemplate is a Go template for the name of the VM, which is also its host name, such as {{ .cluster.name
@@ -122,14 +122,14 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	VMNamingTemplate string `json:"vmNamingTemplate,omitempty"`
 
-	// powerOffPolicy is what to do when the VM is powered off: Report, which is the default, sets Ready to False;
-	// PowerOn powers it on again. Mutable in place.
+	// powerOffPolicy is the reaction to a powered-off VM: Report, the default, sets Ready to False; PowerOn powers it
+	// on again. Mutable in place.
 	// +optional
 	// +kubebuilder:default=Report
 	PowerOffPolicy PowerOffPolicy `json:"powerOffPolicy,omitempty"`
 
-	// shutdownTimeoutSeconds is how long a guest may take to shut down before its VM is powered off on deletion, in
-	// seconds; 60 if empty. 0 powers off at once. Mutable in place.
+	// shutdownTimeoutSeconds is the time for the guest to shut down before its VM is powered off on deletion, in
+	// seconds; 60 if empty. With 0, the VM is powered off immediately. Mutable in place.
 	// +optional
 	// +kubebuilder:default=60
 	// +kubebuilder:validation:Minimum=0
@@ -144,16 +144,16 @@ type VCDMachineSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	VMMetadata []VMMetadataEntry `json:"vmMetadata,omitempty"`
 
-	// antiAffinity keeps the VM on another host than the VMs of its group, which are those of the control plane or of the
-	// same MachineDeployment, by a rule in VCD: None, which is the default, Preferred or Required. The rule of a group
-	// is Required if all machines of it ask for that. Required takes a host more than the group has machines, because a
-	// rollout adds one before it removes one. Mutable in place.
+	// antiAffinity keeps the VM on another host than the VMs of its group, which are those of the control plane or of
+	// the same MachineDeployment, with a rule in VCD: None (default), Preferred or Required. The rule of a group is
+	// Required if all its machines set Required. Required needs one more host than the group has machines, because a
+	// rollout adds a machine before it removes one. Mutable in place.
 	// +optional
 	// +kubebuilder:default=None
 	AntiAffinity AntiAffinity `json:"antiAffinity,omitempty"`
 
-	// recordedState is what the controllers have to remember of the machine and its VM. Written by the controller only:
-	// a user may remove the records that say so.
+	// recordedState is internal state of the controllers. Written by the controller. A user may remove a field only if
+	// its description says so.
 	// +optional
 	RecordedState VCDMachineRecordedState `json:"recordedState,omitempty,omitzero"`
 }
@@ -225,7 +225,7 @@ const (
 	VMMetadataDateTime VMMetadataType = "DateTime"
 )
 
-// VMMetadataAccess is who may read and write an entry of metadata in VCD.
+// VMMetadataAccess is the access of tenants to a metadata entry in VCD.
 // +kubebuilder:validation:Enum=ReadWrite;ReadOnly;Private
 type VMMetadataAccess string
 
@@ -268,7 +268,7 @@ type VMMetadataEntry struct {
 
 // DiskSpec is an additional disk.
 type DiskSpec struct {
-	// name of the disk in this list. VCD does not have it.
+	// name of the disk in this list. VCD does not store it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -305,7 +305,7 @@ type ExtraConfigEntry struct {
 	Value string `json:"value,omitempty"`
 }
 
-// AddressSource is where the address of a NIC comes from.
+// AddressSource is the source of the address of a NIC.
 // +kubebuilder:validation:Enum=StaticPool;DHCP;Manual;IPAM
 type AddressSource string
 
@@ -315,7 +315,8 @@ const (
 	AddressStaticPool AddressSource = "StaticPool"
 	// AddressDHCP is a DHCP server.
 	AddressDHCP AddressSource = "DHCP"
-	// AddressManual is an address set by the user; not in templates, whose machines would all have it.
+	// AddressManual is an address set by the user; not allowed in templates, whose machines would all have the same
+	// address.
 	AddressManual AddressSource = "Manual"
 	// AddressIPAM is a pool of the Cluster API IPAM contract.
 	AddressIPAM AddressSource = "IPAM"
@@ -344,7 +345,7 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Name string `json:"name,omitempty"`
 
-	// addressSource is where the address comes from: StaticPool, which is the default, DHCP, Manual or IPAM.
+	// addressSource is the source of the address: StaticPool (default), DHCP, Manual or IPAM.
 	// +optional
 	// +kubebuilder:default=StaticPool
 	AddressSource AddressSource `json:"addressSource,omitempty"`
@@ -359,7 +360,7 @@ type NetworkSpec struct {
 	Addresses []string `json:"addresses,omitempty"`
 
 	// poolRefs are the pools of source IPAM, at most one of each family. One address is claimed from each; its prefix
-	// and gateway must fit the network in VCD.
+	// and gateway must match the network in VCD.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
@@ -393,8 +394,8 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	SearchDomains []string `json:"searchDomains,omitempty"`
 
-	// gatewayMetric is the metric of the default routes through the interface, or with DHCP of all routes that the
-	// server gives; the guest's choice if empty. Another NIC than the first has default routes only if it is set.
+	// gatewayMetric is the metric of the default routes through the interface, or with DHCP, of all routes from the
+	// server; selected by the guest if empty. NICs other than the first have default routes only if it is set.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -406,7 +407,7 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Routes []RouteSpec `json:"routes,omitempty"`
 
-	// dhcpOverrides choose what the guest takes from the DHCP server besides the address; source DHCP only.
+	// dhcpOverrides select the settings from the DHCP server, besides the address; only with source DHCP.
 	// +optional
 	DHCPOverrides *DHCPOverrides `json:"dhcpOverrides,omitempty"`
 }
@@ -434,47 +435,47 @@ type RouteSpec struct {
 	Metric int32 `json:"metric,omitempty"`
 }
 
-// UseDomains is how a guest uses the domains that a DHCP server gives.
+// UseDomains determines how a guest uses the domains from a DHCP server.
 // +kubebuilder:validation:Enum=Use;Ignore;RouteOnly
 type UseDomains string
 
-// Uses of the domains that a DHCP server gives.
+// Uses of the domains from a DHCP server.
 const (
 	// UseDomainsUse makes them search domains.
 	UseDomainsUse UseDomains = "Use"
 	// UseDomainsIgnore ignores them.
 	UseDomainsIgnore UseDomains = "Ignore"
-	// UseDomainsRouteOnly uses them only to choose the interface that a DNS request is sent through.
+	// UseDomainsRouteOnly uses them only to select the interface for DNS requests.
 	UseDomainsRouteOnly UseDomains = "RouteOnly"
 )
 
-// DHCPOverrides choose what the guest takes from a DHCP server besides the address. What is empty is the guest's
-// choice.
+// DHCPOverrides select the settings that a guest uses from a DHCP server, besides the address. The guest decides on
+// empty fields.
 // +kubebuilder:validation:MinProperties=1
 type DHCPOverrides struct {
-	// useRoutes takes routes; a NIC other than the first takes none if empty, unless it has a gatewayMetric.
+	// useRoutes accepts routes; if empty, a NIC other than the first accepts none unless it has a gatewayMetric.
 	// +optional
 	UseRoutes *bool `json:"useRoutes,omitempty"`
 
-	// useDNS takes nameservers.
+	// useDNS accepts name servers.
 	// +optional
 	UseDNS *bool `json:"useDNS,omitempty"`
 
-	// useDomains is Use to make the domains search domains, Ignore, or RouteOnly to use them only to choose the
-	// interface that a DNS request is sent through.
+	// useDomains is Use to add the domains as search domains, Ignore, or RouteOnly to use them only to select the
+	// interface for DNS requests.
 	// +optional
 	UseDomains UseDomains `json:"useDomains,omitempty"`
 
-	// useMTU takes the MTU.
+	// useMTU accepts the MTU.
 	// +optional
 	UseMTU *bool `json:"useMTU,omitempty"`
 
-	// useNTP takes time servers.
+	// useNTP accepts time servers.
 	// +optional
 	UseNTP *bool `json:"useNTP,omitempty"`
 }
 
-// PowerOffPolicy is what to do when the VM is powered off.
+// PowerOffPolicy is the reaction to a powered-off VM.
 // +kubebuilder:validation:Enum=Report;PowerOn
 type PowerOffPolicy string
 
@@ -578,23 +579,23 @@ type VCDMachine struct {
 
 	// spec is the desired state.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",fieldPath=".providerID",message="is immutable once set: the Node carries the same"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.catalog) ? has(oldSelf.catalog) && self.catalog == oldSelf.catalog : !has(oldSelf.catalog))",fieldPath=".catalog",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.template) ? has(oldSelf.template) && self.template == oldSelf.template : !has(oldSelf.template))",fieldPath=".template",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.templateSelector) ? has(oldSelf.templateSelector) && self.templateSelector == oldSelf.templateSelector : !has(oldSelf.templateSelector))",fieldPath=".templateSelector",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.sizingPolicy) ? has(oldSelf.sizingPolicy) && self.sizingPolicy == oldSelf.sizingPolicy : !has(oldSelf.sizingPolicy))",fieldPath=".sizingPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.cpus) ? has(oldSelf.cpus) && self.cpus == oldSelf.cpus : !has(oldSelf.cpus))",fieldPath=".cpus",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.memory) ? has(oldSelf.memory) && self.memory == oldSelf.memory : !has(oldSelf.memory))",fieldPath=".memory",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.additionalDisks) ? has(oldSelf.additionalDisks) && self.additionalDisks == oldSelf.additionalDisks : !has(oldSelf.additionalDisks))",fieldPath=".additionalDisks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.extraConfig) ? has(oldSelf.extraConfig) && self.extraConfig == oldSelf.extraConfig : !has(oldSelf.extraConfig))",fieldPath=".extraConfig",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.vmNamingTemplate) ? has(oldSelf.vmNamingTemplate) && self.vmNamingTemplate == oldSelf.vmNamingTemplate : !has(oldSelf.vmNamingTemplate))",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: make a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",fieldPath=".providerID",message="is immutable once set: the Node has the same provider ID"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.catalog) ? has(oldSelf.catalog) && self.catalog == oldSelf.catalog : !has(oldSelf.catalog))",fieldPath=".catalog",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.template) ? has(oldSelf.template) && self.template == oldSelf.template : !has(oldSelf.template))",fieldPath=".template",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.templateSelector) ? has(oldSelf.templateSelector) && self.templateSelector == oldSelf.templateSelector : !has(oldSelf.templateSelector))",fieldPath=".templateSelector",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.sizingPolicy) ? has(oldSelf.sizingPolicy) && self.sizingPolicy == oldSelf.sizingPolicy : !has(oldSelf.sizingPolicy))",fieldPath=".sizingPolicy",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.cpus) ? has(oldSelf.cpus) && self.cpus == oldSelf.cpus : !has(oldSelf.cpus))",fieldPath=".cpus",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.memory) ? has(oldSelf.memory) && self.memory == oldSelf.memory : !has(oldSelf.memory))",fieldPath=".memory",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.hardwareVersion) ? has(oldSelf.hardwareVersion) && self.hardwareVersion == oldSelf.hardwareVersion : !has(oldSelf.hardwareVersion))",fieldPath=".hardwareVersion",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy))",fieldPath=".placementPolicy",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.storageProfile) ? has(oldSelf.storageProfile) && self.storageProfile == oldSelf.storageProfile : !has(oldSelf.storageProfile))",fieldPath=".storageProfile",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.additionalDisks) ? has(oldSelf.additionalDisks) && self.additionalDisks == oldSelf.additionalDisks : !has(oldSelf.additionalDisks))",fieldPath=".additionalDisks",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.extraConfig) ? has(oldSelf.extraConfig) && self.extraConfig == oldSelf.extraConfig : !has(oldSelf.extraConfig))",fieldPath=".extraConfig",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.networks) ? has(oldSelf.networks) && self.networks == oldSelf.networks : !has(oldSelf.networks))",fieldPath=".networks",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.vmNamingTemplate) ? has(oldSelf.vmNamingTemplate) && self.vmNamingTemplate == oldSelf.vmNamingTemplate : !has(oldSelf.vmNamingTemplate))",fieldPath=".vmNamingTemplate",message="is immutable once the VM exists: create a new VCDMachineTemplate and roll it out"
 	// +kubebuilder:validation:XValidation:rule="has(self.recordedState) || !has(oldSelf.recordedState) || !(has(oldSelf.recordedState.instanceID) || has(oldSelf.recordedState.vmName) || has(oldSelf.recordedState.deploymentZone) || has(oldSelf.recordedState.ovdcID) || has(oldSelf.recordedState.poweredOnAt) || has(oldSelf.recordedState.deleteRequestedAt) || has(oldSelf.recordedState.vmGoneAt))",fieldPath=".recordedState",reason=FieldValueForbidden,message="cannot be removed: it identifies the VM of the machine"
-	// +kubebuilder:validation:XValidation:rule="!self.?recordedState.?poweredOnAt.hasValue() || has(self.providerID)",fieldPath=".recordedState.poweredOnAt",reason=FieldValueForbidden,message="needs a VM, and the VCDMachine has none: the controller writes it, leave it out"
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || !oldSelf.?recordedState.?creationRequestedAt.hasValue() || self.?recordedState.?creationRequestedAt.hasValue()",fieldPath=".recordedState.creationRequestedAt",reason=FieldValueForbidden,message="cannot be removed once the VM exists: it says that this provider created the VM"
+	// +kubebuilder:validation:XValidation:rule="!self.?recordedState.?poweredOnAt.hasValue() || has(self.providerID)",fieldPath=".recordedState.poweredOnAt",reason=FieldValueForbidden,message="requires a VM, but the VCDMachine has none: the controller sets it, remove the field"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || !oldSelf.?recordedState.?creationRequestedAt.hasValue() || self.?recordedState.?creationRequestedAt.hasValue()",fieldPath=".recordedState.creationRequestedAt",reason=FieldValueForbidden,message="cannot be removed once the VM exists: it records that this provider created the VM"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || !has(oldSelf.recordedState) || !has(oldSelf.recordedState.template) || (has(self.recordedState) && has(self.recordedState.template) && self.recordedState.template.id == oldSelf.recordedState.template.id)",fieldPath=".recordedState.template",reason=FieldValueForbidden,message="is immutable once the VM exists: the VM was created from it"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || self.?recordedState.?vAppNumber.orValue(1) == oldSelf.?recordedState.?vAppNumber.orValue(1)",fieldPath=".recordedState.vAppNumber",reason=FieldValueForbidden,message="is immutable once the VM exists: the VM is in that vApp"
 	Spec VCDMachineSpec `json:"spec,omitempty,omitzero"`

@@ -78,10 +78,10 @@ type VCDFailureDomain struct {
 
 	// spec is the desired state.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region",fieldPath=".region",message="is immutable: make another one"
-	// +kubebuilder:validation:XValidation:rule="self.zone == oldSelf.zone",fieldPath=".zone",message="is immutable: make another one"
-	// +kubebuilder:validation:XValidation:rule="self.ovdc == oldSelf.ovdc",fieldPath=".ovdc",message="is immutable: make another one"
-	// +kubebuilder:validation:XValidation:rule="has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy)",fieldPath=".placementPolicy",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region",fieldPath=".region",message="is immutable: create another object"
+	// +kubebuilder:validation:XValidation:rule="self.zone == oldSelf.zone",fieldPath=".zone",message="is immutable: create another object"
+	// +kubebuilder:validation:XValidation:rule="self.ovdc == oldSelf.ovdc",fieldPath=".ovdc",message="is immutable: create another object"
+	// +kubebuilder:validation:XValidation:rule="has(self.placementPolicy) ? has(oldSelf.placementPolicy) && self.placementPolicy == oldSelf.placementPolicy : !has(oldSelf.placementPolicy)",fieldPath=".placementPolicy",message="is immutable: create another object"
 	Spec VCDFailureDomainSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.
@@ -125,7 +125,7 @@ type VCDDeploymentZoneSpec struct {
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != ''",message="must be an https URL, such as https://vcd.example.com"
-	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must end after host and port: no slash, path, query, fragment or user"
+	// +kubebuilder:validation:XValidation:rule="!isURL(self) || (url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@') && !self.contains('#') && !self.endsWith('?'))",message="must contain only scheme, host and port, without a trailing slash"
 	Site string `json:"site,omitempty"`
 
 	// org is the name of the organization. A cluster uses the zone only if its org is the same. Immutable.
@@ -134,7 +134,7 @@ type VCDDeploymentZoneSpec struct {
 	// +kubebuilder:validation:MaxLength=128
 	Org string `json:"org,omitempty"`
 
-	// identityRef is the identity used to work in the zone. Mutable in place.
+	// identityRef is the identity for requests to VCD in the zone. Mutable in place.
 	// +required
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
@@ -193,8 +193,8 @@ type VCDDeploymentZoneStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// usable is whether everything that the zone names was found when VCD last answered: clusters publish the zone
-	// among their failure domains if it is true.
+	// usable is true if all objects of the zone existed at the last check. Clusters list only usable zones in their
+	// failure domains.
 	// +optional
 	Usable *bool `json:"usable,omitempty"`
 
@@ -247,9 +247,9 @@ type VCDDeploymentZone struct {
 
 	// spec is the desired state.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self.failureDomain == oldSelf.failureDomain",fieldPath=".failureDomain",message="is immutable: make another one"
-	// +kubebuilder:validation:XValidation:rule="self.site == oldSelf.site",fieldPath=".site",message="is immutable: make another one"
-	// +kubebuilder:validation:XValidation:rule="self.org == oldSelf.org",fieldPath=".org",message="is immutable: make another one"
+	// +kubebuilder:validation:XValidation:rule="self.failureDomain == oldSelf.failureDomain",fieldPath=".failureDomain",message="is immutable: create another object"
+	// +kubebuilder:validation:XValidation:rule="self.site == oldSelf.site",fieldPath=".site",message="is immutable: create another object"
+	// +kubebuilder:validation:XValidation:rule="self.org == oldSelf.org",fieldPath=".org",message="is immutable: create another object"
 	Spec VCDDeploymentZoneSpec `json:"spec,omitempty,omitzero"`
 
 	// status is the observed state.
