@@ -167,7 +167,7 @@ func decode(command string, status int, body []byte, into any) error {
 		if status == http.StatusOK {
 			status = http.StatusBadGateway
 		}
-		return &Error{Code: status, Text: "the answer is not CloudStack's"}
+		return &Error{Code: status, Text: "the response is not from CloudStack"}
 	}
 	inner := envelope[strings.ToLower(command)+"response"]
 	if inner == nil {
@@ -182,7 +182,7 @@ func decode(command string, status int, body []byte, into any) error {
 		return nil
 	}
 	if err := json.NewDecoder(bytes.NewReader(inner)).Decode(into); err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
+		return fmt.Errorf("reading the response: %w", err)
 	}
 	return nil
 }
@@ -241,7 +241,7 @@ func pages[T any](ctx context.Context, c *Client, command, key string, filters P
 		count := 0
 		found := []T(nil)
 		if err := errors.Join(element(answer, "count", &count), element(answer, key, &found)); err != nil {
-			return nil, fmt.Errorf("%s: reading the answer: %w", command, err)
+			return nil, fmt.Errorf("%s: reading the response: %w", command, err)
 		}
 		if page == 1 {
 			total = count
@@ -257,7 +257,7 @@ func pages[T any](ctx context.Context, c *Client, command, key string, filters P
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("%s: %w: there are more than %d pages", command, ErrUnavailable, maxPages)
+	return nil, fmt.Errorf("%s: %w: the response has more than %d pages", command, ErrUnavailable, maxPages)
 }
 
 func element(answer map[string]json.RawMessage, key string, into any) error {
@@ -288,7 +288,7 @@ func (c *Client) run(ctx context.Context, command string, params Params, key str
 		return err
 	}
 	if started.ID == "" {
-		return fmt.Errorf("%s: the answer has no job: %w", command, ErrUnavailable)
+		return fmt.Errorf("%s: the response has no job: %w", command, ErrUnavailable)
 	}
 	result, err := c.wait(ctx, started.ID)
 	if err != nil {
@@ -325,7 +325,7 @@ func (c *Client) wait(ctx context.Context, id string) (json.RawMessage, error) {
 		select {
 		case <-poll.C:
 		case <-end.C:
-			return nil, fmt.Errorf("the job %s still runs after %s: %w", id, c.opts.Patience, ErrBusy)
+			return nil, fmt.Errorf("the job %s is still running after %s: %w", id, c.opts.Patience, ErrBusy)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting for the job %s: %w", id, ctx.Err())
 		}

@@ -16,27 +16,27 @@ import (
 // Errors that CloudStack's errors are.
 var (
 	// ErrUnauthorized means that the key or the signature is not accepted.
-	ErrUnauthorized = errors.New("the API key and secret are not accepted")
+	ErrUnauthorized = errors.New("the API key or secret is invalid")
 	// ErrForbidden means that the user may not run the command, or not on this object.
 	ErrForbidden = errors.New("the user has no permission")
 	// ErrNotFound means that an object that a parameter names does not exist, or is not shown to the user.
-	ErrNotFound = errors.New("it is not found")
+	ErrNotFound = errors.New("not found")
 	// ErrInvalid means that a parameter is wrong.
-	ErrInvalid = errors.New("a parameter is wrong")
+	ErrInvalid = errors.New("invalid parameter")
 	// ErrConflict means that another rule is in the way.
-	ErrConflict = errors.New("another rule is in the way")
+	ErrConflict = errors.New("conflict with another rule")
 	// ErrLimit means that a limit of the account, or the capacity of the cloud, is reached.
-	ErrLimit = errors.New("a limit is reached")
+	ErrLimit = errors.New("limit exceeded")
 	// ErrBusy means that CloudStack works on the object, or asks for fewer requests.
 	ErrBusy = errors.New("CloudStack is busy")
 	// ErrUnavailable means that CloudStack did not answer, or not completely.
-	ErrUnavailable = errors.New("CloudStack does not answer")
+	ErrUnavailable = errors.New("CloudStack does not respond")
 	// ErrChanged means that a list changed each time while its pages were read: what it shows exists, and more may. It
 	// is an [ErrUnavailable].
-	ErrChanged = fmt.Errorf("the list changes while it is read: %w", ErrUnavailable)
+	ErrChanged = fmt.Errorf("the list changed while it was read: %w", ErrUnavailable)
 	// ErrFailing means that CloudStack answers a list with an internal error, as it does while its database or a plugin
 	// fails.
-	ErrFailing = errors.New("CloudStack cannot list what there is")
+	ErrFailing = errors.New("CloudStack cannot list its objects")
 	// ErrTLS means that the certificate of CloudStack is not trusted.
 	ErrTLS = errors.New("the certificate is not trusted")
 )
@@ -85,9 +85,9 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string {
 	if e.Text == "" {
-		return fmt.Sprintf("CloudStack answered %d", e.Code)
+		return fmt.Sprintf("CloudStack returned status %d", e.Code)
 	}
-	return fmt.Sprintf("CloudStack answered %d: %s", e.Code, e.Text)
+	return fmt.Sprintf("CloudStack returned status %d: %s", e.Code, e.Text)
 }
 
 // Is reports whether the error is one of the kinds of this package.

@@ -20,11 +20,11 @@ func NewMetrics(with prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "capvcd_cloudstack_requests_total",
-			Help: "Requests to CloudStack, by command and status.",
+			Help: "Number of requests to CloudStack, by command and status.",
 		}, []string{"command", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "capvcd_cloudstack_request_duration_seconds",
-			Help:    "How long CloudStack took to answer, by command.",
+			Help:    "Duration of requests to CloudStack, by command, in seconds.",
 			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 15, 60},
 		}, []string{"command"}),
 	}

@@ -32,7 +32,7 @@ func TestAFailureOfTheProxyIsNoFailureOfCloudStack(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	for address, reason := range map[string]string{
-		proxy.Listener.Addr().String(): " does not accept the user name and the password (HTTP 407)",
+		proxy.Listener.Addr().String(): " rejects the user name and password (HTTP 407)",
 		"127.0.0.1:1":                  " cannot be used, so the request did not reach the site: connection refused",
 	} {
 		g := NewWithT(t)
@@ -42,7 +42,7 @@ func TestAFailureOfTheProxyIsNoFailureOfCloudStack(t *testing.T) {
 		out, err := again.CombinedOutput()
 
 		g.Expect(err).NotTo(HaveOccurred(), string(out))
-		g.Expect(string(out)).To(ContainSubstring("CloudStack does not answer: proxy " + address + reason))
+		g.Expect(string(out)).To(ContainSubstring("CloudStack does not respond: proxy " + address + reason))
 		g.Expect(string(out)).To(ContainSubstring("in HTTPS_PROXY"), "the remedy")
 		g.Expect(string(out)).NotTo(ContainSubstring("canary"))
 	}

@@ -136,5 +136,5 @@ func keep(
 	if err := withdraw(ctx); err != nil {
 		return err
 	}
-	return failed(loadbalancer.ErrBusy, "the address was taken in the same moment, by %s", newcomer)
+	return failed(loadbalancer.ErrBusy, "the address was taken at the same time by %s", newcomer)
 }

@@ -77,7 +77,7 @@ func TestAnAddressTakenInTheSameMoment(t *testing.T) {
 				err = w.driver.Run(t.Context(), w.gateway, steps[i])
 			}
 			w.Expect(err).To(MatchError(loadbalancer.ErrBusy))
-			w.Expect(err).To(MatchError(ContainSubstring("taken in the same moment, by theirs")))
+			w.Expect(err).To(MatchError(ContainSubstring("taken at the same time by theirs")))
 
 			plan := w.insist(&d)
 			w.Expect(plan.Done()).To(BeTrue())

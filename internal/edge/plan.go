@@ -65,7 +65,7 @@ func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts
 		}
 		query.Facts |= plan.Needs
 	}
-	return loadbalancer.Plan{}, fmt.Errorf("the plan for %s always needs to know more: %w", want.Owner, loadbalancer.ErrUnknown)
+	return loadbalancer.Plan{}, fmt.Errorf("the plan for %s never completes its observations: %w", want.Owner, loadbalancer.ErrUnknown)
 }
 
 const (

@@ -73,7 +73,7 @@ func (p purge) run(ctx context.Context) error {
 			return fmt.Errorf("%w: VCD is still working on %s", loadbalancer.ErrBusy, owners[0])
 		}
 	}
-	return fmt.Errorf("%w: something always is left", loadbalancer.ErrUnknown)
+	return fmt.Errorf("%w: objects still remain", loadbalancer.ErrUnknown)
 }
 
 // verify makes sure that an empty list is not due to a missing right: DNAT rules may be all that is left.

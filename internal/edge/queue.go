@@ -24,7 +24,7 @@ func newWriteQueue(maxWaiting int) writeQueue {
 func (q writeQueue) acquire(ctx context.Context) (release func(), err error) {
 	if n := q.writers.Add(1); n > q.most+1 {
 		q.writers.Add(-1)
-		return nil, failed(loadbalancer.ErrBusy, "%d others wait to write to the edge gateway", n-2)
+		return nil, failed(loadbalancer.ErrBusy, "%d other writers wait for the edge gateway", n-2)
 	}
 	select {
 	case q.token <- struct{}{}:

@@ -43,7 +43,7 @@ func (r *rights) tolerate(kind loadbalancer.Kind, err error) error {
 	if !errors.Is(err, vcd.ErrForbidden) {
 		return err
 	}
-	err = fmt.Errorf("the %ss of the cluster may not be seen: grant the user the right %q: %w", kind, viewRights[kind],
+	err = fmt.Errorf("the %ss of the cluster are not visible: grant the user the right %q: %w", kind, viewRights[kind],
 		err)
 	if r.seen[kind] {
 		return err

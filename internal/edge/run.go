@@ -43,7 +43,7 @@ func (d *Driver) Run(ctx context.Context, gateway string, planned loadbalancer.S
 func ownStep(planned loadbalancer.Step) (lb.Step, error) {
 	step, ok := planned.(lb.Step)
 	if !ok {
-		return lb.Step{}, fmt.Errorf("%s is no step for an edge gateway: %w", planned, loadbalancer.ErrRefused)
+		return lb.Step{}, fmt.Errorf("%s is not a step for an edge gateway: %w", planned, loadbalancer.ErrRefused)
 	}
 	return step, nil
 }

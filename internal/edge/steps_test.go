@@ -100,7 +100,7 @@ func TestWhatSomebodyElseHasIsLeftAlone(t *testing.T) {
 	err := w.driver.Run(t.Context(), w.gateway, pool)
 
 	w.Expect(err).To(MatchError(loadbalancer.ErrRefused))
-	w.Expect(err).To(MatchError(ContainSubstring("the name is taken by another owner's object")))
+	w.Expect(err).To(MatchError(ContainSubstring("an object of another owner has this name")))
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
@@ -351,7 +351,7 @@ func TestATaskThatNeverEndsIsNotWaitedForForever(t *testing.T) {
 	err := w.driver.Run(t.Context(), w.gateway, step)
 
 	w.Expect(err).To(MatchError(loadbalancer.ErrUnknown))
-	w.Expect(err).To(MatchError(ContainSubstring("has not ended the task")))
+	w.Expect(err).To(MatchError(ContainSubstring("did not complete the task")))
 }
 
 func TestDriftIsSeen(t *testing.T) {
@@ -472,7 +472,7 @@ func TestWritesTakeTurns(t *testing.T) {
 	var err error
 	w.Eventually(errs).Should(Receive(&err))
 	w.Expect(err).To(MatchError(loadbalancer.ErrBusy), "one writes, two wait, the fourth is turned away")
-	w.Expect(err).To(MatchError(ContainSubstring("others wait to write to the edge gateway")))
+	w.Expect(err).To(MatchError(ContainSubstring("other writers wait for the edge gateway")))
 	w.sim.Faults().Clear()
 	other := *w
 	other.gateway = vcdsim.URN("gateway", w.sim.State().Model.Orgs[1].VDCs[0].EdgeGateways[1].ID)

@@ -30,7 +30,7 @@ func TestFeaturesOfPremiumOnAStandardGatewayAreRefusedBeforeAnyWrite(t *testing.
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(plan.Refusals).To(ConsistOf(And(HaveField("Reason", lb.Unsupported),
-		HaveField("Message", ContainSubstring("LEAST_LOAD takes the feature set PREMIUM")))))
+		HaveField("Message", ContainSubstring("LEAST_LOAD requires the feature set PREMIUM")))))
 	_, writes, all := w.calls()
 	w.Expect(writes).To(BeZero(), "%v", all)
 	for _, standard := range []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH"} {

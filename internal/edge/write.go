@@ -31,9 +31,9 @@ func (w writer) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, e
 	case err != nil:
 		return task, err
 	case ended.State == vcd.TaskRunning:
-		return task, failed(loadbalancer.ErrUnknown, "VCD has not ended the task in %s", opts.TaskTimeout)
+		return task, failed(loadbalancer.ErrUnknown, "VCD did not complete the task within %s", opts.TaskTimeout)
 	case ended.State == vcd.TaskUnknown:
-		return task, failed(loadbalancer.ErrUnknown, "VCD does not report what became of the task")
+		return task, failed(loadbalancer.ErrUnknown, "VCD does not report the result of the task")
 	case ended.State == vcd.TaskFailed:
 		return ended, taskFailure(ended)
 	}
@@ -114,7 +114,7 @@ func findSame[T any](l *list[T], items []T, want *lb.Object) (bool, error) {
 		case sameOwner(x.Description, want.Description):
 			return true, nil
 		default:
-			return false, failed(loadbalancer.ErrRefused, "the name is taken by another owner's object")
+			return false, failed(loadbalancer.ErrRefused, "an object of another owner has this name")
 		}
 	}
 	return false, nil
@@ -148,7 +148,7 @@ func update[T any](ctx context.Context, w writer, u objectUpdate[T]) error {
 	task, err := u.start()
 	if _, err = w.wait(ctx, task, err); err != nil {
 		if gone, other := isGone(ctx, w, u.list, id, err); other != nil || gone {
-			return cmp.Or(other, failed(loadbalancer.ErrBusy, "it is gone meanwhile"))
+			return cmp.Or(other, failed(loadbalancer.ErrBusy, "it was deleted in the meantime"))
 		}
 		return err
 	}
@@ -197,7 +197,7 @@ func resolve[T any](ctx context.Context, w writer, l *list[T], to *lb.Ref) error
 	}
 	items, err := l.get(ctx, w.session, w.fresh())
 	if err == nil && !find(items) {
-		err = failed(loadbalancer.ErrBusy, "%s, which it refers to, is not there", to.Name)
+		err = failed(loadbalancer.ErrBusy, "%s, to which it refers, does not exist", to.Name)
 	}
 	return err
 }
@@ -213,7 +213,7 @@ func lost[T any](ctx context.Context, w writer, l *list[T], id string, err error
 	case other != nil:
 		return other
 	case gone:
-		return failed(loadbalancer.ErrBusy, "something that it refers to is gone meanwhile")
+		return failed(loadbalancer.ErrBusy, "an object to which it refers was deleted in the meantime")
 	}
 	return err
 }

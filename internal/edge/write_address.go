@@ -97,7 +97,7 @@ func takenAddress(ctx context.Context, w writer, step takenStep, refusal error) 
 	}
 	if claims[i].Description == "" && !step.stored {
 		w.gateway.refusals.disown(step.owner, step.address.Value)
-		return failed(loadbalancer.ErrBusy, "the address was allocated by another meanwhile")
+		return failed(loadbalancer.ErrBusy, "another client allocated the address in the meantime")
 	}
 	return ownedBy(claims[i].Description, step.address.Description)
 }
@@ -118,7 +118,7 @@ func markAddress(ctx context.Context, w writer, step lb.Step) error {
 	case err != nil:
 		return err
 	case !found:
-		return failed(loadbalancer.ErrBusy, "the address is not allocated any more")
+		return failed(loadbalancer.ErrBusy, "the address is no longer allocated")
 	}
 	former := step.FormerDescription
 	want := step.Address.Description
@@ -157,7 +157,7 @@ func releaseAddress(ctx context.Context, w writer, step lb.Step) error {
 		task, err := w.session.IPSpaces.Mark(ctx, c.Space.ID, c.ID,
 			func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 				if now.Usage == vcd.Used {
-					return "", "", failed(loadbalancer.ErrBusy, "something still uses the address")
+					return "", "", failed(loadbalancer.ErrBusy, "the address is still in use")
 				}
 				return vcd.Unused, now.Description, nil
 			})

@@ -76,7 +76,7 @@ func updateRule(ctx context.Context, w writer, step lb.Step) error {
 	}
 	id, found, err := findRule(ctx, w, step.ID)
 	if err != nil || !found {
-		return cmp.Or(err, failed(loadbalancer.ErrBusy, "it is gone meanwhile"))
+		return cmp.Or(err, failed(loadbalancer.ErrBusy, "it was deleted in the meantime"))
 	}
 	step.ID = id
 	want.Object = written(step, want.Description)

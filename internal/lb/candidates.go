@@ -108,7 +108,7 @@ func (c *candidates) problem(a netip.Addr, requested bool) *loadbalancer.Finding
 	}
 	if !inRanges(gateway.Ranges, a) {
 		return finding(AddressOutOfRange,
-			"the address %s is in no range and no IP Space of the edge gateway %q: request one of its addresses",
+			"the address %s is not in a range or IP Space of the edge gateway %q: request one of its addresses",
 			a, gateway.Name)
 	}
 	return c.problemOfUse(a, requested)
@@ -121,9 +121,9 @@ func (c *candidates) problemOfOthers(a netip.Addr) *loadbalancer.Finding {
 	if i < 0 {
 		return nil
 	}
-	remedy := "share it by annotation on both Services"
+	remedy := "share it with the annotation on both Services"
 	if c.in.desired.Owner.IsEndpoint() {
-		remedy = "delete that in VCD"
+		remedy = "delete that object in VCD"
 	}
 	return finding(AddressInUse, "the address %s is used by the %s %q: request another one, or %s", a, others[i].Kind,
 		others[i].Name, remedy)
@@ -135,13 +135,14 @@ func (c *candidates) problemInside(a netip.Addr, requested bool) *loadbalancer.F
 	switch allowed := d.InternalSubnets; {
 	case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return finding(AddressOutOfRange,
-			"the address %s is in none of the subnets that the configuration has for internal "+
-				"load balancers, %s: request one of those", a, words(allowed))
+			"the address %s is not in the configured subnets for internal load balancers, %s: request an "+
+				"address in one of them", a, words(allowed))
 	case requested && a.IsPrivate(), inRanges(d.insideRanges(), a):
 		return nil
 	}
 	return finding(AddressOutOfRange,
-		"the address %s is not inside: request a private address, or one of the subnet of internal load balancers", a)
+		"the address %s is not internal: request a private address, or one in the subnet of internal load "+
+			"balancers", a)
 }
 
 // problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may be
@@ -153,8 +154,8 @@ func (c *candidates) problemOfClaim(x Claim, requested bool) *loadbalancer.Findi
 	if c.isShared(x.Value) || c.in.owned.claimed(x) || c.in.owned.intends(x) || requested && !x.Used && named {
 		return nil
 	}
-	return finding(AddressInUse, "the address %s of the IP Space %q is allocated to another use: request another one; "+
-		"one that nothing uses can be had if its description in VCD is %q, or empty",
+	return finding(AddressInUse, "the address %s of the IP Space %q is allocated for another use: request "+
+		"another one. An unused address is available if its description in VCD is %q or empty",
 		x.Value, x.Space.Name, owner.String())
 }
 
@@ -164,8 +165,8 @@ func problemOfSpace(s Space, a netip.Addr) *loadbalancer.Finding {
 		return nil
 	}
 	return finding(NoFreeAddress,
-		"the address %s is in the IP Space %q, of which the organization may have no more: "+
-			"ask the provider for a higher quota, or request another one", a, s.Name)
+		"the organization has no quota left for the address %s in the IP Space %q: ask the provider for a "+
+			"higher quota, or request another address", a, s.Name)
 }
 
 // problemOfUse explains why an address that the gateway itself uses cannot be taken.
@@ -173,7 +174,7 @@ func (c *candidates) problemOfUse(a netip.Addr, requested bool) *loadbalancer.Fi
 	for _, u := range c.in.observed.Gateway.Used {
 		translatable := requested && c.front.translated && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
 		if u.Address == a && !c.isShared(a) && !translatable {
-			return finding(AddressInUse, "the edge gateway uses the address %s already (%s): request another one", a,
+			return finding(AddressInUse, "the edge gateway already uses the address %s (%s): request another one", a,
 				u.Category)
 		}
 	}

@@ -48,13 +48,13 @@ func (p *certificatePlanner) certificateOf(b binding) Ref {
 		return Ref{found[0].ID, alias}
 	case len(found) > 1:
 		p.out.refuse(CertificateNotFound,
-			"the certificate library has several certificates with the alias %q: give them different ones", alias)
+			"the certificate library has several certificates with the alias %q: give each a unique alias", alias)
 	case asked.Chain != "" && !p.imported[alias]:
 		p.importAs(alias, asked)
 	case !Imported(p.in.desired.Owner, alias):
 		p.out.refuse(CertificateNotFound,
-			"the certificate library has no certificate with the alias %q that the user can see: "+
-				"upload it, or correct the annotation", alias)
+			"no certificate with the alias %q is visible in the certificate library: upload it, or correct the "+
+				"annotation", alias)
 	}
 	return Ref{Name: alias}
 }

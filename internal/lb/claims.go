@@ -36,8 +36,8 @@ func claim(in input, a netip.Addr) outcome {
 	case allocated, !inSpace:
 	case space.Full, isLost(in.observed, a):
 		out.notice(AddressInUse,
-			"the address %s is not allocated any more, and cannot be had again, as another organization has it, "+
-				"or this one may have no more of the IP Space %q: clients may not reach it; request another address", a,
+			"the address %s is no longer allocated and cannot be allocated again: another organization has it, "+
+				"or the quota of the IP Space %q is exhausted. Clients may not reach it: request another address", a,
 			space.Name)
 	default:
 		want := Claim{
@@ -122,7 +122,7 @@ func leaveClaim(in input, c Claim) outcome {
 	case others[i].Owner.UID != "":
 		out.step(phaseClaim, markClaim(c, others[i].Owner))
 	case in.owned.claimed(c):
-		out.notice(AddressShared, "the address %s stays allocated: %q uses it", c.Value, others[i].Name)
+		out.notice(AddressShared, "the address %s remains allocated because %q uses it", c.Value, others[i].Name)
 		out.step(phaseClaim, markClaim(c, loadbalancer.Owner{}))
 	}
 	return out

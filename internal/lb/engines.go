@@ -119,7 +119,7 @@ func (p *placer) choose(x placement) Ref {
 	switch shortage {
 	case AllGroupsFull:
 		p.out.refuse(EngineGroupUnavailable,
-			"no service engine group of the edge gateway has room for another virtual service: ask the "+
+			"no service engine group of the edge gateway has capacity for another virtual service: ask the "+
 				"provider for more")
 		return x.engine
 	case GroupNotAssigned:
@@ -144,8 +144,8 @@ type Shortage string
 const (
 	NoShortage       Shortage = ""
 	NoGroupAssigned  Shortage = "none is assigned"
-	GroupNotAssigned Shortage = "the one that is asked for is not assigned"
-	AllGroupsFull    Shortage = "none has room"
+	GroupNotAssigned Shortage = "the requested one is not assigned"
+	AllGroupsFull    Shortage = "none has free capacity"
 )
 
 // ChooseEngineGroup returns the first group that takes another virtual service: the one that is asked for by its name or

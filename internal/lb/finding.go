@@ -10,41 +10,42 @@ import (
 
 // Reasons of refusals and notices.
 const (
-	// NoPorts: the Service has no ports that could be balanced.
+	// NoPorts: the Service has no ports that a load balancer supports.
 	NoPorts = "NoPorts"
-	// InvalidPort: a port is invalid, has no node port, or is there twice.
+	// InvalidPort: a port is invalid, duplicated, or has no node port.
 	InvalidPort = "InvalidPort"
-	// InvalidFamilies: a family of addresses is asked for that does not fit the rest.
+	// InvalidFamilies: a requested IP family conflicts with other settings.
 	InvalidFamilies = "InvalidFamilies"
-	// NoMembers: no node has an address of the family.
+	// NoMembers: no node has an address of the IP family.
 	NoMembers = "NoMembers"
 	// TooManyMembers: only some of the nodes are members.
 	TooManyMembers = "TooManyMembers"
-	// Unsupported: the gateway, the version of the API or the rights of the user do not allow it.
+	// Unsupported: the gateway, the API version or the rights of the user do not allow a request of the Service.
 	Unsupported = "Unsupported"
-	// CertificateMissing: TLS is asked for without a certificate.
+	// CertificateMissing: TLS is requested without a certificate.
 	CertificateMissing = "CertificateMissing"
-	// CertificateNotFound: the library has no certificate of this alias, or several.
+	// CertificateNotFound: the library has no certificate with this alias, or several.
 	CertificateNotFound = "CertificateNotFound"
 	// InvalidRange: a range or subnet of addresses is missing or invalid.
 	InvalidRange = "InvalidRange"
-	// AddressInUse: the address is another's.
+	// AddressInUse: the address is in use elsewhere.
 	AddressInUse = "AddressInUse"
-	// AddressOutOfRange: the address is not one of the gateway's.
+	// AddressOutOfRange: the address does not belong to the gateway.
 	AddressOutOfRange = "AddressOutOfRange"
-	// NoFreeAddress: no address is left.
+	// NoFreeAddress: no free address is available.
 	NoFreeAddress = "NoFreeAddress"
-	// PortInUse: another virtual service or rule has this port of the address.
+	// PortInUse: another virtual service or rule uses this port of the address.
 	PortInUse = "PortInUse"
-	// EngineGroupUnavailable: the gateway has no service engine group, not the one asked for, or none with room.
+	// EngineGroupUnavailable: the gateway has no service engine group, lacks the requested one, or has none with free
+	// capacity.
 	EngineGroupUnavailable = "EngineGroupUnavailable"
-	// RealizationFailed: VCD could not make something, and neither when it was asked again.
+	// RealizationFailed: VCD could not realize an object, even after a retry.
 	RealizationFailed = "RealizationFailed"
-	// OwnershipUnverified: objects with a name of cloud provider interface 1.6.1 may be another Service's.
+	// OwnershipUnverified: objects with a name of cloud provider interface 1.6.1 may belong to another Service.
 	OwnershipUnverified = "OwnershipUnverified"
-	// ClusterIDMismatch: the Service has something under another id of the cluster.
+	// ClusterIDMismatch: the Service has objects with another ID of the cluster.
 	ClusterIDMismatch = "ClusterIDMismatch"
-	// AddressShared: others use the address, too, and it cannot be given back.
+	// AddressShared: the address is also used elsewhere, so it cannot be released.
 	AddressShared = "AddressShared"
 )
 

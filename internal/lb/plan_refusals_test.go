@@ -57,7 +57,7 @@ func TestWhatIsRefused(t *testing.T) {
 				}}
 			}},
 			reason: EngineGroupUnavailable,
-			says:   "room",
+			says:   "capacity",
 		},
 		{
 			name:   "an engine group that is not there",

@@ -102,7 +102,7 @@ func (s Step) detail() string {
 	case s.Profile != nil:
 		return fmt.Sprintf("%s port %d", s.Profile.Protocol, s.Profile.Port)
 	case s.Firewall != nil:
-		return fmt.Sprintf("%d ranges may reach %s", len(s.Firewall.Sources), s.Firewall.Destination)
+		return fmt.Sprintf("allow %d ranges to reach %s", len(s.Firewall.Sources), s.Firewall.Destination)
 	}
 	return ""
 }

@@ -48,7 +48,7 @@ func validate(in input) ([]loadbalancer.Family, outcome) {
 func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	out := in.outcome()
 	if len(in.desired.Families) == 0 {
-		out.refuse(InvalidFamilies, "the load balancer needs a family of addresses: IPv4 or IPv6")
+		out.refuse(InvalidFamilies, "the load balancer requires an IP family: IPv4 or IPv6")
 		return nil, out
 	}
 	var families []loadbalancer.Family
@@ -64,7 +64,7 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 		out.add(leaveOutFamily(in, families, why))
 	}
 	if len(families) > 0 && len(in.desired.members(families[0])) == 0 && !in.desired.OwnMembers {
-		out.refuse(NoMembers, "no node has an %s address: nodes need one to be members", families[0])
+		out.refuse(NoMembers, "no node has an %s address, which members need", families[0])
 	}
 	return families, out
 }
@@ -73,11 +73,12 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 func lackOf(in input, f loadbalancer.Family) string {
 	switch {
 	case f == loadbalancer.IPv6 && !in.can.IPv6:
-		return "the load balancer of the edge gateway has no IPv6, which takes VCD 10.4 and an IPv6 service network"
+		return "the load balancer of the edge gateway does not support IPv6, which requires VCD 10.4 and an " +
+			"IPv6 service network"
 	case f == loadbalancer.IPv4 && in.can.OnlyIPv6:
 		return "the load balancer of the edge gateway has an IPv6 service network only"
 	case f == loadbalancer.IPv6 && in.desired.OneArm != nil && !in.desired.Internal:
-		return "in one-arm mode addresses are translated, which IPv6 cannot be"
+		return "one-arm mode translates addresses, which is not possible for IPv6"
 	}
 	return ""
 }
@@ -104,7 +105,7 @@ func validateListeners(in input) outcome {
 	seen := map[string]bool{}
 	for _, l := range in.desired.Listeners {
 		if seen[l.key()] {
-			out.refuse(InvalidPort, "port %d is there twice for %s", l.Port, l.Protocol)
+			out.refuse(InvalidPort, "port %d is duplicated for %s", l.Port, l.Protocol)
 		}
 		seen[l.key()] = true
 		out.add(validateListener(in, l))
@@ -120,16 +121,17 @@ func validateListener(in input, l Listener) outcome {
 	case !isPort(l.NodePort):
 		out.refuse(InvalidPort, "port %d has no node port: set allocateLoadBalancerNodePorts to true", l.Port)
 	case l.Protocol != loadbalancer.TCP && l.Protocol != loadbalancer.UDP:
-		out.refuse(Unsupported, "port %d has the protocol %s: use TCP or UDP", l.Port, l.Protocol)
+		out.refuse(Unsupported, "port %d has protocol %s: use TCP or UDP", l.Port, l.Protocol)
 	case l.Protocol == loadbalancer.UDP && l.Application != L4:
 		out.refuse(Unsupported, "port %d is UDP, which cannot be %s: remove its appProtocol", l.Port, l.Application)
 	case l.Application.TLS() && l.Certificate == (Certificate{}):
 		out.refuse(CertificateMissing,
-			"port %d ends TLS and has no certificate: name one by annotation, or switch TLS off for this port", l.Port)
+			"port %d terminates TLS but has no certificate: set one with an annotation, or disable TLS for this "+
+				"port", l.Port)
 	case l.Application == L4TLS && !in.can.Premium:
 		out.refuse(Unsupported,
-			"port %d asks for TLS on layer 4, which takes the feature set PREMIUM of the load balancer: "+
-				"use appProtocol https", l.Port)
+			"port %d requests TLS on layer 4, which requires the feature set PREMIUM of the load balancer: use "+
+				"appProtocol https", l.Port)
 	}
 	return out
 }
@@ -158,14 +160,13 @@ func validateWishes(in input) outcome {
 	d := in.desired
 	if d.IPSpace != "" && !d.Internal && !in.observed.Gateway.UsesSpaces {
 		out.notice(Unsupported,
-			"the edge gateway has no IP Spaces: the address is taken from its own ranges, not from the "+
-				"IP Space %q", d.IPSpace)
+			"the edge gateway has no IP Spaces: the address comes from its own ranges instead of the IP Space %q", d.IPSpace)
 	}
 	if len(d.SourceRanges) > 0 && !in.can.SourceRanges {
 		out.refuse(Unsupported,
-			"loadBalancerSourceRanges need rules of the edge gateway's firewall, which are not switched on or "+
-				"cannot be created one by one here: switch them on (VCD 10.5.1 and later), or remove the ranges and "+
-				"filter in the cluster")
+			"loadBalancerSourceRanges require firewall rules on the edge gateway, which are disabled or cannot "+
+				"be created individually: enable them (VCD 10.5.1 and later), or remove the ranges and filter "+
+				"in the cluster")
 	}
 	return out
 }
@@ -180,10 +181,11 @@ func validateTransparency(in input, families []loadbalancer.Family) outcome {
 			"transparent mode (VCD 10.4.1 and later)")
 	case !in.can.MemberSets:
 		out.refuse(Unsupported,
-			"client addresses are preserved only with IP sets as members, which the user may not create: "+
-				"give it the right to manage security groups")
+			"preserving client addresses requires IP sets, which the user may not create: grant the user the "+
+				"right to manage security groups")
 	case len(families) > 1:
-		out.refuse(Unsupported, "client addresses cannot be preserved when families are translated: use one family")
+		out.refuse(Unsupported, "client addresses cannot be preserved if IP families are translated: use one "+
+			"family")
 	}
 	return out
 }
@@ -196,8 +198,8 @@ func validateAlgorithm(in input) outcome {
 	case !slices.Contains(algorithms, a):
 		out.refuse(Unsupported, "the algorithm %q is unknown: use one of %s", a, strings.Join(Algorithms(), ", "))
 	case !in.can.Premium && !slices.Contains(standardAlgorithms, a):
-		out.refuse(Unsupported, "the algorithm %s takes the feature set PREMIUM, and the load balancer of the edge "+
-			"gateway has STANDARD: use one of %s, or ask the provider for PREMIUM", a,
+		out.refuse(Unsupported, "the algorithm %s requires the feature set PREMIUM, but the load balancer of "+
+			"the edge gateway has STANDARD: use one of %s, or ask the provider for PREMIUM", a,
 			strings.Join(standardAlgorithms, ", "))
 	}
 	return out
@@ -208,8 +210,8 @@ func validateConfiguration(in input) outcome {
 	out := in.outcome()
 	d := in.desired
 	if d.Share != "" && !widestMarker(d).survives() {
-		out.refuse(Unsupported, "the key %q of a shared address cannot be stored in VCD: use a short word of letters "+
-			"and digits", d.Share)
+		out.refuse(Unsupported, "the key %q of a shared address cannot be stored in VCD: use a short key of "+
+			"letters and digits", d.Share)
 	}
 	if r := d.OneArm; r != nil && !r.valid() {
 		out.refuse(InvalidRange, "the one-arm range %s to %s is invalid: correct it in the configuration", r.First, r.Last)

@@ -55,7 +55,7 @@ func (s *Session) FindLost(ctx context.Context, lost Lost) (VM, Absence, error) 
 		}
 		_, err = s.Inventory.QueryVM(ctx, lost.ID)
 		if a.Listed = err == nil; a.Listed || !errors.Is(err, ErrNotFound) {
-			return VM{}, a, failure.Wrap(err, "looking in the organization for", lost.ID)
+			return VM{}, a, failure.Wrap(err, "searching the organization for", lost.ID)
 		}
 	}
 	for _, observe := range []func(context.Context, Lost, *Absence) error{
@@ -172,7 +172,7 @@ func (s *Session) observeScope(ctx context.Context, lost Lost, a *Absence) error
 		if !a.ScopeShown {
 			a.ScopeGone, err = s.user.holds(ctx, rightSeesAll, rightSeesVDCs, rightSeesUnsharedVDCs)
 			a.ScopeGone = a.ScopeGone && unlisted && len(lost.VDCs) == 1
-			return failure.Wrap(err, "reading the rights by which VDCs are shown, such as", vdc)
+			return failure.Wrap(err, "reading the rights to view VDCs, such as", vdc)
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (s *Session) observeRights(ctx context.Context, lost Lost, a *Absence) erro
 	}
 	all, err := s.user.holds(ctx, rightSeesAll)
 	if err != nil || !all {
-		return failure.Wrap(err, "reading the rights by which vApps are shown in", lost.VDCs[0])
+		return failure.Wrap(err, "reading the rights to view vApps in", lost.VDCs[0])
 	}
 	var within []fiql.Term
 	for _, vdc := range lost.VDCs {

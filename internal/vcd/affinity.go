@@ -117,7 +117,7 @@ func (a *AffinityRules) CreateAffinityRule(ctx context.Context, vdc VDC, rule Af
 			Name:   rule.Name,
 			In:     "VDC " + vdc.Name,
 			Err:    ErrInvalid,
-			Reason: fmt.Sprintf("needs %d VMs", MinRuleVMs),
+			Reason: fmt.Sprintf("requires %d VMs", MinRuleVMs),
 		}
 	}
 	a.ForgetAffinityRules()

@@ -71,7 +71,7 @@ func (v *VApps) ComposeVApp(ctx context.Context, vdc VDC, spec VAppSpec) (VApp, 
 	created := vAppFrom(&doc)
 	if created.ID == "" {
 		return VApp{}, Task{},
-			failure.Unavailable("the answer to composing vApp " + spec.Name + " is none of VCD")
+			failure.Unavailable("the response to composing vApp " + spec.Name + " is not from VCD")
 	}
 	v.lookups.Put(cache.Key("vapp", vdc.ID, spec.Name), created.ID)
 	return created, composeTask(&doc, created), nil

@@ -259,7 +259,7 @@ func TestWhatDoesNotExistIsNamed(t *testing.T) {
 	p := to.plan(t, s, "x")
 	vdc := p.vdc
 	in := " in VDC " + vdc.Name
-	const absent = " does not exist or may not be seen by this user"
+	const absent = " does not exist or is not visible to this user"
 	tests := []struct {
 		name string
 		find func() error

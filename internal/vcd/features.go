@@ -30,7 +30,7 @@ func (s *Session) Features(ctx context.Context) (Features, error) {
 	}
 	version, ok := transport.ParseVersion(text)
 	if !ok {
-		return Features{}, errors.New("the agreed API version " + text + " is none")
+		return Features{}, errors.New("the negotiated API version " + text + " is invalid")
 	}
 	features := featuresOf(version)
 	_, err = s.transport.Site.OfferedSince(singleRuleAPI)

@@ -91,7 +91,7 @@ func (f *Firewall) rules(ctx context.Context, gateway string) ([]wireRule, error
 	}
 	raw, ok := all["userDefinedRules"]
 	if !ok {
-		return nil, failure.Unavailable("the answer has no rules of users")
+		return nil, failure.Unavailable("the response has no user-defined rules")
 	}
 	var lines []wireRule
 	return lines, wire.DecodeJSON(raw, &lines)

@@ -73,7 +73,7 @@ func TestCallsAreCountedByOperationAndWhatTheyEndIn(t *testing.T) {
 	}
 
 	expectMetrics(g, registry, f, []string{"capvcd_vcd_calls_total"}, `
-		# HELP capvcd_vcd_calls_total Calls to VCD that were made.
+		# HELP capvcd_vcd_calls_total Number of requests to VCD.
 		# TYPE capvcd_vcd_calls_total counter
 		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="ok"} 1
 		capvcd_vcd_calls_total{operation="GET /api/vApp/vm-{id}",site="SITE",status="busy"} 1
@@ -106,17 +106,17 @@ func TestSessionsAndLoginsAreCounted(t *testing.T) {
 		"capvcd_vcd_site_up",
 	}
 	expectMetrics(g, registry, f, names, `
-		# HELP capvcd_vcd_credentials_refused Sessions whose credentials VCD refuses as they are.
+		# HELP capvcd_vcd_credentials_refused Number of sessions whose credentials VCD rejects.
 		# TYPE capvcd_vcd_credentials_refused gauge
 		capvcd_vcd_credentials_refused{site="SITE"} 1
 		# HELP capvcd_vcd_logins_total Logins.
 		# TYPE capvcd_vcd_logins_total counter
-		capvcd_vcd_logins_total{result="refused",site="SITE"} 1
+		capvcd_vcd_logins_total{result="rejected",site="SITE"} 1
 		capvcd_vcd_logins_total{result="success",site="SITE"} 1
-		# HELP capvcd_vcd_sessions Sessions that are logged in.
+		# HELP capvcd_vcd_sessions Number of logged-in sessions.
 		# TYPE capvcd_vcd_sessions gauge
 		capvcd_vcd_sessions{site="SITE"} 1
-		# HELP capvcd_vcd_site_up Whether a site answers, 1 or 0.
+		# HELP capvcd_vcd_site_up Availability of a site: 1 if it responds, otherwise 0.
 		# TYPE capvcd_vcd_site_up gauge
 		capvcd_vcd_site_up{site="SITE"} 1
 	`)

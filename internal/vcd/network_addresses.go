@@ -139,7 +139,7 @@ func (n *Networks) HostsOn(ctx context.Context, network Ref) ([]HostAddress, err
 		Size: networksPage,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading what uses network %s: %w", network.Name, err)
+		return nil, fmt.Errorf("reading the objects that use network %s: %w", network.Name, err)
 	}
 	var hosts []HostAddress
 	for _, line := range allocated {

@@ -43,7 +43,7 @@ func addDisks(vm *wire.Node, added []wire.DiskSettings) error {
 	}
 	spec := vm.First("VmSpecSection")
 	if spec == nil || spec.First("DiskSection") == nil {
-		return refuse("shows no disks to this user")
+		return refuse("has no disks that are visible to this user")
 	}
 	section := spec.First("DiskSection")
 	bus, unit, adapter := freeUnit(section.Nodes("DiskSettings"))
@@ -52,7 +52,7 @@ func addDisks(vm *wire.Node, added []wire.DiskSettings) error {
 			unit++
 		}
 		if unit >= unitsOfBus {
-			return refuse("has no room for so many disks on its controller")
+			return refuse("has no free slot on its controller for these disks")
 		}
 		disk.Bus = bus
 		disk.Unit = unit

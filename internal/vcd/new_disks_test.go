@@ -30,7 +30,7 @@ func TestNewDisksComeBehindThoseOfTheVM(t *testing.T) {
 		{"behind an independent disk on the same bus", []string{disk(1, 0), disk(1, 3)}, 1, []int{4}, ""},
 		{"not behind disks on other buses", []string{disk(1, 0), disk(0, 9)}, 1, []int{1}, ""},
 		{"beside the controller's unit", []string{disk(1, 0), disk(1, 5)}, 3, []int{6, 8, 9}, ""},
-		{"no more than a bus takes", []string{disk(1, 14)}, 2, nil, "no room for so many disks"},
+		{"no more than a bus takes", []string{disk(1, 14)}, 2, nil, "no free slot on its controller"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

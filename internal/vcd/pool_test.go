@@ -45,8 +45,8 @@ func TestWrongPasswordsAreTriedOncePerVersion(t *testing.T) {
 	for range 3 {
 		_, err := pool.Session(t.Context(), config)
 		g.Expect(err).To(MatchError(ErrUnauthorized))
-		g.Expect(err.Error()).To(Equal("logging in to organization acme of " + f.URL +
-			": the credentials were refused (HTTP 401)"))
+		g.Expect(err.Error()).To(Equal("logging in to organization acme of " + f.URL + ": the credentials were " +
+			"rejected (HTTP 401)"))
 	}
 	g.Expect(f.count(opLogin)).To(Equal(1))
 
@@ -233,7 +233,7 @@ func TestAnotherServerIsNoVCD(t *testing.T) {
 
 	g.Expect(err).To(MatchError(ErrUnavailable))
 	g.Expect(err).NotTo(MatchError(ErrNotFound))
-	g.Expect(err.Error()).To(HavePrefix("asking for API versions: " + f.URL + " answers: "))
+	g.Expect(err.Error()).To(HavePrefix("requesting the API versions: " + f.URL + " answers: "))
 }
 
 func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
@@ -245,7 +245,7 @@ func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
 		name, site string
 		want       string
 	}{
-		{"silent", f.URL, " did not answer within 50ms"},
+		{"silent", f.URL, " did not respond within 50ms"},
 		{"refusing", "https://127.0.0.1:1", " cannot be reached: connection refused"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestWhyASiteCannotBeReachedIsSaidOnce(t *testing.T) {
 			_, err := NewPool(PoolOptions{RequestTimeout: 50 * time.Millisecond}).Session(t.Context(), config)
 
 			g.Expect(err).To(MatchError(ErrUnavailable))
-			g.Expect(err.Error()).To(Equal("asking for API versions: " + tt.site + tt.want))
+			g.Expect(err.Error()).To(Equal("requesting the API versions: " + tt.site + tt.want))
 		})
 	}
 }

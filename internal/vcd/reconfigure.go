@@ -114,7 +114,7 @@ func mergeExtraConfig(vm *wire.Node, changes map[string]string) error {
 			Kind:   "VM",
 			Name:   vm.Attr("name"),
 			Err:    ErrInvalid,
-			Reason: "shows no hardware section to this user",
+			Reason: "has no hardware section that is visible to this user",
 		}
 	}
 	left := maps.Clone(changes)
@@ -154,7 +154,7 @@ func changeHardware(vm *wire.Node, change VMChange) error {
 			Kind:   "VM",
 			Name:   vm.Attr("name"),
 			Err:    ErrInvalid,
-			Reason: "shows no hardware to this user",
+			Reason: "has no hardware that is visible to this user",
 		}
 	}
 	spec.SetAttr("Modified", "true")
@@ -183,7 +183,7 @@ func growDisk(vm *wire.Node, sizeMiB int64) error {
 	}
 	spec := vm.First("VmSpecSection")
 	if spec == nil || spec.First("DiskSection") == nil {
-		return refuse("shows no disks to this user")
+		return refuse("has no disks that are visible to this user")
 	}
 	for _, disk := range spec.First("DiskSection").Nodes("DiskSettings") {
 		if disk.First("Disk") != nil {
@@ -204,7 +204,7 @@ func growDisk(vm *wire.Node, sizeMiB int64) error {
 		growItem(vm.First("VirtualHardwareSection"), disk.Text("DiskId"), sizeMiB)
 		return nil
 	}
-	return refuse("has no disk of its own")
+	return refuse("has no separate disk")
 }
 
 func inUnit(sizeMiB int64, unit string) int64 {

@@ -122,17 +122,17 @@ func TestReconfiguredRefuses(t *testing.T) {
 			`<Vm name="cp-0"/>`,
 			VMChange{DiskMiB: 1},
 			ErrInvalid,
-			`VM "cp-0" shows no disks to this user`,
+			`VM "cp-0" has no disks that are visible to this user`,
 		},
 		{
 			"a VM without hardware",
 			`<Vm name="cp-0"/>`,
 			VMChange{ExtraConfig: map[string]string{"a": "b"}},
 			ErrInvalid,
-			`VM "cp-0" shows no hardware section to this user`,
+			`VM "cp-0" has no hardware section that is visible to this user`,
 		},
-		{"no XML", `hello`, VMChange{}, ErrUnavailable, "the answer is not XML of VCD"},
-		{"broken XML", `<Vm><a></Vm>`, VMChange{}, ErrUnavailable, "the answer is not XML of VCD"},
+		{"no XML", `hello`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
+		{"broken XML", `<Vm><a></Vm>`, VMChange{}, ErrUnavailable, "the response is not XML from VCD"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

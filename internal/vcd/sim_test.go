@@ -20,7 +20,7 @@ func TestATemplateWithoutVMIsRefused(t *testing.T) {
 
 	g.Expect(err).To(MatchError(vcd.ErrInvalid))
 	g.Expect(err.Error()).To(
-		Equal(`template "no-vm" in catalog kubernetes has no VM: upload it again, or choose another`))
+		Equal(`template "no-vm" in catalog kubernetes has no VM: upload it again, or use another template`))
 }
 
 func TestLookupsAreRememberedAndHeal(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 )
 
 // errNoTask says nothing of what was asked for: it may have been started.
-var errNoTask = failure.Unavailable("the answer names no task of VCD")
+var errNoTask = failure.Unavailable("the response contains no VCD task")
 
 // startXML makes a call of the XML API that starts a task.
 func startXML(ctx context.Context, c *api.Client, method, path, contentType string, content any) (Task, error) {

@@ -107,7 +107,7 @@ func (ts *Tasks) whyFailed(ctx context.Context, id string) (why, err error) {
 	if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrThrottled) && !errors.Is(err, ErrUnauthorized) {
 		err = nil
 	}
-	return &failure.StatusError{Message: "the task failed; VCD does not say why"}, err
+	return &failure.StatusError{Message: "the task failed, and VCD reports no reason"}, err
 }
 
 // failureOf is why a task failed. Tasks that were aborted or cancelled failed, too.

@@ -160,7 +160,7 @@ func (t *Templates) readTemplate(ctx context.Context, at locatedTemplate, in str
 	}
 	switch {
 	case len(doc.VMs) == 0:
-		return refuse("has no VM: upload it again, or choose another")
+		return refuse("has no VM: upload it again, or use another template")
 	case Status(doc.Status) != StatusPoweredOff && Status(doc.Status) != StatusResolved:
 		return refuse(fmt.Sprintf("is not ready: it is %s", Status(doc.Status)))
 	}

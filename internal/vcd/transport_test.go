@@ -141,7 +141,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 				reply(w, "<html><body>Bad Gateway</body></html>")
 			},
 			ErrUnavailable,
-			"not an answer of VCD: content type text/html (HTTP 502)",
+			"not a response from VCD: content type text/html (HTTP 502)",
 		},
 		{
 			"an empty 500",
@@ -157,7 +157,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"a success that is not XML",
 			func(w http.ResponseWriter, _ *http.Request) { reply(w, "<html>please log in") },
 			ErrUnavailable,
-			"the answer is not XML of VCD",
+			"the response is not XML from VCD",
 		},
 		{
 			"a greeting of another protocol",
@@ -169,7 +169,7 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 			"a header line that is none",
 			raw("HTTP/1.1 200 OK\r\ncanary\r\n\r\n"),
 			ErrUnavailable,
-			"cannot be reached: the header of the answer is not HTTP",
+			"cannot be reached: the response header is not HTTP",
 		},
 		{
 			"a length that is none",
@@ -184,13 +184,13 @@ func TestFailuresKeepTheirKind(t *testing.T) {
 				w.WriteHeader(http.StatusFound)
 			},
 			ErrUnavailable,
-			"the site redirects calls of its API (HTTP 302)",
+			"the site redirects API requests (HTTP 302)",
 		},
 		{
 			"a connection that is cut",
 			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			ErrUnavailable,
-			"cannot be reached: connection closed before an answer came",
+			"cannot be reached: connection closed before a response was received",
 		},
 	}
 	for _, tt := range tests {
@@ -221,7 +221,7 @@ func TestAHangingSiteIsUnavailable(t *testing.T) {
 	_, err := s.VMs.VM(t.Context(), testVM)
 
 	g.Expect(err).To(MatchError(ErrUnavailable))
-	g.Expect(err.Error()).To(Equal(f.URL + " did not answer within 50ms"))
+	g.Expect(err.Error()).To(Equal(f.URL + " did not respond within 50ms"))
 }
 
 func TestTheCallersCancellationIsNoFailureOfTheSite(t *testing.T) {
@@ -246,7 +246,7 @@ func TestUntrustedCertificates(t *testing.T) {
 	config.CABundle = nil
 	_, err := NewPool(PoolOptions{}).Session(t.Context(), config)
 	g.Expect(err).To(MatchError(ErrTLS))
-	g.Expect(err.Error()).To(ContainSubstring("give its CA bundle"))
+	g.Expect(err.Error()).To(ContainSubstring("set its CA bundle"))
 
 	config.CABundle = []byte("not a certificate")
 	_, err = NewPool(PoolOptions{}).Session(t.Context(), config)

@@ -89,7 +89,7 @@ func (v *VApps) VApp(ctx context.Context, id string) (VApp, error) {
 	}
 	found := vAppFrom(&doc)
 	if found.ID == "" {
-		return VApp{}, failure.Unavailable("the answer is no vApp of VCD")
+		return VApp{}, failure.Unavailable("the response is not a VCD vApp")
 	}
 	return found, nil
 }
@@ -138,7 +138,7 @@ func (v *VApps) Details(ctx context.Context, id string) (VAppDetails, error) {
 	}
 	found := VAppDetails{VApp: vAppFrom(&doc), Created: wire.Time(doc.DateCreated)}
 	if found.ID == "" {
-		return VAppDetails{}, failure.Unavailable("the answer is no vApp of VCD")
+		return VAppDetails{}, failure.Unavailable("the response is not a VCD vApp")
 	}
 	if doc.Children != nil {
 		for _, vm := range doc.Children.VM {

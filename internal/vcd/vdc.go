@@ -167,7 +167,7 @@ func (v *VDCs) FindStorageProfile(_ context.Context, vdc VDC, nameOrURN string) 
 			Name:   "",
 			In:     in,
 			Err:    ErrNotFound,
-			Reason: "must be named: the VDC has no default one",
+			Reason: "must be set because the VDC has no default",
 		}
 	}
 	return StorageProfile{}, &LookupError{Kind: "storage profile", Name: nameOrURN, In: in, Err: ErrNotFound}

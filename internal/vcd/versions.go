@@ -43,7 +43,7 @@ func (s *Session) Versions(ctx context.Context) (Versions, error) {
 func (s *Session) OfferedVersions(ctx context.Context) ([]string, error) {
 	got, err := s.Raw(ctx, RawCall{Method: http.MethodGet, Path: "/api/versions"})
 	if err != nil {
-		return nil, fmt.Errorf("asking for API versions: %w", err)
+		return nil, fmt.Errorf("requesting the API versions: %w", err)
 	}
 	var offered struct {
 		Versions []string `xml:"VersionInfo>Version"`

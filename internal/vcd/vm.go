@@ -106,7 +106,7 @@ func (v *VMs) VM(ctx context.Context, id string) (VM, error) {
 	}
 	vm := vmFrom(&doc)
 	if vm.ID == "" {
-		return VM{}, failure.Unavailable("the answer is no VM of VCD")
+		return VM{}, failure.Unavailable("the response is not a VCD VM")
 	}
 	if vm.Status == StatusPoweredOff && !vm.Deployed && len(vm.Tasks) == 0 {
 		v.documents.put(id, got.Body, read)

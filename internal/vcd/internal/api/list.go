@@ -52,7 +52,7 @@ func ListAll[T item](ctx context.Context, c *Client, l Listing) ([]T, error) {
 			return nil, 0, err
 		}
 		if found.ResultTotal == nil {
-			return nil, 0, failure.Unavailable("the list of " + l.What + " does not say how long it is")
+			return nil, 0, failure.Unavailable("the list of " + l.What + " does not include its length")
 		}
 		return found.Values, *found.ResultTotal, nil
 	})
@@ -80,7 +80,7 @@ func ListUnordered[T interface {
 		}
 		before = now
 	}
-	return nil, failure.Unavailable("the list of " + l.What + l.Of + " has no order that lasts")
+	return nil, failure.Unavailable("the list of " + l.What + l.Of + " has no stable order")
 }
 
 // ListAs is listAll with a conversion.

@@ -51,6 +51,6 @@ func (o *Organization) ID(ctx context.Context) (string, error) {
 				return urn.Of(urn.Org, record.HREF), nil
 			}
 		}
-		return "", failure.Invalid("organization " + o.name + " does not exist or may not be seen by this user")
+		return "", failure.Invalid("organization " + o.name + " does not exist or is not visible to this user")
 	})
 }

@@ -37,11 +37,11 @@ func (c *Client) QueryPage(ctx context.Context, kind, filter string, page int, s
 	})
 	switch {
 	case errors.Is(err, failure.ErrNotFound):
-		return failure.Unavailable("what answers has no query service of VCD: " + err.Error())
+		return failure.Unavailable("the server has no VCD query service: " + err.Error())
 	case err != nil:
 		return err
 	case wire.Root(got.Body) != "QueryResultRecords":
-		return failure.Unavailable("the answer is no list of VCD")
+		return failure.Unavailable("the response is not a VCD list")
 	}
 	return wire.DecodeXML(got.Body, into)
 }

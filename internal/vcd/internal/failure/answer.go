@@ -41,7 +41,7 @@ func NewStatusError(operation string, status int, header http.Header, body []byt
 	e.Message = TidyMessage(found.message)
 	e.foreign = found.foreign
 	if found.foreign {
-		e.Message = "not an answer of VCD: " + mediaType(header)
+		e.Message = "not a response from VCD: " + mediaType(header)
 	}
 	return e
 }
@@ -50,7 +50,7 @@ func NewStatusError(operation string, status int, header http.Header, body []byt
 func Paused(left time.Duration) *StatusError {
 	return &StatusError{
 		Status:     http.StatusTooManyRequests,
-		Message:    "VCD asked to be called less often",
+		Message:    "VCD throttled the request",
 		retryAfter: left,
 	}
 }

@@ -53,7 +53,7 @@ func NewConnectionError(req *http.Request, site string, err error, timeout time.
 		return &connectionError{ErrTLS, fmt.Sprintf("certificate of %s is not trusted: %s", site, reason)}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-		return Unavailable(fmt.Sprintf("%s did not answer within %s%s", site, timeout, via))
+		return Unavailable(fmt.Sprintf("%s did not respond within %s%s", site, timeout, via))
 	}
 	return Unavailable(fmt.Sprintf("%s cannot be reached%s: %s", site, via, RootCause(err)))
 }
@@ -69,7 +69,7 @@ func distrust(err error) (string, bool) {
 		return "it is not for this host: " + e.Error(), true
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "it is signed by an unknown authority; give its CA bundle", true
+		return "it is signed by an unknown authority: set its CA bundle", true
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		if e.Reason == x509.Expired {
@@ -91,15 +91,15 @@ var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 func RootCause(err error) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
-			return "DNS does not know " + dns.Name
+			return "DNS cannot resolve " + dns.Name
 		}
 		return "DNS: " + dns.Err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "connection closed before an answer came"
+		return "connection closed before a response was received"
 	}
 	if _, ok := errors.AsType[textproto.ProtocolError](err); ok {
-		return "the header of the answer is not HTTP"
+		return "the response header is not HTTP"
 	}
 	for {
 		inner := errors.Unwrap(err)

@@ -23,7 +23,7 @@ var (
 	ErrAmbiguous    = errors.New("ambiguous name")
 	ErrQuota        = errors.New("quota exceeded")
 	ErrConflict     = errors.New("name in use")
-	ErrChanged      = errors.New("changed meanwhile")
+	ErrChanged      = errors.New("changed in the meantime")
 	ErrUnavailable  = errors.New("unavailable")
 	ErrTLS          = errors.New("certificate not trusted")
 )
@@ -128,7 +128,7 @@ type laterError struct{ after time.Duration }
 func Later(after time.Duration) error { return &laterError{after} }
 
 // Error implements error.
-func (e *laterError) Error() string { return "others call VCD first" }
+func (e *laterError) Error() string { return "requests of other clusters are sent first" }
 
 // Unwrap lets [errors.Is] match the sentinel.
 func (e *laterError) Unwrap() error { return ErrLater }
@@ -155,7 +155,7 @@ func (e *LookupError) Error() string {
 	if e.Reason != "" {
 		return what + " " + e.Reason
 	}
-	return what + " does not exist or may not be seen by this user"
+	return what + " does not exist or is not visible to this user"
 }
 
 // Unwrap lets [errors.Is] match the sentinels.

@@ -88,7 +88,7 @@ func TestReadErrors(t *testing.T) {
 			"HTML",
 			"<html><head><style>b{}</style></head><body><h1>Bad\n Gateway</h1></body></html>",
 			"",
-			"not an answer of VCD: no content type (HTTP 404)",
+			"not a response from VCD: no content type (HTTP 404)",
 		},
 		{
 			"the status of another API",
@@ -102,10 +102,10 @@ func TestReadErrors(t *testing.T) {
 			"an XML error of another server",
 			`<Error message="canary" minorErrorCode="canary"/>`,
 			"",
-			"not an answer of VCD: no content type (HTTP 404)",
+			"not a response from VCD: no content type (HTTP 404)",
 		},
 		{"nothing", "", "", "Not Found (HTTP 404)"},
-		{"broken JSON", `{"message":`, "", "not an answer of VCD: no content type (HTTP 404)"},
+		{"broken JSON", `{"message":`, "", "not a response from VCD: no content type (HTTP 404)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestLookupErrors(t *testing.T) {
 		{
 			"what does not exist",
 			&LookupError{Kind: "template", Name: "x", In: "catalog c", Err: ErrNotFound},
-			`template "x" in catalog c does not exist or may not be seen by this user`,
+			`template "x" in catalog c does not exist or is not visible to this user`,
 		},
 		{
 			"what cannot be used",

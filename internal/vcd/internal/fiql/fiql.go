@@ -26,7 +26,8 @@ func CheckName(kind, name, in string) error {
 			Name: name,
 			In:   in,
 			Err:  failure.ErrInvalid,
-			Reason: fmt.Sprintf("cannot be looked up: the name has one of the characters %s; refer to it by its URN",
+			Reason: fmt.Sprintf("cannot be looked up because its name contains one of the characters %s: use "+
+				"its URN",
 				fiqlMeta),
 		}
 	}

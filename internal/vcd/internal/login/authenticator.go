@@ -331,7 +331,7 @@ func (a *Authenticator) replace(ctx context.Context, t token, logins int) (token
 // forgotten records that VCD did not know a token that it had just issued, and returns what that means: the credentials
 // are not refused. Cells that restart one after the other do so.
 func (a *Authenticator) forgotten(t token) error {
-	err := failure.Unavailable(a.site.Base + " forgets sessions that it has just begun")
+	err := failure.Unavailable(a.site.Base + " does not accept a session that it has just created")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current.value == t.value {

@@ -78,7 +78,7 @@ func loginByPassword(ctx context.Context, via *transport.Transport, as Account, 
 	}
 	value := got.Header.Get(tokenHeader)
 	if value == "" {
-		return token{}, failure.Unavailable("the answer to the login has no token")
+		return token{}, failure.Unavailable("the login response has no token")
 	}
 	return token{value: value, expires: jwtExpiry(value)}, nil
 }
@@ -120,7 +120,7 @@ func loginFailure(err error) error {
 		return &failure.StatusError{
 			Status:    http.StatusUnauthorized,
 			Operation: status.Operation,
-			Message:   "the credentials were refused",
+			Message:   "the credentials were rejected",
 		}
 	case status.Code == "" && status.Message == "":
 		// VCD gives a reason. A load balancer without a working cell does not.

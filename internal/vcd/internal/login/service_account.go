@@ -82,7 +82,7 @@ func (a *ServiceAccount) write(ctx context.Context) error {
 		a.next = ""
 		return nil
 	}
-	return fmt.Errorf("writing down the next token of the service account: %w", err)
+	return fmt.Errorf("storing the next token of the service account: %w", err)
 }
 
 // take returns the token to log in with. The lock is held.
@@ -150,9 +150,9 @@ func loginByServiceAccount(ctx context.Context, via *transport.Transport, as Acc
 type tokenError struct{ reason string }
 
 var (
-	errNoToken      = &tokenError{"there is no token of the service account"}
-	errTokenRefused = &tokenError{"the token of the service account was refused: grant it anew, and write that " +
-		"token down"}
+	errNoToken      = &tokenError{"the service account has no token"}
+	errTokenRefused = &tokenError{"the token of the service account was rejected: grant the service account " +
+		"again, and store the new token"}
 )
 
 // Error implements error.

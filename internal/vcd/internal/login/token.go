@@ -52,7 +52,7 @@ func tradeToken(ctx context.Context, via *transport.Transport, as Account, versi
 		ExpiresIn    int64  `json:"expires_in"`
 	}
 	if json.Unmarshal(got.Body, &grant) != nil || grant.AccessToken == "" {
-		return token{}, "", failure.Unavailable("the answer to the login has no token")
+		return token{}, "", failure.Unavailable("the login response has no token")
 	}
 	t := token{value: grant.AccessToken}
 	if grant.ExpiresIn > 0 {

@@ -26,13 +26,13 @@ func NewGauges() *Gauges {
 		return prometheus.NewDesc(prometheus.BuildFQName("capvcd", "vcd", name), help, []string{"site"}, nil)
 	}
 	return &Gauges{
-		up:       desc("site_up", "Whether a site answers, 1 or 0."),
-		inFlight: desc("calls_in_flight", "Calls to a site that wait for its answer."),
-		sessions: desc("sessions", "Sessions that are logged in."),
-		refused:  desc("credentials_refused", "Sessions whose credentials VCD refuses as they are."),
-		tasks:    desc("tasks_running", "Tasks of VCD that were started here and have not ended."),
+		up:       desc("site_up", "Availability of a site: 1 if it responds, otherwise 0."),
+		inFlight: desc("calls_in_flight", "Number of requests to a site that wait for a response."),
+		sessions: desc("sessions", "Number of logged-in sessions."),
+		refused:  desc("credentials_refused", "Number of sessions whose credentials VCD rejects."),
+		tasks:    desc("tasks_running", "Number of running VCD tasks that this program started."),
 		inventoryAge: desc("inventory_age_seconds",
-			"Time since VCD last listed the VMs of a VDC completely, of the VDC where that is longest ago."),
+			"Age of the oldest complete list of the VMs of a VDC, in seconds."),
 		sources: map[*Source]bool{},
 	}
 }

@@ -63,20 +63,24 @@ func New(registerer prometheus.Registerer) *Set {
 			labels))
 	}
 	return &Set{
-		calls: counter("calls_total", "Calls to VCD that were made.", "site", "operation", "status"),
-		seconds: histogram("call_duration_seconds", "Time until VCD answered a call in full.",
+		calls: counter("calls_total", "Number of requests to VCD.", "site", "operation", "status"),
+		seconds: histogram("call_duration_seconds", "Duration of requests to VCD, including the response, in "+
+			"seconds.",
 			[]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "operation", "status"),
-		siteSeconds: counter("call_seconds_total", "Time that calls to a site took, all together.", "site"),
-		throttled: counter("throttled_total", "Calls that were delayed or rejected before they were made.",
+		siteSeconds: counter("call_seconds_total", "Total duration of requests to a site, in seconds.", "site"),
+		throttled: counter("throttled_total", "Number of requests that were delayed or rejected before they "+
+			"were sent.",
 			"site", "by"),
-		waited:  counter("wait_seconds_total", "Time that calls waited before they were made.", "site", "by"),
-		outages: counter("outages_total", "Times that a site stopped answering.", "site"),
+		waited: counter("wait_seconds_total", "Total time that requests waited before they were sent, in "+
+			"seconds.", "site", "by"),
+		outages: counter("outages_total", "Number of outages of a site.", "site"),
 		logins:  counter("logins_total", "Logins.", "site", "result"),
-		tasks: counter("tasks_total", "Tasks of VCD that were started here and have ended.", "site", "operation",
+		tasks: counter("tasks_total", "Number of finished VCD tasks that this program started.", "site", "operation",
 			"result"),
-		taskSeconds: histogram("task_duration_seconds", "Time between start and end of a task, by VCD's clock.",
+		taskSeconds: histogram("task_duration_seconds", "Duration of VCD tasks by the clock of VCD, in seconds.",
 			[]float64{1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1200, 3600}, "operation", "result"),
-		inventories: counter("inventory_queries_total", "Queries for all VMs of a VDC that clusters have machines in.",
+		inventories: counter("inventory_queries_total", "Number of queries for all VMs of a VDC with machines "+
+			"of clusters.",
 			"site", "result"),
 
 		sites:          newLabels(maxSites),
@@ -162,7 +166,7 @@ func (m Site) Login(err error) {
 	result := "success"
 	switch {
 	case errors.Is(err, failure.ErrUnauthorized):
-		result = "refused"
+		result = "rejected"
 	case err != nil:
 		result = "failure"
 	}

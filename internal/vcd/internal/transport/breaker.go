@@ -31,7 +31,7 @@ const (
 )
 
 // ErrSlow ends the waiting for another caller's call.
-var ErrSlow = failure.Unavailable("VCD takes longer than " + MaxWait.String() + " to answer another call")
+var ErrSlow = failure.Unavailable("VCD did not respond to another request for " + MaxWait.String())
 
 // A breaker is the circuit breaker of a site: while the site is silent, calls fail at once, so that workers are free
 // for other sites. After an outage, one call at a time tries whether it is over. Calls pass the fair queue of the site
@@ -74,7 +74,7 @@ func (b *breaker) openLocked(now time.Time) error {
 	case now.Before(b.until):
 		return b.err
 	case b.calls >= several && silent >= MaxWait, b.calls > 0 && silent >= maxSilence:
-		return failure.Unavailable(fmt.Sprintf("%s does not answer calls", b.site))
+		return failure.Unavailable(fmt.Sprintf("%s does not respond to requests", b.site))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestOneCallerWithManyCallsHoldsUpNobody(t *testing.T) {
 		for range 192 {
 			err := <-results
 			g.Expect(err).To(MatchError(failure.ErrLater))
-			g.Expect(err.Error()).To(Equal("others call VCD first"))
+			g.Expect(err.Error()).To(Equal("requests of other clusters are sent first"))
 			g.Expect(failure.RetryAfter(err)).To(And(BeNumerically(">=", minDelay), BeNumerically("<=", maxDelay)))
 			latest = max(latest, failure.RetryAfter(err))
 		}

@@ -30,11 +30,11 @@ func (t *Transport) Negotiate(ctx context.Context) (string, error) {
 		err = failure.Unavailable(s.Base + " answers: " + status.Error())
 	}
 	if err != nil {
-		return "", fmt.Errorf("asking for API versions: %w", err)
+		return "", fmt.Errorf("requesting the API versions: %w", err)
 	}
 	version, err := s.agree(got.Body)
 	if err != nil {
-		return "", fmt.Errorf("agreeing on an API version with %s: %w", s.Base, err)
+		return "", fmt.Errorf("negotiating an API version with %s: %w", s.Base, err)
 	}
 	return version, nil
 }

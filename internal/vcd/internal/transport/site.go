@@ -80,7 +80,7 @@ func ParseSite(address string) (string, error) {
 			Reason: "is not an address of the form https://host[:port]",
 		}
 	case u.Scheme != "https":
-		return "", &failure.LookupError{Kind: "site", Name: address, Err: failure.ErrInvalid, Reason: "must be reached by https"}
+		return "", &failure.LookupError{Kind: "site", Name: address, Err: failure.ErrInvalid, Reason: "must use https"}
 	}
 	return "https://" + strings.ToLower(u.Host), nil
 }
@@ -119,7 +119,7 @@ func (s *Site) AgreedVersion() string {
 // Deadline bounds what is done at the site. Running out of time is the site's fault, not the caller's.
 func (s *Site) Deadline(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, d,
-		failure.Unavailable(fmt.Sprintf("%s did not answer within %s", s.Base, d)))
+		failure.Unavailable(fmt.Sprintf("%s did not respond within %s", s.Base, d)))
 }
 
 // NewRequest builds a request to the site.

@@ -118,5 +118,5 @@ func TestOnlyVersionsAreQuotedFromAListOfVersions(t *testing.T) {
 
 	_, err := offeredVersions([]byte(document))
 
-	g.Expect(err).To(MatchError(HaveSuffix("which speaks: 5.5, 41.0.0-alpha")))
+	g.Expect(err).To(MatchError(HaveSuffix("which supports: 5.5, 41.0.0-alpha")))
 }

@@ -116,7 +116,7 @@ func (t *Transport) Close() {
 func (t *Transport) Send(req *http.Request) (Answer, error) {
 	op := Operation(req.Method, req.URL)
 	if "https://"+req.URL.Host != t.Site.Base {
-		return Answer{}, failure.Invalid("refusing to call another host than " + t.Site.Base)
+		return Answer{}, failure.Invalid("rejected a request to a host other than " + t.Site.Base)
 	}
 	if err := t.admit(); err != nil {
 		return Answer{}, err
@@ -194,7 +194,7 @@ func (t *Transport) exchange(req *http.Request) (Answer, error) {
 	case err != nil:
 		return Answer{}, err
 	case int64(len(body)) > limit:
-		return Answer{}, fmt.Errorf("answer is larger than %d MiB", limit>>20)
+		return Answer{}, fmt.Errorf("the response is larger than %d MiB", limit>>20)
 	}
 	return Answer{resp.StatusCode, resp.Header, body}, nil
 }
@@ -206,7 +206,7 @@ func (t *Transport) failure(op string, got Answer) error {
 		return nil
 	}
 	if got.Status < http.StatusBadRequest {
-		return &failure.StatusError{Status: got.Status, Operation: op, Message: "the site redirects calls of its API"}
+		return &failure.StatusError{Status: got.Status, Operation: op, Message: "the site redirects API requests"}
 	}
 	e := failure.NewStatusError(op, got.Status, got.Header, got.Body, t.Site.Clock.Now())
 	if errors.Is(e, failure.ErrThrottled) {

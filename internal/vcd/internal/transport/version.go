@@ -83,7 +83,7 @@ func (s *Site) OfferedSince(since Version) (string, error) {
 			Kind:   "API version",
 			Name:   since.String(),
 			Err:    failure.ErrInvalid,
-			Reason: "or a later one is not offered by this VCD",
+			Reason: "or later is not supported by this VCD",
 		}
 	}
 	return s.choose(usable), nil
@@ -121,7 +121,7 @@ func offeredVersions(document []byte) ([]Version, error) {
 		} `xml:"VersionInfo"`
 	}
 	if err := xml.Unmarshal(document, &offered); err != nil {
-		return nil, failure.Unavailable("the list of API versions is not an answer of VCD")
+		return nil, failure.Unavailable("the list of API versions is not a response from VCD")
 	}
 	var usable []Version
 	var names []string
@@ -139,7 +139,7 @@ func offeredVersions(document []byte) ([]Version, error) {
 			Kind:   "API version",
 			Name:   oldestAPI.String() + " to " + newestAPI.String(),
 			Err:    failure.ErrInvalid,
-			Reason: "is not offered by this VCD, which speaks: " + strings.Join(names, ", "),
+			Reason: "is not supported by this VCD, which supports: " + strings.Join(names, ", "),
 		}
 	}
 	slices.SortFunc(usable, Version.Compare)

@@ -52,8 +52,8 @@ func DecodeJSON(body []byte, into any) error {
 
 // The answer has another format than VCD's: something in front of it answered.
 var (
-	errNotXML  = failure.Unavailable("the answer is not XML of VCD")
-	ErrNotJSON = failure.Unavailable("the answer is not JSON of VCD")
+	errNotXML  = failure.Unavailable("the response is not XML from VCD")
+	ErrNotJSON = failure.Unavailable("the response is not JSON from VCD")
 )
 
 // Root returns the name of the outermost element of a document; empty if there is none.
