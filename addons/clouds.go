@@ -67,7 +67,7 @@ func VCD() Cloud {
 				Path:     folder + "/basic-auth",
 				Secret:   CredentialsName,
 				Optional: true,
-				Comment:  "Not there with a service account.",
+				Comment:  "Not available with a service account.",
 			},
 		},
 		ClusterIDSecret: ClusterIDName,

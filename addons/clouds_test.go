@@ -62,7 +62,7 @@ func TestTheConfigurationForCloudStackHasToBeFilledIn(t *testing.T) {
 	g.Expect(found).To(BeTrue())
 
 	_, _, _, err := cloudstackconfig.Parse([]byte(config), ccmconfig.Environment{})
-	g.Expect(strings.Count(err.Error(), "as in the manifest")).To(Equal(3))
+	g.Expect(strings.Count(err.Error(), "the placeholder of the manifest")).To(Equal(3))
 
 	filled := strings.NewReplacer("API_URL", "https://cloud.example.com/client/api", "API_KEY", "a", "SECRET_KEY", "b").Replace(config)
 	_, _, _, err = cloudstackconfig.Parse([]byte(filled), ccmconfig.Environment{})

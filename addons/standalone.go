@@ -104,21 +104,21 @@ func StandAlone(image string) ([]File, error) {
 }
 
 const (
-	configComment = `The configuration of the cloud controller manager. A ConfigMap that CPI made stays as it is: its keys are understood.
+	configComment = `Configuration of the cloud controller manager. Keep an existing ConfigMap of CPI: its keys are supported.
 VCD_HOST: the URL of VMware Cloud Director, such as https://vcd.example.com.
-ORG, VDC, NETWORK: names of the organization, of the organization VDC, and of the routed network of the nodes.
+ORG, VDC, NETWORK: the names of the organization, the organization VDC and the routed network of the nodes.
 VAPP: the name of the vApp with the nodes.`
-	credentialsComment = `What the cloud controller manager logs in to VMware Cloud Director with: an API token in refreshToken, or username and password.
-Leave the others empty. They are read again when they change. Never use a system administrator.`
-	clusterIDComment = `The id that marks what the cloud controller manager makes in VMware Cloud Director: it must be unique there, and stay the same for the life
-of the cluster. With CAPVCD it is status.infraId of the VCDCluster, otherwise any UUID.`
-	cloudStackConfigComment = `The configuration of the cloud controller manager on CloudStack. A Secret of the original stays as it is.
+	credentialsComment = `Credentials for VMware Cloud Director: an API token in refreshToken, or username and password.
+Leave the other keys empty. Changes are reloaded. Never use a system administrator.`
+	clusterIDComment = `ID that marks the objects of the cloud controller manager in VMware Cloud Director. It must be unique and must not change during the
+lifetime of the cluster. With CAPVCD, use status.infraId of the VCDCluster, otherwise any UUID.`
+	cloudStackConfigComment = `Configuration of the cloud controller manager on CloudStack. Keep an existing Secret of the original controller.
 API_URL: the address of the API, such as https://cloud.example.com/client/api.
 API_KEY, SECRET_KEY: the keys of a plain user of the account or project of the nodes. Never use a root administrator.`
 
-	vSphereConfigComment = `The configuration of the cloud controller manager on vSphere, and its credentials. Those that the vSphere CPI had stay as they are.
+	vSphereConfigComment = `Configuration of the cloud controller manager on vSphere, and its credentials. Keep existing ones of the vSphere CPI.
 VCENTER: name or address of the vCenter, also in the keys of the Secret. DATACENTER: the datacenter of the nodes.
-USER, PASSWORD: of a user who may read the VMs. Never use an administrator.`
+USER, PASSWORD: credentials of a user with read access to the VMs. Never use an administrator.`
 
 	// VSphereConfig is the ConfigMap and the Secret of a cluster on vSphere.
 	VSphereConfig = `apiVersion: v1

@@ -61,8 +61,8 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	if err == nil {
 		return ids
 	}
-	klog.FromContext(ctx).Error(err, "Some locations of the configuration cannot be found: what the load balancer "+
-		"may have there is searched for later",
+	klog.FromContext(ctx).Error(err, "Cannot find some locations of the configuration; the search for objects "+
+		"of the load balancer there is postponed",
 		"service", klog.KObj(a.service))
 	if !a.blank {
 		ids = append(ids, a.locations.unfound()...)

@@ -71,9 +71,10 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalan
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
 			a.events.notices(a.service, "left "+id, []loadbalancer.Finding{{
-				Reason: reasonLeft,
+				Reason: reasonOrphaned,
 				Message: fmt.Sprintf(
-					"what the load balancer had at %s cannot be removed yet; it is tried again, the log has details", id),
+					"cannot remove the objects of the load balancer at %s yet; the controller retries (see its "+
+						"log)", id),
 			}})
 			failed = append(failed, id)
 			continue
@@ -135,7 +136,7 @@ func (a *attempt) removeShared(ctx context.Context) {
 	want.Unseen = true
 	p, err := a.planner.balancer.Plan(ctx, a.location, PlanRequest{Want: want})
 	if err != nil {
-		log.Error(err, "Planning to remove what locations share", "service", klog.KObj(a.service))
+		log.Error(err, "Cannot plan the removal of objects that locations share", "service", klog.KObj(a.service))
 		return
 	}
 	for _, step := range p.Steps {
@@ -143,7 +144,7 @@ func (a *attempt) removeShared(ctx context.Context) {
 			continue
 		}
 		if _, err := a.planner.runSteps(ctx, a.service, a.location, []loadbalancer.Step{step}); err != nil {
-			log.Info("What locations share cannot be removed yet", "service", klog.KObj(a.service),
+			log.Info("Cannot remove objects that locations share yet", "service", klog.KObj(a.service),
 				"reason", err.Error())
 			a.states.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
 		}

@@ -38,7 +38,7 @@ func (a *attempt) awaitUser(findings []loadbalancer.Finding) error {
 	for _, f := range findings {
 		reasons = append(reasons, f.Reason)
 	}
-	return retry(later, "the Service cannot have what it asks for until something is corrected, see its events: %s",
+	return retry(later, "the Service needs a correction, see its events: %s",
 		strings.Join(slices.Compact(reasons), ", "))
 }
 
@@ -116,8 +116,8 @@ func (a *attempt) noteRefusal() {
 func (a *attempt) backOff() error {
 	r := a.states.get(a.service.UID).refusal
 	if left := r.until.Sub(a.planner.clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
-		return retry(left, "the cloud has refused a step, see the events of the Service: it is tried again when the "+
-			"Service changes, else after %s", r.pause)
+		return retry(left, "the cloud rejected a step, see the events of the Service; the controller retries "+
+			"when the Service changes, or after %s", r.pause)
 	}
 	return nil
 }

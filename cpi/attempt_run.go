@@ -81,7 +81,7 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 	case p.Wait != "":
 		return nil, retry(soon, "%s", p.Wait)
 	}
-	return nil, retry(3*soon, "waiting for the cloud to follow: %s", strings.Join(problems(p), ", "))
+	return nil, retry(3*soon, "waiting for the cloud to apply changes: %s", strings.Join(problems(p), ", "))
 }
 
 // observe plans, and notes whether the load balancer was of use before.
@@ -100,7 +100,7 @@ func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, er
 // unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.
 func (a *attempt) unobserved(ctx context.Context, err error) error {
 	if errors.Is(err, loadbalancer.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
-		return retry(soon, "%s is another one than before: the load balancer is made there", a.where())
+		return retry(soon, "%s was replaced by another object with its name: the load balancer is created there", a.where())
 	}
 	return a.failed(ctx, 0, 0, err)
 }
@@ -139,7 +139,7 @@ func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 	case errors.Is(err, loadbalancer.ErrBusy):
 		return retry(soon, "%d of %d steps done, then %s is busy", done, of, a.where())
 	case errors.Is(err, loadbalancer.ErrRefused):
-		return a.refused(ctx, []loadbalancer.Finding{{Reason: reasonRefused, Message: err.Error()}})
+		return a.refused(ctx, []loadbalancer.Finding{{Reason: reasonRejected, Message: err.Error()}})
 	}
 	return err
 }

@@ -20,35 +20,36 @@ const maxMessage = 1000
 
 // Reasons of events of Services and of the pod. The page of events is made from these comments.
 const (
-	// reasonRefused means that the cloud refused a step.
-	reasonRefused = "LoadBalancerRejected"
-	// reasonLeft means that something cannot be removed where the load balancer was before.
-	reasonLeft = "LoadBalancerOrphaned"
-	// reasonStays means that something cannot be removed with the Service until a user acts.
-	reasonStays = "LoadBalancerNotDeleted"
-	// reasonOrphans means that no Service owns load balancers that have the cluster's id.
+	// reasonRejected means that the cloud rejected a step.
+	reasonRejected = "LoadBalancerRejected"
+	// reasonOrphaned means that objects at the previous location of the load balancer cannot be removed.
+	reasonOrphaned = "LoadBalancerOrphaned"
+	// reasonNotDeleted means that objects of a deleted Service cannot be removed until a user acts.
+	reasonNotDeleted = "LoadBalancerNotDeleted"
+	// reasonOrphans means that load balancers with the ID of the cluster have no Service.
 	reasonOrphans = "OrphanedLoadBalancers"
-	// reasonManifest means that rights of the release's manifest were not applied.
+	// reasonManifest means that permissions of the release's manifest are missing.
 	reasonManifest = "ManifestOutdated"
-	// reasonPlan means that the Service is a dry run: the message lists what would be done.
-	reasonPlan = "LoadBalancerPlanned"
-	// reasonHealed means that the Service has what it asks for after it was refused.
-	reasonHealed = "LoadBalancerRecovered"
-	// reasonBack means that the cloud can be used again.
-	reasonBack = "CloudReachable"
+	// reasonPlanned means that the Service is a dry run: the message lists the planned steps.
+	reasonPlanned = "LoadBalancerPlanned"
+	// reasonRecovered means that the load balancer matches the Service again after a rejection.
+	reasonRecovered = "LoadBalancerRecovered"
+	// reasonReachable means that the cloud is available again.
+	reasonReachable = "CloudReachable"
 )
 
 // Reasons of events of Nodes.
 const (
-	// reasonElsewhere means that the machine of the Node is where the configuration lets nothing be read.
-	reasonElsewhere = "MachineOutOfScope"
-	// reasonNotSeen means that the machine of the Node is proved missing: the Node is deleted if it stays so.
-	reasonNotSeen = "MachineMissing"
-	// reasonHeldBack means that too many machines are missing together: the Node is not deleted yet.
-	reasonHeldBack = "TooManyMachinesMissing"
-	// reasonHidden means that the cloud does not show the machine of a new Node, which waits.
-	reasonHidden = "MachineNotVisible"
-	// reasonAmbiguous means that several machines may be the Node's, which waits.
+	// reasonOutOfScope means that the machine of the Node is at a location outside the configuration.
+	reasonOutOfScope = "MachineOutOfScope"
+	// reasonMissing means that the machine of the Node is proved missing: the Node is deleted if the machine stays
+	// missing.
+	reasonMissing = "MachineMissing"
+	// reasonTooManyMissing means that too many machines are missing at the same time, so the Node is not deleted yet.
+	reasonTooManyMissing = "TooManyMachinesMissing"
+	// reasonNotVisible means that the machine of a new Node is not visible in the cloud, so the Node waits.
+	reasonNotVisible = "MachineNotVisible"
+	// reasonAmbiguous means that several machines match the Node, so it waits.
 	reasonAmbiguous = "MachineAmbiguous"
 )
 
@@ -125,7 +126,7 @@ func (e *eventDeduper) healed(s *corev1.Service) {
 		sent.refusals = nil
 	})
 	if n > 0 {
-		e.recorder.Event(s, corev1.EventTypeNormal, reasonHealed, "The load balancer is what the Service asks for")
+		e.recorder.Event(s, corev1.EventTypeNormal, reasonRecovered, "The load balancer matches the Service again")
 	}
 }
 
@@ -146,7 +147,7 @@ func (e *eventDeduper) refusalReasons(uid types.UID) map[string]bool {
 func (e *eventDeduper) dryRun(s *corev1.Service, p loadbalancer.Plan) {
 	var lines []string
 	for _, f := range p.Refusals {
-		lines = append(lines, "refused, "+f.Reason+": "+f.Message)
+		lines = append(lines, "rejected, "+f.Reason+": "+f.Message)
 	}
 	for _, f := range p.Stuck {
 		lines = append(lines, "stuck, "+f.Reason+": "+f.Message)
@@ -155,10 +156,10 @@ func (e *eventDeduper) dryRun(s *corev1.Service, p loadbalancer.Plan) {
 	if len(lines) == 0 {
 		lines = []string{"nothing to do"}
 	}
-	text := "Dry run, nothing is changed; it would be done: " + strings.Join(lines, "; ")
+	text := "Dry run, nothing was changed. Planned steps: " + strings.Join(lines, "; ")
 	if e.firstRefusal(s.UID, text) {
 		klog.InfoS("Dry run of a load balancer", "service", klog.KObj(s), "plan", lines)
-		e.recorder.Event(s, corev1.EventTypeNormal, reasonPlan, cut(text))
+		e.recorder.Event(s, corev1.EventTypeNormal, reasonPlanned, cut(text))
 	}
 }
 

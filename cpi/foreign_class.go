@@ -39,7 +39,7 @@ func (f foreignClasses) release(ctx context.Context) {
 		return
 	}
 	if err := f.records.store.load(ctx); err != nil {
-		log.Error(err, "Releasing the load balancers of Services that have another class now")
+		log.Error(err, "Releasing the load balancers of Services whose class changed")
 		return
 	}
 	for _, s := range all {
@@ -47,7 +47,7 @@ func (f foreignClasses) release(ctx context.Context) {
 			continue
 		}
 		if err := f.releaseOne(ctx, s); err != nil {
-			log.Error(err, "Releasing the load balancer of a Service that has another class now", "service",
+			log.Error(err, "Releasing the load balancer of a Service whose class changed", "service",
 				klog.KObj(s))
 		}
 	}
@@ -94,11 +94,10 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 			lost = errors.Join(lost, err)
 		case address.IsValid():
 			f.events.notices(s, "class", []loadbalancer.Finding{{
-				Reason: reasonLeft,
-				Message: fmt.Sprintf("the Service has another class now, and its status still has "+
-					"the address %s from before: what stands there is removed when the implementation of that "+
-					"class has "+
-					"published another one", address),
+				Reason: reasonOrphaned,
+				Message: fmt.Sprintf("the class of the Service changed, but its status still has the previous "+
+					"address %s: the previous load balancer is removed once the new implementation has published "+
+					"another address", address),
 			}})
 			return nil
 		default:

@@ -92,7 +92,7 @@ func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
 	defer b.mu.Unlock()
 	if m := b.missing[b.opts.canonical(node.Spec.ProviderID)]; m != nil && !m.elsewhere {
 		m.elsewhere = true
-		b.opts.event(node, reasonElsewhere, "%s is missing: %s", m.Name, err.Message)
+		b.opts.event(node, reasonOutOfScope, "%s is missing: %s", m.Name, err.Message)
 	}
 }
 
@@ -134,7 +134,7 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 	if !m.proved {
 		m.proved = true
 		m.Since = now
-		b.opts.event(node, reasonNotSeen, "%s is missing: %s", m.Name, verdict.Reason)
+		b.opts.event(node, reasonMissing, "%s is missing: %s", m.Name, verdict.Reason)
 	}
 	switch verdict.State {
 	case gone.Gone:
@@ -145,12 +145,13 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 		m.Held = now
 		if !m.held {
 			m.held = true
-			b.opts.event(node, reasonHeldBack,
-				"%s is missing, as are more than a third of the %d machines: they count as gone after ten minutes, "+
-					"one by one. If this one is, delete the Node",
+			b.opts.event(node, reasonTooManyMissing,
+				"%s is missing, as are more than a third of the %d machines. After ten minutes, they are "+
+					"treated as deleted, one by one. If this machine is deleted, delete the Node",
 				m.Name, n)
 		}
-		m.outcome = fmt.Errorf("it is held back: it is missing, as are too many of the %d machines of the cluster", n)
+		m.outcome = fmt.Errorf("its deletion is postponed: too many of the %d machines of the cluster are "+
+			"missing", n)
 	default:
 		m.outcome = fmt.Errorf("it is missing: %s", verdict.Reason)
 	}

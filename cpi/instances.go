@@ -130,10 +130,10 @@ func (i *Instances) unseen(node *corev1.Node) error {
 		return fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
 	}
 	if uninitialized(node) {
-		i.opts.event(node, reasonHidden, "The cloud does not show %s: if it exists, the cloud controller "+
-			"manager's user needs access to it. The node is not initialized until then", node.Spec.ProviderID)
+		i.opts.event(node, reasonNotVisible, "%s is not visible in the cloud: if it exists, grant the user of the "+
+			"cloud controller manager access to it. The node stays uninitialized until then", node.Spec.ProviderID)
 	}
-	return fmt.Errorf("machine %s of node %s is not seen", node.Spec.ProviderID, node.Name)
+	return fmt.Errorf("machine %s of node %s is not visible", node.Spec.ProviderID, node.Name)
 }
 
 // ours reports whether a Node has a provider ID of this cloud.

@@ -150,11 +150,11 @@ func TestAMachineThatIsHiddenIsSaidOnItsNewNode(t *testing.T) {
 
 	for _, node := range []*corev1.Node{c.node("b"), fresh} {
 		_, err := c.instances().InstanceMetadata(t.Context(), node)
-		g.Expect(err).To(MatchError(ContainSubstring("is not seen")))
+		g.Expect(err).To(MatchError(ContainSubstring("is not visible")))
 	}
 
 	g.Expect(c.events.Events).To(HaveLen(1))
-	g.Expect(c.events.Events).To(Receive(HavePrefix("Warning MachineNotVisible The cloud does not show test://a")))
+	g.Expect(c.events.Events).To(Receive(HavePrefix("Warning MachineNotVisible test://a is not visible in the cloud")))
 }
 
 func TestWhoseANodeIs(t *testing.T) {
@@ -416,7 +416,7 @@ func TestGoneIsProvedTwice(t *testing.T) {
 		return err
 	}
 
-	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in a minute")))
+	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in one minute")))
 	g.Expect(c.events.Events).To(Receive(ContainSubstring("MachineMissing")))
 	c.pass(30 * time.Second)
 	g.Expect(exists()).To(HaveOccurred())
@@ -424,11 +424,11 @@ func TestGoneIsProvedTwice(t *testing.T) {
 
 	c.pass(31 * time.Second)
 	c.gone = hidden
-	g.Expect(exists()).To(MatchError(ContainSubstring("is shown to the user")),
+	g.Expect(exists()).To(MatchError(ContainSubstring("can see no objects of the cloud")),
 		"a second look that proves nothing begins it again")
 	c.gone = lost
 	c.pass(holdRetry)
-	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in a minute")))
+	g.Expect(exists()).To(MatchError(ContainSubstring("still missing in one minute")))
 	c.pass(61 * time.Second)
 	g.Expect(exists()).NotTo(HaveOccurred(), "two looks a minute apart do")
 }
@@ -447,7 +447,7 @@ func TestAMachineThatComesBack(t *testing.T) {
 
 	delete(c.full, "test://0")
 	_, err = i.InstanceExists(t.Context(), node)
-	g.Expect(err).To(MatchError(ContainSubstring("still missing in a minute")), "it begins anew")
+	g.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")), "it begins anew")
 }
 
 func TestManyAtOnceAreHeldBack(t *testing.T) {

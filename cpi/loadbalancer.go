@@ -204,7 +204,7 @@ func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 	_, err := l.EnsureLoadBalancer(ctx, cluster, s, nodes)
 	var retry *api.RetryError
 	if errors.As(err, &retry) {
-		klog.FromContext(ctx).V(2).Info("A load balancer has to wait to follow the nodes", "service", klog.KObj(s),
+		klog.FromContext(ctx).V(2).Info("The update of a load balancer to changed nodes is delayed", "service", klog.KObj(s),
 			"reason", err.Error())
 		return nil
 	}

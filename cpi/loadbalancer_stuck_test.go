@@ -79,13 +79,14 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 			"a gateway of the configuration that cannot be found, where the Service may have been",
 			balanced("web"),
 			func(f *fakeBalancer) { f.lost = map[string]error{"slow": refused("no network dmz")} },
-			[]string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct it there"},
+			[]string{"Warning LoadBalancerNotDeleted", "gateway slow", "no network dmz", "correct the entry"},
 		},
 		{
 			"a gateway that is gone, where the Service has been",
 			balanced("web", standingAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
-			[]string{"Warning LoadBalancerNotDeleted", "at main", "no such gateway", "ConfigMap kube-system/cloud-controller-manager-services"},
+			[]string{"Warning LoadBalancerNotDeleted", "at main", "no such gateway",
+				"ConfigMap kube-system/cloud-controller-manager-services"},
 		},
 		{
 			"an outage, which ends by itself",
@@ -176,15 +177,15 @@ func TestALocationThatAnotherWroteHoldsUpNoDeletion(t *testing.T) {
 
 			b.Expect(b.balancer.left()).To(BeZero())
 			b.Expect(b.told()).To(ContainElement(And(HavePrefix("Warning InvalidAnnotation"),
-				ContainSubstring("was not written for this Service"))))
+				ContainSubstring("was not written by the cloud controller manager for this Service"))))
 		})
 	}
 }
 
 func TestALocationThatCannotBeSeenHoldsUpNoRemovalElsewhere(t *testing.T) {
 	for name, err := range map[string]error{
-		"as it does not answer": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
-		"as a right is missing": fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
+		"as it does not respond": fmt.Errorf("%w: no answer", loadbalancer.ErrUnknown),
+		"as a right is missing":  fmt.Errorf("%w: no right", loadbalancer.ErrRefused),
 	} {
 		for _, order := range [][]string{{"old", "main"}, {"main", "old"}} {
 			t.Run(name+", "+order[0]+" first", func(t *testing.T) {
@@ -238,5 +239,5 @@ func TestWhatLocationsShareIsRemovedThoughAnOldOneCannotBeLeft(t *testing.T) {
 	b.Expect(b.balancer.at("main", "web-uid")).To(And(HaveLen(3), HaveKey("shared-used")))
 	b.Expect(b.balancer.at("older", "web-uid")).To(BeEmpty())
 	b.Expect(refusals).To(Equal(1), "it is not asked again and again")
-	b.Expect(b.told()).To(ConsistOf(ContainSubstring("at old cannot be removed yet")))
+	b.Expect(b.told()).To(ConsistOf(ContainSubstring("at old yet")))
 }

@@ -213,7 +213,7 @@ func TestACloudThatDoesNotFollowIsNotWrittenToAgainAndAgain(t *testing.T) {
 
 	_, err := b.ensure(s)
 
-	b.mustRetry(err, "waiting for the cloud to follow")
+	b.mustRetry(err, "waiting for the cloud to apply changes")
 	b.Expect(b.balancer.runs).To(HaveLen(2))
 }
 
@@ -284,7 +284,7 @@ func TestALoadBalancerIsMadeAtTheGatewayThatReplacesItsOwn(t *testing.T) {
 
 	b.balancer.same = map[string]string{"": "new"}
 	_, err = b.ensure(s)
-	b.mustRetry(err, "another one than before")
+	b.mustRetry(err, "was replaced by another object")
 	_, err = b.ensure(s)
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(b.balancer.things["new/web-uid"]).To(HaveLen(2))

@@ -26,7 +26,7 @@ type Machines interface {
 type AbsenceError struct{ Evidence gone.Evidence }
 
 // Error implements error.
-func (e *AbsenceError) Error() string { return "the cloud does not show the machine" }
+func (e *AbsenceError) Error() string { return "the machine is not visible in the cloud" }
 
 // An ElsewhereError means that a machine has left what is read, and runs on: its Node stays.
 type ElsewhereError struct{ Message string }

@@ -13,17 +13,17 @@ import (
 
 // States of load balancers, as metrics name them.
 const (
-	stateReady   = "ready"   // it has an address, and every port is served
-	statePartly  = "partly"  // it has an address, and not every port is served
-	statePending = "pending" // it has no address yet
-	stateLeaving = "leaving" // it is being removed
-	stateRefused = "refused" // its Service asks for what it cannot have; what stood before stays
-	stateDryRun  = "dry_run" // its Service asks for the plan only
+	stateReady    = "ready"    // it has an address, and every port is served
+	statePartly   = "partly"   // it has an address, and not every port is served
+	statePending  = "pending"  // it has no address yet
+	stateLeaving  = "leaving"  // it is being removed
+	stateRejected = "rejected" // its Service has an invalid request; the existing load balancer is kept
+	stateDryRun   = "dry_run"  // its Service asks for the plan only
 )
 
 // states returns all of them.
 func states() []string {
-	return []string{stateReady, statePartly, statePending, stateLeaving, stateRefused, stateDryRun}
+	return []string{stateReady, statePartly, statePending, stateLeaving, stateRejected, stateDryRun}
 }
 
 // stateOf returns the state of the load balancer of a Service, as far as the API server knows it; empty if the Service
@@ -61,10 +61,10 @@ type balancerMetrics struct {
 func (l *LoadBalancers) Collector() prometheus.Collector {
 	return &balancerMetrics{
 		balancers: l,
-		states: prometheus.NewDesc("capvcd_ccm_load_balancers", "Load balancers of Services, by state.",
+		states: prometheus.NewDesc("capvcd_ccm_load_balancers", "Number of load balancers of Services, by state.",
 			[]string{"state"}, nil),
 		refused: prometheus.NewDesc("capvcd_ccm_rejected_services",
-			"Services that ask for what they cannot have, by the reason of their events.", []string{"reason"}, nil),
+			"Number of Services with invalid requests, by the reason of their events.", []string{"reason"}, nil),
 	}
 }
 
@@ -90,7 +90,7 @@ func (m *balancerMetrics) Collect(to chan<- prometheus.Metric) {
 				byReason[reason]++
 			}
 			if len(refusals) > 0 {
-				state = stateRefused
+				state = stateRejected
 			}
 		}
 		byState[state]++

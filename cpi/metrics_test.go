@@ -94,15 +94,15 @@ func TestLoadBalancersAndRefusalsAreCounted(t *testing.T) {
 	registry.MustRegister(b.them.Collector())
 
 	b.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP capvcd_ccm_load_balancers Load balancers of Services, by state.
+# HELP capvcd_ccm_load_balancers Number of load balancers of Services, by state.
 # TYPE capvcd_ccm_load_balancers gauge
 capvcd_ccm_load_balancers{state="dry_run"} 0
 capvcd_ccm_load_balancers{state="leaving"} 0
 capvcd_ccm_load_balancers{state="partly"} 0
 capvcd_ccm_load_balancers{state="pending"} 1
 capvcd_ccm_load_balancers{state="ready"} 1
-capvcd_ccm_load_balancers{state="refused"} 1
-# HELP capvcd_ccm_rejected_services Services that ask for what they cannot have, by the reason of their events.
+capvcd_ccm_load_balancers{state="rejected"} 1
+# HELP capvcd_ccm_rejected_services Number of Services with invalid requests, by the reason of their events.
 # TYPE capvcd_ccm_rejected_services gauge
 capvcd_ccm_rejected_services{reason="CertificateNotFound"} 1
 `))).To(Succeed())
@@ -124,7 +124,7 @@ func TestTheLastObservationOfALocationIsAMetricIfItSucceeded(t *testing.T) {
 	_, _ = w.Plan(t.Context(), "dmz", PlanRequest{})
 
 	o.Expect(testutil.CollectAndCompare(w, strings.NewReader(`
-# HELP capvcd_ccm_last_observation_timestamp_seconds When the load balancers at a location were last observed with success, since the epoch.
+# HELP capvcd_ccm_last_observation_timestamp_seconds Time of the last successful observation of the load balancers at a location, in seconds since the epoch.
 # TYPE capvcd_ccm_last_observation_timestamp_seconds gauge
 capvcd_ccm_last_observation_timestamp_seconds{location="dmz"} 1000
 `))).To(Succeed())

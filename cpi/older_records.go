@@ -49,8 +49,8 @@ func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 			p.events.notices(s, "older "+name, []loadbalancer.Finding{{
 				Reason: service.InvalidAnnotation,
 				Message: fmt.Sprintf(
-					"the annotation %s, or a part of it, was not written for this Service by the cloud controller "+
-						"manager, and nothing of the Service confirms it: it is removed", name),
+					"the annotation %s, or a part of it, was not written by the cloud controller manager for "+
+						"this Service and cannot be verified: it was removed", name),
 			}})
 		}
 	}
@@ -75,9 +75,9 @@ func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored servic
 		stands, objects, err := p.standsAt(ctx, s, id)
 		switch {
 		case err != nil && !p.locations.hasID(id):
-			return n, fmt.Errorf("confirming what annotations of the Service say: %w", err)
+			return n, fmt.Errorf("verifying the annotations of the Service: %w", err)
 		case err != nil && slices.Contains(stored.Older.Locations, id):
-			silent = fmt.Errorf("confirming the addresses that an annotation of the Service names: %w", err)
+			silent = fmt.Errorf("verifying the addresses in an annotation of the Service: %w", err)
 		}
 		if stands || err != nil {
 			n.locations = append(n.locations, id)
@@ -89,7 +89,7 @@ func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored servic
 	if silent != nil && dropped(stored.Older.Addresses, words(n.addresses)) {
 		return n, silent
 	}
-	klog.FromContext(ctx).Info("Confirmed what annotations of a Service say", "service", klog.KObj(s),
+	klog.FromContext(ctx).Info("Verified the annotations of a Service", "service", klog.KObj(s),
 		"addresses", n.addresses, "locations", n.locations)
 	return n, nil
 }

@@ -119,7 +119,7 @@ func (o *Outages) answered(err error) bool {
 // end ends an outage. The lock is held.
 func (o *Outages) end() {
 	if !o.reported.IsZero() {
-		o.opts.Recorder.Event(o.opts.Self, corev1.EventTypeNormal, reasonBack, "The cloud can be used again")
+		o.opts.Recorder.Event(o.opts.Self, corev1.EventTypeNormal, reasonReachable, "The cloud is available again")
 	}
 	o.since = time.Time{}
 	o.reported = time.Time{}
@@ -192,7 +192,8 @@ func (o *Outages) Balancer(b Balancer) *NotedBalancer {
 		outages:  o,
 		last:     map[string]time.Time{},
 		desc: prometheus.NewDesc("capvcd_ccm_last_observation_timestamp_seconds",
-			"When the load balancers at a location were last observed with success, since the epoch.",
+			"Time of the last successful observation of the load balancers at a location, in seconds since the "+
+				"epoch.",
 			[]string{"location"}, nil),
 	}
 }

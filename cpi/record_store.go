@@ -89,7 +89,7 @@ func (r *recordStore) refresh(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.read(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "Reading the records of Services again")
+		klog.FromContext(ctx).Error(err, "Reloading the records of Services")
 	}
 }
 
@@ -153,7 +153,7 @@ func (r *recordStore) learn(ctx context.Context, stored *corev1.ConfigMap) {
 		}
 		var entry recordEntry
 		if err := json.Unmarshal([]byte(value), &entry); err != nil {
-			klog.FromContext(ctx).Error(err, "A record of a Service cannot be read: it is ignored", "key", key)
+			klog.FromContext(ctx).Error(err, "Ignored an invalid record of a Service", "key", key)
 			continue
 		}
 		known[types.UID(uid)] = entry
@@ -237,7 +237,7 @@ func (r *recordStore) explained(doing string, err error) error {
 		"kubectl apply -f %s", r.namespace, RecordsName, r.manifest)
 	if r.missing != nil && !r.said {
 		r.said = true
-		r.missing("No load balancer can be worked on: " + remedy)
+		r.missing("Load balancers cannot be reconciled: " + remedy)
 	}
 	return fmt.Errorf("%w (%s)", err, remedy)
 }

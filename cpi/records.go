@@ -126,7 +126,7 @@ func (r *records) removeOlder(ctx context.Context, s *corev1.Service) error {
 			metav1.PatchOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing the annotations in which older builds kept records: %w", err)
+		return fmt.Errorf("removing the record annotations of older builds: %w", err)
 	}
 	r.states.change(s.UID, func(state *serviceState) { state.olderRead = true })
 	return nil

@@ -76,7 +76,7 @@ func (r removal) remove(ctx context.Context, location string, but func(loadbalan
 		case err == nil && p.Done() && fresh:
 			return nil
 		case round == removalRounds:
-			return cmp.Or(err, fmt.Errorf("what is left at %s does not go: %w", location, loadbalancer.ErrBusy))
+			return cmp.Or(err, fmt.Errorf("cannot remove the remaining objects at %s: %w", location, loadbalancer.ErrBusy))
 		case err == nil:
 			fresh = p.Done()
 		case !errors.Is(err, loadbalancer.ErrBusy):

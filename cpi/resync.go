@@ -73,7 +73,7 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 	go r.run(ctx)
 	go func() {
 		if err := l.store.load(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Load balancers cannot be worked on yet")
+			klog.FromContext(ctx).Error(err, "Load balancers cannot be reconciled yet")
 		}
 	}()
 }
@@ -233,12 +233,12 @@ func (r *resync) searchOrphans(ctx context.Context) {
 	recorded := r.balancers.store.all()
 	all, err := r.balancers.locations.all(ctx)
 	if err != nil {
-		log.Error(err, "Searching for load balancers without a Service")
+		log.Error(err, "Searching for orphaned load balancers")
 	}
 	for _, location := range all {
 		owners, err := r.balancers.opts.Balancer.Owners(ctx, location)
 		if err != nil {
-			log.Error(err, "Searching for load balancers without a Service", "location", location)
+			log.Error(err, "Searching for orphaned load balancers", "location", location)
 			continue
 		}
 		if live, err := r.balancers.records.live(); err == nil { // listed after what they own
@@ -250,7 +250,7 @@ func (r *resync) searchOrphans(ctx context.Context) {
 		r.balancers.states.keep(live)
 		r.balancers.events.sent.keep(live)
 		if err := r.balancers.records.removeOthers(ctx, recorded, live); err != nil {
-			log.Error(err, "Removing the records of Services that are gone")
+			log.Error(err, "Removing the records of deleted Services")
 		}
 	}
 }
@@ -260,7 +260,8 @@ func (r *resync) reportOrphans(ctx context.Context, location string, orphans []l
 	var names []string
 	for _, o := range orphans {
 		klog.FromContext(ctx).Info(
-			"A load balancer has no Service: remove its objects in the cloud if no other cluster has this cluster's id",
+			"A load balancer has no Service: remove its objects in the cloud if no other cluster has the ID of "+
+				"this cluster",
 			"location", location, "owner", o.String(), "uid", o.UID, "name", r.balancers.opts.Balancer.NameOf(o))
 		names = append(names, fmt.Sprintf("%s (uid %s)", o, o.UID))
 	}
@@ -269,9 +270,7 @@ func (r *resync) reportOrphans(ctx context.Context, location string, orphans []l
 	}
 	slices.Sort(names)
 	r.balancers.opts.Recorder.Event(r.balancers.opts.Self, corev1.EventTypeWarning, reasonOrphans,
-		cut(fmt.Sprintf("%d load balancers at %s have the id of this cluster "+
-			"and no Service: remove what their descriptions name there, unless another cluster was given the "+
-			"same id by "+
-			"mistake: %s",
+		cut(fmt.Sprintf("%d load balancers at %s have the ID of this cluster but no Service: remove them there, "+
+			"unless another cluster has the same ID by mistake: %s",
 			len(names), location, strings.Join(names, ", "))))
 }

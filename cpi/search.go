@@ -53,9 +53,9 @@ func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, err
 	}
 	ids, err := f.locations.resolve(ctx, places)
 	if err != nil {
-		f.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: correct it "+
-			"there, or remove it if it is gone "+
-			"from the cloud, and restart the cloud controller manager", f.locations.noun()))
+		f.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: "+
+			"correct the entry, or remove it if the object no longer exists, and restart the cloud "+
+			"controller manager", f.locations.noun()))
 	}
 	return ids, err
 }
@@ -68,7 +68,7 @@ func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string)
 	}
 	ids, err := f.locations.searcher.Search(ctx, f.defaults.OwnerOf(s), true)
 	if err != nil {
-		return nil, true, fmt.Errorf("searching for what the Service has: %w", err)
+		return nil, true, fmt.Errorf("searching for the objects of the Service: %w", err)
 	}
 	for _, id := range f.locations.resolveKnown(stored) {
 		if _, lost := unfoundName(id); !lost {
@@ -97,10 +97,10 @@ func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string
 	for _, fresh := range []bool{false, true} {
 		p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
 		if err != nil {
-			f.stays(s, err, fmt.Sprintf("it cannot be seen what is left of it at %s: if the provider has deleted "+
-				"this %s, take it out of the entry of the Service in ConfigMap %s/%s",
+			f.stays(s, err, fmt.Sprintf("its remaining objects at %s are not visible: if the provider has "+
+				"deleted this %s, remove it from the entry of the Service in ConfigMap %s/%s",
 				location, f.locations.noun(), f.records.store.namespace, RecordsName))
-			return false, fmt.Errorf("looking for what is left of the load balancer: %w", err)
+			return false, fmt.Errorf("searching for remaining objects of the load balancer: %w", err)
 		}
 		if !p.Done() {
 			return false, nil
@@ -114,8 +114,8 @@ func (f *finder) stays(s *corev1.Service, err error, remedy string) {
 	if errors.Is(err, loadbalancer.ErrRefused) {
 		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
 		message := fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, reason)
-		f.events.notices(s, "stays: "+remedy, []loadbalancer.Finding{{
-			Reason:  reasonStays,
+		f.events.notices(s, "remains: "+remedy, []loadbalancer.Finding{{
+			Reason:  reasonNotDeleted,
 			Message: message,
 		}})
 	}

@@ -49,11 +49,11 @@ func Files(registry, version string) ([]addons.File, error) {
 	for _, c := range clouds() {
 		var text string
 		if text, resources, err = c.program(); err != nil {
-			return nil, fmt.Errorf("making the templates of %s: %w", c.Title, err)
+			return nil, fmt.Errorf("creating the templates of %s: %w", c.Title, err)
 		}
 		config, err := c.config()
 		if err != nil {
-			return nil, fmt.Errorf("making the configuration of %s: %w", c.Title, err)
+			return nil, fmt.Errorf("creating the configuration of %s: %w", c.Title, err)
 		}
 		files = append(files,
 			addons.File{Name: "templates/" + c.values + ".yaml", Content: c.only(text)},
@@ -134,7 +134,7 @@ type swap struct{ mark, expression string }
 func apply(text string, swaps ...swap) (string, error) {
 	for _, s := range swaps {
 		if n := strings.Count(text, s.mark); n != 1 {
-			return "", fmt.Errorf("the manifest has %d times %q instead of once", n, s.mark)
+			return "", fmt.Errorf("the manifest contains %[2]q %[1]d times instead of once", n, s.mark)
 		}
 		text = strings.Replace(text, s.mark, s.expression, 1)
 	}

@@ -31,10 +31,10 @@ func TestCloudStackIsChosenByItsName(t *testing.T) {
 
 	out, err := run(t, cloudConfig, nil, "--cloud-provider=external-cloudstack", "--validate-config")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(ContainSubstring("The configuration is right."))
+	g.Expect(out).To(ContainSubstring("The configuration is valid."))
 
 	_, err = run(t, cloudConfig+"api_key = a\n", nil, "--cloud-provider=external-cloudstack", "--validate-config")
-	g.Expect(err).To(MatchError(ContainSubstring("global.api_key (line 5): is no key of the configuration")))
+	g.Expect(err).To(MatchError(ContainSubstring("global.api_key (line 5): is not a key of the configuration")))
 }
 
 func TestCloudStackIsOpened(t *testing.T) {

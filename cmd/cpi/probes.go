@@ -43,21 +43,22 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	if r.rights != nil {
 		if err := r.rights(ctx); err != nil {
-			r.refuse(to, err, "load balancers cannot be worked on: apply the manifest of this release, see the log")
+			r.refuse(to, err, "load balancers cannot be reconciled: apply the manifest of this release (see the "+
+				"log)")
 			return
 		}
 	}
 	if r.leads.Load() {
 		if _, err := r.machines.Snapshot(ctx, probeAge); err != nil {
-			r.refuse(to, err, "the cloud cannot be used: see the log")
+			r.refuse(to, err, "the cloud is not available: see the log")
 			return
 		}
 	}
 	if r.unready.Swap(false) {
-		klog.InfoS("All can be worked on again")
+		klog.InfoS("Ready again")
 	}
 	if !r.leads.Load() {
-		fmt.Fprintln(to, "ok: another process leads")
+		fmt.Fprintln(to, "ok: another process is the leader")
 		return
 	}
 	fmt.Fprintln(to, "ok")
@@ -66,7 +67,7 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 // refuse answers that the process is not ready, without details: probes need no rights.
 func (r *readiness) refuse(to http.ResponseWriter, err error, summary string) {
 	if !r.unready.Swap(true) {
-		klog.ErrorS(err, "Not ready: waiting until this is corrected", "summary", summary)
+		klog.ErrorS(err, "Not ready: waiting for a correction", "summary", summary)
 	}
 	http.Error(to, summary, http.StatusServiceUnavailable)
 }

@@ -59,7 +59,7 @@ func load(p provider, path string, flags *ourFlags, getenv func(string) string) 
 	env := ccmconfig.Environment{Getenv: getenv, ReadFile: os.ReadFile, Environ: os.Environ}
 	c, err := p.load(source{file: file, path: path, credentials: flags.credentials, env: env})
 	if err != nil {
-		return nil, fmt.Errorf("the configuration %s is wrong:\n%w", path, err)
+		return nil, fmt.Errorf("the configuration %s is invalid:\n%w", path, err)
 	}
 	return &program{configuration: c, flags: flags}, nil
 }
@@ -74,7 +74,7 @@ func (p *program) check(to io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintln(to, "The configuration is right.")
+	fmt.Fprintln(to, "The configuration is valid.")
 	return nil
 }
 

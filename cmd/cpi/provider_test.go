@@ -47,11 +47,11 @@ func TestAnotherCloudIsChosenByItsName(t *testing.T) {
 
 	out, err := runOf(t, all, "old: 1", nil, "--cloud-provider=other", "--validate-config")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(ContainSubstring("warning: old (line 1) does nothing: it is small"))
+	g.Expect(out).To(ContainSubstring("warning: old (line 1) has no effect: it is small"))
 
 	_, err = runOf(t, all, rightConfig, nil, "--cloud-provider=other", "--validate-config")
 	g.Expect(err).To(MatchError(And(
-		ContainSubstring("vcd (line 2): is no key"), ContainSubstring("loadbalancer (line 3): is no key"),
+		ContainSubstring("vcd (line 2): is not a key"), ContainSubstring("loadbalancer (line 3): is not a key"),
 	)))
 
 	_, err = runOf(t, all, "", nil, "--cloud-provider=aws")

@@ -44,10 +44,10 @@ func vcdProvider() provider {
 }
 
 func (f *vcdFlags) add(fs *pflag.FlagSet) {
-	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "How long calls to VCD are logged after "+
-		"the signal SIGUSR1, or until a second one. At --v=7 they are logged always.")
+	fs.DurationVar(&f.wireLog, "vcd-wire-log-duration", 10*time.Minute, "Duration of the request log after the "+
+		"signal SIGUSR1; a second signal ends it. At --v=7 all requests to VCD are logged.")
 	fs.DurationVar(&f.taskPoll, "vcd-task-poll", 750*time.Millisecond,
-		"How often running tasks are asked for, all by one call.")
+		"Interval for polling running tasks, all with one request.")
 }
 
 func (f *vcdFlags) validate() error {
@@ -187,7 +187,7 @@ func flush(ctx context.Context, r *cpivcd.Reporter) {
 	limited, cancel := context.WithTimeout(ctx, closeTimeout/2)
 	defer cancel()
 	if err := r.Flush(limited); err != nil {
-		klog.V(2).InfoS("Not written to the runtime defined entity", "reason", err.Error())
+		klog.V(2).InfoS("Skipped writing to the runtime defined entity", "reason", err.Error())
 	}
 }
 

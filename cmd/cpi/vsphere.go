@@ -52,14 +52,14 @@ func vsphereProvider() provider {
 
 func (f *vsphereFlags) add(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&f.labels, "node-labels", nil,
-		"Labels that every new Node gets, as key=value,… (vsphere only).")
+		"Labels for all new Nodes, as key=value,… (vsphere only).")
 }
 
 func (f *vsphereFlags) validate() error {
 	var wrong []error
 	for _, key := range slices.Sorted(maps.Keys(f.labels)) {
 		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(f.labels[key])) > 0 {
-			wrong = append(wrong, fmt.Errorf("--node-labels: %s=%s is no label", key, f.labels[key]))
+			wrong = append(wrong, fmt.Errorf("--node-labels: %s=%s is not a label", key, f.labels[key]))
 		}
 	}
 	return errors.Join(wrong...)

@@ -26,7 +26,7 @@ func TestVSphereIsChosenByItsName(t *testing.T) {
 	out, err := run(t, vsphereConfig, nil, "--cloud-provider=vsphere", "--validate-config")
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(ContainSubstring("warning: vcenter.vc.example.com: user and password are open to readers"))
+	g.Expect(out).To(ContainSubstring("warning: vcenter.vc.example.com: user and password are visible to all readers"))
 	g.Expect(out).NotTo(ContainSubstring("canary"))
 }
 
@@ -35,14 +35,14 @@ func TestWhatIsWrongWithAConfigurationOfVSphere(t *testing.T) {
 
 	_, err := run(t, "[Global]\nusr = x\n[VirtualCenter \"https://vc\"]\nport = 0.5\n", nil, "--cloud-provider=vsphere")
 
-	g.Expect(err).To(MatchError(And(ContainSubstring("global.usr (line 2): is no key"),
+	g.Expect(err).To(MatchError(And(ContainSubstring("global.usr (line 2): is not a key"),
 		ContainSubstring("virtualcenter.https://vc.port (line 4): is"), ContainSubstring("must be a host name"))))
 
 	_, err = run(t, "vcenter: {vc.example.com: {}}", nil, "--cloud-provider=vsphere", "--validate-config")
-	g.Expect(err).To(MatchError(ContainSubstring("vCenter vc.example.com: credentials: there are none")))
+	g.Expect(err).To(MatchError(ContainSubstring("vCenter vc.example.com: credentials: no credentials")))
 
 	_, err = run(t, vsphereConfig, nil, "--cloud-provider=vsphere", "--node-labels=a b=c")
-	g.Expect(err).To(MatchError(ContainSubstring("--node-labels: a b=c is no label")))
+	g.Expect(err).To(MatchError(ContainSubstring("--node-labels: a b=c is not a label")))
 }
 
 func TestVSphereMayBeConfiguredByTheEnvironmentAlone(t *testing.T) {

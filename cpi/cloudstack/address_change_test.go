@@ -52,7 +52,7 @@ func TestTheOldAddressGoesOnceTheNewOneServes(t *testing.T) {
 	s.Expect(s.opened()).To(Equal([]string{"80/tcp 192.0.2.0/24"}))
 	s.converge(true)
 	s.Expect(s.opened()).To(BeEmpty())
-	s.Expect(s.allocated()).To(Equal([]string{nextAddress}), "it is the account's")
+	s.Expect(s.allocated()).To(Equal([]string{nextAddress}), "it now belongs to the account")
 }
 
 // A release that lasts longer than its job is waited for leaves the address to CloudStack.

@@ -55,18 +55,19 @@ func (p *planner) checkRequested(ip string) {
 	case !found && p.view.isFree(ip), p.moving(ip):
 	case !found:
 		p.refuse(AddressUnusable,
-			"the address %s is neither free nor associated with network %s, or the user may not see "+
-				"it: associate it, or request another one", ip, p.state.network.Name)
+			"the address %s is neither free nor associated with network %s, or is not visible to the user: "+
+				"associate it, or request another one", ip, p.state.network.Name)
 	case !p.state.here(a):
 		p.refuse(AddressUnusable, "the address %s is associated with another network: request another one", ip)
 	case releasing(a):
 		p.refuse(AddressUnusable, "the address %s is being released: request another one, or wait", ip)
 	case a.IsStaticNAT:
-		p.refuse(AddressUnusable, "the address %s is used for static NAT: switch that off, or request another one", ip)
+		p.refuse(AddressUnusable, "the address %s is used for static NAT: disable static NAT, or request "+
+			"another one", ip)
 	case marked && !same(owner.owner, p.want.Owner):
 		p.refuse(AddressUnusable,
-			"the address %s was associated for Service %s, with which it is released: associate one "+
-				"yourself that both request", ip, owner.owner)
+			"the address %s was associated for Service %s and is released with it: to share an address, "+
+				"associate one yourself and request it in both Services", ip, owner.owner)
 	}
 }
 
@@ -89,16 +90,17 @@ func (p *planner) take(target string) {
 		}
 	case p.view.holds(a) && p.want.Keep:
 		p.do(step{verb: untag, address: target, tag: cloudstack.Tag{Key: tagKey}},
-			"leave the address %s to the account",
+			"keep the address %s in the account",
 			target)
 	case p.view.holds(a), p.want.Keep:
 	case p.view.intended(a):
 		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s", target)
 	case p.takesOver(a):
-		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original associated", target)
+		p.do(step{verb: tag, address: target, tag: mark}, "tag the address %s, which the original controller "+
+			"associated", target)
 		p.notice(AddressAdopted,
-			"the address %s was associated by the previous controller, as nothing on the Service "+
-				"names it: it is released with the Service; set the annotation %skeep-ip to true to keep it", target,
+			"the address %s was associated by the previous controller, because the Service does not request it. "+
+				"It is released with the Service: to keep it, set the annotation %skeep-ip to true", target,
 			prefix)
 	}
 }
@@ -143,11 +145,11 @@ func (p *planner) giveUp(a cloudstack.Address) {
 		return
 	}
 	if used {
-		p.notice(AddressNotReleased, "the address %s is not released, as others use it (rules, port forwarding, VPN, NAT): "+
-			"it is the account's now", a.IPAddress)
+		p.notice(AddressNotReleased, "the address %s is not released, because it is used elsewhere (rules, port "+
+			"forwarding, VPN, NAT): it now belongs to the account", a.IPAddress)
 	}
 	if p.view.holds(a) {
 		p.do(step{verb: untag, address: a.IPAddress, tag: cloudstack.Tag{Key: tagKey}},
-			"leave the address %s to the account", a.IPAddress)
+			"keep the address %s in the account", a.IPAddress)
 	}
 }

@@ -41,9 +41,9 @@ var annotations = service.Annotations[settings]{
 			Name:    "proxy-protocol",
 			Value:   "true or false",
 			Example: "true",
-			Help: "Send the PROXY protocol to the nodes on all TCP ports (`tcp-proxy`), so that they learn the addresses " +
-				"of clients. What listens there must expect it: kube-proxy passes it on, and a server without it fails. " +
-				"Clients in the cluster go through the load balancer, too (`ipMode: Proxy`).",
+			Help: "Send the PROXY protocol to the nodes on all TCP ports (`tcp-proxy`), so that they receive " +
+				"the addresses of clients. The servers must support it: kube-proxy passes it on, and a server " +
+				"without support fails. Clients in the cluster also use the load balancer (`ipMode: Proxy`).",
 			Parse: func(w *settings, v string) (err error) {
 				if w.proxy, err = service.Bool(v); err != nil {
 					w.notProxy = v
@@ -58,7 +58,7 @@ var annotations = service.Annotations[settings]{
 			Help:    "Published in the status of the Service instead of the address. Make it resolve to the address.",
 			Parse: func(w *settings, v string) error {
 				if w.hostname = v; strings.ContainsAny(v, " /:") {
-					return fmt.Errorf("%q is no hostname", v)
+					return fmt.Errorf("%q is not a hostname", v)
 				}
 				return nil
 			},
@@ -67,16 +67,18 @@ var annotations = service.Annotations[settings]{
 			Name:    "source-cidrs",
 			Value:   "CIDRs",
 			Example: "192.0.2.0/24, 198.51.100.7/32",
-			Help: "The only clients that may connect, besides what `spec.loadBalancerSourceRanges` allows: each " +
-				"restricts, the annotation in the load balancer rule, the field in the firewall or the network ACL.",
+			Help: "Clients that may connect. Both this annotation and `spec.loadBalancerSourceRanges` restrict " +
+				"clients: the annotation in the load balancer rule, the field in the firewall or the network " +
+				"ACL.",
 			Parse: func(w *settings, v string) (err error) { w.cidrs, err = prefixes(v); return err },
 		},
 		{
 			Name:    "address",
 			Value:   "address",
 			Example: "203.0.113.7",
-			Help: "The public address of the load balancer; goes before `spec.loadBalancerIP`. One that is associated " +
-				"with the network already is never released; a free one is associated, and released with the Service.",
+			Help: "Public address of the load balancer; takes precedence over `spec.loadBalancerIP`. An address " +
+				"that is already associated with the network is never released. A free address is associated, " +
+				"and released with the Service.",
 			Parse: func(w *settings, v string) (err error) {
 				if w.Addresses, err = service.Addresses(v); len(w.Addresses) > 1 {
 					err = fmt.Errorf("%q are several addresses", v)
@@ -88,24 +90,24 @@ var annotations = service.Annotations[settings]{
 			Name:    "keep-ip",
 			Value:   "true or false",
 			Example: "true",
-			Help: "The address stays associated when the Service goes, or has another one: it is the account's from then " +
-				"on, also if the annotation is removed later.",
+			Help: "Keeps the address associated when the Service is deleted or gets another address. The " +
+				"address then belongs to the account, even if the annotation is removed later.",
 			Parse: func(w *settings, v string) (err error) { w.Keep, err = service.Bool(v); return err },
 		},
 		{
 			Name:    "network-id",
 			Value:   "name or id",
 			Example: "dmz",
-			Help: "A network of the configuration (`networks`), where the load balancer is made. When it changes, the " +
-				"load balancer moves, to another address.",
+			Help: "Network of the configuration (`networks`) in which the load balancer is created. When it " +
+				"changes, the load balancer moves and gets another address.",
 			Parse: func(w *settings, v string) error { w.Location = v; return nil },
 		},
 		{
 			Name:    "algorithm",
 			Value:   "algorithm",
 			Example: "leastconn",
-			Help: "How nodes are chosen: `roundrobin`, the default, `leastconn` or `source`. `sessionAffinity: ClientIP` " +
-				"is `source`, whatever the annotation says.",
+			Help: "Load balancing algorithm: `roundrobin` (default), `leastconn` or `source`. `sessionAffinity: " +
+				"ClientIP` always selects `source`.",
 			Parse: func(w *settings, v string) error {
 				if w.algorithm = strings.ToLower(v); !slices.Contains(algorithms(), w.algorithm) {
 					return fmt.Errorf("%q is unknown", v)
@@ -117,25 +119,26 @@ var annotations = service.Annotations[settings]{
 			Name:    "stickiness",
 			Value:   "method and parameters",
 			Example: "SourceBased expire=30m",
-			Help: "A client keeps its node: `SourceBased` by its address, for a time that counts from its last connection; " +
-				"`LbCookie` and `AppCookie` by a cookie, which only plain HTTP has. Parameters are CloudStack's, such as " +
-				"`cookie-name=shop` or `nocache`. For TCP ports; a policy that you made in CloudStack is replaced, and " +
-				"stays if there is no annotation.",
+			Help: "Session stickiness: `SourceBased` by the address of the client, for a time since its last " +
+				"connection; `LbCookie` and `AppCookie` by a cookie, for plain HTTP only. Parameters are those " +
+				"of CloudStack, such as `cookie-name=shop` or `nocache`. Applies to TCP ports. It replaces a " +
+				"policy that you created in CloudStack; without the annotation, that policy is kept.",
 			Parse: func(w *settings, v string) (err error) { w.stickiness, err = parseStickiness(v); return err },
 		},
 		{
 			Name:    "dry-run",
 			Value:   "true or false",
 			Example: "true",
-			Help:    "Nothing is changed: an event of the Service has the plan. Deletion is not held back by it.",
-			Parse:   func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
+			Help: "Dry run: nothing is changed, and an event of the Service lists the plan. The deletion of " +
+				"the Service is not affected.",
+			Parse: func(w *settings, v string) (err error) { w.DryRun, err = service.Bool(v); return err },
 		},
 		{
 			Name:    "ip-associated-by-controller",
 			Value:   "true",
 			Example: "true",
-			Help: "Written by the original when it associated the requested address: that address is taken over, and " +
-				"released with the Service.",
+			Help: "Set by the original controller when it associated the requested address. The address is " +
+				"adopted, and released with the Service.",
 		},
 	},
 }
@@ -148,7 +151,7 @@ func prefixes(s string) ([]netip.Prefix, error) {
 	for _, x := range service.List(s) {
 		p, err := netip.ParsePrefix(x)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no CIDR", x)
+			return nil, fmt.Errorf("%q is not a CIDR", x)
 		}
 		out = append(out, p.Masked())
 	}

@@ -109,7 +109,7 @@ func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanReq
 func (b *Balancer) Run(ctx context.Context, network string, s loadbalancer.Step) error {
 	own, ok := s.(step)
 	if !ok {
-		return fmt.Errorf("%s is no step for CloudStack: %w", s, loadbalancer.ErrRefused)
+		return fmt.Errorf("%s is not a step for CloudStack: %w", s, loadbalancer.ErrRefused)
 	}
 	err := b.at(network).change(ctx, own)
 	switch {
@@ -129,7 +129,7 @@ func (b *Balancer) notAssociated(s step, err error) error {
 			loadbalancer.ErrRefused, s.address, err)
 	}
 	b.refused.Add(s.address)
-	return fmt.Errorf("%w, as another address has to be chosen: %w", loadbalancer.ErrBusy, err)
+	return fmt.Errorf("%w, because another address must be chosen: %w", loadbalancer.ErrBusy, err)
 }
 
 // Owners implements [cpi.Balancer]: it returns those of the marks that name the cluster. What the original made has no
@@ -167,12 +167,12 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	found := without(all, func(n cloudstack.Network) bool { return n.ID != name && n.Name != name })
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("there is no network %q, or the user may not see it: correct cloud-config: %w", name,
+		return "", fmt.Errorf("network %q does not exist or is not visible to the user: correct cloud-config: %w", name,
 			loadbalancer.ErrRefused)
 	case 1:
 		return found[0].ID, nil
 	}
-	return "", fmt.Errorf("there are %d networks %q: write the id in cloud-config: %w", len(found), name,
+	return "", fmt.Errorf("%d networks have the name %q: use the ID in cloud-config: %w", len(found), name,
 		loadbalancer.ErrRefused)
 }
 
@@ -195,8 +195,8 @@ func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network)
 	id, err := b.ofNodes(ctx, all)
 	isThat := func(n cloudstack.Network) bool { return n.ID == id }
 	if err == nil && len(used) > 0 && !slices.ContainsFunc(used, isThat) {
-		return "", fmt.Errorf("load balancers of the cluster stand in %d networks, and its nodes are in none of them: "+
-			"set network in cloud-config: %w", len(used), loadbalancer.ErrRefused)
+		return "", fmt.Errorf("load balancers of the cluster are in %d networks, but its nodes are in none of "+
+			"them: set network in cloud-config: %w", len(used), loadbalancer.ErrRefused)
 	}
 	return id, err
 }
@@ -260,8 +260,8 @@ func onlyOf(all []cloudstack.Network) (string, error) {
 	if len(all) == 1 {
 		return all[0].ID, nil
 	}
-	return "", fmt.Errorf("no machine of a worker node is seen yet; in a cluster without workers set network in "+
-		"cloud-config: %w", loadbalancer.ErrBusy)
+	return "", fmt.Errorf("no machine of a worker node is visible yet; in a cluster without workers, set "+
+		"network in cloud-config: %w", loadbalancer.ErrBusy)
 }
 
 func defaultFirst(nics []cloudstack.NIC) []cloudstack.NIC {

@@ -472,7 +472,8 @@ func TestWhatChanges(t *testing.T) {
 			},
 			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = nil },
 			[]string{
-				"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0", "tag the new firewall rules of 203.0.113.5",
+				"delete firewall rule ID", "open the firewall of 203.0.113.5:80/tcp for 0.0.0.0/0",
+				"tag the new firewall rules of 203.0.113.5",
 			},
 		},
 		{
@@ -502,7 +503,7 @@ func TestWhatChanges(t *testing.T) {
 			func(s *scene) {
 				s.nodes = []string{"node-1", "node-2"}
 			},
-			[]string{"send au1-tcp-80 to node-2, too", "send au1-tcp-80 no more to node-0"},
+			[]string{"also send au1-tcp-80 to node-2", "stop sending au1-tcp-80 to node-0"},
 		},
 		{
 			"one port less",
@@ -571,17 +572,18 @@ func TestWhatIsRefused(t *testing.T) {
 			}),
 		},
 		{
-			"a tier that lets no client in",
+			"a tier that allows no client",
 			network(func(o cloudstacksim.Object) {
 				o["vpcid"] = cloudstacksim.VPCID
 				o["aclid"] = "1"
 				o["aclname"] = "default_deny"
 				o["service"] = []cloudstacksim.Object{{"name": "Lb"}, {"name": "NetworkACL"}}
 			}),
-			"the ACL list default_deny of network nodes lets no client in",
+			"the ACL list default_deny of network nodes allows no client",
 			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
 		},
-		{"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor", asksForNone},
+		{"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor",
+			asksForNone},
 		{
 			"an address for static NAT",
 			func(s *scene) {
@@ -654,7 +656,7 @@ func TestWhatIsRefused(t *testing.T) {
 }
 
 func TestATierThatLetsNoClientIn(t *testing.T) {
-	for list, want := range map[string]string{"default_deny": "lets no client in", "default_allow": ""} {
+	for list, want := range map[string]string{"default_deny": "allows no client", "default_allow": ""} {
 		s := newScene(t, cloudstacksim.Options{}, cloudstacksim.VPCID)
 		s.sim.Edit(cloudstacksim.Networks, func(o cloudstacksim.Object) bool { o["aclname"] = list; return true })
 		s.service.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"}
@@ -745,7 +747,7 @@ func TestNodesInSeveralNetworks(t *testing.T) {
 		s.Expect(s.balancer.Locate(t.Context(), name)).To(Equal(control))
 	}
 	_, err = s.balancer.Locate(t.Context(), "cont")
-	s.Expect(err).To(MatchError(ContainSubstring(`no network "cont"`)), "names are not searched by their parts")
+	s.Expect(err).To(MatchError(ContainSubstring(`network "cont" does not exist`)), "names are not searched by their parts")
 
 	p := s.converge(false)
 
@@ -920,17 +922,18 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 		refused string
 		noticed string
 	}{
-		{"IPv6", func(s *scene) { s.service.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }, "IPv4 addresses only", ""},
-		{"both families", func(s *scene) { s.service.Spec.IPFamilyPolicy = &both }, "IPv4 addresses only", ""},
-		{"SCTP", func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, "CloudStack balances TCP and UDP", ""},
+		{"IPv6", func(s *scene) { s.service.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }, "support only IPv4", ""},
+		{"both families", func(s *scene) { s.service.Spec.IPFamilyPolicy = &both }, "support only IPv4", ""},
+		{"SCTP", func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, "CloudStack supports only TCP and UDP", ""},
 		{"no node port", func(s *scene) { s.service.Spec.Ports[0].NodePort = 0 }, "no node port", ""},
-		{"ranges of IPv6 only", func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} }, "all source ranges are of IPv6", ""},
-		{"no client", func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, "would let no client connect", ""},
-		{"no CIDR", func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, `"192.0.2.1" is no CIDR`, ""},
+		{"ranges of IPv6 only",
+			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} }, "all source ranges are IPv6", ""},
+		{"no client", func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, "no client could connect", ""},
+		{"not a CIDR", func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, `"192.0.2.1" is not a CIDR`, ""},
 		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,2001:db8::1") }, "are several addresses", ""},
 		{"an algorithm", func(s *scene) { s.annotate("algorithm", "best") }, `"best" is unknown`, ""},
 		{"a network that is not configured", func(s *scene) { s.annotate("network-id", "dmz") }, `no network "dmz"`, ""},
-		{"a word that was false", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", which is not true`},
+		{"a word that was false", func(s *scene) { s.annotate("proxy-protocol", "enabled") }, "", `"enabled", so the PROXY protocol`},
 		{"an unknown annotation", func(s *scene) { s.annotate("ip", "x") }, "", "load-balancer-ip is unknown"},
 		{"local traffic", func(s *scene) { s.service.Spec.ExternalTrafficPolicy = local }, "", "does not probe the health port"},
 	}

@@ -54,9 +54,8 @@ func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 	const cidrs = prefix + "source-cidrs"
 	if value, ok := s.Annotations[cidrs]; ok && strings.TrimSpace(value) == "" {
 		wrong = append(wrong, loadbalancer.Finding{
-			Reason: service.InvalidAnnotation,
-			Message: "the annotation " + cidrs + " is empty, which would let no client " +
-				"connect: write CIDRs, or remove it",
+			Reason:  service.InvalidAnnotation,
+			Message: "the annotation " + cidrs + " is empty, so no client could connect: set CIDRs, or remove it",
 		})
 	}
 	return asked.Asked, wrong
@@ -91,18 +90,19 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 func refuseImpossible(wish *service.Wish) {
 	d := wish.Desired
 	if d.Families[0] != loadbalancer.IPv4 || d.AllFamilies {
-		wish.Refuse(Unsupported, "CloudStack's load balancers have IPv4 addresses only: set ipFamilyPolicy to "+
-			"SingleStack or PreferDualStack, and ipFamilies to begin with IPv4")
+		wish.Refuse(Unsupported, "CloudStack load balancers support only IPv4: set ipFamilyPolicy to "+
+			"SingleStack or PreferDualStack, with IPv4 first in ipFamilies")
 	}
 	if len(d.Requested) > 1 || slices.ContainsFunc(d.Requested, netip.Addr.Is6) {
-		wish.Refuse(service.InvalidFamilies, "a load balancer has one IPv4 address: request no other")
+		wish.Refuse(service.InvalidFamilies, "a load balancer has exactly one IPv4 address: remove other "+
+			"requested addresses")
 	}
 	for _, p := range d.Ports {
 		if p.Protocol != loadbalancer.TCP && p.Protocol != loadbalancer.UDP {
-			wish.Refuse(Unsupported, "port %d has protocol %s: CloudStack balances TCP and UDP", p.Number, p.Protocol)
+			wish.Refuse(Unsupported, "port %d has protocol %s, but CloudStack supports only TCP and UDP", p.Number, p.Protocol)
 		}
 		if p.NodePort == 0 {
-			wish.Refuse(Unsupported, "port %d has no node port, to which load balancers send: remove "+
+			wish.Refuse(Unsupported, "port %d has no node port, which load balancers need: remove "+
 				"allocateLoadBalancerNodePorts: false", p.Number)
 		}
 	}
@@ -113,13 +113,13 @@ func refuseImpossible(wish *service.Wish) {
 func refuseRanges(wish *service.Wish) {
 	all := wish.Desired.SourceRanges
 	if len(all) > 0 && len(ipv4(all)) == 0 {
-		wish.Refuse(service.InvalidSourceRanges, "all source ranges are of IPv6, and load balancers have IPv4 addresses only: "+
-			"add the ranges of IPv4 that may connect")
+		wish.Refuse(service.InvalidSourceRanges, "all source ranges are IPv6, but load balancers support only "+
+			"IPv4: add the allowed IPv4 ranges")
 	}
 	for _, r := range all {
 		if r.Addr().Is6() {
 			wish.Notice(service.InvalidSourceRanges,
-				"the source range %s is of IPv6, which load balancers do not have: it is ignored", r)
+				"the source range %s is IPv6, which load balancers do not support: it is ignored", r)
 		}
 	}
 }
@@ -133,21 +133,21 @@ func ipv4(ranges []netip.Prefix) []netip.Prefix {
 func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 	if asked.notProxy != "" {
 		wish.Notice(service.InvalidAnnotation,
-			"the annotation %sproxy-protocol is %q, which is not true: the PROXY protocol "+
-				"is not used; write true or false", prefix, asked.notProxy)
+			"the annotation %sproxy-protocol is %q, so the PROXY protocol is not used: set true or false", prefix, asked.notProxy)
 	}
 	if len(wish.Desired.Families) > 1 {
-		wish.Notice(Unsupported, "CloudStack's load balancers have IPv4 addresses only: there is none of IPv6")
+		wish.Notice(Unsupported, "CloudStack load balancers support only IPv4: the Service gets no IPv6 address")
 	}
 	if s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		wish.Notice(Unsupported, "CloudStack does not probe the health port of externalTrafficPolicy Local: "+
-			"connections to nodes without endpoints fail; run an endpoint on each node, or set Cluster")
+			"connections to nodes without endpoints fail; run an endpoint on each node, or set "+
+			"externalTrafficPolicy to Cluster")
 	}
 	c := s.Spec.SessionAffinityConfig
 	if c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
-		wish.Notice(Unsupported, "CloudStack has no time of session affinity: sessionAffinityConfig is not followed; "+
-			"the annotation %sstickiness can give one, such as SourceBased expire=30m", prefix)
+		wish.Notice(Unsupported, "CloudStack has no timeout for session affinity, so sessionAffinityConfig is "+
+			"ignored: set a timeout with the annotation %sstickiness, such as SourceBased expire=30m", prefix)
 	}
 }
 

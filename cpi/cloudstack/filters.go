@@ -102,8 +102,9 @@ func (p *planner) noticeOthers(port service.Port, have []opening) {
 		}
 		excess := without(lets, func(c string) bool { return within(c, desired) })
 		if !o.ours && len(excess) > 0 {
-			p.notice(ConflictingFirewallRule, "the %s %s, which is not the Service's, lets in %s to port %d, too: remove it if "+
-				"the Service alone is to decide", o.kind, o.id, strings.Join(excess, ", "), port.Number)
+			p.notice(ConflictingFirewallRule, "the %s %s does not belong to the Service but also allows %s to "+
+				"connect to port %d: remove it if only the Service should control access", o.kind, o.id,
+				strings.Join(excess, ", "), port.Number)
 		}
 	}
 }

@@ -59,9 +59,9 @@ func (f *KeyFile) Current() (api, secret string) {
 	defer f.mu.Unlock()
 	switch {
 	case err != nil && !f.broken:
-		klog.ErrorS(err, "Reading the keys of CloudStack again: those from before are used")
+		klog.ErrorS(err, "Cannot reload the keys of CloudStack; the previous keys stay in use")
 	case err == nil && now != f.last:
-		klog.InfoS("The keys of CloudStack have changed in the configuration, and are used from now on")
+		klog.InfoS("Loaded the changed keys of CloudStack from the configuration")
 	}
 	if f.broken = err != nil; !f.broken {
 		f.last = now

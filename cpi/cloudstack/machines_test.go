@@ -217,7 +217,7 @@ func TestAMachineThatWasMovedToAnotherAccountIsNotGone(t *testing.T) {
 
 	elsewhere, ok := errors.AsType[*cpi.ElsewhereError](err)
 	g.Expect(ok).To(BeTrue(), "%v", err)
-	g.Expect(elsewhere.Message).To(ContainSubstring("moved to another account or project: its Node stays"))
+	g.Expect(elsewhere.Message).To(ContainSubstring("moved to another account or project, so its Node is kept"))
 
 	s.sim.Add(cloudstacksim.Events, cloudstacksim.Object{"type": "VM.EXPUNGE", "state": "Completed", "resourceid": id})
 	_, err = machines.Get(t.Context(), "external-cloudstack://"+id)
@@ -346,7 +346,7 @@ func TestWhatTroubleIsSaid(t *testing.T) {
 			func(s *site, _ *cloudstack.Options) { s.sim.Fail(cloudstacksim.Fault{Times: -1}) },
 			"fails .*listVirtualMachines.* 530.*: see the log of its management server",
 		},
-		cpicloudstack.ReasonRefused: {
+		cpicloudstack.ReasonRejected: {
 			"",
 			func(_ *site, o *cloudstack.Options) { o.Secret = "wrong" },
 			"refuses api-key and secret-key .*: correct them in cloud-config, and check the clock",
@@ -354,7 +354,7 @@ func TestWhatTroubleIsSaid(t *testing.T) {
 		cpicloudstack.ReasonProject: {
 			"",
 			func(_ *site, o *cloudstack.Options) { o.Project = "unknown" },
-			"does not know the project, or does not show it to the user .*: correct project-id",
+			"does not know the project, or the feature set is not visible to the user .*: correct project-id",
 		},
 		cpicloudstack.ReasonUnavailable: {
 			"",

@@ -70,7 +70,7 @@ func (v *view) setMembers() {
 func (v *view) blind() bool { return len(v.hidden) > 0 && len(v.ids)+len(v.elsewhere) == 0 }
 
 // noMachine is what a plan waits for then.
-const noMachine = "no machine of a member is shown to the user: members stay as they are"
+const noMachine = "no machine of a member is visible to the user: members are not changed"
 
 func inNetwork(vm *cloudstack.VM, network string) bool {
 	return slices.ContainsFunc(vm.NICs, func(n cloudstack.NIC) bool { return n.NetworkID == network })
@@ -79,13 +79,13 @@ func inNetwork(vm *cloudstack.VM, network string) bool {
 // noticeMissing adds a notice for each member that cannot be, or become, a member of the load balancer.
 func (p *planner) noticeMissing() {
 	for _, node := range p.view.elsewhere {
-		p.notice(NodeElsewhere, "node %s has no NIC in network %s and is no member of the load balancer", node,
+		p.notice(NodeInOtherNetwork, "node %s has no NIC in network %s, so it is not a member of the load balancer", node,
 			p.state.network.Name)
 	}
 	for _, m := range p.view.hidden {
 		if m.ProviderID != "" {
-			p.notice(MachineNotVisible, "the machine of node %s is not shown to the user: the node stays a member of "+
-				"the load balancer if it is one, and becomes none", m.Node)
+			p.notice(MachineNotVisible, "the machine of node %s is not visible to the user: the node keeps its "+
+				"membership in the load balancer, but is not added to it", m.Node)
 		}
 	}
 }

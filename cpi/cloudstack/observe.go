@@ -115,7 +115,7 @@ func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
 	found, err := o.balancer.opts.Client.Networks(ctx, o.id)
 	switch {
 	case errors.Is(err, cloudstack.ErrNotFound) || err == nil && len(found) == 0:
-		return fmt.Errorf("network %s is gone, or the user may not see it: %w", o.id, loadbalancer.ErrRefused)
+		return fmt.Errorf("network %s does not exist or is not visible to the user: %w", o.id, loadbalancer.ErrRefused)
 	case err != nil:
 		return err
 	}

@@ -45,8 +45,8 @@ func TestTheGuideHasEveryCommandAndReason(t *testing.T) {
 	guide, err := os.ReadFile(guidePath)
 	g.Expect(err).NotTo(HaveOccurred())
 	words := []string{
-		ReasonUnavailable, ReasonRefused, ReasonUntrusted, ReasonForbidden, ReasonProject, NoLoadBalancing, AddressUnusable,
-		AddressAdopted, AddressNotReleased, PortInUse, ConflictingFirewallRule, NodeElsewhere, MachineNotVisible,
+		ReasonUnavailable, ReasonRejected, ReasonUntrusted, ReasonForbidden, ReasonProject, NoLoadBalancing, AddressUnusable,
+		AddressAdopted, AddressNotReleased, PortInUse, ConflictingFirewallRule, NodeInOtherNetwork, MachineNotVisible,
 		Unsupported,
 	}
 	for _, file := range []string{"client.go", "read.go", "write.go"} {

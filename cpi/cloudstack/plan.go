@@ -14,21 +14,22 @@ import (
 
 // Reasons of findings.
 const (
-	// NoLoadBalancing means that the network cannot have load balancers, or lets no client in.
+	// NoLoadBalancing means that the network does not support load balancers, or allows no clients.
 	NoLoadBalancing = "LoadBalancerNotSupported"
-	// AddressUnusable means that the requested address cannot be the load balancer's.
+	// AddressUnusable means that the load balancer cannot use the requested address.
 	AddressUnusable = "AddressUnusable"
-	// AddressAdopted means that an address that the original associated is released with its Service from now on.
+	// AddressAdopted means that an address that the original controller associated was adopted and will be released
+	// with its Service.
 	AddressAdopted = "AddressAdopted"
 	// AddressNotReleased means that an address is not released with its Service.
 	AddressNotReleased = "AddressNotReleased"
-	// PortInUse means that another rule has the port of the address.
+	// PortInUse means that another rule uses the port of the address.
 	PortInUse = "PortInUse"
-	// ConflictingFirewallRule means that rules of others let in clients that the Service does not.
+	// ConflictingFirewallRule means that rules of other owners allow clients that the Service does not allow.
 	ConflictingFirewallRule = "ConflictingFirewallRule"
-	// NodeElsewhere means that a node is not in the network of the load balancer.
-	NodeElsewhere = "NodeInOtherNetwork"
-	// MachineNotVisible means that the machine of a node is not among those that the user sees.
+	// NodeInOtherNetwork means that a node is not in the network of the load balancer.
+	NodeInOtherNetwork = "NodeInOtherNetwork"
+	// MachineNotVisible means that the machine of a node is not visible to the user.
 	MachineNotVisible = "MachineNotVisible"
 )
 
@@ -89,12 +90,12 @@ func (p *planner) build() {
 func (p *planner) validate() {
 	if !p.state.network.Has("Lb") {
 		p.refuse(NoLoadBalancing,
-			"network %s has no service Lb: choose another one by network in cloud-config or by the "+
-				"annotation %snetwork-id, or give its offering that service", p.state.network.Name, prefix)
+			"network %s has no service Lb: set another one in cloud-config or with the annotation %snetwork-id, "+
+				"or add the service to its offering", p.state.network.Name, prefix)
 	}
 	if p.state.filter() == closed {
-		p.refuse(NoLoadBalancing, "the ACL list %s of network %s lets no client in and cannot be changed: give the "+
-			"network a list of its own", p.state.network.ACLName, p.state.network.Name)
+		p.refuse(NoLoadBalancing, "the ACL list %s of network %s allows no client and cannot be changed: assign "+
+			"the network its own list", p.state.network.ACLName, p.state.network.Name)
 	}
 	for _, r := range p.view.mine {
 		if r.State == "Revoke" || r.State == "Deleting" {
@@ -133,8 +134,8 @@ func (p *planner) removeStale(target string) {
 func (p *planner) remove() {
 	for _, r := range p.view.mine {
 		if a, found := p.state.address(r.Address); found && p.view.inherited(r) && !p.view.holds(a) && !p.view.intended(a) {
-			p.notice(AddressNotReleased, "the address %s is not released: nothing proves that it was associated for this "+
-				"Service; release it if no other needs it", r.Address)
+			p.notice(AddressNotReleased, "the address %s is not released, because its association with this "+
+				"Service is not proved: release it if it is unused", r.Address)
 		}
 	}
 	p.removeRules(p.view.mine)

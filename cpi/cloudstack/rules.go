@@ -177,11 +177,11 @@ func (p *planner) follow(have cloudstack.Rule) {
 	drop := minus(minus(now, ids), p.view.stay)
 	rule := cloudstack.Rule{ID: have.ID, Name: have.Name}
 	if len(add) > 0 {
-		p.do(step{verb: addMembers, rule: rule, vms: add}, "send %s to %s, too", rule.Name,
+		p.do(step{verb: addMembers, rule: rule, vms: add}, "also send %s to %s", rule.Name,
 			enumerated(namesOf(add, ids, names)))
 	}
 	if len(drop) > 0 {
-		p.do(step{verb: removeMembers, rule: rule, vms: drop}, "send %s no more to %s", rule.Name,
+		p.do(step{verb: removeMembers, rule: rule, vms: drop}, "stop sending %s to %s", rule.Name,
 			enumerated(p.view.vmNames(drop)))
 	}
 }

@@ -141,7 +141,7 @@ func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (fu
 		if s.verb == release || s.verb == untag {
 			return func(*state) {}, nil
 		}
-		return nil, fmt.Errorf("address %s is not associated any more: %w", s.address, loadbalancer.ErrBusy)
+		return nil, fmt.Errorf("address %s is no longer associated: %w", s.address, loadbalancer.ErrBusy)
 	}
 	switch s.verb {
 	case tag:
@@ -213,7 +213,7 @@ func associated(
 	defer cancel()
 	after, err := to.Addresses(ctx, n)
 	if err != nil {
-		return cloudstack.Address{}, fmt.Errorf("%w; release the address without a tag that may have come: %w",
+		return cloudstack.Address{}, fmt.Errorf("%w; release the untagged address if one was associated: %w",
 			wrong, err)
 	}
 	came := without(after, func(a cloudstack.Address) bool {
@@ -231,8 +231,8 @@ func associated(
 	for _, a := range came {
 		names = append(names, a.IPAddress)
 	}
-	return cloudstack.Address{}, fmt.Errorf("%w; one of the addresses %s was associated by this, and nothing says "+
-		"which: release what is not needed", wrong, strings.Join(names, ", "))
+	return cloudstack.Address{}, fmt.Errorf("%w; this associated one of the addresses %s: release the unused one",
+		wrong, strings.Join(names, ", "))
 }
 
 // giveBackTimeout bounds giving an address back, also when the process ends.
@@ -244,7 +244,7 @@ func giveBack(ctx context.Context, to addressWriter, a cloudstack.Address, wrong
 	defer cancel()
 	wrong = fmt.Errorf("tagging the address %s: %w", a.IPAddress, wrong)
 	if err := ignoreMissing(to.Disassociate(ctx, a.ID)); err != nil {
-		return errors.Join(wrong, fmt.Errorf("the address %s stays with the account: release it: %w", a.IPAddress, err))
+		return errors.Join(wrong, fmt.Errorf("the address %s remains in the account: release it: %w", a.IPAddress, err))
 	}
 	return wrong
 }
@@ -301,7 +301,7 @@ func merged(have, now cloudstack.Rule) cloudstack.Rule {
 func (s step) runMembers(ctx context.Context, to ruleWriter, have *state) (func(*state), error) {
 	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
 	if !found {
-		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, loadbalancer.ErrBusy)
+		return nil, fmt.Errorf("rule %s no longer exists: %w", s.rule.Name, loadbalancer.ErrBusy)
 	}
 	now := have.members[r.ID]
 	if s.verb == addMembers {
@@ -402,7 +402,7 @@ func (s *state) edit(id string, change func(*cloudstack.Address)) {
 func (s step) runPolicy(ctx context.Context, to policyWriter, have *state) (func(*state), error) {
 	r, found := have.rule(s.rule.ID, s.rule.Name, s.address)
 	if !found {
-		return nil, fmt.Errorf("rule %s is not there any more: %w", s.rule.Name, loadbalancer.ErrBusy)
+		return nil, fmt.Errorf("rule %s no longer exists: %w", s.rule.Name, loadbalancer.ErrBusy)
 	}
 	if s.verb == deletePolicy {
 		return func(h *state) { delete(h.policies, r.ID) }, ignoreMissing(to.DeletePolicy(ctx, s.policy.ID))

@@ -27,7 +27,7 @@ func parseStickiness(text string) (*cloudstack.Policy, error) {
 	}
 	at := slices.IndexFunc(methods, func(m string) bool { return strings.EqualFold(m, words[0]) })
 	if at < 0 {
-		return nil, fmt.Errorf("%q is no method of stickiness: write %s", words[0], strings.Join(methods, ", "))
+		return nil, fmt.Errorf("%q is not a stickiness method: use %s", words[0], strings.Join(methods, ", "))
 	}
 	out := &cloudstack.Policy{Name: policyName, Method: methods[at], Params: map[string]string{}}
 	for _, word := range words[1:] {
@@ -36,7 +36,7 @@ func parseStickiness(text string) (*cloudstack.Policy, error) {
 			value = "true"
 		}
 		if name == "" || value == "" {
-			return nil, fmt.Errorf("%q is no parameter: write name=value", word)
+			return nil, fmt.Errorf("%q is not a parameter: use name=value", word)
 		}
 		out.Params[name] = value
 	}
@@ -68,7 +68,7 @@ func (p *planner) endStickiness(have cloudstack.Rule, port service.Port) {
 	}
 	for _, policy := range p.state.policies[have.ID] {
 		if m, marked := parseMark(policy.Description); marked && same(m.owner, p.want.Owner) {
-			p.do(step{verb: deletePolicy, rule: have, policy: policy}, "end the stickiness of %s", have.Name)
+			p.do(step{verb: deletePolicy, rule: have, policy: policy}, "remove the stickiness of %s", have.Name)
 		}
 	}
 }
@@ -81,6 +81,6 @@ func (p *planner) beginStickiness(target string, rule cloudstack.Rule, port serv
 	}) {
 		return
 	}
-	p.do(step{verb: createPolicy, address: target, rule: rule, policy: *want}, "give %s the stickiness %s", rule.Name,
+	p.do(step{verb: createPolicy, address: target, rule: rule, policy: *want}, "set the stickiness of %s to %s", rule.Name,
 		want.Method)
 }

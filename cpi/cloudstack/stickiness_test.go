@@ -47,7 +47,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s.annotate("stickiness", "")
 	s.restart()
 	s.Expect(s.steps(false)).To(Equal([]string{
-		"end the stickiness of au1-tcp-80",
+		"remove the stickiness of au1-tcp-80",
 		"change rule au1-tcp-80: description kubernetes cluster=c1 uid=u1 service=shop/web",
 	}))
 	s.converge(false)
@@ -135,8 +135,8 @@ func stickyLife(t *testing.T, f cloudstacksim.Fault, restarts bool) (met bool) {
 
 func TestStickinessThatCannotBe(t *testing.T) {
 	for value, says := range map[string]string{
-		"Cookie":                  `"Cookie" is no method of stickiness: write LbCookie, AppCookie, SourceBased`,
-		"LbCookie cookie-name=":   `"cookie-name=" is no parameter: write name=value`,
+		"Cookie":                  `"Cookie" is not a stickiness method: use LbCookie, AppCookie, SourceBased`,
+		"LbCookie cookie-name=":   `"cookie-name=" is not a parameter: use name=value`,
 		"SourceBased =x expire=1": `"=x" is no parameter`,
 	} {
 		t.Run(value, func(t *testing.T) {

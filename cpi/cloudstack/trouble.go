@@ -14,15 +14,15 @@ import (
 
 // Reasons of events about CloudStack being unusable.
 const (
-	// ReasonUnavailable means that CloudStack does not answer, or cannot list what there is.
+	// ReasonUnavailable means that CloudStack does not respond, or cannot list its objects.
 	ReasonUnavailable = "CloudStackUnavailable"
-	// ReasonRefused means that CloudStack refuses the credentials.
-	ReasonRefused = "CloudStackCredentialsRejected"
+	// ReasonRejected means that CloudStack rejects the credentials.
+	ReasonRejected = "CloudStackCredentialsRejected"
 	// ReasonUntrusted means that CloudStack's certificate is not trusted.
 	ReasonUntrusted = "CloudStackCertificateNotTrusted"
 	// ReasonForbidden means that the user's role lacks the permission for a command.
 	ReasonForbidden = "CloudStackForbidden"
-	// ReasonProject means that the project does not exist, or is not shown to the user.
+	// ReasonProject means that the project does not exist or is not visible to the user.
 	ReasonProject = "CloudStackProjectNotFound"
 )
 
@@ -36,9 +36,9 @@ func Explain(url string) func(error) (cpi.Trouble, bool) {
 		case errors.Is(err, cloudstack.ErrChanged):
 			return cpi.Trouble{}, false // CloudStack answers. What is missing in a list counts as unknown.
 		case errors.Is(err, cloudstack.ErrUnauthorized):
-			trouble.Reason = ReasonRefused
+			trouble.Reason = ReasonRejected
 			trouble.Message = fmt.Sprintf(
-				"%s refuses api-key and secret-key (%v): correct them in cloud-config, and check the clock", url, err)
+				"%s rejects api-key and secret-key (%v): correct them in cloud-config, and check the clock", url, err)
 		case errors.Is(err, cloudstack.ErrTLS):
 			trouble.Reason = ReasonUntrusted
 			trouble.Message = fmt.Sprintf(
@@ -46,22 +46,22 @@ func Explain(url string) func(error) (cpi.Trouble, bool) {
 		case errors.Is(err, cloudstack.ErrForbidden):
 			trouble.Reason = ReasonForbidden
 			trouble.Message = fmt.Sprintf(
-				"%s forbids a command (%v): give the user's role the permission", url, err)
+				"%s denies a command (%v): grant the user's role the permission", url, err)
 		case errors.Is(err, cloudstack.ErrNotFound):
 			trouble.Reason = ReasonProject
 			trouble.Message = fmt.Sprintf(
-				"%s does not know the project, or does not show it to the user (%v): correct project-id", url, err)
+				"the project does not exist on %s or is not visible to the user (%v): correct project-id", url, err)
 		case errors.Is(err, cloudstack.ErrFailing):
 			return cpi.Trouble{
 				Reason: ReasonUnavailable,
-				Message: fmt.Sprintf("%s fails (%v): see the log of its management server; nothing is changed until it "+
-					"lists again what there is", url, err),
+				Message: fmt.Sprintf("%s fails (%v): check the log of its management server; nothing is changed "+
+					"until it can list its objects again", url, err),
 			}, true
 		case errors.Is(err, cloudstack.ErrUnavailable), errors.Is(err, cloudstack.ErrBusy),
 			errors.Is(err, context.DeadlineExceeded):
 			return cpi.Trouble{
 				Reason:  ReasonUnavailable,
-				Message: fmt.Sprintf("%s does not answer (%v): nothing is changed until it does", url, err),
+				Message: fmt.Sprintf("%s does not respond (%v): nothing is changed until it does", url, err),
 			}, true
 		default:
 			return cpi.Trouble{}, false

@@ -73,7 +73,8 @@ func (t Annotations[W]) Read(all map[string]string) (w W, wrong []loadbalancer.F
 			continue
 		}
 		if err := a.Parse(&w, value); err != nil {
-			wrong = append(wrong, finding(InvalidAnnotation, "the annotation %s is wrong: %v; write %s, such as %q",
+			wrong = append(wrong, finding(InvalidAnnotation, "the annotation %s is invalid: %v; expected %s, "+
+				"such as %q",
 				t.Prefix+a.Name, err, a.Value, a.Example))
 		}
 	}
@@ -90,7 +91,7 @@ func (t Annotations[W]) Unknown(all map[string]string) []loadbalancer.Finding {
 		}
 		if ours && !slices.ContainsFunc(t.Table, func(a Annotation[W]) bool { return a.Name == rest }) {
 			out = append(out, finding(InvalidAnnotation,
-				"the annotation %s is unknown and does nothing: correct its name or remove it", name))
+				"the annotation %s is unknown and ignored: correct its name or remove it", name))
 		}
 	}
 	slices.SortFunc(out, func(a, b loadbalancer.Finding) int { return strings.Compare(a.Message, b.Message) })
@@ -129,7 +130,7 @@ func Addresses(s string) ([]netip.Addr, error) {
 	return each(s, func(x string) (netip.Addr, error) {
 		a, err := netip.ParseAddr(x)
 		if err != nil {
-			return a, fmt.Errorf("%q is no address", x)
+			return a, fmt.Errorf("%q is not an address", x)
 		}
 		f := loadbalancer.FamilyOf(a)
 		if seen[f] {
@@ -158,7 +159,7 @@ func each[T any](s string, parse func(string) (T, error)) ([]T, error) {
 func port(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > 65535 {
-		return 0, fmt.Errorf("%q is no port", s)
+		return 0, fmt.Errorf("%q is not a port", s)
 	}
 	return n, nil
 }

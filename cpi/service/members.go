@@ -109,7 +109,8 @@ func (b *builder) members() {
 			joining = n.Name
 		default:
 			b.wish.Notice(NodeExcluded,
-				"node %s has no %s address and is no member of the load balancer: check why it does not get one",
+				"node %s has no %s address, so it is not a member of the load balancer: check its address "+
+					"assignment",
 				n.Name, family)
 		}
 	}

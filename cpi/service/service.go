@@ -17,9 +17,9 @@ import (
 
 // Reasons of findings.
 const (
-	// InvalidAnnotation means that an annotation is wrong or unknown.
+	// InvalidAnnotation means that an annotation is invalid or unknown.
 	InvalidAnnotation = "InvalidAnnotation"
-	// InvalidFamilies means that the requested addresses do not fit their families.
+	// InvalidFamilies means that the requested addresses do not match the IP families.
 	InvalidFamilies = "InvalidFamilies"
 	// InvalidSourceRanges means that the source ranges cannot be parsed or are not enabled.
 	InvalidSourceRanges = "InvalidSourceRanges"
@@ -247,7 +247,7 @@ func (b *builder) frontend(asked Asked) {
 	d.AllFamilies = ptr.Deref(s.IPFamilyPolicy, "") == corev1.IPFamilyPolicyRequireDualStack
 	var err error
 	if d.Requested, err = requested(asked, b.Service); err != nil {
-		b.wish.Refuse(InvalidFamilies, "spec.loadBalancerIP is wrong: %v", err)
+		b.wish.Refuse(InvalidFamilies, "spec.loadBalancerIP is invalid: %v", err)
 	}
 	d.Share = asked.Share
 	d.Keep = asked.Keep
@@ -284,7 +284,8 @@ func (b *builder) sources() {
 	for _, text := range ranges {
 		p, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			b.wish.Refuse(InvalidSourceRanges, "the source range %q is no CIDR: write one such as 192.0.2.0/24", text)
+			b.wish.Refuse(InvalidSourceRanges, "the source range %q is not a CIDR: use a value such as "+
+				"192.0.2.0/24", text)
 			continue
 		}
 		if p.Bits() == 0 {
@@ -296,8 +297,7 @@ func (b *builder) sources() {
 		d.SourceRanges = nil
 	}
 	if len(d.SourceRanges) > 0 && !b.SourceRanges {
-		b.wish.Refuse(InvalidSourceRanges, "source ranges are not switched on: set loadbalancer.sourceRanges in the "+
-			"configuration of the cloud controller "+
-			"manager, or remove them from the Service")
+		b.wish.Refuse(InvalidSourceRanges, "source ranges are not enabled: set loadbalancer.sourceRanges in the "+
+			"configuration of the cloud controller manager, or remove them from the Service")
 	}
 }

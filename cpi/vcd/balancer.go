@@ -130,7 +130,7 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 		return id, nil
 	}
 	return "", &locateError{
-		fmt.Errorf("there is no gateway %q in the configuration: %w", name, loadbalancer.ErrRefused),
+		fmt.Errorf("the configuration has no gateway %q: %w", name, loadbalancer.ErrRefused),
 	}
 }
 
@@ -170,7 +170,7 @@ func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error
 		}
 		return network.EdgeGateway.ID, nil
 	}
-	return "", fmt.Errorf("network %q is in none of the cluster's VDCs, or may not be seen by this user: %w", g.Network,
+	return "", fmt.Errorf("network %q does not exist in the cluster's VDCs, or is not visible to this user: %w", g.Network,
 		loadbalancer.ErrRefused)
 }
 

@@ -32,11 +32,11 @@ func completeUser(c vcd.Credentials, org string) (vcd.Credentials, error) {
 	problem := ""
 	switch {
 	case c.APIToken == "" && (c.Username == "" || c.Password == ""):
-		problem = "there is neither a refreshToken nor a username with a password: write one of them into the Secret"
+		problem = "the Secret has neither a refreshToken nor a username with a password: add one of them"
 	case strings.Count(c.Username, "/") > 1:
-		problem = "username has more than one slash: write user, or org/user"
+		problem = "username has more than one slash: use user or org/user"
 	case strings.HasPrefix(c.Username, "/") || strings.HasSuffix(c.Username, "/"):
-		problem = "username must not begin or end with a slash: write user, or org/user"
+		problem = "username must not begin or end with a slash: use user or org/user"
 	case org != "" && !strings.Contains(c.Username, "/"):
 		c.Username = org + "/" + c.Username
 	}

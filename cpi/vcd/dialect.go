@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// InvalidSecret means that the Secret with the certificate is missing, may not be read, or is invalid.
+// InvalidSecret means that the Secret with the certificate is missing, not readable or invalid.
 const InvalidSecret = "InvalidSecret"
 
 // A Dialect is what VCD understands of a Service, with the defaults for Services that ask for nothing else.
@@ -153,7 +153,7 @@ func (e *extension) application(p service.Port) lb.Application {
 	case strings.EqualFold(p.AppProtocol, "http"):
 		if ssl {
 			e.wish.Notice(service.InvalidAnnotation,
-				"port %d has appProtocol http and is plain, though %s names it: set its appProtocol to https",
+				"port %d has appProtocol http and no TLS, although %s lists it: set its appProtocol to https",
 				p.Number, prefix+"avi-ssl-ports")
 		}
 		return lb.HTTP
@@ -176,19 +176,19 @@ func (e *extension) ignored() {
 	}
 	if n := len(unknown); n > 0 {
 		e.wish.Notice(service.InvalidAnnotation,
-			"annotations name %d ports that the Service does not have: correct or remove them: %s", n,
+			"annotations refer to %d ports that the Service does not have: correct or remove them: %s", n,
 			strings.Join(unknown[:min(n, maxUnknown)], ", "))
 	}
 	e.ignoredProbes()
 	if e.subnet.IsValid() && !e.internal {
 		e.wish.Notice(service.InvalidAnnotation,
-			"the annotation %s does nothing without %s: set that to true, or remove it",
+			"the annotation %[1]s has no effect without %[2]s: set %[2]s to true, or remove %[1]s",
 			prefix+"internal-subnet", prefix+"internal")
 	}
 	if c := e.Service.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil &&
 		*c.ClientIP.TimeoutSeconds != corev1.DefaultClientIPServiceAffinitySeconds {
 		e.wish.Notice(lb.Unsupported,
-			"VCD does not let the time of session affinity be set: sessionAffinityConfig is not followed")
+			"VCD has no timeout for session affinity: sessionAffinityConfig is ignored")
 	}
 }
 
@@ -196,13 +196,14 @@ func (e *extension) ignored() {
 // traffic policy kube-proxy drops TCP there on nodes without endpoints, which shows, but also UDP, which does not.
 func (e *extension) ignoredProbes() {
 	if e.interval != 0 {
-		e.wish.Notice(lb.Unsupported, "this VCD has no intervals of health monitors: its own is used")
+		e.wish.Notice(lb.Unsupported, "this VCD version has no intervals for health monitors: its default is "+
+			"used")
 	}
 	if e.monitor == "" && slices.ContainsFunc(e.wish.Desired.Ports,
 		func(p service.Port) bool { return p.Protocol == loadbalancer.UDP && p.HealthPort != 0 }) {
 		e.wish.Notice(lb.Unsupported,
-			"this VCD cannot ask nodes whether they have endpoints of the Service: UDP packets may go to nodes "+
-				"without; use externalTrafficPolicy Cluster")
+			"this VCD version cannot check whether nodes have endpoints of the Service, so UDP packets may go "+
+				"to nodes without endpoints: use externalTrafficPolicy Cluster")
 	}
 }
 

@@ -301,7 +301,7 @@ func TestWhatNothingComesOfIsTold(t *testing.T) {
 		"a subnet for internal load balancers of one that is not internal": {
 			annotated("internal-subnet",
 				"192.168.9.0/24"),
-			"does nothing without",
+			"has no effect without",
 		},
 		"ports that the Service does not have": {annotated("avi-ssl-ports", "1, 2, 3"), "3 ports"},
 		"an own time for session affinity": {
@@ -492,7 +492,7 @@ func TestNotices(t *testing.T) {
 	g.Expect(wishFor(in).Refusals).To(BeEmpty())
 	g.Expect(wishFor(in).Notices).To(ConsistOf(HaveField("Message", ContainSubstring("ssl-ports is unknown")),
 		HaveField("Message", ContainSubstring("8443")),
-		HaveField("Message", ContainSubstring("is plain"))))
+		HaveField("Message", ContainSubstring("no TLS"))))
 }
 
 func TestAddressesOfNodesAndReservedOnesAreNotTaken(t *testing.T) {

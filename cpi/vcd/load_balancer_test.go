@@ -380,7 +380,8 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 	})
 	forbid := true
 	c.client.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		return forbid && a.GetNamespace() == "shop", nil, apierrors.NewForbidden(corev1.Resource("secrets"), "shop-tls", errors.New("no role"))
+		return forbid && a.GetNamespace() == "shop", nil, apierrors.NewForbidden(corev1.Resource("secrets"), "shop-tls",
+			errors.New("no role"))
 	})
 	refused := func(text string) {
 		t.Helper()

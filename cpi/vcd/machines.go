@@ -168,7 +168,7 @@ func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VD
 	for _, name := range m.opts.VDCs {
 		vdc, err := session.VDCs.FindVDC(ctx, name)
 		if hidden(err) {
-			klog.V(2).InfoS("A VDC of the cluster is not shown", "vdc", name, "reason", err.Error())
+			klog.V(2).InfoS("A VDC of the cluster is not visible", "vdc", name, "reason", err.Error())
 			lost = fmt.Errorf("finding VDC %s: %w", name, err)
 			continue
 		}

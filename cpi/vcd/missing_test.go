@@ -20,7 +20,7 @@ func TestANetworkThatDoesNotExistIsNamed(t *testing.T) {
 	for range 3 {
 		_, err := c.them.EnsureLoadBalancer(t.Context(), "", s, nil)
 		c.Expect(err).To(MatchError(ContainSubstring("see its events")))
-		c.Expect(c.events.Events).To(Receive(And(ContainSubstring(`"later"`), ContainSubstring("is in none of the cluster's VDCs"))))
+		c.Expect(c.events.Events).To(Receive(And(ContainSubstring(`"later"`), ContainSubstring("does not exist in the cluster's VDCs"))))
 		c.configure(t, later)
 		c.node("a", "192.168.100.11")
 		c.Expect(c.services.Update(s.DeepCopy())).To(Succeed())

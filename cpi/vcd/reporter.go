@@ -111,7 +111,7 @@ func (r *Reporter) Start(ctx context.Context) {
 	go func() {
 		for {
 			if err := errors.Join(r.searchStale(ctx), r.write(ctx)); err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).V(2).Info("Not written to the runtime defined entity", "entity", r.opts.ID,
+				klog.FromContext(ctx).V(2).Info("Skipped writing to the runtime defined entity", "entity", r.opts.ID,
 					"reason", err.Error())
 			}
 			select {
@@ -269,8 +269,8 @@ func (r *Reporter) write(ctx context.Context) error {
 		r.off = r.opts.Clock.Now().Add(reportOff)
 	case errors.Is(err, vcd.ErrInvalid):
 		if r.pause == 0 {
-			klog.FromContext(ctx).Error(err, "VCD refuses what is reported of load balancers: if the type of the "+
-				"entity has a schema of the site's own, ask the provider to allow the section status.cpi",
+			klog.FromContext(ctx).Error(err, "VCD rejects the report of load balancers: if the site has its own "+
+				"schema for the type of the entity, ask the provider to allow the section status.cpi",
 				"entity", r.opts.ID)
 		}
 		r.pause = min(max(2*r.pause, firstRefused), reportOff)

@@ -14,13 +14,13 @@ import (
 
 // Reasons of events about VCD being unusable.
 const (
-	// ReasonUnavailable means that VCD does not answer.
+	// ReasonUnavailable means that VCD does not respond.
 	ReasonUnavailable = "VCDUnavailable"
-	// ReasonRefused means that VCD refuses the credentials.
-	ReasonRefused = "VCDCredentialsRejected"
+	// ReasonRejected means that VCD rejects the credentials.
+	ReasonRejected = "VCDCredentialsRejected"
 	// ReasonUntrusted means that VCD's certificate is not trusted.
 	ReasonUntrusted = "VCDCertificateNotTrusted"
-	// ReasonUnusable means that VCD cannot be used for another reason, which the message has.
+	// ReasonUnusable means that VCD cannot be used for the reason in the message.
 	ReasonUnusable = "VCDUnusable"
 )
 
@@ -30,10 +30,10 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 		switch {
 		case errors.Is(err, vcd.ErrUnauthorized):
 			return cpi.Trouble{
-				Reason: ReasonRefused,
+				Reason: ReasonRejected,
 				Stays:  true,
-				Message: fmt.Sprintf("%s refuses the credentials "+
-					"of the cloud controller manager (%v): correct them, it goes on by itself", site, err),
+				Message: fmt.Sprintf("%s rejects the credentials of the cloud controller manager (%v): correct "+
+					"them, the controller then continues automatically", site, err),
 			}, true
 		case errors.Is(err, vcd.ErrTLS):
 			return cpi.Trouble{
@@ -45,7 +45,7 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 			errors.Is(err, context.DeadlineExceeded):
 			return cpi.Trouble{
 				Reason:  ReasonUnavailable,
-				Message: fmt.Sprintf("%s does not answer (%v): nothing is changed until it does", site, err),
+				Message: fmt.Sprintf("%s does not respond (%v): nothing is changed until it does", site, err),
 			}, true
 		case errors.Is(err, vcd.ErrBusy), concernsOne(err):
 			return cpi.Trouble{}, false

@@ -24,11 +24,11 @@ func TestExplain(t *testing.T) {
 		{"a silent site is away", vcd.ErrUnavailable, ReasonUnavailable, false},
 		{"one that has no time, too", vcd.ErrThrottled, ReasonUnavailable, false},
 		{"so is one that takes too long", context.DeadlineExceeded, ReasonUnavailable, false},
-		{"refused credentials stay refused", vcd.ErrUnauthorized, ReasonRefused, true},
+		{"refused credentials stay refused", vcd.ErrUnauthorized, ReasonRejected, true},
 		{
 			"also where they are found out with a load balancer",
 			fmt.Errorf("%w: %w", loadbalancer.ErrRefused, vcd.ErrUnauthorized),
-			ReasonRefused,
+			ReasonRejected,
 			true,
 		},
 		{"a certificate stays untrusted", vcd.ErrTLS, ReasonUntrusted, true},

@@ -124,8 +124,8 @@ func (m *Machines) notEmigrated(
 	}
 	for _, e := range events {
 		if vm := e.GetEvent().Vm; vm != nil && vm.Vm == ref {
-			return false, &cpi.ElsewhereError{Message: fmt.Sprintf("it was migrated from vCenter %s to another one: "+
-				"its Node stays; add that vCenter to the configuration, or delete the Node", m.opts.VCenters[i].Name)}
+			return false, &cpi.ElsewhereError{Message: fmt.Sprintf("it was migrated from vCenter %s to another "+
+				"one, so its Node is kept: add that vCenter to the configuration, or delete the Node", m.opts.VCenters[i].Name)}
 		}
 	}
 	return true, nil

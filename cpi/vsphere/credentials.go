@@ -67,7 +67,7 @@ func (s *CredentialSource) Current(ctx context.Context) (Credentials, string, er
 		return s.Configured, version(s.Configured), nil
 	}
 	if len(missing) == 0 {
-		return Credentials{}, "", errors.New("there are none: name a Secret, or mount one")
+		return Credentials{}, "", errors.New("no credentials: configure a Secret, or mount one")
 	}
 	return Credentials{}, "", errors.Join(missing...)
 }
@@ -95,8 +95,8 @@ func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]by
 		return s.last, where, nil
 	}
 	if apierrors.IsForbidden(err) {
-		return nil, where, fmt.Errorf("the service account of the cloud controller manager lacks the right get on %s: "+
-			"grant it by a Role and a RoleBinding in namespace %s: %w", where, s.Namespace, err)
+		return nil, where, fmt.Errorf("the service account of the cloud controller manager lacks the permission "+
+			"get on %s: grant it with a Role and a RoleBinding in namespace %s: %w", where, s.Namespace, err)
 	}
 	return nil, where, fmt.Errorf("reading %s: %w", where, err)
 }

@@ -257,7 +257,7 @@ func findDatacenter(ctx context.Context, c *connection, name string) error {
 		return err
 	}
 	if found == nil {
-		return fmt.Errorf("%w: %q is not seen: correct its name, or let the user see it", errDatacenter, name)
+		return fmt.Errorf("%w: %q is not visible: correct its name, or grant the user access to it", errDatacenter, name)
 	}
 	return nil
 }

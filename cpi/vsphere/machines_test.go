@@ -242,7 +242,7 @@ func TestAVMWhoseFilesVCenterCannotRead(t *testing.T) {
 	for _, n := range c.nodes.List() {
 		again.Expect(again.nodes.Add(n)).To(Succeed())
 	}
-	again.Expect(again.stays(node)).To(MatchError(ContainSubstring("it is listed but cannot be read")), "a new process does not know which it is")
+	again.Expect(again.stays(node)).To(MatchError(ContainSubstring("it is listed but not readable")), "a new process does not know which it is")
 }
 
 func TestAHostThatDoesNotAnswer(t *testing.T) {
@@ -369,7 +369,7 @@ func TestAVMThatIsGone(t *testing.T) {
 	c.clock.Step(time.Minute)
 
 	_, err := c.InstanceExists(t.Context(), node)
-	c.Expect(err).To(MatchError(ContainSubstring("still missing in a minute")))
+	c.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")))
 	c.Expect(c.said()).To(ConsistOf(ContainSubstring("MachineMissing")))
 	c.clock.Step(2 * time.Minute)
 	c.Expect(c.InstanceExists(t.Context(), node)).To(BeFalse())
@@ -429,11 +429,11 @@ func TestAVMOfUnknownHomeIsGoneOnlyIfEveryVCenterCouldShowIt(t *testing.T) {
 				c.Expect(c.nodes.Add(node)).To(Succeed())
 			}
 			if !tt.gone {
-				c.Expect(c.stays(hidden)).To(MatchError(ContainSubstring("is shown to the user")))
+				c.Expect(c.stays(hidden)).To(MatchError(ContainSubstring("the user")))
 				return
 			}
 			_, err := c.InstanceExists(t.Context(), hidden)
-			c.Expect(err).To(MatchError(ContainSubstring("still missing in a minute")))
+			c.Expect(err).To(MatchError(ContainSubstring("still missing in one minute")))
 			c.clock.Step(2 * time.Minute)
 			c.Expect(c.InstanceExists(t.Context(), hidden)).To(BeFalse())
 		})
@@ -491,7 +491,7 @@ func TestADatacenterThatDoesNotExist(t *testing.T) {
 
 	_, err := c.machines.Snapshot(t.Context(), 0)
 
-	c.Expect(err).To(MatchError(ContainSubstring(`"DC9" is not seen: correct its name`)))
+	c.Expect(err).To(MatchError(ContainSubstring(`"DC9" is not visible: correct its name`)))
 	trouble, _ := vsphere.Explain(err)
 	c.Expect(trouble).To(HaveField("Stays", BeTrue()))
 }

@@ -8,6 +8,6 @@ import "github.com/prometheus/client_golang/prometheus"
 func NewRequests() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "capvcd_ccm_vcenter_requests_total",
-		Help: "Requests to vCenters, by whether there was an answer.",
+		Help: "Number of requests to vCenters, by result.",
 	}, []string{"vcenter", "result"})
 }

@@ -39,7 +39,7 @@ func TestAFailureOfTheProxyIsNoFailureOfVCenter(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	for address, reason := range map[string]string{
-		proxy.Listener.Addr().String(): " does not accept the user name and the password (HTTP 407)",
+		proxy.Listener.Addr().String(): " rejects the user name and password (HTTP 407)",
 		"127.0.0.1:1":                  " cannot be used, so the request did not reach the site: connection refused",
 	} {
 		g := NewWithT(t)

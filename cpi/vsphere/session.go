@@ -76,7 +76,7 @@ func (c Credentials) certificate() (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair([]byte(c.User), []byte(c.Password))
 	if err != nil {
-		return nil, errors.New("the certificate as user name and the key as password are no pair")
+		return nil, errors.New("the certificate in the user name and the key in the password do not match")
 	}
 	return &pair, nil
 }
@@ -276,9 +276,9 @@ func (c *connection) token(ctx context.Context, certificate *tls.Certificate) (*
 	signer, err := client.Issue(ctx, sts.TokenRequest{Certificate: certificate, Lifetime: tokenLifetime})
 	switch {
 	case tokenRefused(err):
-		return nil, fmt.Errorf("asking for the token of the certificate: %w: %w", errCredentials, err)
+		return nil, fmt.Errorf("requesting a token with the certificate: %w: %w", errCredentials, err)
 	case err != nil:
-		return nil, fmt.Errorf("asking for the token of the certificate: %w", err)
+		return nil, fmt.Errorf("requesting a token with the certificate: %w", err)
 	}
 	return signer, nil
 }

@@ -23,7 +23,7 @@ func (c *connection) share(ctx context.Context, credentials Credentials) error {
 	if token == "" {
 		data, err := os.ReadFile(serviceAccountToken)
 		if err != nil {
-			return fmt.Errorf("%w: there is no token for %s: %w", errCredentials, credentials.SharedSession, err)
+			return fmt.Errorf("%w: no token for %s: %w", errCredentials, credentials.SharedSession, err)
 		}
 		token = strings.TrimSpace(string(data))
 	}
@@ -34,14 +34,14 @@ func (c *connection) share(ctx context.Context, credentials Credentials) error {
 	request.Header.Set("Authorization", "Bearer "+token)
 	response, err := (&http.Client{Transport: c.client.DefaultTransport()}).Do(request)
 	if proxy, ok := siteproxy.Explain(request, err); ok {
-		return fmt.Errorf("asking for a shared session: %w", proxy)
+		return fmt.Errorf("requesting a shared session: %w", proxy)
 	}
 	if err != nil {
-		return fmt.Errorf("asking for a shared session: %w", err)
+		return fmt.Errorf("requesting a shared session: %w", err)
 	}
 	if err := siteproxy.Refused(request, response); err != nil {
 		_ = response.Body.Close()
-		return fmt.Errorf("asking for a shared session: %w", err)
+		return fmt.Errorf("requesting a shared session: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {

@@ -24,9 +24,10 @@ import (
 
 // Reasons of events on Nodes about their topology.
 const (
-	// reasonTagMissing means that the Node gets no zone or region, as nothing that its VM is in has a tag for it.
+	// reasonTagMissing means that the Node gets no zone or region, because neither its VM nor a parent object has a tag
+	// for it.
 	reasonTagMissing = "TagNotFound"
-	// reasonTagAmbiguous means that something has several tags of a category: the first counts.
+	// reasonTagAmbiguous means that an object has several tags of a category: the first one is used.
 	reasonTagAmbiguous = "TagAmbiguous"
 )
 
@@ -44,7 +45,7 @@ var (
 	// errTags means that tags could not be read.
 	errTags = errors.New("its zone and region are not known yet")
 	// errShared means that tags can never be read.
-	errShared = errors.New("a shared session reads no tags: zones need a user name or a certificate")
+	errShared = errors.New("a shared session cannot read tags: zones require a user name or a certificate")
 )
 
 // Topology is what is reported of where a VM is.
@@ -155,7 +156,7 @@ func (t *tagCache) label(
 			machine.Notices = append(machine.Notices, loadbalancer.Finding{
 				Reason: reasonTagAmbiguous,
 				Message: fmt.Sprintf(
-					"%s %s has several tags of category %s: %s; the first is taken. Leave one", strings.ToLower(place.Type),
+					"%s %s has several tags of category %s: %s; the first is used. Keep only one", strings.ToLower(place.Type),
 					all[place].text("name"), category, strings.Join(names, ", ")),
 			})
 		}
@@ -173,8 +174,8 @@ func (t *tagCache) label(
 // missing explains that no tag of a category was found. The lock is held.
 func (t *tagCache) missing(category, noun string) string {
 	return fmt.Sprintf("the Node has no %s: neither the VM nor its host, cluster, resource pools, folders or "+
-		"datacenter has a tag of category %q that the user can see. Check the name of the category, "+
-		"attach a tag to one of them, or give the user the right to read it", noun, category)
+		"datacenter has a tag of category %q that is visible to the user. Check the name of the "+
+		"category, attach a tag to one of them, or grant the user the right to read it", noun, category)
 }
 
 // update reads the tags of everything that VMs are in, unless they are known.

@@ -246,7 +246,7 @@ func TestASharedSessionHasNoZones(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect([]string{m.Zone, m.Region}).To(Equal([]string{"", ""}))
-	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session reads no tags"))))
+	c.Expect(c.said()).To(ConsistOf(And(ContainSubstring("TagNotFound"), ContainSubstring("a shared session cannot read tags"))))
 }
 
 func TestTheSessionForTagsEnds(t *testing.T) {
@@ -279,7 +279,8 @@ func TestATagForTheInstanceTypeAndLabelsForHostAndCluster(t *testing.T) {
 	m := c.metadata(s, name)
 
 	c.Expect(m.InstanceType).To(Equal("large-nodes"))
-	c.Expect(m.AdditionalLabels).To(And(HaveKeyWithValue("example.com/host", MatchRegexp("^DC0_C0_H")), HaveKeyWithValue("example.com/cluster", "DC0_C0"),
+	c.Expect(m.AdditionalLabels).To(And(HaveKeyWithValue("example.com/host",
+		MatchRegexp("^DC0_C0_H")), HaveKeyWithValue("example.com/cluster", "DC0_C0"),
 		HaveKeyWithValue("example.com/site", "x")))
 	c.Expect(c.said()).To(BeEmpty(), "other VMs keep the type by size")
 }

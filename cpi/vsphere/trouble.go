@@ -11,10 +11,10 @@ import (
 
 // Reasons of events about a vCenter being unusable.
 const (
-	// ReasonUnavailable means that a vCenter does not answer.
+	// ReasonUnavailable means that a vCenter does not respond.
 	ReasonUnavailable = "VCenterUnavailable"
-	// ReasonRefused means that a vCenter refuses the credentials.
-	ReasonRefused = "VCenterCredentialsRejected"
+	// ReasonRejected means that a vCenter rejects the credentials.
+	ReasonRejected = "VCenterCredentialsRejected"
 	// ReasonUntrusted means that the certificate of a vCenter is not trusted.
 	ReasonUntrusted = "VCenterCertificateNotTrusted"
 	// ReasonUnusable means that a datacenter of the configuration is not found.
@@ -28,10 +28,10 @@ func Explain(err error) (cpi.Trouble, bool) {
 	switch {
 	case errors.Is(err, errCredentials):
 		return cpi.Trouble{
-			Reason: ReasonRefused,
+			Reason: ReasonRejected,
 			Stays:  true,
-			Message: fmt.Sprintf("A vCenter refuses the "+
-				"credentials of the cloud controller manager (%v): correct them, it goes on by itself", err),
+			Message: fmt.Sprintf("A vCenter rejects the credentials of the cloud controller manager (%v): "+
+				"correct them, the controller then continues automatically", err),
 		}, true
 	case untrusted(err):
 		return cpi.Trouble{
@@ -44,14 +44,12 @@ func Explain(err error) (cpi.Trouble, bool) {
 		return cpi.Trouble{Reason: ReasonUnusable, Stays: true, Message: err.Error()}, true
 	case errors.Is(err, errTags):
 		return cpi.Trouble{
-			Reason: ReasonNoTags,
-			Message: fmt.Sprintf("The tags of a vCenter cannot be read, new "+
-				"Nodes wait: %v", err),
+			Reason:  ReasonNoTags,
+			Message: fmt.Sprintf("Cannot read the tags of a vCenter; new Nodes wait: %v", err),
 		}, true
 	}
 	return cpi.Trouble{
-		Reason: ReasonUnavailable,
-		Message: fmt.Sprintf("A vCenter does not answer (%v): no Node is "+
-			"deleted until it does", err),
+		Reason:  ReasonUnavailable,
+		Message: fmt.Sprintf("A vCenter does not respond (%v): no Node is deleted until it does", err),
 	}, true
 }

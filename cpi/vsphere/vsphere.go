@@ -17,8 +17,8 @@ const ProviderName = "vsphere"
 
 // Errors that make a vCenter unusable.
 var (
-	errCredentials = errors.New("the credentials are refused")
-	errDatacenter  = errors.New("no such datacenter")
+	errCredentials = errors.New("the credentials are rejected")
+	errDatacenter  = errors.New("the datacenter does not exist")
 )
 
 // providerID returns the provider ID of a VM with a BIOS UUID.
@@ -45,7 +45,7 @@ func uuidsOf(text string) []string {
 func parseProviderID(id string) ([]string, error) {
 	uuids := uuidsOf(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(id)), ProviderName+"://"))
 	if uuids == nil {
-		return nil, fmt.Errorf("%q is no provider ID of the form vsphere://<UUID>", id)
+		return nil, fmt.Errorf("%q is not a provider ID of the form vsphere://<UUID>", id)
 	}
 	return uuids, nil
 }

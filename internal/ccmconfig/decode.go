@@ -69,7 +69,7 @@ func DecodeNode(content *yaml.Node, schema any, env Environment) *Report {
 func ReadCA(r *Report, env Environment, key, text, file string) string {
 	switch {
 	case text != "" && file != "":
-		r.Problem(key+"File", "is set beside %s: keep one", key)
+		r.Problem(key+"File", "cannot be set together with %s: keep one", key)
 		return text
 	case file != "":
 		data, err := env.ReadFile(file)
@@ -81,7 +81,7 @@ func ReadCA(r *Report, env Environment, key, text, file string) string {
 		text = string(data)
 	}
 	if (text != "" || file != "") && !x509.NewCertPool().AppendCertsFromPEM([]byte(text)) {
-		r.Problem(key, "holds no certificate in PEM format")
+		r.Problem(key, "contains no certificate in PEM format")
 	}
 	return text
 }
@@ -150,7 +150,7 @@ func (d *decoder) section(path string, n *yaml.Node, into reflect.Value) {
 		if path == "" {
 			path = "the configuration"
 		}
-		d.report.problemAt(path, n.Line, "must hold keys and values")
+		d.report.problemAt(path, n.Line, "must contain keys and values")
 		return
 	}
 	fields := fieldsOf(into.Type())
@@ -172,12 +172,12 @@ func (d *decoder) key(path string, fields []reflect.StructField, name, value *ya
 		d.report.written[at] = written
 	}
 	if d.report.lines[at] > 0 {
-		d.report.problemAt(at, name.Line, "is there twice: keep one")
+		d.report.problemAt(at, name.Line, "is duplicated: keep one")
 		return
 	}
 	d.report.lines[at] = name.Line
 	if f < 0 {
-		d.report.Problem(at, "is no key of the configuration: %s", d.suggestion(name.Value))
+		d.report.Problem(at, "is not a key of the configuration: %s", d.suggestion(name.Value))
 		return
 	}
 	d.value(fields[f], at, resolved(value), into.FieldByIndex(fields[f].Index))
@@ -191,7 +191,7 @@ func (d *decoder) value(f reflect.StructField, path string, n *yaml.Node, into r
 	switch {
 	case element == reflect.TypeFor[Ignored]():
 		why := strings.ReplaceAll(f.Tag.Get("ignored"), "'", "")
-		d.report.Warn("%s (line %d) does nothing: %s; remove it", cmp.Or(d.report.written[path], path),
+		d.report.Warn("%s (line %d) has no effect: %s; remove it", cmp.Or(d.report.written[path], path),
 			d.report.lines[path], why)
 	case isNull(n): // as absent
 	case f.Type.Kind() == reflect.Slice && n.Kind != yaml.SequenceNode:
@@ -228,7 +228,7 @@ func (d *decoder) sections(f reflect.StructField, path string, n *yaml.Node, int
 // named reads sections that have names of their own.
 func (d *decoder) named(t reflect.Type, path string, n *yaml.Node, into reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		d.report.Problem(path, "must hold a section for each name")
+		d.report.Problem(path, "must contain a section for each name")
 		return
 	}
 	into.Set(reflect.MakeMap(t))
@@ -239,7 +239,7 @@ func (d *decoder) named(t reflect.Type, path string, n *yaml.Node, into reflect.
 			d.report.written[at] = join(written, name.Value)
 		}
 		if d.report.lines[at] > 0 {
-			d.report.problemAt(at, name.Line, "is there twice: keep one")
+			d.report.problemAt(at, name.Line, "is duplicated: keep one")
 			continue
 		}
 		d.report.lines[at] = name.Line
@@ -397,7 +397,7 @@ func (d *decoder) suggestion(name string) string {
 		return "remove it, or correct its spelling"
 	}
 	slices.Sort(found)
-	return strings.Join(found, " or ") + " may be meant"
+	return strings.Join(found, " or ") + " may be intended"
 }
 
 func resolved(n *yaml.Node) *yaml.Node {

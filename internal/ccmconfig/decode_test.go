@@ -39,7 +39,7 @@ type first struct {
 }
 
 type zone struct {
-	Name string `json:"name" required:"name the zone"`
+	Name string `json:"name" required:"set the name of the zone"`
 	network
 }
 
@@ -91,7 +91,7 @@ func TestDefaults(t *testing.T) {
 	got, report := decode("url: &u x\nkey: own\nold: [1]\nssl-verify: Yes\nfirst: {}\nrate:\nzones: [name: *u]")
 
 	g.Expect(report.Err()).NotTo(HaveOccurred())
-	g.Expect(report.Warnings).To(ConsistOf("old (line 3) does nothing: url has it; remove it"))
+	g.Expect(report.Warnings).To(ConsistOf("old (line 3) has no effect: url has it; remove it"))
 	g.Expect(string(got.Key)).To(Equal("own"), "the file wins over the environment")
 	g.Expect(got.Retries).To(Equal(3))
 	g.Expect(got.Timeout.Seconds()).To(Equal(30.0))
@@ -108,18 +108,18 @@ func TestProblems(t *testing.T) {
 		{
 			"the file is a list",
 			"[]",
-			[]string{"url: is missing: write a URL", "the configuration (line 1): must hold keys and values"},
+			[]string{"url: is missing: write a URL", "the configuration (line 1): must contain keys and values"},
 		},
 		{
 			"what is missing in a section of a list",
 			"url: x\nzones:\n- name: a\n- cidrs: []",
-			[]string{"zones[1].name: is missing: name the zone"},
+			[]string{"zones[1].name: is missing: set the name of the zone"},
 		},
 		{
 			"a list of what are no sections",
 			"url: x\nzones: [a]",
 			[]string{
-				"zones[0].name: is missing: name the zone", "zones[0] (line 2): must hold keys and values",
+				"zones[0].name: is missing: set the name of the zone", "zones[0] (line 2): must contain keys and values",
 			},
 		},
 		{
@@ -149,11 +149,12 @@ func TestProblems(t *testing.T) {
 			"unknown keys",
 			"url: x\nCIDRs: []\ncolour: red",
 			[]string{
-				"CIDRs (line 2): is no key of the configuration: addresses.cidrs or zones[…].cidrs may be meant",
-				"colour (line 3): is no key of the configuration: remove it, or correct its spelling",
+				"CIDRs (line 2): is not a key of the configuration: addresses.cidrs or zones[…].cidrs may be " +
+					"intended",
+				"colour (line 3): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
-		{"a key twice", "url: x\nurl: y", []string{"url (line 2): is there twice: keep one"}},
+		{"a key twice", "url: x\nurl: y", []string{"url (line 2): is duplicated: keep one"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,11 +183,11 @@ func TestReadCA(t *testing.T) {
 		return []byte("not PEM"), nil
 	}}
 	for want, read := range map[string][2]string{
-		"":                         {"", ""},
-		"caFile: is set beside ca": {"pem", "file"},
-		"ca: holds no certificate": {"pem", ""},
-		"caFile: cannot be read":   {"", "none"},
-		"caFile: holds no":         {"", "file"},
+		"":                                       {"", ""},
+		"caFile: cannot be set together with ca": {"pem", "file"},
+		"ca: contains no certificate":            {"pem", ""},
+		"caFile: cannot be read":                 {"", "none"},
+		"caFile: contains no":                    {"", "file"},
 	} {
 		r := &Report{}
 		ReadCA(r, env, "ca", read[0], read[1])

@@ -44,7 +44,7 @@ func (p *iniParser) line(text string, number int) error {
 	case text[0] == '[':
 		return p.header(text, number)
 	case p.section == nil:
-		return errors.New(`stands before the first section: begin with a line such as [Global]`)
+		return errors.New(`is before the first section: begin with a line such as [Global]`)
 	}
 	name, rest, found := strings.Cut(text, "=")
 	if !found { // a key alone switches something on
@@ -53,7 +53,7 @@ func (p *iniParser) line(text string, number int) error {
 	}
 	name = strings.ToLower(strings.TrimSpace(name))
 	if name == "" || strings.ContainsAny(name, " \t\"") {
-		return errors.New("is no line of the form key = value")
+		return errors.New("is not a line of the form key = value")
 	}
 	value, err := iniValue(strings.TrimSpace(rest))
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *iniParser) line(text string, number int) error {
 func (p *iniParser) header(text string, number int) error {
 	inner, rest, found := strings.Cut(text[1:], "]")
 	if rest = strings.TrimSpace(rest); !found || rest != "" && !strings.ContainsAny(rest[:1], "#;") {
-		return errors.New(`is no header of the form [section] or [section "name"]`)
+		return errors.New(`is not a header of the form [section] or [section "name"]`)
 	}
 	name, sub, hasSub := strings.Cut(strings.TrimSpace(inner), " ")
 	p.section = p.mapping(p.root, strings.ToLower(name), number)
@@ -111,11 +111,11 @@ func iniValue(text string) (string, error) {
 		case c == '\\':
 			i++
 			if i == len(text) {
-				return "", errors.New(`ends with a backslash: values are in one line, and a backslash is written \\`)
+				return "", errors.New(`ends with a backslash: write a value in one line, and a backslash as \\`)
 			}
 			escaped, known := map[byte]string{'\\': `\`, '"': `"`, 'n': "\n", 't': "\t"}[text[i]]
 			if !known {
-				return "", fmt.Errorf(`has \%c, but a backslash is written \\`, text[i])
+				return "", fmt.Errorf(`contains \%c: write a backslash as \\`, text[i])
 			}
 			out.WriteString(escaped)
 			kept = out.Len()
@@ -126,7 +126,7 @@ func iniValue(text string) (string, error) {
 		}
 	}
 	if quoted {
-		return "", errors.New("has a quotation mark that is not closed")
+		return "", errors.New("has an unclosed quotation mark")
 	}
 	return trimFrom(out.String(), kept), nil
 }

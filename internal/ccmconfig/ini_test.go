@@ -59,7 +59,7 @@ what = ever
 	report := DecodeNode(content, &p, Environment{})
 
 	g.Expect(report.Err()).NotTo(HaveOccurred())
-	g.Expect(report.Warnings).To(ConsistOf("old (line 15) does nothing: it is old; remove it"))
+	g.Expect(report.Warnings).To(ConsistOf("old (line 15) has no effect: it is old; remove it"))
 	g.Expect(p.Global.User).To(Equal("administrator@vsphere.local"))
 	g.Expect(string(p.Global.Password)).To(Equal(`a#b;c"d\`), "text is trimmed")
 	g.Expect(p.Global.Insecure).To(BeTrue())
@@ -76,11 +76,11 @@ func TestWhatIsWrongInAnINIFile(t *testing.T) {
 
 	g.Expect(strings.Split(report.Err().Error(), "\n")).To(Equal([]string{
 		"part.x.server: is missing: name it",
-		"global.user (line 3): is there twice: keep one",
+		"global.user (line 3): is duplicated: keep one",
 		`global.insecure-flag (line 4): is "2", but must be true or false`,
-		"global.colour (line 5): is no key of the configuration: remove it, or correct its spelling",
+		"global.colour (line 5): is not a key of the configuration: remove it, or correct its spelling",
 		`virtualpart.x.port (line 7): is "a", but must be a whole number`,
-		"virtualpart.x.servr (line 8): is no key of the configuration: remove it, or correct its spelling",
+		"virtualpart.x.servr (line 8): is not a key of the configuration: remove it, or correct its spelling",
 	}))
 }
 
@@ -90,13 +90,13 @@ func TestWhatIsNoINI(t *testing.T) {
 	_, err := ParseINI([]byte("user = a\n[Global\n[Global]\nuser = \"a\npassword = a\\b\nca-file = C:\\\nwhat is this = 1\n= 2\n"))
 
 	g.Expect(strings.Split(err.Error(), "\n")).To(Equal([]string{
-		"line 1: stands before the first section: begin with a line such as [Global]",
-		`line 2: is no header of the form [section] or [section "name"]`,
-		"line 4: user: has a quotation mark that is not closed",
-		`line 5: password: has \b, but a backslash is written \\`,
-		`line 6: ca-file: ends with a backslash: values are in one line, and a backslash is written \\`,
-		"line 7: is no line of the form key = value",
-		"line 8: is no line of the form key = value",
+		"line 1: is before the first section: begin with a line such as [Global]",
+		`line 2: is not a header of the form [section] or [section "name"]`,
+		"line 4: user: has an unclosed quotation mark",
+		`line 5: password: contains \b: write a backslash as \\`,
+		`line 6: ca-file: ends with a backslash: write a value in one line, and a backslash as \\`,
+		"line 7: is not a line of the form key = value",
+		"line 8: is not a line of the form key = value",
 	}))
 }
 
@@ -124,8 +124,8 @@ func TestNamedSectionsInYAML(t *testing.T) {
 	g.Expect(p.Global.Names).To(Equal([]string{"a", "b"}), "the environment has lists, too")
 	g.Expect(strings.Split(report.Err().Error(), "\n")).To(Equal([]string{
 		"part.b.server: is missing: name it",
-		"part.a (line 3): is there twice: keep one",
-		"part.b.servr (line 4): is no key of the configuration: remove it, or correct its spelling",
+		"part.a (line 3): is duplicated: keep one",
+		"part.b.servr (line 4): is not a key of the configuration: remove it, or correct its spelling",
 	}))
 	g.Expect(Keys(&p)).To(ContainElement(HaveField("Path", "part.<name>.server")))
 }

@@ -15,10 +15,10 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "The folder to write to.")
-	version := flag.String("version", "", "The release, such as v2.0.0: the tag of the image.")
-	registry := flag.String("registry", "", "The registry of the image; this project's if empty.")
-	epoch := flag.Int64("epoch", 0, "The time of the files in the archive, in seconds since 1970.")
+	out := flag.String("out", "", "Output directory.")
+	version := flag.String("version", "", "Release, such as v2.0.0, which is the tag of the image.")
+	registry := flag.String("registry", "", "Registry of the image; the registry of this project if empty.")
+	epoch := flag.Int64("epoch", 0, "Modification time of the files in the archive, in seconds since 1970.")
 	flag.Parse()
 	if err := write(*out, *registry, *version, time.Unix(*epoch, 0)); err != nil {
 		fmt.Fprintln(os.Stderr, "ccm-chart:", err)
@@ -36,7 +36,7 @@ func write(out, registry, version string, dated time.Time) error {
 		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // Everybody may read a release.
-		return fmt.Errorf("making the folder: %w", err)
+		return fmt.Errorf("creating the directory: %w", err)
 	}
 	path := filepath.Join(out, chart.FileName(version))
 	if err := os.WriteFile(path, archive.Bytes(), 0o644); err != nil { //nolint:gosec // Everybody may read a release.

@@ -14,9 +14,9 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "The folder to write to.")
-	version := flag.String("version", "", "The release, such as v2.0.0: the tag of the image.")
-	registry := flag.String("registry", "", "The registry of the image; this project's if empty.")
+	out := flag.String("out", "", "Output directory.")
+	version := flag.String("version", "", "Release, such as v2.0.0, which is the tag of the image.")
+	registry := flag.String("registry", "", "Registry of the image; the registry of this project if empty.")
 	flag.Parse()
 	if err := write(*out, *registry, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "ccm-manifests:", err)
@@ -34,7 +34,7 @@ func write(out, registry, version string) error {
 		return fmt.Errorf("rendering the airgap template: %w", err)
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // Everybody may read a release.
-		return fmt.Errorf("making the folder: %w", err)
+		return fmt.Errorf("creating the directory: %w", err)
 	}
 	for _, f := range append(files, addons.File{Name: addons.AirgapTemplateName, Content: airgap}) {
 		if err := os.WriteFile(filepath.Join(out, f.Name), f.Content, 0o644); err != nil { //nolint:gosec // Everybody may read a release.

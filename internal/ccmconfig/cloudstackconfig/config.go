@@ -19,50 +19,50 @@ type Config struct {
 
 // Global is where the cluster is, and how CloudStack is called.
 type Global struct {
-	// Address of CloudStack's API. Required.
-	APIURL string `json:"api-url" kind:"URL" legacy:"true" required:"write an address such as https://cloud.example.com/client/api"`
+	// Address of the CloudStack API. Required.
+	APIURL string `json:"api-url" kind:"URL" legacy:"true" required:"set an address such as https://cloud.example.com/client/api"`
 	// API key of the user. Required.
-	APIKey string `json:"api-key" legacy:"true" required:"write the API key of the user"`
+	APIKey string `json:"api-key" legacy:"true" required:"set the API key of the user"`
 	// Secret key of the user. Required.
-	SecretKey ccmconfig.Secret `json:"secret-key" legacy:"true" required:"write the secret key of the user"`
-	// Project of the cluster; without, the account of the user.
+	SecretKey ccmconfig.Secret `json:"secret-key" legacy:"true" required:"set the secret key of the user"`
+	// Project of the cluster; the account of the user if empty.
 	ProjectID string `json:"project-id,omitzero" kind:"id" legacy:"true"`
-	// Zone of the cluster: machines in other zones are not taken for a Node because of their name.
+	// Zone of the cluster. Machines in other zones are not matched to Nodes by name.
 	Zone string `json:"zone,omitzero" kind:"name" legacy:"true" fallback:"any"`
 	// Region of all Nodes, as a label.
 	Region string `json:"region,omitzero" legacy:"true" fallback:"the name of their zone"`
-	// Trust any certificate. An attacker on the network can then change the answers.
+	// Trust any certificate. An attacker on the network can then change responses.
 	SSLNoVerify bool `json:"ssl-no-verify,omitzero" fallback:"false" legacy:"true"`
-	// File with certificates to trust instead of the system's.
+	// File with trusted certificate authorities, instead of those of the system.
 	CAFile string `json:"caFile,omitzero" alias:"ca-file" kind:"file"`
-	// Id of the cluster, which marks what is its own. It must be unique, and stay.
-	ClusterID string `json:"cluster-id,omitzero" env:"CLUSTER_ID" fallback:"variable 'CLUSTER_ID', else the UID of namespace kube-system"`
-	// Maximum age of the list of machines that is worked with.
+	// ID of the cluster, which marks its objects. It must be unique and must not change.
+	ClusterID string `json:"cluster-id,omitzero" env:"CLUSTER_ID" fallback:"variable 'CLUSTER_ID', otherwise the UID of namespace kube-system"`
+	// Maximum age of the cached list of machines.
 	MaxAge metav1.Duration `json:"max-age,omitzero" default:"30s"`
-	// For one call, with its answer.
+	// Timeout of a request, including its response.
 	RequestTimeout metav1.Duration `json:"request-timeout,omitzero" default:"1m"`
-	// How long a job of CloudStack may take.
+	// Timeout of a CloudStack job.
 	JobTimeout metav1.Duration `json:"job-timeout,omitzero" default:"3m"`
 }
 
 // LoadBalancer is how Services of type LoadBalancer are published.
 type LoadBalancer struct {
-	// Make load balancers for Services. If false, the controller manages Nodes only; Services that have load balancers
-	// keep them, and cannot be deleted, until it is true again.
+	// Create load balancers for Services. If false, the controller manages only Nodes. Services with load balancers
+	// keep them and cannot be deleted until it is true again.
 	Enabled *bool `json:"enabled,omitzero" fallback:"true"`
-	// Network of load balancers whose Service names none.
-	Network string `json:"network,omitzero" kind:"name or id" fallback:"where those of the cluster stand, else that of all worker nodes"`
-	// Further networks, which Services choose by annotation `network-id`.
+	// Default network of load balancers.
+	Network string `json:"network,omitzero" kind:"name or id" fallback:"that of existing load balancers of the cluster, otherwise the common network of all worker nodes"`
+	// Additional networks, which Services select with annotation `network-id`.
 	Networks []string `json:"networks,omitzero" kind:"list of names or ids" commas:"true"`
-	// How nodes are chosen: `roundrobin`, `leastconn` or `source`.
+	// Load balancing algorithm: `roundrobin`, `leastconn` or `source`.
 	Algorithm string `json:"algorithm,omitzero" enum:"roundrobin,leastconn,source" fallback:"roundrobin"`
-	// Send traffic of Services to control plane nodes, too.
+	// Include control plane nodes as members of load balancers.
 	IncludeControlPlane bool `json:"include-control-plane,omitzero" fallback:"false"`
-	// `spec.loadBalancerClass` that is served, besides Services that have none.
+	// The `spec.loadBalancerClass` of the Services that get a load balancer, in addition to Services without a class.
 	Class string `json:"class,omitzero"`
 	// Ignore Services without a class.
 	ClassOnly bool `json:"class-only,omitzero" fallback:"false"`
-	// How often load balancers are checked for drift.
+	// Interval of the drift check of load balancers.
 	DriftInterval metav1.Duration `json:"drift-interval,omitzero" default:"1m"`
 }
 

@@ -49,7 +49,7 @@ func validateSite(c *Config, report *ccmconfig.Report, env ccmconfig.Environment
 	validateURL(c, report)
 	for path, value := range map[string]string{"global.api-key": g.APIKey, "global.secret-key": string(g.SecretKey)} {
 		if placeholders[value] {
-			report.Problem(path, "is still %s, as in the manifest: write the key of the user", value)
+			report.Problem(path, "is still %s, the placeholder of the manifest: set the key of the user", value)
 		}
 	}
 	if g.SSLNoVerify && g.CAFile != "" {
@@ -68,19 +68,19 @@ func validateURL(c *Config, report *ccmconfig.Report) {
 	switch {
 	case text == "": // reported already
 	case placeholders[text]:
-		report.Problem(key, "is still %s, as in the manifest: write the address of CloudStack's API", text)
+		report.Problem(key, "is still %s, the placeholder of the manifest: set the address of the CloudStack API", text)
 	case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme):
 		report.Problem(key, "must be an address of the form https://host/client/api")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		report.Problem(key, "must have no user and no query: keys have keys of their own")
+		report.Problem(key, "must not contain a user or query: set api-key and secret-key")
 	case u.Scheme == "http":
-		report.Warn("%s: without https, others on the network can read and change what is sent", key)
+		report.Warn("%s: without https, an attacker on the network can read and change requests", key)
 	}
 }
 
 func validateNodes(c *Config, report *ccmconfig.Report) {
 	if len(validation.IsValidLabelValue(c.Global.Region)) > 0 {
-		report.Problem("global.region", "is %q, which cannot be the value of a label", c.Global.Region)
+		report.Problem("global.region", "is %q, which is not a valid label value", c.Global.Region)
 	}
 	if id := c.Global.ClusterID; id != "" && !word.MatchString(id) {
 		report.Problem("global.cluster-id", "is %q, but must be one word of up to 100 letters, digits and :._-", id)
@@ -93,7 +93,7 @@ func validateNodes(c *Config, report *ccmconfig.Report) {
 func validateLoadBalancer(c *Config, report *ccmconfig.Report) {
 	b := c.LoadBalancer
 	if b.ClassOnly && b.Class == "" {
-		report.Problem("loadbalancer.class-only", "leaves no Service to this controller: set class")
+		report.Problem("loadbalancer.class-only", "excludes all Services from this controller: set class")
 	}
 	report.Between("loadbalancer.drift-interval", b.DriftInterval.Duration, 10*time.Second, 24*time.Hour)
 }

@@ -85,25 +85,25 @@ func TestWhatIsWrong(t *testing.T) {
 			"nothing is there",
 			"",
 			[]string{
-				"global.api-url: is missing: write an address such as https://cloud.example.com/client/api",
-				"global.api-key: is missing: write the API key of the user",
-				"global.secret-key: is missing: write the secret key of the user",
+				"global.api-url: is missing: set an address such as https://cloud.example.com/client/api",
+				"global.api-key: is missing: set the API key of the user",
+				"global.secret-key: is missing: set the secret key of the user",
 			},
 		},
 		{
 			"misspelt keys",
 			original + "secret_key = x\n[LoadBalancer]\nnetwerk = a\n[Nodes]\n",
 			[]string{
-				"global.secret_key (line 8): is no key of the configuration: remove it, or correct its spelling",
-				"loadbalancer.netwerk (line 10): is no key of the configuration: remove it, or correct its spelling",
-				"nodes (line 11): is no key of the configuration: remove it, or correct its spelling",
+				"global.secret_key (line 8): is not a key of the configuration: remove it, or correct its spelling",
+				"loadbalancer.netwerk (line 10): is not a key of the configuration: remove it, or correct its spelling",
+				"nodes (line 11): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
 		{
 			"an address with a key in it",
 			strings.Replace(original, "/client/api", "/client/api?apikey=a", 1),
 			[]string{
-				"global.api-url (line 2): must have no user and no query: keys have keys of their own",
+				"global.api-url (line 2): must not contain a user or query: set api-key and secret-key",
 			},
 		},
 		{
@@ -117,8 +117,8 @@ func TestWhatIsWrong(t *testing.T) {
 			"the manifest's placeholders",
 			strings.NewReplacer("= key", "= API_KEY", "s3cret", "SECRET_KEY").Replace(original),
 			[]string{
-				"global.api-key (line 3): is still API_KEY, as in the manifest: write the key of the user",
-				"global.secret-key (line 4): is still SECRET_KEY, as in the manifest: write the key of the user",
+				"global.api-key (line 3): is still API_KEY, the placeholder of the manifest: set the key of the user",
+				"global.secret-key (line 4): is still SECRET_KEY, the placeholder of the manifest: set the key of the user",
 			},
 		},
 		{
@@ -126,14 +126,15 @@ func TestWhatIsWrong(t *testing.T) {
 			original + "region = a b\nca-file = /none\nmax-age = 1ms\n[LoadBalancer]\nalgorithm = best\nclass-only = true\n",
 			[]string{
 				"global.ssl-no-verify (line 7): trusts any certificate, so ca-file has no effect: remove one",
-				`global.region (line 8): is "a b", which cannot be the value of a label`,
+				`global.region (line 8): is "a b", which is not a valid label value`,
 				"global.ca-file (line 9): cannot be read: no such file",
 				"global.max-age (line 10): is 1ms, but must be from 1s to 10m0s",
 				`loadbalancer.algorithm (line 12): is "best", but must be roundrobin or leastconn or source`,
-				"loadbalancer.class-only (line 13): leaves no Service to this controller: set class",
+				"loadbalancer.class-only (line 13): excludes all Services from this controller: set class",
 			},
 		},
-		{"no INI", "api-url = x\n", []string{"line 1: stands before the first section: begin with a line such as [Global]"}},
+		{"no INI", "api-url = x\n", []string{"line 1: is before the first section: begin with a line such as " +
+			"[Global]"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

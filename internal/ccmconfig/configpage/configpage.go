@@ -55,6 +55,6 @@ func Hold(t *testing.T, path, want, command string, update bool) {
 		t.Fatal(err)
 	}
 	if string(written) != want {
-		t.Errorf("%s is not what the schema says: run: %s", path, command)
+		t.Errorf("%s does not match the schema, run: %s", path, command)
 	}
 }

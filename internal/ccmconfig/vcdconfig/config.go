@@ -24,8 +24,8 @@ const (
 // Config is the whole file.
 type Config struct {
 	VCD VCD `json:"vcd"`
-	// Id of the cluster: marks what is its own. The URN of a runtime defined entity is kept up to date, too. Required
-	// with load balancers.
+	// ID of the cluster, which marks its objects. If it is the URN of a runtime defined entity, the controller keeps
+	// that entity up to date. Required with load balancers.
 	ClusterID string `json:"clusterid,omitzero" env:"CLUSTER_ID" fallback:"variable 'CLUSTER_ID'" legacy:"true"`
 	// vApp of the nodes. See `nodes.vApps`.
 	VAppName     string       `json:"vAppName,omitzero" kind:"name" legacy:"true"`
@@ -37,69 +37,70 @@ type Config struct {
 // VCD is where the cluster is, and how VMware Cloud Director is called.
 type VCD struct {
 	// Address of VMware Cloud Director, `https://host[:port]`. Required.
-	Host string `json:"host" kind:"URL" legacy:"true" required:"write an address such as https://vcd.example.com"`
+	Host string `json:"host" kind:"URL" legacy:"true" required:"set an address such as https://vcd.example.com"`
 	// Organization of the cluster. Required.
-	Org string `json:"org" kind:"name" legacy:"true" required:"name the organization of the cluster"`
-	// Organization VDC of the cluster. Required unless `vcd.vdcs` or `nodes.zones` name some.
+	Org string `json:"org" kind:"name" legacy:"true" required:"set the organization of the cluster"`
+	// Organization VDC of the cluster. Required unless `vcd.vdcs` or `nodes.zones` are set.
 	VDC string `json:"vdc" kind:"name or URN" legacy:"true"`
-	// Further VDCs that have machines of the cluster.
+	// Additional VDCs with machines of the cluster.
 	VDCs []string `json:"vdcs,omitzero" kind:"list of names or URNs"`
-	// Organization of the user, if it is another. A user name of the form `org/user` has the same effect.
+	// Organization of the user, if it differs from `vcd.org`. A user name of the form `org/user` has the same effect.
 	UserOrg string `json:"userOrg,omitzero" alias:"userorg" kind:"name" fallback:"'vcd.org'"`
-	// User name. Better in the Secret, which wins.
+	// User name. Prefer the Secret, which takes precedence.
 	User string `json:"user,omitzero" legacy:"true"`
-	// Password. Better in the Secret, which wins.
+	// Password. Prefer the Secret, which takes precedence.
 	Secret ccmconfig.Secret `json:"secret,omitzero" legacy:"true"`
-	// API token. Better in the Secret, which wins.
+	// API token. Prefer the Secret, which takes precedence.
 	RefreshToken ccmconfig.Secret  `json:"refreshtoken,omitzero" legacy:"true"`
-	ZoneEnabled  ccmconfig.Ignored `json:"isZoneEnabledCluster,omitzero" ignored:"zones are those of 'nodes.zones'"`
-	// Certificates to trust instead of the system's.
+	ZoneEnabled  ccmconfig.Ignored `json:"isZoneEnabledCluster,omitzero" ignored:"zones are set in 'nodes.zones'"`
+	// Trusted certificate authorities, instead of those of the system.
 	CABundle string `json:"caBundle,omitzero" kind:"PEM"`
-	// File with such certificates.
+	// File with trusted certificate authorities.
 	CABundleFile string `json:"caBundleFile,omitzero" kind:"file"`
 	// Trust any certificate. An attacker on the network can then read the credentials.
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitzero" fallback:"false"`
-	// Secret in the controller's namespace with key `refreshToken`: the rotating token of a service account. The
-	// controller alone reads and rewrites it.
+	// Secret in the controller's namespace with key `refreshToken`: the rotating token of a service account. Only the
+	// controller may use this Secret.
 	ServiceAccountSecret string `json:"serviceAccountSecret,omitzero" kind:"name"`
-	// Most calls a second.
+	// Maximum rate of requests, per second.
 	RequestsPerSecond float64 `json:"requestsPerSecond,omitzero" fallback:"20"`
-	// Calls that may be made at once after a pause.
+	// Maximum burst of requests.
 	Burst int `json:"burst,omitzero" fallback:"40"`
-	// Calls at the same time.
+	// Maximum number of concurrent requests.
 	InFlight int `json:"inFlight,omitzero" fallback:"8"`
-	// For one call, with its answer.
+	// Timeout of a request, including its response.
 	RequestTimeout metav1.Duration `json:"requestTimeout,omitzero" fallback:"1m"`
 }
 
 // LoadBalancer is how Services of type LoadBalancer are published.
 type LoadBalancer struct {
-	// Make load balancers for Services. If false, the controller manages Nodes only, and needs no NSX; Services that
-	// have load balancers keep them, and cannot be deleted, until it is true again.
+	// Create load balancers for Services. If false, the controller manages only Nodes and does not require NSX.
+	// Services with load balancers keep them and cannot be deleted until it is true again.
 	Enabled  *bool             `json:"enabled,omitzero" fallback:"true"`
-	SharedIP ccmconfig.Ignored `json:"enableVirtualServiceSharedIP,omitzero" ignored:"sharing depends on VCD alone"`
+	SharedIP ccmconfig.Ignored `json:"enableVirtualServiceSharedIP,omitzero" ignored:"sharing depends only on VCD"`
 	Ports    Ports             `json:"ports,omitzero"`
-	// Certificate, by its alias in VCD's library, of ports with TLS that name none.
+	// Alias in VCD's certificate library of the default certificate for TLS ports.
 	CertAlias string `json:"certAlias,omitzero" fallback:"'<clusterid>-cert'" legacy:"true"`
-	// Ports that end TLS: `AppProtocol`, those that annotation `vcloud-avi-ssl-ports` names or whose appProtocol is
-	// `https`; `Annotated`, the former only, as with CPI. TLS to other ports passes through.
+	// Ports with TLS termination. `AppProtocol` selects the ports in annotation `vcloud-avi-ssl-ports` and those with
+	// appProtocol `https`; `Annotated` selects only the former, as CPI does. TLS to other ports passes through.
 	TLSPorts string `json:"tlsPorts,omitzero" enum:"AppProtocol,Annotated" fallback:"AppProtocol"`
-	// Service engine group of virtual services. Without, the first with room.
+	// Service engine group of virtual services; the first with free capacity if empty.
 	EngineGroup string `json:"engineGroup,omitzero" kind:"name"`
-	// How pools choose a member: ROUND_ROBIN, LEAST_CONNECTIONS, LEAST_LOAD, FASTEST_RESPONSE, FEWEST_SERVERS,
+	// Load balancing algorithm of pools: ROUND_ROBIN, LEAST_CONNECTIONS, LEAST_LOAD, FASTEST_RESPONSE, FEWEST_SERVERS,
 	// FEWEST_TASKS, RANDOM, CONSISTENT_HASH or CORE_AFFINITY.
 	Algorithm string `json:"algorithm,omitzero" fallback:"ROUND_ROBIN"`
-	// Make firewall rules for `spec.loadBalancerSourceRanges` of a Service. Without, such a Service is refused.
+	// Create firewall rules for `spec.loadBalancerSourceRanges` of a Service. If false, such a Service is rejected.
 	SourceRanges bool `json:"sourceRanges,omitzero" fallback:"false"`
-	// Send traffic of Services to control plane nodes, too.
+	// Include control plane nodes as members of load balancers.
 	IncludeControlPlane bool `json:"includeControlPlane,omitzero" fallback:"false"`
-	// `spec.loadBalancerClass` that is served, besides Services that have none.
+	// The `spec.loadBalancerClass` of the Services that get a load balancer, in addition to Services without a class.
 	Class string `json:"class,omitzero"`
 	// Ignore Services without a class.
 	ClassOnly bool `json:"classOnly,omitzero" fallback:"false"`
-	// How often load balancers are checked for drift.
+	// Interval of the drift check of load balancers.
 	DriftInterval metav1.Duration `json:"driftInterval,omitzero" default:"1m"`
-	// Addresses that no Service gets, such as the virtual IP of the control plane. Those of Nodes are reserved anyway.
+	// Addresses that no Service may use, such as the virtual IP of the control plane. Addresses of Nodes are always
+	// reserved.
 	ReservedAddresses []netip.Addr `json:"reservedAddresses,omitzero" kind:"list of addresses"`
 	EdgeGateway
 	Gateways []Gateway `json:"gateways,omitzero"`
@@ -140,30 +141,31 @@ func (b LoadBalancer) AllGateways() []Gateway {
 
 // Ports are without effect.
 type Ports struct {
-	HTTP  ccmconfig.Ignored `json:"http,omitzero" ignored:"the ports of a Service are its own"`
-	HTTPS ccmconfig.Ignored `json:"https,omitzero" ignored:"the ports of a Service are its own"`
+	HTTP  ccmconfig.Ignored `json:"http,omitzero" ignored:"ports are those of the Service"`
+	HTTPS ccmconfig.Ignored `json:"https,omitzero" ignored:"ports are those of the Service"`
 }
 
 // A Gateway is a further edge gateway.
 type Gateway struct {
-	// Name by which Services choose this gateway.
+	// Name by which Services refer to this gateway.
 	Name string `json:"name" kind:"name"`
 	EdgeGateway
 }
 
 // An EdgeGateway is where load balancers are made.
 type EdgeGateway struct {
-	// Routed organization network of the nodes: its edge gateway gets the load balancers. Required, or `edgeGateway`.
+	// Routed organization network of the nodes, whose edge gateway has the load balancers. This field or `edgeGateway`
+	// is required.
 	Network string `json:"network,omitzero" kind:"name" legacy:"true"`
-	// The edge gateway itself.
+	// Edge gateway for the load balancers.
 	ID string `json:"edgeGateway,omitzero" kind:"name or URN"`
-	// Take addresses of Services from this subnet only.
+	// Subnet for the addresses of Services.
 	VIPSubnet netip.Prefix `json:"vipSubnet,omitzero" legacy:"true"`
-	// IP space to take addresses of Services from. Without, any of the gateway.
+	// IP Space for the addresses of Services; any of the gateway if empty.
 	IPSpace string `json:"ipSpace,omitzero" kind:"name"`
 	OneArm  *Range `json:"oneArm,omitzero"`
-	// Internal load balancers get addresses in these subnets only, whatever a Service asks for. Without, any private
-	// address that no Node, VM or gateway has.
+	// Subnets for addresses of internal load balancers, including requested addresses. If empty, any private address
+	// that no Node, VM or gateway uses.
 	InternalSubnets []netip.Prefix `json:"internalSubnets,omitzero" kind:"list of CIDR"`
 }
 
@@ -171,22 +173,22 @@ type EdgeGateway struct {
 type Range struct {
 	// First internal address of virtual services in one-arm mode, with a DNAT rule for each port.
 	StartIP netip.Addr `json:"startIP" legacy:"true"`
-	// Last such address.
+	// Last internal address of virtual services in one-arm mode.
 	EndIP netip.Addr `json:"endIP" legacy:"true"`
 }
 
 // Nodes are the machines of the cluster, and what is reported of them.
 type Nodes struct {
-	// vApps that hold nodes of the cluster.
+	// vApps that contain nodes of the cluster.
 	VApps []string `json:"vApps,omitzero" kind:"list of names"`
-	// What the names of vApps with nodes begin with, where each node has its own. Nodes are also found by their
-	// provider IDs, wherever they are.
+	// Name prefix of vApps with nodes, if each node has its own vApp. Nodes are also found by their provider IDs in any
+	// vApp.
 	VAppNamePrefix string `json:"vAppNamePrefix,omitzero"`
-	// Region of nodes that no zone of `nodes.zones` is for.
+	// Region of nodes that match no zone of `nodes.zones`.
 	Region string `json:"region,omitzero"`
-	// Zone of nodes that no zone of `nodes.zones` is for: `VDC`, the name of their VDC, or `None`, as with CPI.
+	// Zone of nodes that match no zone of `nodes.zones`: `VDC` for the name of their VDC, or `None`, as with CPI.
 	DefaultZone string `json:"defaultZone,omitzero" enum:"VDC,None" fallback:"VDC"`
-	// Maximum age of the list of machines that is worked with. Asking VCD for all of them is one query.
+	// Maximum age of the cached list of machines. A refresh is one query to VCD.
 	MaxAge    metav1.Duration `json:"maxAge,omitzero" default:"30s"`
 	Zones     []Zone          `json:"zones,omitzero"`
 	Addresses Addresses       `json:"addresses,omitzero"`
@@ -195,18 +197,18 @@ type Nodes struct {
 // A Zone is a failure domain: a VDC, or a placement policy in it.
 type Zone struct {
 	// Zone of the nodes in that VDC.
-	Name string `json:"name" required:"name the zone"`
+	Name string `json:"name" required:"set the name of the zone"`
 	// Region of the zone.
 	Region string `json:"region,omitzero" fallback:"'nodes.region'"`
 	// Organization VDC of the zone. Required.
-	VDC string `json:"vdc" kind:"name or URN" required:"name the VDC of the zone"`
-	// VM placement policy of the zone, where it is less than a VDC.
+	VDC string `json:"vdc" kind:"name or URN" required:"set the VDC of the zone"`
+	// VM placement policy of the zone, if the zone is a part of a VDC.
 	PlacementPolicy string `json:"placementPolicy,omitzero" kind:"name or URN"`
 }
 
 // Addresses chooses the addresses of Nodes.
 type Addresses struct {
-	// Families of addresses, in the order in which they are reported; without, IPv4 first.
+	// IP families in the order in which addresses are reported; IPv4 first if empty.
 	Families []corev1.IPFamily `json:"families,omitzero" kind:"list of IPv4, IPv6" enum:"IPv4,IPv6" fallback:"both"`
 	Internal Selection         `json:"internal,omitzero"`
 	External Selection         `json:"external,omitzero"`
@@ -216,17 +218,17 @@ type Addresses struct {
 type Selection struct {
 	// Indexes of the NICs whose addresses are InternalIP or ExternalIP.
 	NICs []int `json:"nics,omitzero" fallback:"internal: the primary NIC; external: none"`
-	// Report only addresses in these networks.
+	// Networks whose addresses are reported.
 	CIDRs []netip.Prefix `json:"cidrs,omitzero"`
-	// Do not report addresses in these networks.
+	// Networks whose addresses are not reported.
 	Exclude []netip.Prefix `json:"exclude,omitzero"`
 }
 
 // RDE is the runtime defined entity of the cluster.
 type RDE struct {
-	// Keep section `status.cpi` of the cluster's runtime defined entity, where there is one. What it lists and is gone
-	// is removed two minutes after the start, and once an hour.
+	// Update section `status.cpi` of the cluster's runtime defined entity, if it exists. Entries of deleted objects are
+	// removed two minutes after the start, and once an hour.
 	Enabled *bool `json:"enabled,omitzero" fallback:"true"`
 	// The runtime defined entity of the cluster.
-	ID string `json:"id,omitzero" kind:"URN" fallback:"'clusterid', if it is one"`
+	ID string `json:"id,omitzero" kind:"URN" fallback:"'clusterid', if it is a URN"`
 }

@@ -52,7 +52,7 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 func ParseRange(s string) (Range, error) {
 	first, last, found := strings.Cut(s, "-")
 	if !found && s != "" {
-		return Range{}, fmt.Errorf("%q is no range of addresses of the form first-last", s)
+		return Range{}, fmt.Errorf("%q is not an address range of the form first-last", s)
 	}
 	return NewRange(strings.TrimSpace(first), strings.TrimSpace(last))
 }
@@ -67,11 +67,11 @@ func NewRange(from, to string) (Range, error) {
 	last, err2 := netip.ParseAddr(to)
 	switch {
 	case errors.Join(err1, err2) != nil:
-		return Range{}, fmt.Errorf("%q to %q is no range of addresses", from, to)
+		return Range{}, fmt.Errorf("%q to %q is not an address range", from, to)
 	case first.Is4() != last.Is4():
-		return Range{}, fmt.Errorf("the range %s to %s has two families of addresses", from, to)
+		return Range{}, fmt.Errorf("the range %s to %s mixes IPv4 and IPv6", from, to)
 	case last.Less(first):
-		return Range{}, fmt.Errorf("the range %s to %s ends before it begins", from, to)
+		return Range{}, fmt.Errorf("the end of the range %s to %s is before its start", from, to)
 	}
 	return Range{first, last}, nil
 }
@@ -116,14 +116,15 @@ func validateHost(c *Config, report *ccmconfig.Report) {
 	case err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		report.Problem("vcd.host", "must be an address of the form https://host[:port], without user, path and query")
 	case u.Scheme != "https":
-		report.Problem("vcd.host", "is %q, but credentials go by https only; set vcd.caBundle to trust your own", c.VCD.Host)
+		report.Problem("vcd.host", "is %q, but credentials require https; set vcd.caBundle to trust your own "+
+			"certificate authority", c.VCD.Host)
 	}
 }
 
 func validateSite(c *Config, report *ccmconfig.Report) {
 	v := c.VCD
 	if len(v.VDCs) == 0 {
-		report.Problem("vcd.vdc", "is missing: name the organization VDC of the cluster")
+		report.Problem("vcd.vdc", "is missing: set the organization VDC of the cluster")
 	}
 	if v.InsecureSkipVerify && v.CABundle != "" {
 		report.Problem("vcd.insecureSkipVerify", "trusts any certificate, so vcd.caBundle has no effect: remove one")
@@ -132,15 +133,16 @@ func validateSite(c *Config, report *ccmconfig.Report) {
 		report.Warn("vcd.insecureSkipVerify: the certificate of the site is not checked; set vcd.caBundle instead")
 	}
 	if v.User != "" || v.Secret != "" || v.RefreshToken != "" {
-		report.Warn("vcd.user, vcd.secret and vcd.refreshtoken are open to readers of this file: move them to the Secret")
+		report.Warn("vcd.user, vcd.secret and vcd.refreshtoken are visible to all readers of this file: move " +
+			"them to the Secret")
 	}
 }
 
 func validateIDs(c *Config, report *ccmconfig.Report) {
 	switch {
 	case c.ClusterID == placeholder:
-		report.Problem("clusterid", "is still %s, as in the manifest: write something that no other cluster has, "+
-			"such as a UUID, and never change it", placeholder)
+		report.Problem("clusterid", "is still %s, the placeholder of the manifest: set a unique value, such as "+
+			"a UUID, and never change it", placeholder)
 	case c.ClusterID != "" && !clusterID.MatchString(c.ClusterID):
 		report.Problem("clusterid", "is %q, but must be one word of letters, digits and :._-", c.ClusterID)
 	}
@@ -172,18 +174,19 @@ func validateLoadBalancer(c *Config, report *ccmconfig.Report) {
 		return
 	}
 	if c.ClusterID == "" {
-		report.Problem("clusterid", "is missing, also as CLUSTER_ID: load balancers are marked with it. Write "+
-			"something that no other cluster has, such as the UID of namespace kube-system")
+		report.Problem("clusterid", "is missing, and so is CLUSTER_ID. Load balancers are marked with it: set a "+
+			"unique value, such as the UID of namespace kube-system")
 	}
 	if b.Network == "" && b.ID == "" {
-		report.Problem("loadbalancer.network", "is missing: name the network of the nodes, or set "+
+		report.Problem("loadbalancer.network", "is missing: set the network of the nodes, or set "+
 			"loadbalancer.enabled to false to manage Nodes only")
 	}
 	if b.Algorithm != "" && !slices.Contains(algorithms, b.Algorithm) {
 		report.Problem("loadbalancer.algorithm", "is %q, but must be one of %s", b.Algorithm, strings.Join(algorithms, ", "))
 	}
 	if b.ClassOnly && b.Class == "" {
-		report.Problem("loadbalancer.classOnly", "leaves no Service to this controller: set loadbalancer.class")
+		report.Problem("loadbalancer.classOnly", "excludes all Services from this controller: set "+
+			"loadbalancer.class")
 	}
 	validateGateway(report, "loadbalancer", b.EdgeGateway)
 	validateGateways(c, report)
@@ -221,13 +224,13 @@ func validateGateways(c *Config, report *ccmconfig.Report) {
 		at := fmt.Sprintf("loadbalancer.gateways[%d]", i)
 		switch {
 		case g.Name == "":
-			report.Problem(at+".name", "is missing: Services choose the gateway by it")
+			report.Problem(at+".name", "is missing: Services refer to the gateway by it")
 		case names[g.Name]:
-			report.Problem(at+".name", "is %q, as another gateway's", g.Name)
+			report.Problem(at+".name", "is %q, which another gateway also has", g.Name)
 		}
 		names[g.Name] = true
 		if g.Network == "" && g.ID == "" {
-			report.Problem(at+".network", "is missing: name a network of the gateway, or its edgeGateway")
+			report.Problem(at+".network", "is missing: set a network of the gateway, or its edgeGateway")
 		}
 		validateGateway(report, at, g.EdgeGateway)
 	}
@@ -235,7 +238,8 @@ func validateGateways(c *Config, report *ccmconfig.Report) {
 
 func validateGateway(report *ccmconfig.Report, at string, g EdgeGateway) {
 	if g.Network != "" && g.ID != "" {
-		report.Problem(at+".edgeGateway", "is set beside network, which decides the edge gateway: keep one")
+		report.Problem(at+".edgeGateway", "cannot be set together with network, which determines the edge "+
+			"gateway: keep one")
 	}
 	arm := g.OneArm
 	if arm == nil {
@@ -243,11 +247,11 @@ func validateGateway(report *ccmconfig.Report, at string, g EdgeGateway) {
 	}
 	switch {
 	case !arm.StartIP.IsValid():
-		report.Problem(at+".oneArm.startIP", "is missing or wrong: write the first address")
+		report.Problem(at+".oneArm.startIP", "is missing or invalid: set the first address")
 	case !arm.EndIP.IsValid():
-		report.Problem(at+".oneArm.endIP", "is missing or wrong: write the last address")
+		report.Problem(at+".oneArm.endIP", "is missing or invalid: set the last address")
 	case arm.StartIP.Is4() != arm.EndIP.Is4():
-		report.Problem(at+".oneArm.endIP", "is %s, of another family than startIP", arm.EndIP)
+		report.Problem(at+".oneArm.endIP", "is %s, which has another IP family than startIP", arm.EndIP)
 	case arm.EndIP.Less(arm.StartIP):
 		report.Problem(at+".oneArm.endIP", "is %s, which is before startIP %s", arm.EndIP, arm.StartIP)
 	}
@@ -268,7 +272,7 @@ func validateNodes(c *Config, report *ccmconfig.Report) {
 		validateLabel(report, at+".region", zone.Region)
 		where := Zone{VDC: zone.VDC, PlacementPolicy: zone.PlacementPolicy}
 		if taken[where] {
-			report.Problem(at+".vdc", "and placementPolicy are those of another zone")
+			report.Problem(at+".vdc", "and placementPolicy are already used by another zone")
 		}
 		taken[where] = true
 	}
@@ -276,6 +280,6 @@ func validateNodes(c *Config, report *ccmconfig.Report) {
 
 func validateLabel(report *ccmconfig.Report, path, value string) {
 	if len(validation.IsValidLabelValue(value)) > 0 {
-		report.Problem(path, "is %q, which cannot be the value of a label", value)
+		report.Problem(path, "is %q, which is not a valid label value", value)
 	}
 }

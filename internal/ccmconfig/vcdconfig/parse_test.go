@@ -69,7 +69,7 @@ func TestLegacyFile(t *testing.T) {
 	g.Expect(c.Nodes.VApps).To(Equal([]string{"cluster-a"}))
 	g.Expect(c.RDE.ID).To(HaveSuffix("5f0c8d4e-7d2a-4a53-9c3b-1b1f6f0c2d11"))
 	g.Expect(warnings).To(ConsistOf(
-		ContainSubstring("loadbalancer.ports.http (line 11) does nothing"),
+		ContainSubstring("loadbalancer.ports.http (line 11) has no effect"),
 		ContainSubstring("loadbalancer.ports.https"),
 		ContainSubstring("enableVirtualServiceSharedIP")))
 }
@@ -202,26 +202,26 @@ func TestProblems(t *testing.T) {
 			"vcd: {host: https://h, org: o, vdc: v}\nloadbalancer: {enabled: false}",
 			nil,
 		},
-		{"an unknown key", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is no key"}},
+		{"an unknown key", minimal + "nodes: {zonez: []}\n", []string{"nodes.zonez (line 5): is not a key"}},
 		{
 			"a key in another spelling",
 			minimal + "nodes: {vappnameprefix: x}\n",
-			[]string{"nodes.vAppNamePrefix may be meant"},
+			[]string{"nodes.vAppNamePrefix may be intended"},
 		},
 		{
 			"a key where older versions had it",
 			minimal + "network: x\n",
-			[]string{"loadbalancer.gateways[…].network or loadbalancer.network may be meant"},
+			[]string{"loadbalancer.gateways[…].network or loadbalancer.network may be intended"},
 		},
 		{
 			"a key that is set twice",
 			minimal + "vAppName: a\nvAppName: b\n",
-			[]string{"vAppName (line 6): is there twice"},
+			[]string{"vAppName (line 6): is duplicated"},
 		},
 		{
 			"a value instead of a section",
 			minimal + "nodes: x\n",
-			[]string{"nodes (line 5): must hold keys and values"},
+			[]string{"nodes (line 5): must contain keys and values"},
 		},
 		{
 			"a section instead of a value",
@@ -242,7 +242,7 @@ func TestProblems(t *testing.T) {
 		{
 			"http is refused",
 			"vcd: {host: http://h, org: o, vdc: v}\nloadbalancer: {enabled: no}",
-			[]string{"https only"},
+			[]string{"require https"},
 		},
 		{
 			"a password in the address is not repeated",

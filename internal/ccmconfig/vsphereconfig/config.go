@@ -21,20 +21,20 @@ type Config struct {
 	Labels   Labels              `json:"labels,omitzero"`
 	Nodes    Nodes               `json:"nodes,omitzero"`
 
-	NSXT ccmconfig.Ignored `json:"nsxt,omitzero" ignored:"this controller makes no load balancers and routes of NSX"`
+	NSXT ccmconfig.Ignored `json:"nsxt,omitzero" ignored:"this controller does not create NSX load balancers and routes"`
 
 	LoadBalancer ccmconfig.Ignored `json:"loadBalancer,omitzero" alias:"loadbalancer" ignored:"vSphere has no load balancers: use kube-vip, MetalLB or NSX's own controller"`
 	Classes      ccmconfig.Ignored `json:"loadBalancerClass,omitzero" alias:"loadbalancerclass" ignored:"vSphere has no load balancers: use kube-vip, MetalLB or NSX's own controller"`
-	Route        ccmconfig.Ignored `json:"route,omitzero" ignored:"vSphere has no routes: let the network plugin make an overlay"`
+	Route        ccmconfig.Ignored `json:"route,omitzero" ignored:"vSphere has no routes: use an overlay network of the network plugin"`
 }
 
 // Global is what all vCenters have that do not say otherwise.
 type Global struct {
-	// User name, or a certificate in PEM format that logs in by a token, with its key as password. Better in a Secret.
+	// User name, or a certificate in PEM format for a login by token, with its key as password. Prefer a Secret.
 	User string `json:"user,omitzero" env:"VSPHERE_USER"`
-	// Its password. Better in a Secret.
+	// Password of the user. Prefer a Secret.
 	Password ccmconfig.Secret `json:"password,omitzero" env:"VSPHERE_PASSWORD"`
-	// Name or address of the only vCenter. Several are sections of their own.
+	// Name or address of a single vCenter. Configure several vCenters in separate sections.
 	Server string `json:"server,omitzero" kind:"host" env:"VSPHERE_VCENTER"`
 	// Port of vCenters.
 	Port int `json:"port,omitzero" env:"VSPHERE_VCENTER_PORT" fallback:"443"`
@@ -42,57 +42,57 @@ type Global struct {
 	Insecure bool `json:"insecureFlag,omitzero" alias:"insecure-flag" env:"VSPHERE_INSECURE" fallback:"false"`
 	// Datacenters with VMs of the cluster, by name or path.
 	Datacenters []string `json:"datacenters,omitzero" commas:"true" kind:"list of names" env:"VSPHERE_DATACENTER" fallback:"all"`
-	// How often a request is sent until the network carries it.
+	// Number of attempts to send a request if the network fails.
 	RoundTrips int `json:"soapRoundtripCount,omitzero" alias:"soap-roundtrip-count" env:"VSPHERE_ROUNDTRIP_COUNT" fallback:"3"`
-	// File with the certificates to trust, in PEM format, instead of the system's.
+	// File with trusted certificate authorities in PEM format, instead of those of the system.
 	CAFile string `json:"caFile,omitzero" alias:"ca-file" kind:"file" env:"VSPHERE_CAFILE"`
-	// SHA-256 or SHA-1 of the certificate to trust.
+	// SHA-256 or SHA-1 thumbprint of the trusted certificate.
 	Thumbprint string `json:"thumbprint,omitzero" env:"VSPHERE_THUMBPRINT"`
 	// Secret with credentials: `<host>.username` and `<host>.password` for each vCenter.
 	SecretName string `json:"secretName,omitzero" alias:"secret-name" kind:"name" env:"VSPHERE_SECRET_NAME"`
-	// Its namespace.
+	// Namespace of the Secret.
 	SecretNamespace string `json:"secretNamespace,omitzero" alias:"secret-namespace" kind:"name" env:"VSPHERE_SECRET_NAMESPACE" fallback:"that of the controller"`
-	// Directory with the files of such a Secret.
-	SecretsDirectory string `json:"secretsDirectory,omitzero" alias:"secrets-directory" kind:"directory" env:"VSPHERE_SECRETS_DIRECTORY" fallback:"'/etc/cloud/secrets', if it is there"`
-	// Families of addresses, in the order in which they are reported.
+	// Directory with the files of a mounted Secret.
+	SecretsDirectory string `json:"secretsDirectory,omitzero" alias:"secrets-directory" kind:"directory" env:"VSPHERE_SECRETS_DIRECTORY" fallback:"'/etc/cloud/secrets', if it exists"`
+	// IP families in the order in which addresses are reported.
 	Families []string `json:"ipFamily,omitzero" alias:"ip-family" commas:"true" enum:"ipv4,ipv6" kind:"list of ipv4, ipv6" fallback:"ipv4"`
 
-	APIDisable ccmconfig.Ignored `json:"apiDisable,omitzero" alias:"api-disable" ignored:"there is no such API any more"`
-	APIBinding ccmconfig.Ignored `json:"apiBinding,omitzero" alias:"api-binding" ignored:"there is no such API any more"`
+	APIDisable ccmconfig.Ignored `json:"apiDisable,omitzero" alias:"api-disable" ignored:"this API no longer exists"`
+	APIBinding ccmconfig.Ignored `json:"apiBinding,omitzero" alias:"api-binding" ignored:"this API no longer exists"`
 }
 
 // A VCenter is one vCenter; what it leaves out is as in Global.
 type VCenter struct {
 	// Name or address of the vCenter.
 	Server string `json:"server,omitzero" kind:"host" fallback:"the name of the section"`
-	// As `global.user`.
+	// See `global.user`.
 	User string `json:"user,omitzero" fallback:"'global.user'"`
-	// As `global.password`.
+	// See `global.password`.
 	Password ccmconfig.Secret `json:"password,omitzero" fallback:"'global.password'"`
-	// Its port.
+	// Port of the vCenter.
 	Port int `json:"port,omitzero" fallback:"'global.port'"`
 	// Trust any certificate.
 	Insecure bool `json:"insecureFlag,omitzero" alias:"insecure-flag" fallback:"'global.insecureFlag'"`
 	// Datacenters with VMs of the cluster, by name or path.
 	Datacenters []string `json:"datacenters,omitzero" commas:"true" kind:"list of names" fallback:"'global.datacenters'"`
-	// How often a request is sent until the network carries it.
+	// Number of attempts to send a request if the network fails.
 	RoundTrips int `json:"soapRoundtripCount,omitzero" alias:"soap-roundtrip-count" fallback:"'global.soapRoundtripCount'"`
-	// File with the certificates to trust.
+	// File with trusted certificate authorities.
 	CAFile string `json:"caFile,omitzero" alias:"ca-file" kind:"file" fallback:"'global.caFile'"`
-	// SHA-256 or SHA-1 of the certificate to trust.
+	// SHA-256 or SHA-1 thumbprint of the trusted certificate.
 	Thumbprint string `json:"thumbprint,omitzero" fallback:"'global.thumbprint'"`
 	// Secret with the credentials for this vCenter.
 	SecretName string `json:"secretName,omitzero" alias:"secret-name" kind:"name" fallback:"'global.secretName'"`
-	// Its namespace.
+	// Namespace of the Secret.
 	SecretNamespace string `json:"secretNamespace,omitzero" alias:"secret-namespace" kind:"name" fallback:"'global.secretNamespace'"`
-	// Families of addresses of its VMs.
+	// IP families of the addresses of its VMs.
 	Families []string `json:"ipFamily,omitzero" alias:"ip-family" commas:"true" enum:"ipv4,ipv6" kind:"list of ipv4, ipv6" fallback:"'global.ipFamily'"`
 }
 
 // Labels are what is reported of where a VM is.
 type Labels struct {
-	// Category of tags whose names are zones. The nearest tag wins: of the VM, its host, cluster, resource pools,
-	// folders, datacenter.
+	// Category of tags whose names are zones. The closest tag takes precedence, in this order: the VM, its host,
+	// cluster, resource pools, folders, datacenter.
 	Zone string `json:"zone,omitzero" env:"VSPHERE_LABEL_ZONE" kind:"name" fallback:"no zones"`
 	// Category of tags whose names are regions.
 	Region string `json:"region,omitzero" env:"VSPHERE_LABEL_REGION" kind:"name" fallback:"no regions"`
@@ -106,18 +106,18 @@ type Labels struct {
 
 // Nodes is which addresses Nodes have.
 type Nodes struct {
-	// Networks of the InternalIP; the first that has an address wins.
+	// Networks of the InternalIP; the first one with an address is used.
 	InternalCIDRs []netip.Prefix `json:"internalNetworkSubnetCidr,omitzero" alias:"internal-network-subnet-cidr" commas:"true" env:"VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR"`
-	// Networks of the ExternalIP; the first that has an address wins.
+	// Networks of the ExternalIP; the first one with an address is used.
 	ExternalCIDRs []netip.Prefix `json:"externalNetworkSubnetCidr,omitzero" alias:"external-network-subnet-cidr" commas:"true" env:"VSPHERE_NODES_EXTERNAL_NETWORK_SUBNET_CIDR"`
-	// Name of the network of the InternalIP, if no CIDR has one.
+	// Name of the network of the InternalIP, if no CIDR matches.
 	InternalNetwork string `json:"internalVmNetworkName,omitzero" alias:"internal-vm-network-name" kind:"name" env:"VSPHERE_NODES_INTERNAL_VM_NETWORK_NAME"`
-	// Name of the network of the ExternalIP, if no CIDR has one.
+	// Name of the network of the ExternalIP, if no CIDR matches.
 	ExternalNetwork string `json:"externalVmNetworkName,omitzero" alias:"external-vm-network-name" kind:"name" env:"VSPHERE_NODES_EXTERNAL_VM_NETWORK_NAME"`
-	// Networks that no InternalIP is in.
+	// Networks that are excluded from the InternalIP.
 	ExcludeInternal []netip.Prefix `json:"excludeInternalNetworkSubnetCidr,omitzero" alias:"exclude-internal-network-subnet-cidr" commas:"true"`
-	// Networks that no ExternalIP is in.
+	// Networks that are excluded from the ExternalIP.
 	ExcludeExternal []netip.Prefix `json:"excludeExternalNetworkSubnetCidr,omitzero" alias:"exclude-external-network-subnet-cidr" commas:"true"`
-	// Maximum age of the list of VMs that is worked with. Reading all VMs of a vCenter is one request.
+	// Maximum age of the cached list of VMs. A refresh is one request to each vCenter.
 	MaxAge metav1.Duration `json:"maxAge,omitzero" alias:"max-age" ours:"true" default:"30s"`
 }

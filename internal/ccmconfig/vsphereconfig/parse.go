@@ -34,7 +34,7 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 	env.VariablesWin = true
 	report := ccmconfig.DecodeNode(content, &c, env)
 	if ccmconfig.IsINI(file) {
-		report.Warn("the file is in the INI format: it works, but YAML is clearer")
+		report.Warn("the file is in the INI format, which is supported, but YAML is recommended")
 	}
 	fromEnvironment(&c, report, env)
 	complete(&c)
@@ -166,7 +166,7 @@ func orElse(own, other []string) []string {
 
 func validateVCenters(c *Config, report *ccmconfig.Report) {
 	if len(c.VCenters) == 0 {
-		report.Problem("vcenter", "is missing: name a vCenter, such as vcenter: {vc.example.com: {}}")
+		report.Problem("vcenter", "is missing: set a vCenter, such as vcenter: {vc.example.com: {}}")
 	}
 	hosts := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.VCenters)) {
@@ -177,7 +177,7 @@ func validateVCenters(c *Config, report *ccmconfig.Report) {
 		}
 		where := fmt.Sprintf("%s:%d %v", strings.ToLower(v.Server), v.Port, v.Datacenters)
 		if other := hosts[where]; other != "" {
-			report.Problem(at, "is the same vCenter as %s: name it once", other)
+			report.Problem(at, "is the same vCenter as %s: remove one", other)
 		}
 		hosts[where] = name
 		validateVCenter(report, at, v)
@@ -192,13 +192,13 @@ func validateVCenter(report *ccmconfig.Report, at string, v *VCenter) {
 		report.Problem(at+".soapRoundtripCount", "is %d, but must be from 1 to 20", v.RoundTrips)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(v.Families)))) < len(v.Families) {
-		report.Problem(at+".ipFamily", "names a family twice: keep one")
+		report.Problem(at+".ipFamily", "contains a duplicate family: keep one")
 	}
 	if (v.User == "") != (v.Password == "") {
-		report.Problem(at+".user", "and password belong together: write both, or neither and use a Secret")
+		report.Problem(at+".user", "and password must be set together: set both, or use a Secret")
 	}
 	if v.Password != "" && !strings.HasPrefix(v.User, "-----BEGIN") {
-		report.Warn("%s: user and password are open to readers of this file: move them to a Secret", at)
+		report.Warn("%s: user and password are visible to all readers of this file: move them to a Secret", at)
 	}
 	if v.Insecure {
 		report.Warn("%s.insecureFlag: the certificate is not checked; set caFile or thumbprint instead", at)
@@ -215,17 +215,17 @@ func checkHost(host string) error {
 		return nil
 	}
 	if strings.Contains(bare, ":") {
-		return errors.New("the port is a key of its own")
+		return errors.New("set the port in its separate key")
 	}
 	if _, err := url.Parse("https://" + host); err != nil || bare == "" {
-		return errors.New("it is empty or has characters that no host has")
+		return errors.New("it is empty or contains invalid characters")
 	}
 	return nil
 }
 
 func validateLabels(c *Config, report *ccmconfig.Report) {
 	if c.Labels.Zone != "" && c.Labels.Zone == c.Labels.Region {
-		report.Problem("labels.region", "is the category of zones, too: use two")
+		report.Problem("labels.region", "is also the category of zones: use different categories")
 	}
 	keys := map[string]string{"labels.host": c.Labels.Host, "labels.cluster": c.Labels.Cluster}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -234,14 +234,14 @@ func validateLabels(c *Config, report *ccmconfig.Report) {
 		switch {
 		case value == "":
 		case len(validation.IsQualifiedName(value)) > 0:
-			report.Problem(key, "is %q, which cannot be the key of a label", value)
+			report.Problem(key, "is %q, which is not a valid label key", value)
 		case isReserved(domain):
-			report.Problem(key, "is %q, but Kubernetes keeps labels of %s to itself: use a domain of your own", value,
+			report.Problem(key, "is %q, but labels of %s are reserved for Kubernetes: use your own domain", value,
 				domain)
 		}
 	}
 	if c.Labels.Host != "" && c.Labels.Host == c.Labels.Cluster {
-		report.Problem("labels.cluster", "is the key for hosts, too: use two")
+		report.Problem("labels.cluster", "is also the key for hosts: use different keys")
 	}
 }
 

@@ -152,9 +152,11 @@ func TestEveryKeyOfTheVSphereCPI(t *testing.T) {
 func TestTheEnvironment(t *testing.T) {
 	g := NewWithT(t)
 
-	c, _, err := Parse(nil, environment("VSPHERE_VCENTER=vc.example.com", "VSPHERE_USER=u", "VSPHERE_PASSWORD=p=w", "VSPHERE_VCENTER_PORT=8443",
+	c, _, err := Parse(nil, environment("VSPHERE_VCENTER=vc.example.com", "VSPHERE_USER=u", "VSPHERE_PASSWORD=p=w",
+		"VSPHERE_VCENTER_PORT=8443",
 		"VSPHERE_INSECURE=1", "VSPHERE_DATACENTER=DC0,DC1", "VSPHERE_ROUNDTRIP_COUNT=2", "VSPHERE_CAFILE=/ca", "VSPHERE_THUMBPRINT=AA",
-		"VSPHERE_SECRET_NAME=s", "VSPHERE_SECRET_NAMESPACE=n", "VSPHERE_SECRETS_DIRECTORY=/d", "VSPHERE_LABEL_ZONE=z", "VSPHERE_LABEL_REGION=r",
+		"VSPHERE_SECRET_NAME=s", "VSPHERE_SECRET_NAMESPACE=n", "VSPHERE_SECRETS_DIRECTORY=/d", "VSPHERE_LABEL_ZONE=z",
+		"VSPHERE_LABEL_REGION=r",
 		"VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR=10.0.0.0/8", "VSPHERE_NODES_EXTERNAL_VM_NETWORK_NAME=net"))
 
 	g.Expect(err).NotTo(HaveOccurred())
@@ -180,8 +182,10 @@ func TestTheEnvironment(t *testing.T) {
 func TestMoreVCentersInTheEnvironment(t *testing.T) {
 	g := NewWithT(t)
 
-	c, _, err := Parse(nil, environment("VSPHERE_VCENTER_A=a.example.com", "VCENTER_A_USERNAME=ua", "VCENTER_A_PASSWORD=p=a=", "VCENTER_A_INSECURE=true",
-		"VCENTER_A_ROUNDTRIP=7", "VCENTER_A_IP_FAMILY=ipv6", "VCENTER_A_PORT=1", "VCENTER_A_DATACENTERS=X,Y", "VCENTER_A_CAFILE=/ca", "VCENTER_A_THUMBPRINT=BB",
+	c, _, err := Parse(nil, environment("VSPHERE_VCENTER_A=a.example.com", "VCENTER_A_USERNAME=ua", "VCENTER_A_PASSWORD=p=a=",
+		"VCENTER_A_INSECURE=true",
+		"VCENTER_A_ROUNDTRIP=7", "VCENTER_A_IP_FAMILY=ipv6", "VCENTER_A_PORT=1", "VCENTER_A_DATACENTERS=X,Y", "VCENTER_A_CAFILE=/ca",
+		"VCENTER_A_THUMBPRINT=BB",
 		"VSPHERE_VCENTER_B=ignored", "VCENTER_B_SERVER=b.example.com", "VCENTER_B_SECRET_NAME=sb", "VCENTER_B_SECRET_NAMESPACE=nb"))
 
 	g.Expect(err).NotTo(HaveOccurred())
@@ -250,22 +254,24 @@ func TestWhatIsWrong(t *testing.T) {
 		name, file string
 		want       []string // each line of the error
 	}{
-		{"nothing is there", "", []string{"vcenter: is missing: name a vCenter, such as vcenter: {vc.example.com: {}}"}},
+		{"nothing is there", "", []string{"vcenter: is missing: set a vCenter, such as vcenter: " +
+			"{vc.example.com: {}}"}},
 		{
 			"misspelt keys, each with its line",
 			"[VirtualCenter \"vc\"]\nusr = x\n[Lables]\nzone = z\n[labels]\nregon = r\n",
 			[]string{
-				"virtualcenter.vc.usr (line 2): is no key of the configuration: remove it, or correct its spelling",
-				"lables (line 3): is no key of the configuration: remove it, or correct its spelling",
-				"labels.regon (line 6): is no key of the configuration: remove it, or correct its spelling",
+				"virtualcenter.vc.usr (line 2): is not a key of the configuration: remove it, or correct its spelling",
+				"lables (line 3): is not a key of the configuration: remove it, or correct its spelling",
+				"labels.regon (line 6): is not a key of the configuration: remove it, or correct its spelling",
 			},
 		},
 		{
 			"misspelt keys in YAML",
 			"vcenter: {vc: {}}\nglobal:\n  insecure_flag: true\n  Datacenters: [a]\n",
 			[]string{
-				"global.insecure_flag (line 3): is no key of the configuration: remove it, or correct its spelling",
-				"global.Datacenters (line 4): is no key of the configuration: global.datacenters or vcenter.<name>.datacenters may be meant",
+				"global.insecure_flag (line 3): is not a key of the configuration: remove it, or correct its spelling",
+				"global.Datacenters (line 4): is not a key of the configuration: global.datacenters or " +
+					"vcenter.<name>.datacenters may be intended",
 			},
 		},
 		{
@@ -274,29 +280,29 @@ func TestWhatIsWrong(t *testing.T) {
 			[]string{
 				`vcenter.a.server (line 2): is "https://a", but must be a host name or address: without scheme, user and path`,
 				"vcenter.a.port (line 2): is 70000, but must be from 1 to 65535",
-				"vcenter.a.user (line 2): and password belong together: write both, or neither and use a Secret",
+				"vcenter.a.user (line 2): and password must be set together: set both, or use a Secret",
 			},
 		},
 		{
 			"families and networks",
 			"vcenter: {a: {ipFamily: [ipv4, ipv4]}}\nnodes: {internalNetworkSubnetCidr: '10.0.0.0/8,x'}",
 			[]string{
-				"vcenter.a.ipFamily (line 1): names a family twice: keep one",
+				"vcenter.a.ipFamily (line 1): contains a duplicate family: keep one",
 				`nodes.internalNetworkSubnetCidr (line 2): element 2 is "x", but must be a CIDR such as 192.168.8.0/24`,
 			},
 		},
-		{"one vCenter twice", "vcenter: {a: {}, b: {server: A}}", []string{"vcenter.b (line 1): is the same vCenter as a: name it once"}},
+		{"one vCenter twice", "vcenter: {a: {}, b: {server: A}}", []string{"vcenter.b (line 1): is the same vCenter as a: remove one"}},
 		{
 			"labels",
 			"vcenter: {a: {}}\nlabels: {zone: z, region: z, host: kubernetes.io/host, cluster: 'a b'}",
 			[]string{
-				"labels.region (line 2): is the category of zones, too: use two",
-				`labels.cluster (line 2): is "a b", which cannot be the key of a label`,
-				`labels.host (line 2): is "kubernetes.io/host", but Kubernetes keeps labels of kubernetes.io to itself: use a domain of your own`,
+				"labels.region (line 2): is also the category of zones: use different categories",
+				`labels.cluster (line 2): is "a b", which is not a valid label key`,
+				`labels.host (line 2): is "kubernetes.io/host", but labels of kubernetes.io are reserved for Kubernetes: use your own domain`,
 			},
 		},
 		{"too often", "vcenter: {a: {}}\nnodes: {maxAge: 1ms}", []string{"nodes.maxAge (line 2): is 1ms, but must be from 1s to 10m0s"}},
-		{"no INI", "[Global\n", []string{"the configuration is not INI:", `line 1: is no header of the form [section] or [section "name"]`}},
+		{"no INI", "[Global\n", []string{"the configuration is not INI:", `line 1: is not a header of the form [section] or [section "name"]`}},
 		{"no YAML", "a: [\n", []string{"the configuration is not YAML: yaml: line 1: did not find expected node content"}},
 	}
 	for _, tt := range tests {
@@ -317,7 +323,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	c, warnings, err := Parse([]byte("vcenter: {a: {user: u, password: canary}}"), environment())
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(warnings).To(ConsistOf(ContainSubstring("open to readers")))
+	g.Expect(warnings).To(ConsistOf(ContainSubstring("visible to all readers")))
 	g.Expect(warnings).NotTo(ContainElement(ContainSubstring("canary")))
 	g.Expect(c.VCenters["a"].Password.String()).NotTo(ContainSubstring("canary"))
 }
