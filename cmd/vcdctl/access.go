@@ -42,28 +42,29 @@ type access struct {
 }
 
 func (a *access) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "Kubeconfig of management clusters; as of kubectl if not set.")
+	flags.StringVar(&a.kubeconfig, "kubeconfig", "", "Kubeconfig file of the management clusters; the default "+
+		"of kubectl if not set.")
 	flags.StringSliceVar(&a.contexts, "context", nil,
-		"Context of the kubeconfig; several where several management clusters use the organization. The first has the "+
-			"identity.")
+		"Context of the kubeconfig; list several if several management clusters use the organization. The first "+
+			"one contains the identity.")
 	flags.StringVarP(&a.namespace, "namespace", "n", "", "Namespace in the management cluster.")
 	flags.StringVar(&a.identity, "identity", "", "VCDIdentity to log in with.")
 	flags.StringVar(&a.clusterIdentity, "cluster-identity", "", "VCDClusterIdentity to log in with.")
 	flags.StringVar(&a.secretNamespace, "provider-namespace", "capvcd-system",
 		"Namespace of the Secrets of VCDClusterIdentities.")
 	flags.StringVar(&a.config, "config", "", "File with site and credentials.")
-	flags.StringVar(&a.site, "site", "", "Address of VCD, instead of that of the environment or file.")
-	flags.StringVar(&a.org, "org", "", "Organization to work in.")
-	flags.StringVar(&a.caFile, "ca-file", "", "File with certificates of authorities to trust, in PEM.")
+	flags.StringVar(&a.site, "site", "", "Address of VCD; overrides the environment and the file.")
+	flags.StringVar(&a.org, "org", "", "Organization in VCD.")
+	flags.StringVar(&a.caFile, "ca-file", "", "PEM file with trusted certificate authorities.")
 	flags.BoolVar(&a.insecure, "insecure-skip-tls-verify", false,
-		"Do not verify the certificate of VCD: anything on the way can read the password.")
+		"Skip verification of the VCD certificate. Insecure: an attacker on the network can read the password.")
 }
 
 // identityRef returns the identity that the flags name, without a name if they name none.
 func (a *access) identityRef() (infrav1.IdentityReference, error) {
 	switch {
 	case a.identity != "" && a.clusterIdentity != "":
-		return infrav1.IdentityReference{}, errors.New("--identity and --cluster-identity exclude each other")
+		return infrav1.IdentityReference{}, errors.New("--identity and --cluster-identity are mutually exclusive")
 	case a.clusterIdentity != "":
 		return infrav1.IdentityReference{Kind: infrav1.ClusterIdentity, Name: a.clusterIdentity}, nil
 	}
@@ -90,7 +91,7 @@ type request struct {
 	secret    *corev1.Secret       // of a manifest
 }
 
-var errNoLogin = errors.New("nothing to log in with: set --identity, --config or VCD_SITE, VCD_ORG and credentials")
+var errNoLogin = errors.New("no credentials: set --identity, --config or VCD_SITE, VCD_ORG and credentials")
 
 // resolve returns what to log in with. Credentials of an identity go to no other site than the identity's.
 func (p *program) resolve(ctx context.Context, want request) (vcd.Config, error) {
@@ -130,7 +131,7 @@ func checkComplete(config vcd.Config) error {
 func readAuthorities(path string) ([]byte, error) {
 	bundle, err := os.ReadFile(path) //nolint:gosec // The user names it.
 	if err != nil {
-		return nil, fmt.Errorf("reading certificates of authorities: %w", err)
+		return nil, fmt.Errorf("reading certificate authorities: %w", err)
 	}
 	return bundle, nil
 }
@@ -177,8 +178,8 @@ func ofFile(path string) (vcd.Config, error) {
 	}
 	var f fileConfig
 	if err := yaml.UnmarshalStrict(raw, &f); err != nil {
-		return vcd.Config{}, fmt.Errorf("reading %s: it is no YAML with site, org, username, password, apiToken, "+
-			"caFile and insecureSkipVerify", path)
+		return vcd.Config{}, fmt.Errorf("reading %s: it must be YAML with the fields site, org, username, "+
+			"password, apiToken, caFile and insecureSkipVerify", path)
 	}
 	return f.login()
 }
@@ -186,7 +187,7 @@ func ofFile(path string) (vcd.Config, error) {
 func (p *program) ofEnvironment() (vcd.Config, error) {
 	insecure, err := strconv.ParseBool(cmp.Or(p.getenv("VCD_INSECURE_SKIP_VERIFY"), "false"))
 	if err != nil {
-		return vcd.Config{}, errors.New("VCD_INSECURE_SKIP_VERIFY is neither true nor false")
+		return vcd.Config{}, errors.New("VCD_INSECURE_SKIP_VERIFY must be true or false")
 	}
 	return fileConfig{
 		Site:               p.getenv("VCD_SITE"),
@@ -201,7 +202,8 @@ func (p *program) ofEnvironment() (vcd.Config, error) {
 
 func (f fileConfig) login() (vcd.Config, error) {
 	if f.APIToken == "" && (f.Username == "" || f.Password == "") {
-		return vcd.Config{}, errors.New("credentials are missing: a user name with a password, or an API token")
+		return vcd.Config{}, errors.New("credentials are missing: set a user name and a password, or an API " +
+			"token")
 	}
 	config := vcd.Config{
 		Site:     f.Site,
@@ -226,17 +228,17 @@ func (f fileConfig) login() (vcd.Config, error) {
 // ofSecret reads the credentials of an identity. Those of service accounts change with each login, and have one user.
 func ofSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
 	if identity.Type == infrav1.CredentialServiceAccount {
-		return vcd.Config{}, errors.New("the identity is a service account, whose token only the manager may use: " +
-			"name another one, or set VCD_SITE, VCD_ORG and credentials")
+		return vcd.Config{}, errors.New("the identity is a service account, and only the manager may use its " +
+			"token: use another identity, or set VCD_SITE, VCD_ORG and credentials")
 	}
 	if secret.Annotations[infrav1.TokenChainAnnotation] != "" {
-		return vcd.Config{}, errors.New("the Secret of the identity has the token of a service account, which only " +
-			"its holder may use: name another identity")
+		return vcd.Config{}, errors.New("the Secret of the identity contains a service account token, which " +
+			"only its current client may use: use another identity")
 	}
 	config := credentials.Config(identity, secret)
 	config.Site = identity.Site
 	if c := config.Credentials; c.APIToken == "" && (c.Username == "" || c.Password == "") {
-		return vcd.Config{}, fmt.Errorf("there are no credentials in Secret %s", secret.Name)
+		return vcd.Config{}, fmt.Errorf("Secret %s contains no credentials", secret.Name)
 	}
 	return config, nil
 }

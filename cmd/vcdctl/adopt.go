@@ -22,21 +22,21 @@ func (p *program) adoptCommand() *cobra.Command {
 	dryRun := false
 	c := &cobra.Command{
 		Use:   "adopt --dry-run",
-		Short: "Show what becomes of clusters that CAPVCD created",
+		Short: "Preview the adoption of clusters that CAPVCD created",
 		Long: `Compares the clusters that VMware's CAPVCD created, in all namespaces of the management clusters that --context names,
-with what carries their ids in VCD. For each object it shows whether the provider adopts it, creates it, or leaves it
-alone because nothing proves whose it is, and which rights are missing. It only reads; the manager adopts clusters by
-itself. It can be run before the provider replaces CAPVCD, and after.`,
+with the objects in VCD that have their IDs. For each object, it shows whether the provider adopts it, creates it, or
+ignores it because its ownership is not proved, and which rights are missing. The command is read-only; the manager
+adopts clusters automatically. Run it before or after the provider replaces CAPVCD.`,
 		Example: "  " + p.name + " adopt --dry-run --config vcd.yaml --context mgmt-1",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !dryRun {
-				return errors.New("the manager adopts clusters by itself: set --dry-run to see what it does")
+				return errors.New("the manager adopts clusters automatically: set --dry-run for a preview")
 			}
 			return p.adopt(c.Context())
 		},
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "Only show what the manager does. Required.")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "Preview only. Required.")
 	return c
 }
 
@@ -53,7 +53,7 @@ func (p *program) adopt(ctx context.Context) error {
 		return err
 	}
 	if len(clusters) == 0 {
-		return errors.New("no VCDCluster was created by CAPVCD: there is nothing to adopt")
+		return errors.New("nothing to adopt: CAPVCD created none of the VCDClusters")
 	}
 	session, logout, err := p.open(ctx, request{})
 	if err != nil {

@@ -70,7 +70,7 @@ func TestAdoptShowsWhatTheManagerDoes(t *testing.T) {
 	var printed struct{ Objects []map[string]string }
 	s.Expect(json.Unmarshal(s.out.Bytes(), &printed)).To(Succeed())
 	s.Expect(printed.Objects).To(ContainElement(And(HaveKeyWithValue("kind", "vapp"),
-		HaveKeyWithValue("state", "in doubt"), HaveKeyWithValue("why", ContainSubstring(capvcd.MetadataKey+"="+capvcdID)))))
+		HaveKeyWithValue("state", "unverified"), HaveKeyWithValue("why", ContainSubstring(capvcd.MetadataKey+"="+capvcdID)))))
 	for _, r := range s.sim.Requests() {
 		s.Expect(r.Changes()).To(BeFalse(), r.Path)
 	}

@@ -34,17 +34,17 @@ func (p *program) bundleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "support-bundle CLUSTER",
 		Short: "Collect conditions, events and logs in one archive",
-		Long: `Collects what a report of a problem needs in one archive: the Cluster API objects of a cluster with their conditions,
-the events of its namespace, and the manager's log, which has the wire log if that is on. Secrets are not read. Fields
-whose names are those of credentials, user and password in URLs, and what resembles a token or key are redacted. Read
-the archive before you send it all the same. CLUSTER is the name of a VCDCluster in --namespace. If something cannot be
-read, the archive holds the rest, and the exit code is 1.`,
+		Long: `Collects the data for a bug report in one archive: the Cluster API objects of a cluster with their conditions, the
+events of its namespace, and the manager's log, including the wire log if it is enabled. Secrets are not read. Fields
+with credentials, user names and passwords in URLs, and values that resemble a token or key are redacted. Review the
+archive before you send it. CLUSTER is the name of a VCDCluster in --namespace. If some data cannot be read, the
+archive contains the rest and the exit code is 1.`,
 		Example: "  " + p.name + " support-bundle demo -n team-a -f demo.tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.bundle(c.Context(), args[0], f) },
 	}
-	c.Flags().StringVarP(&f.file, "filename", "f", "", "Archive to write; CLUSTER.tar.gz if not set.")
-	c.Flags().DurationVar(&f.since, "since", time.Hour, "How far back the log goes.")
+	c.Flags().StringVarP(&f.file, "filename", "f", "", "Archive file; CLUSTER.tar.gz if not set.")
+	c.Flags().DurationVar(&f.since, "since", time.Hour, "Maximum age of log lines.")
 	return c
 }
 

@@ -120,7 +120,7 @@ func TestABundleHasNothingOfAnySecret(t *testing.T) {
 	}
 	s.objects = append(s.objects, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "demo.1"},
-		Message:    "the proxy " + proxy + " does not answer",
+		Message:    "the proxy " + proxy + " does not respond",
 	})
 	s.log = "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("ada:canary-of-demo-credentials")) + "\n" +
 		`{"apiToken":"canary-of-demo-ccm-credentials"}` + "\n" +
@@ -131,7 +131,7 @@ func TestABundleHasNothingOfAnySecret(t *testing.T) {
 
 	files := s.unpack(path)
 	s.Expect(files).To(HaveKeyWithValue("demo/VCDCluster.yaml", ContainSubstring("@proxy.example.com:3128")))
-	s.Expect(files).To(HaveKeyWithValue("demo/Event.yaml", ContainSubstring("does not answer")))
+	s.Expect(files).To(HaveKeyWithValue("demo/Event.yaml", ContainSubstring("does not respond")))
 	for name, content := range files {
 		for value, secret := range planted {
 			s.Expect(content).NotTo(ContainSubstring(value), "%s has what Secret %s holds", name, secret)

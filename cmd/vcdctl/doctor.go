@@ -33,32 +33,32 @@ func (p *program) doctorCommand() *cobra.Command {
 	var f doctorFlags
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check before anything is created what would fail",
-		Long: `Checks before anything is created what would fail: API version, login, TLS, each right and what does not work without
-it, capacity and quotas of the VDC, networks and free addresses, templates, policies, leases, load balancers, IP Spaces,
-the type of runtime defined entities. It only reads.
+		Short: "Run preflight checks",
+		Long: `Runs preflight checks: API version, login, TLS, each right and the features that depend on it, capacity and quotas of
+the VDC, networks and free addresses, templates, policies, leases, load balancers, IP Spaces, and the type of runtime
+defined entities. The command is read-only.
 
-With -f it checks a manifest: that names resolve, that the virtual IP is free and outside of ranges, that so many machines fit.
-A Cluster with a topology is resolved as Cluster API does: its ClusterClass and the templates of that are in the same manifest,
-in another one, or in the management cluster that --kubeconfig and --context name.`,
-		Example: strings.ReplaceAll(`  # a manifest, as the identity in it or the one that it names
+With -f, it checks a manifest: names, the virtual IP, and the capacity for its machines. It resolves a Cluster with a
+topology as Cluster API does. The ClusterClass and its templates are in the same manifest, in another one, or in the
+management cluster of --kubeconfig and --context.`,
+		Example: strings.ReplaceAll(`  # a manifest, with the identity in it or the one that it refers to
   vcdctl doctor -f cluster.yaml
 
   # a Cluster with a topology, whose ClusterClass is in another file
   vcdctl doctor -f cluster.yaml -f templates/clusterclass-quick-start.yaml
 
-  # a VDC, with a network and a template, by the environment
+  # a VDC, with a network and a template; credentials from the environment
   export VCD_SITE=https://vcd.example.com VCD_ORG=acme VCD_USERNAME=capvcd VCD_PASSWORD
   vcdctl doctor --vdc acme-vdc --network nodes --template kubernetes/ubuntu-2404-kube-v1.36.3`, "vcdctl", p.name),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.doctor(c.Context(), f) },
 	}
 	c.Flags().StringSliceVarP(&f.manifests, "filename", "f", nil,
-		"Manifest to check; several are read as one. - reads standard input.")
-	c.Flags().StringVar(&f.vdc, "vdc", "", "VDC to check, instead of that of the manifest; the only one if not set.")
-	c.Flags().StringSliceVar(&f.networks, "network", nil, "Further networks to check.")
-	c.Flags().StringSliceVar(&f.templates, "template", nil, "Further templates to check, as catalog/template.")
-	c.Flags().BoolVar(&f.strict, "strict", false, "Exit with 2 for warnings, too.")
+		"Manifest file; several files are combined. Use - for standard input.")
+	c.Flags().StringVar(&f.vdc, "vdc", "", "VDC to check; overrides the manifest. Defaults to the only VDC.")
+	c.Flags().StringSliceVar(&f.networks, "network", nil, "Additional networks to check.")
+	c.Flags().StringSliceVar(&f.templates, "template", nil, "Additional templates to check, as catalog/template.")
+	c.Flags().BoolVar(&f.strict, "strict", false, "Exit with code 2 on warnings too.")
 	return c
 }
 
@@ -109,7 +109,7 @@ func (p *program) ofOther(ctx context.Context, other doctor.Other) (vcd.Config, 
 	var err error
 	switch {
 	case other.Identity != nil && other.Identity.Spec.Type == infrav1.CredentialServiceAccount:
-		return config, fmt.Errorf("a service account, whose token only the manager may use: %w", doctor.ErrUnknown)
+		return config, fmt.Errorf("a service account, and only the manager may use its token: %w", doctor.ErrUnknown)
 	case other.Identity != nil && other.Secret != nil:
 		config, err = ofSecret(other.Identity.Spec, other.Secret)
 	case other.Identity != nil:
@@ -162,7 +162,7 @@ func (p *program) plan(ctx context.Context, f doctorFlags) (doctor.Plan, request
 	for _, text := range f.templates {
 		catalog, template, ok := strings.Cut(text, "/")
 		if !ok {
-			return plan, want, fmt.Errorf("--template is %q: it is catalog/template", text)
+			return plan, want, fmt.Errorf("--template is %q: the format is catalog/template", text)
 		}
 		plan.Machines = append(plan.Machines, doctor.Machines{
 			Name: text,

@@ -144,7 +144,7 @@ func TestDoctorFindsAFault(t *testing.T) {
 	s.useEnvironment(t)
 
 	s.Expect(s.run(t, "doctor")).To(Equal(exitFindings))
-	s.Expect(s.out.String()).To(MatchRegexp(`PROBLEM +vdc +VDC acme-vdc is disabled.*: let the provider enable it`))
+	s.Expect(s.out.String()).To(MatchRegexp(`PROBLEM +vdc +VDC acme-vdc is disabled.*: ask the provider to enable it`))
 
 	s.Expect(s.run(t, "doctor", "-o", "json")).To(Equal(exitFindings))
 	var report doctor.Report
@@ -198,8 +198,8 @@ func TestDoctorLogsInWithEachIdentityOfAManifest(t *testing.T) {
 		says     string
 	}{
 		"right credentials": {password, exitOK, "VCDIdentity ccm logs in, for the cloud controller manager"},
-		"wrong credentials": {"wrong", exitFindings, "VCDIdentity ccm, which the cloud controller manager logs in with"},
-		"no credentials":    {"", exitFindings, "there are no credentials in Secret ccm"},
+		"wrong credentials": {"wrong", exitFindings, "cannot use VCDIdentity ccm, the identity of the cloud controller manager"},
+		"no credentials":    {"", exitFindings, "Secret ccm contains no credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t)
@@ -294,20 +294,20 @@ func TestLoginsThatAreRefused(t *testing.T) {
 		args    []string
 		want    string
 	}{
-		{"nothing to log in with", nil, nil, nil, "nothing to log in with"},
+		{"no credentials", nil, nil, nil, "no credentials"},
 		{
-			"a service account, whose token changes with each use",
+			"a service account. Each login rotates",
 			account,
 			nil,
 			[]string{"--identity", "tenant", "--org", "acme"},
 			"service account",
 		},
 		{
-			"the token of a service account",
+			"a service account token",
 			chained,
 			nil,
 			[]string{"--identity", "tenant", "--org", "acme"},
-			"only its holder may use",
+			"only its current client may use",
 		},
 		{
 			"an identity at another site",

@@ -17,20 +17,20 @@ func (p *program) exportSiteCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "export-site",
-		Short: "Write an organization as a file that the simulator starts from",
-		Long: `Reads the organization of a live site and writes a file that vcdsim --model loads: VDCs with their quotas and
-storage policies, sizing and placement policies, networks with their ranges, edge gateways, load balancers, IP
-Spaces, catalogs and the hardware of templates. It only reads.
+		Short: "Export an organization for the simulator",
+		Long: `Exports the organization of a live site to a file for vcdsim --model: VDCs with their quotas and storage policies,
+sizing and placement policies, networks with their ranges, edge gateways, load balancers, IP Spaces, catalogs and
+the hardware of templates. The command is read-only.
 
-The file has no names, ids, host names, users, credentials, descriptions or other free texts of the site. Names are
-numbered (network-1), and addresses are moved to ranges that nothing real uses, with the same lengths of prefixes.
-A version of Kubernetes in the name of a template stays. What the user may not read is listed on standard error.`,
+The file contains no names, IDs, host names, users, credentials, descriptions or other free text of the site. Names
+are numbered (network-1), and addresses are mapped to reserved ranges with the same prefix lengths. The Kubernetes
+version in a template name is kept. Objects that the user cannot read are listed on standard error.`,
 		Example: strings.ReplaceAll(`  vcdctl export-site --file site.yaml --identity tenant --org acme
   vcdsim --model site.yaml`, "vcdctl", p.name),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.exportSite(c.Context(), file) },
 	}
-	c.Flags().StringVar(&file, "file", "", "File to write, instead of standard output.")
+	c.Flags().StringVar(&file, "file", "", "Output file; standard output if not set.")
 	return c
 }
 

@@ -23,12 +23,12 @@ import (
 func (p *program) inventoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inventory CLUSTER",
-		Short: "Show everything that a cluster has in VCD",
-		Long: `Shows everything that a cluster has in VCD as a tree: vApps, VMs, named disks, virtual services, pools, NAT rules,
-addresses, IP sets, its entity. Marks show what differs from the management cluster: VMs without a VCDMachine,
-VCDMachines without a VM, VMs that do not run; and what does not fit together on edge gateways: virtual services that
-are not up, pools that nothing uses, NAT rules that lead nowhere, members that no VM has. CLUSTER is the name of a
-VCDCluster in --namespace.`,
+		Short: "Show all objects of a cluster in VCD",
+		Long: `Shows all objects of a cluster in VCD as a tree: vApps, VMs, named disks, virtual services, pools, NAT rules,
+addresses, IP sets and its entity. It marks differences from the management cluster: VMs without a VCDMachine,
+VCDMachines without a VM, and VMs that are not running. It also marks inconsistencies on edge gateways: virtual
+services that are not up, unused pools, NAT rules without a target, and pool members without a VM. CLUSTER is the
+name of a VCDCluster in --namespace.`,
 		Example: "  " + p.name + " inventory demo -n team-a",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.inventory(c.Context(), args[0]) },
@@ -58,7 +58,7 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	}
 	defer logout()
 	if c.Spec.InfraID == "" {
-		return errors.New("the VCDCluster has no spec.infraID yet: nothing was created for it")
+		return errors.New("the VCDCluster has no spec.infraID yet, so it has no objects in VCD")
 	}
 	taken, err := leaks.Take(ctx, session, time.Now())
 	if err != nil {
@@ -91,7 +91,8 @@ func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidde
 	}
 	switch {
 	case len(hidden) > 0:
-		return errors.New("the inventory is incomplete: some objects may not be seen; grant the rights")
+		return errors.New("the inventory is incomplete because some objects are not visible: grant the missing " +
+			"rights")
 	case slices.ContainsFunc(branches, func(b branch) bool { return b.Drift != "" }):
 		return errFindings
 	}
@@ -141,7 +142,7 @@ func mark(objects []leaks.Object, machines []infrav1.VCDMachine, drift map[strin
 			case machine == "":
 				b.Drift = "no VCDMachine"
 			case o.Power != vcd.StatusPoweredOn.String():
-				b.Drift = "does not run"
+				b.Drift = "not running"
 			}
 			delete(byVM, o.ID)
 		}
@@ -150,7 +151,7 @@ func mark(objects []leaks.Object, machines []infrav1.VCDMachine, drift map[strin
 	for id, machine := range byVM {
 		branches = append(branches, branch{
 			Object: leaks.Object{Kind: leaks.KindVM, Name: machine, ID: id},
-			Drift:  "not in VCD, or not shown",
+			Drift:  "not in VCD, or not visible",
 		})
 	}
 	slices.SortStableFunc(branches, func(a, b branch) int {

@@ -24,10 +24,11 @@ func (p *program) leaksCommand() *cobra.Command {
 	var without bool
 	c := &cobra.Command{
 		Use:   "leaks",
-		Short: "List what belongs to no cluster any more",
-		Long: `Lists objects in VCD that carry the marker of this provider, or names and metadata of VMware's CAPVCD, CPI and CSI,
-and belong to no VCDCluster of the management clusters that --context names; by the id of their cluster. It only
-reads. Every management cluster that uses the organization must be named: what belongs to another one counts as left.`,
+		Short: "List orphaned resources",
+		Long: `Lists orphaned resources, grouped by cluster ID. These are objects in VCD with the marker of this provider, or with
+names and metadata of VMware's CAPVCD, CPI and CSI, that belong to no VCDCluster of the management clusters in
+--context. The command is read-only. List every management cluster that uses the organization: objects of other
+management clusters are reported as orphaned.`,
 		Example: "  " + p.name + " leaks " + loginExample,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -41,7 +42,7 @@ reads. Every management cluster that uses the organization must be named: what b
 
 func addWithout(c *cobra.Command, without *bool) {
 	c.Flags().BoolVar(without, "without-management-cluster", false,
-		"There is no management cluster any more: no cluster of the organization is alive.")
+		"No management cluster exists any more, so all clusters of the organization are deleted.")
 }
 
 // withInventory logs in, reads which clusters are alive and what all clusters have, and calls f.
@@ -71,7 +72,7 @@ func (p *program) readAlive(ctx context.Context, without bool, alive leaks.Alive
 	contexts := p.access.contexts
 	switch {
 	case without && len(contexts) > 0:
-		return errors.New("--without-management-cluster and --context exclude each other")
+		return errors.New("--without-management-cluster and --context are mutually exclusive")
 	case without:
 		return nil
 	case len(contexts) == 0:
@@ -80,7 +81,7 @@ func (p *program) readAlive(ctx context.Context, without bool, alive leaks.Alive
 	for _, name := range contexts {
 		c, _, err := p.connect(name)
 		if err != nil {
-			return fmt.Errorf("%w; if there is none any more, set --without-management-cluster", err)
+			return fmt.Errorf("%w; if no management cluster exists any more, set --without-management-cluster", err)
 		}
 		if name == "" {
 			name = "current context"
@@ -100,7 +101,7 @@ func (p *program) printLeaks(i leaks.Inventory, alive leaks.Alive) error {
 			return err
 		}
 	case len(left) == 0 && len(i.Hidden) == 0:
-		fmt.Fprintln(p.out, "Nothing is left.")
+		fmt.Fprintln(p.out, "No orphaned resources found.")
 	case len(left) > 0:
 		if err := p.printObjects(left, i.Taken); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (p *program) printLeaks(i leaks.Inventory, alive leaks.Alive) error {
 	case len(left) > 0:
 		return errFindings
 	case len(i.Hidden) > 0:
-		return errors.New("some objects may not be seen, so they may be left: grant the rights")
+		return errors.New("some objects are not visible and may be orphaned: grant the missing rights")
 	}
 	return nil
 }
@@ -154,25 +155,26 @@ func (p *program) purgeCommand() *cobra.Command {
 	var f purgeFlags
 	c := &cobra.Command{
 		Use:   "purge --cluster-id ID",
-		Short: "Delete what is left of one cluster",
-		Long: `Deletes what is left of one cluster that exists in no management cluster. Without --yes it only prints what it would
-delete. With --yes it asks for the id again; scripts give it with --confirm.
+		Short: "Delete the orphaned resources of a cluster",
+		Long: `Deletes the orphaned resources of a cluster that no longer exists in any management cluster. Without --yes, it only
+prints the resources. With --yes, it asks you to repeat the ID; scripts pass it with --confirm.
 
-It refuses everything if the id is alive in a management cluster, a VM of it is not known to be off, anything of it
-changed in the last 24 hours, a named disk is attached to a VM, a vApp has VMs of others, something of it was made by
-VMware's CAPVCD, CPI or CSE and --legacy is not set, or no vApp and no VM carries the id and --no-machines is not set.
-Named disks, and entities that a living cluster names, are never deleted.`,
+It deletes nothing if one of these applies: the ID exists in a management cluster; a VM may be running; a resource
+changed in the last 24 hours; a named disk is attached to a VM; a vApp contains VMs of other owners; VMware's CAPVCD,
+CPI or CSE created a resource and --legacy is not set; or no vApp and no VM has the ID and --no-machines is not set.
+Named disks, and entities to which an existing cluster refers, are never deleted.`,
 		Example: strings.ReplaceAll(`  vcdctl purge --cluster-id 7a0e… `+loginExample+`
   vcdctl purge --cluster-id 7a0e… --yes `+loginExample, "vcdctl", p.name),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.purge(c.Context(), f) },
 	}
-	c.Flags().StringVar(&f.cluster, "cluster-id", "", "Id of the cluster, as leaks prints it.")
-	c.Flags().BoolVar(&f.yes, "yes", false, "Delete, after the id was typed again.")
-	c.Flags().StringVar(&f.confirm, "confirm", "", "The id again, instead of typing it.")
-	c.Flags().BoolVar(&f.legacy, "legacy", false, "Delete also what VMware's CAPVCD, CPI and CSE made.")
+	c.Flags().StringVar(&f.cluster, "cluster-id", "", "ID of the cluster, as printed by leaks.")
+	c.Flags().BoolVar(&f.yes, "yes", false, "Delete the resources after you repeat the ID.")
+	c.Flags().StringVar(&f.confirm, "confirm", "", "Repeated ID, for scripts.")
+	c.Flags().BoolVar(&f.legacy, "legacy", false, "Also delete objects that VMware's CAPVCD, CPI and CSE "+
+		"created.")
 	c.Flags().BoolVar(&f.noMachines, "no-machines", false,
-		"No VM runs for this id: needed where only load balancers carry it.")
+		"Confirmation that no VM runs for this ID; required if only load balancers have it.")
 	addWithout(c, &f.withoutClusters)
 	_ = c.MarkFlagRequired("cluster-id")
 	return c
@@ -195,10 +197,11 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 		case len(plan.Refusals) > 0:
 			return errFindings
 		case !f.yes:
-			fmt.Fprintln(p.errors, "Nothing was deleted: --yes deletes.")
+			fmt.Fprintln(p.errors, "Nothing was deleted. Set --yes to delete these resources.")
 			return nil
 		case len(i.Hidden) > 0:
-			return errors.New("some objects may not be seen, so they cannot be deleted: grant the rights first")
+			return errors.New("some objects are not visible, so they cannot be deleted: grant the missing " +
+				"rights first")
 		}
 		if err := p.confirm(f); err != nil {
 			return err
@@ -220,7 +223,7 @@ func (p *program) purgeAsShown(ctx context.Context, s *vcd.Session, f purgeFlags
 		return err
 	}
 	if now := i.Plan(options); len(i.Hidden) > 0 || !now.Same(shown) {
-		return errors.New("it changed since it was shown: nothing was deleted; run purge again")
+		return errors.New("the resources changed after they were listed, so nothing was deleted: run purge again")
 	}
 	return i.Purge(ctx, s, options)
 }
@@ -242,7 +245,7 @@ func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
 	if err := p.printObjects(plan.Delete, now); err != nil || len(plan.Keep) == 0 {
 		return err
 	}
-	fmt.Fprintln(p.out, "\nThese stay:")
+	fmt.Fprintln(p.out, "\nThese are kept:")
 	return p.printObjects(plan.Keep, now)
 }
 
@@ -250,7 +253,7 @@ func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
 func (p *program) confirm(f purgeFlags) error {
 	typed := f.confirm
 	if typed == "" {
-		fmt.Fprint(p.errors, "Type the id of the cluster to delete all of the above: ")
+		fmt.Fprint(p.errors, "To delete all of the above, type the ID of the cluster: ")
 		line, err := bufio.NewReader(io.LimitReader(p.in, 1<<10)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("reading the id: %w", err)
@@ -258,7 +261,7 @@ func (p *program) confirm(f purgeFlags) error {
 		typed = strings.TrimSpace(line)
 	}
 	if typed != f.cluster {
-		return errors.New("that is not the id: nothing was deleted")
+		return errors.New("the ID does not match: nothing was deleted")
 	}
 	return nil
 }

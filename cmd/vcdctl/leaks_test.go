@@ -79,7 +79,7 @@ func TestLeaksAndPurge(t *testing.T) {
 	s.Expect(run("purge", "--cluster-id", leftID, "--yes")).To(Equal(exitOK), s.errors.String())
 	s.Expect(s.sim.State().VApps).To(HaveLen(2))
 	s.Expect(run("leaks")).To(Equal(exitOK))
-	s.Expect(s.out.String()).To(ContainSubstring("Nothing is left."))
+	s.Expect(s.out.String()).To(ContainSubstring("No orphaned resources found."))
 }
 
 // TestAFloatingIPOutlivesItsGateway deletes the gateway for which a floating IP was allocated.
@@ -108,7 +108,7 @@ func TestAFloatingIPOutlivesItsGateway(t *testing.T) {
 	purge := append([]string{"purge", "--cluster-id", leftID, "--no-machines", "--yes", "--confirm", leftID}, login...)
 	s.Expect(s.run(t, purge...)).To(Equal(exitOK), s.errors.String())
 	s.Expect(s.run(t, append([]string{"leaks"}, login...)...)).To(Equal(exitOK), s.errors.String())
-	s.Expect(s.out.String()).To(ContainSubstring("Nothing is left."))
+	s.Expect(s.out.String()).To(ContainSubstring("No orphaned resources found."))
 }
 
 func TestPurgeRefusesWhatRuns(t *testing.T) {
@@ -182,8 +182,8 @@ func TestLeaksFailsIfItMayNotSeeEverything(t *testing.T) {
 
 			s.Expect(s.run(t, "leaks", "--without-management-cluster")).To(Equal(exitError))
 
-			s.Expect(s.out.String()).NotTo(ContainSubstring("Nothing is left"))
-			s.Expect(s.errors.String()).To(And(ContainSubstring("may not be seen"), ContainSubstring("grant the rights")))
+			s.Expect(s.out.String()).NotTo(ContainSubstring("No orphaned resources found"))
+			s.Expect(s.errors.String()).To(And(ContainSubstring("are not visible"), ContainSubstring("grant the missing rights")))
 		})
 	}
 }
@@ -205,7 +205,7 @@ func TestInventoryShowsATreeWithMarks(t *testing.T) {
 
 	s.Expect(s.out.String()).To(HavePrefix("team-a/demo (alive)\n└─ vapp  acme-vdc-vapp-001"))
 	s.Expect(s.out.String()).To(And(
-		MatchRegexp(`   ├─ vm  acme-vdc-vapp-001-000  POWERED_OFF .*← does not run\n`),
+		MatchRegexp(`   ├─ vm  acme-vdc-vapp-001-000  POWERED_OFF .*← not running\n`),
 		MatchRegexp(`   └─ vm  acme-vdc-vapp-001-001  POWERED_OFF .*← no VCDMachine\n`)))
 	s.Expect(strings.Count(s.out.String(), "\n")).To(Equal(4))
 }

@@ -32,7 +32,7 @@ const (
 )
 
 // errFindings ends the program with exitFindings; what was found is printed already.
-var errFindings = errors.New("something was found")
+var errFindings = errors.New("problems were found")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -96,26 +96,26 @@ func (p *program) run(ctx context.Context, args []string) int {
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   p.name,
-		Short: "Shows what clusters need and have in VMware Cloud Director",
-		Long: `Shows what clusters need and have in VMware Cloud Director (VCD): what would fail before anything is created, what
-a cluster has, and what was left; proposes failure domains; compares a site with the simulator, or exports it for the
-simulator. Only purge --yes and verify-site change something in VCD; verify-site --read-only does not.
+		Short: "Check and inspect clusters on VMware Cloud Director",
+		Long: `Runs preflight checks for clusters on VMware Cloud Director (VCD), lists the objects of a cluster and orphaned
+resources, proposes failure domains, compares a site with the simulator, and exports a site for the simulator. Only
+purge --yes and verify-site change objects in VCD; verify-site --read-only does not.
 
-It logs in as, the first of these that is given:
-  --identity, --cluster-identity  an identity of a management cluster, which --kubeconfig and --context name
+It uses the first of these credentials that is set:
+  --identity, --cluster-identity  an identity in the management cluster of --kubeconfig and --context
   --config                        a YAML file with site, org, username and password or apiToken, caFile,
                                   insecureSkipVerify
   the environment                 VCD_SITE, VCD_ORG, VCD_USERNAME and VCD_PASSWORD or VCD_API_TOKEN, VCD_CA_FILE,
                                   VCD_INSECURE_SKIP_VERIFY
-  -f                              the identity in a manifest, or the one that it names
+  -f                              the identity in a manifest, or the one that it refers to
 
-Exit codes: 0 all is well, 1 the program could not do its work, 2 it found problems.`,
+Exit codes: 0 success, 1 error, 2 problems found.`,
 		Version:       version.Long(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if p.output != "table" && p.output != "json" {
-				return fmt.Errorf("--output is %q: it is table or json", p.output)
+				return fmt.Errorf("--output is %q: it must be table or json", p.output)
 			}
 			return nil
 		},
@@ -125,7 +125,7 @@ Exit codes: 0 all is well, 1 the program could not do its work, 2 it found probl
 	root.SetErr(p.errors)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "How to print: table or json.")
+	root.PersistentFlags().StringVarP(&p.output, "output", "o", "table", "Output format: table or json.")
 	p.access.addFlags(root.PersistentFlags())
 	root.AddCommand(p.doctorCommand(), p.leaksCommand(), p.purgeCommand(), p.inventoryCommand(),
 		p.bundleCommand(), p.zonesCommand(), p.adoptCommand(), p.verifySiteCommand(), p.exportSiteCommand(), p.versionCommand())

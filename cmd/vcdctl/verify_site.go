@@ -30,14 +30,14 @@ func (p *program) verifySiteCommand() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
 		Use:   "verify-site",
-		Short: "Compare a site with what the simulator assumes",
-		Long: `Finds out which way the assumptions of the simulator vcdsim are on a live site: for each it makes a probe, or gives the
-reason why there is none. Probes create small objects of their own, within limits: it prints them first and asks.
-Each of these has the mark of the run, is created stopped or disabled where that is possible, and is removed at the
-end, also after Ctrl-C. What a run left that was killed, --clean-up removes.
+		Short: "Compare a site with the simulator",
+		Long: `Tests the assumptions of the simulator vcdsim on a live site. Each assumption has a probe, or a reason why it has none.
+Probes create a limited number of small objects: the command lists them first and asks for confirmation. Each object
+has the mark of the run, is created stopped or disabled if possible, and is removed at the end, also after Ctrl-C.
+Use --clean-up to remove the objects of a run that was killed.
 
-The file of --report has versions and results, and no names, addresses, ids or credentials: attach it to an issue.
-Exit code 2 means that the site differs from the simulator.`,
+The file of --report contains versions and results, but no names, addresses, IDs or credentials: attach it to an
+issue. Exit code 2 means that the site differs from the simulator.`,
 		Example: strings.ReplaceAll(`  vcdctl verify-site --read-only --identity tenant --org acme
   vcdctl verify-site --network nodes --template images/ubuntu --report site.yaml --identity tenant --org acme
   vcdctl verify-site --clean-up --identity tenant --org acme`, "vcdctl", p.name),
@@ -50,16 +50,19 @@ Exit code 2 means that the site differs from the simulator.`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.VDC, "vdc", "", "VDC for VMs and disks; needed if the user is shown several.")
-	flags.StringVar(&f.Network, "network", "", "Network of the VDC for NICs; needed if there are several.")
-	flags.StringVar(&f.Template, "template", "", "Template for VMs, as catalog/template; needed if there are several.")
+	flags.StringVar(&f.VDC, "vdc", "", "VDC for VMs and disks; required if several are visible.")
+	flags.StringVar(&f.Network, "network", "", "Network of the VDC for NICs; required if there are several.")
+	flags.StringVar(&f.Template, "template", "", "Template for VMs, as catalog/template; required if there are "+
+		"several.")
 	flags.StringVar(&f.EdgeGateway, "edge-gateway", "",
-		"Edge gateway for rules, pools and virtual services; needed if there are several.")
-	flags.StringSliceVar(&f.Only, "only", nil, "Names of assumptions to probe, instead of all.")
-	flags.BoolVar(&f.ReadOnly, "read-only", false, "Make only probes that write nothing.")
-	flags.BoolVar(&f.yes, "yes", false, "Do not ask before objects are created, or removed by --clean-up.")
-	flags.BoolVar(&f.cleanUp, "clean-up", false, "Remove what earlier runs left in the organization, instead of a run.")
-	flags.StringVar(&f.report, "report", "", "File to write the results to, without anything that identifies the site.")
+		"Edge gateway for rules, pools and virtual services; required if there are several.")
+	flags.StringSliceVar(&f.Only, "only", nil, "Assumptions to probe; all if not set.")
+	flags.BoolVar(&f.ReadOnly, "read-only", false, "Run only read-only probes.")
+	flags.BoolVar(&f.yes, "yes", false, "Skip the confirmation before objects are created or removed.")
+	flags.BoolVar(&f.cleanUp, "clean-up", false, "Remove the objects of earlier runs from the organization; "+
+		"runs no probes.")
+	flags.StringVar(&f.report, "report", "", "Output file for the results, without data that identifies the "+
+		"site.")
 	c.MarkFlagsMutuallyExclusive("clean-up", "read-only")
 	c.MarkFlagsMutuallyExclusive("clean-up", "report")
 	return c
@@ -80,7 +83,7 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 		fmt.Fprintln(p.errors, printable(line))
 	}
 	if !f.ReadOnly {
-		if err := p.agree(f.yes, "Create these objects, and remove them again?"); err != nil {
+		if err := p.agree(f.yes, "Create these objects and remove them afterwards?"); err != nil {
 			return err
 		}
 	}
@@ -107,7 +110,7 @@ func (p *program) agree(yes bool, question string) error {
 	case yes:
 		return nil
 	case !p.interactive():
-		return errors.New("the input is not a terminal, so nothing can be confirmed: set --yes to agree to the above")
+		return errors.New("cannot ask for confirmation because the input is not a terminal: set --yes to confirm")
 	}
 	fmt.Fprint(p.errors, question, " Type yes: ")
 	line, err := bufio.NewReader(io.LimitReader(p.in, 1<<10)).ReadString('\n')
@@ -115,7 +118,7 @@ func (p *program) agree(yes bool, question string) error {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if strings.TrimSpace(line) != "yes" {
-		return errors.New("that is not yes: nothing was changed")
+		return errors.New("not confirmed: nothing was changed")
 	}
 	return nil
 }
@@ -132,7 +135,7 @@ func (p *program) printVerification(result verifysite.Result) error {
 		result.APIVersions = nonNil(result.APIVersions)
 		return p.printJSON(result)
 	}
-	t := newTable(p.out, "ASSUMPTION", "SIMULATOR", "THIS SITE", "HOW IT WAS SEEN")
+	t := newTable(p.out, "ASSUMPTION", "SIMULATOR", "THIS SITE", "EVIDENCE")
 	for _, f := range result.Findings {
 		site, how := f.Site, string(f.How)
 		if site == "" {
@@ -171,12 +174,12 @@ func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
 		return err
 	}
 	for _, kind := range hidden {
-		fmt.Fprintf(p.errors, "Warning: the user may not see %s: some may be left\n", kind)
+		fmt.Fprintf(p.errors, "Warning: %s are not visible to the user, so some may remain\n", kind)
 	}
 	if err := p.printLeftovers(left); err != nil || len(left) == 0 {
 		return err
 	}
-	if err := p.agree(f.yes, "Remove these objects? A run that goes on now would fail."); err != nil {
+	if err := p.agree(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
 		return err
 	}
 	return verifysite.CleanUp(ctx, session, left, verifysite.Options{Step: p.tellStep})
@@ -187,7 +190,7 @@ func (p *program) printLeftovers(left []verifysite.Leftover) error {
 		return p.printJSON(map[string]any{"leftovers": nonNil(left)})
 	}
 	if len(left) == 0 {
-		fmt.Fprintln(p.out, "Nothing is left.")
+		fmt.Fprintln(p.out, "No orphaned resources found.")
 		return nil
 	}
 	t := newTable(p.out, "RUN", "KIND", "NAME")

@@ -26,11 +26,11 @@ func TestNothingIsCreatedAtASiteThatNobodyAgreedTo(t *testing.T) {
 	s.objects = s.identity()
 
 	s.Expect(s.run(t, verifying()...)).To(Equal(exitError))
-	s.Expect(s.errors.String()).To(And(ContainSubstring("It creates at most"), ContainSubstring("set --yes")))
+	s.Expect(s.errors.String()).To(And(ContainSubstring("Limits of the whole run"), ContainSubstring("set --yes")))
 
 	s.in = "no\n"
 	s.Expect(s.run(t, verifying()...)).To(Equal(exitError))
-	s.Expect(s.errors.String()).To(ContainSubstring("that is not yes"))
+	s.Expect(s.errors.String()).To(ContainSubstring("not confirmed"))
 
 	for _, r := range s.sim.Requests() {
 		s.Expect(r.Changes()).To(BeFalse(), r.Operation)
@@ -45,8 +45,8 @@ func TestASiteIsComparedWithTheSimulator(t *testing.T) {
 	code := s.run(t, verifying("--yes", "--report", report)...)
 
 	s.Expect(code).To(Equal(exitOK), s.errors.String())
-	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^TenantProfilesNeedOrg +true +true +the request was refused`))
-	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^MaxVMsPerVApp +128 +not probed +it would take`))
+	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^TenantProfilesNeedOrg +true +true +the request was rejected`))
+	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^MaxVMsPerVApp +128 +not probed +it would require`))
 	written, err := os.ReadFile(report)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.Expect(string(written)).To(And(ContainSubstring("TenantProfilesNeedOrg: true"), Not(ContainSubstring("acme"))))
@@ -66,7 +66,7 @@ func TestASiteThatDiffersIsAFinding(t *testing.T) {
 	code := s.run(t, "verify-site", "--read-only", "--identity", "tenant", "--org", "acme", "-n", "team-a")
 
 	s.Expect(code).To(Equal(exitFindings), s.errors.String())
-	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^EmptyPageBeyondEnd +true +false +a page past the last`))
+	s.Expect(s.out.String()).To(MatchRegexp(`(?m)^EmptyPageBeyondEnd +true +false +a page after the last`))
 }
 
 func TestCleanUpOfASiteWithoutLeftovers(t *testing.T) {
@@ -76,5 +76,5 @@ func TestCleanUpOfASiteWithoutLeftovers(t *testing.T) {
 	code := s.run(t, "verify-site", "--clean-up", "--identity", "tenant", "--org", "acme", "-n", "team-a")
 
 	s.Expect(code).To(Equal(exitOK), s.errors.String())
-	s.Expect(s.out.String()).To(Equal("Nothing is left.\n"))
+	s.Expect(s.out.String()).To(Equal("No orphaned resources found.\n"))
 }

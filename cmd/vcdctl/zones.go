@@ -28,26 +28,26 @@ func (p *program) zonesCommand() *cobra.Command {
 	var f zonesFlags
 	c := &cobra.Command{
 		Use:   "zones --region REGION",
-		Short: "Propose failure domains from the VDCs that there are",
-		Long: `Prints a VCDFailureDomain and a VCDDeploymentZone for each VDC that is enabled and that the user is shown, as manifests
-to edit and apply. It only reads. With --policies also for each VM placement policy of a VDC, which stands for the hosts
-of a part of it: keep either the VDC or its policies.
+		Short: "Propose failure domains from existing VDCs",
+		Long: `Prints manifests of a VCDFailureDomain and a VCDDeploymentZone for each enabled VDC that is visible to the user, to
+edit and apply. The command is read-only. With --policies, it also prints them for each VM placement policy of a VDC,
+which selects a part of its hosts: keep either the VDC or its policies.
 
-The zones name the identity that it logs in with; with --config or the environment, that of --identity-ref.`,
+The zones refer to the identity of the login; with --config or the environment, to that of --identity-ref.`,
 		Example: strings.ReplaceAll(`  # with an identity of the management cluster
   vcdctl zones --region frankfurt --identity tenant --org acme -n team-a --network nodes > zones.yaml
 
-  # by the environment
+  # with credentials from the environment
   vcdctl zones --region frankfurt --identity-ref tenant`, "vcdctl", p.name),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.zones(c.Context(), f) },
 	}
 	c.Flags().StringVar(&f.region, "region", "", "Region of the zones: the value of topology.kubernetes.io/region.")
 	c.Flags().StringSliceVar(&f.networks, "network", nil,
-		"Networks of machines that name none, in the order of their NICs; the cluster's if not set.")
-	c.Flags().BoolVar(&f.policies, "policies", false, "Propose a zone for each placement policy, too.")
+		"Default networks of machines, in the order of their NICs; those of the cluster if not set.")
+	c.Flags().BoolVar(&f.policies, "policies", false, "Also propose a zone for each placement policy.")
 	c.Flags().StringVar(&f.identity, "identity-ref", "",
-		"VCDIdentity that the zones name; that of --identity if not set.")
+		"VCDIdentity of the zones; that of --identity if not set.")
 	_ = c.MarkFlagRequired("region")
 	return c
 }
@@ -80,7 +80,7 @@ func (p *program) zones(ctx context.Context, f zonesFlags) error {
 	}
 	if len(objects) == 0 {
 		fmt.Fprintln(p.errors,
-			"The user is shown no VDC that is enabled: ask the provider to enable one, or to share it.")
+			"No enabled VDC is visible to the user: ask the provider to enable or share one.")
 		return errFindings
 	}
 	return p.printManifests(objects)
@@ -96,7 +96,7 @@ func (p *program) zonesIdentity(f zonesFlags) (infrav1.IdentityReference, error)
 		ref = infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity}
 	}
 	if ref.Name = cmp.Or(f.identity, ref.Name); ref.Name == "" {
-		return ref, errors.New("zones need an identity to name: set --identity, --cluster-identity or --identity-ref")
+		return ref, errors.New("zones require an identity: set --identity, --cluster-identity or --identity-ref")
 	}
 	return ref, nil
 }

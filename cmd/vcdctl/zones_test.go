@@ -90,6 +90,6 @@ func TestZonesThatCannotBeProposed(t *testing.T) {
 	s.Expect(s.run(t, "zones", "--region", "frankfurt")).To(Equal(exitError))
 	s.Expect(s.errors.String()).To(ContainSubstring("--identity-ref"))
 	s.Expect(s.run(t, "zones", "--region", "frankfurt", "--identity-ref", "tenant")).To(Equal(exitFindings))
-	s.Expect(s.errors.String()).To(ContainSubstring("no VDC that is enabled"))
+	s.Expect(s.errors.String()).To(ContainSubstring("No enabled VDC"))
 	s.Expect(s.out.String()).To(BeEmpty())
 }

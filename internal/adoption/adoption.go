@@ -43,7 +43,7 @@ const (
 	// Create is what is missing, and will be created.
 	Create State = "create"
 	// Doubt is an object that nothing proves to be the cluster's: it is neither changed nor deleted.
-	Doubt State = "in doubt"
+	Doubt State = "unverified"
 )
 
 // A Row is what becomes of one object.
@@ -93,7 +93,7 @@ func (r *report) copies(others []Cluster) {
 	for _, other := range others {
 		if other.ID == r.cluster.ID && (other.Namespace != r.cluster.Namespace || other.Name != r.cluster.Name) {
 			r.add("VCDCluster", r.cluster.Name, r.cluster.ID, Doubt,
-				"VCDCluster %s/%s has the same id: remove the copy", other.Namespace, other.Name)
+				"VCDCluster %s/%s has the same ID: remove the copy", other.Namespace, other.Name)
 		}
 	}
 }
@@ -105,13 +105,14 @@ func (r *report) vApps() {
 		if o.Name == r.cluster.Name {
 			r.add(o.Kind, o.Name, o.ID, Adopt, "")
 		} else {
-			r.add(o.Kind, o.Name, o.ID, Doubt, "CAPVCD named it %s: rename it back", r.cluster.Name)
+			r.add(o.Kind, o.Name, o.ID, Doubt, "CAPVCD created it as %s: restore this name", r.cluster.Name)
 		}
 	}
 	switch {
 	case found:
 	case r.cluster.WasReady:
-		r.add(leaks.KindVApp, r.cluster.Name, "", Doubt, "no vApp has metadata %s=%s: correct that of the cluster's vApp",
+		r.add(leaks.KindVApp, r.cluster.Name, "", Doubt, "no vApp has metadata %s=%s: correct the metadata of "+
+			"the cluster's vApp",
 			capvcd.MetadataKey, r.cluster.ID)
 	default:
 		r.add(leaks.KindVApp, r.cluster.Name, "", Create, "")
@@ -134,13 +135,14 @@ func (r *report) recorded(m Machine) {
 	at := slices.IndexFunc(vms, func(o leaks.Object) bool { return o.ID == m.VM })
 	switch {
 	case at < 0:
-		r.add(leaks.KindVM, m.Name, m.VM, Doubt, "no vApp of the cluster has the VM: search for it in VCD, or delete "+
-			"the Machine")
+		r.add(leaks.KindVM, m.Name, m.VM, Doubt, "the VM is in no vApp of the cluster: search for it in VCD, or "+
+			"delete the Machine")
 	case m.VMName == "":
-		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the name that the VM of VCDMachine %s should have cannot be derived "+
-			"from spec.vmNamingTemplate", m.Name)
+		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "cannot derive the name of the VM of VCDMachine %s from "+
+			"spec.vmNamingTemplate", m.Name)
 	case vms[at].Name != m.VMName:
-		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the VM of VCDMachine %s should be named %s: rename it in VCD",
+		r.add(leaks.KindVM, vms[at].Name, m.VM, Doubt, "the VM of VCDMachine %s should have the name %s: rename "+
+			"it in VCD",
 			m.Name, m.VMName)
 	default:
 		r.add(leaks.KindVM, vms[at].Name, m.VM, Adopt, "")
@@ -168,8 +170,8 @@ func (r *report) strangers() {
 			return m.VM == o.ID || m.VM == "" && m.VMName == o.Name
 		})
 		if !isKnown {
-			r.add(o.Kind, o.Name, o.ID, Doubt, "no VCDMachine names it: it keeps its vApp from being deleted. Delete it, "+
-				"or move it to another vApp")
+			r.add(o.Kind, o.Name, o.ID, Doubt, "no VCDMachine refers to it, and it blocks the deletion of its "+
+				"vApp: delete it, or move it to another vApp")
 		}
 	}
 }

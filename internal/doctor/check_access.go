@@ -30,20 +30,20 @@ func accessProblem(err error) findings {
 	found, isLookup := errors.AsType[*vcd.LookupError](err)
 	switch {
 	case errors.Is(err, vcd.ErrTLS):
-		f.problem("give the certificate of the authority that signed it: spec.tls.caBundle of the identity, or "+
+		f.problem("set the certificate of its certificate authority: spec.tls.caBundle of the identity, or "+
 			"--ca-file", "the certificate of the site is not trusted: %v", err)
 	case isLookup && found.Kind == "API version":
 		f.problem("upgrade VMware Cloud Director to 10.4.2 or later", "%s", found)
 	case isLookup:
 		f.problem("correct the address of the site", "%s", found)
 	case errors.Is(err, vcd.ErrUnauthorized):
-		f.problem("correct the organization, user name and password, or make a new API token",
-			"VCD refuses the credentials: %v", err)
+		f.problem("correct the organization, user name and password, or create a new API token",
+			"VCD rejects the credentials: %v", err)
 	case errors.Is(err, vcd.ErrForbidden):
 		f.problem("enable the user and the organization in VCD", "the user may not log in: %v", err)
 	default:
-		f.problem("correct the address, or make the network, proxy and DNS lead to the site",
-			"the site does not answer as VCD: %v", err)
+		f.problem("correct the address, or check the network, proxy and DNS",
+			"the site does not respond like VCD: %v", err)
 	}
 	return f
 }
@@ -54,13 +54,13 @@ func checkLease(ctx context.Context, in *vcd.Session) findings {
 	leases, known, err := in.Leases(ctx)
 	switch {
 	case err != nil:
-		f.unread(err, "reading the leases of the organization", "check again later")
+		f.unread(err, "reading the leases of the organization", "run doctor again later")
 	case !known:
-		f.fact("the user may not read the longest leases of the organization")
+		f.fact("the maximum leases of the organization are not readable for the user")
 	case leases.Runtime > 0 || leases.Storage > 0:
 		f.warn("set both leases of vApps in the policies of the organization to never expire",
-			"organization %s limits leases of vApps (runtime: %s, storage: %s): VCD stops and deletes nodes whose "+
-				"lease ends while the manager cannot renew it", in.Org(), leaseText(leases.Runtime),
+			"organization %s limits leases of vApps (runtime: %s, storage: %s): VCD stops and deletes nodes "+
+				"whose lease expires while the manager cannot renew it", in.Org(), leaseText(leases.Runtime),
 			leaseText(leases.Storage))
 	}
 	return f

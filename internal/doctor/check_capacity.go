@@ -41,18 +41,18 @@ func (l loads) sum(ctx context.Context, in *vcd.VDCs, at place) load {
 func checkCapacity(at place, want load, hasMachines bool) findings {
 	var f findings
 	has := at.capacity
-	f.compare(has.VMs, want.vms, "delete VMs, or let the provider raise the VM quota of the VDC",
-		"VDC "+at.vdc.Name+" has room for %d VMs of %d, and %d are planned")
-	const smaller = "choose smaller sizing policies, or let the provider raise the "
+	f.compare(has.VMs, want.vms, "delete VMs, or ask the provider to raise the VM quota of the VDC",
+		"VDC "+at.vdc.Name+" has capacity for %d more VMs of %d, but %d are planned")
+	const smaller = "use smaller sizing policies, or ask the provider to raise the "
 	f.compare(has.MemoryMiB, want.memoryMiB, smaller+"memory of the VDC",
-		"VDC "+at.vdc.Name+" has %d MiB of memory left of %d, and %d are planned")
+		"VDC "+at.vdc.Name+" has %d MiB of memory left of %d, but %d are planned")
 	f.compare(has.CPUMHz, want.mhz, smaller+"CPU of the VDC",
-		"VDC "+at.vdc.Name+" has %d MHz of CPU left of %d, and %d are planned")
+		"VDC "+at.vdc.Name+" has %d MHz of CPU left of %d, but %d are planned")
 	for _, profile := range at.vdc.StorageProfiles {
 		wanted, planned := want.diskMiB[profile.ID]
 		if planned || profile.Default && !hasMachines {
-			f.compare(has.Storage[profile.ID], wanted, "use another storage profile, or let the provider raise its "+
-				"limit", "storage profile "+profile.Name+" has %d MiB left of %d, and %d are planned")
+			f.compare(has.Storage[profile.ID], wanted, "use another storage profile, or ask the provider to "+
+				"raise its limit", "storage profile "+profile.Name+" has %d MiB left of %d, but %d are planned")
 		}
 	}
 	return f

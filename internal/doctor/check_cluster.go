@@ -25,19 +25,19 @@ func checkName(ctx context.Context, in *vcd.VApps, vdc vcd.VDC, plan Plan) findi
 	case errors.Is(err, vcd.ErrNotFound):
 		return f
 	case err != nil:
-		f.unread(err, "looking up vApp "+name, "check again later")
+		f.unread(err, "looking up vApp "+name, "run doctor again later")
 		return f
 	}
 	owns, err := marks.OwnsVApp(ctx, in, c.Spec.InfraID, vApp)
 	switch {
 	case err != nil:
-		f.unread(err, "reading the metadata of vApp "+name, "check again later")
+		f.unread(err, "reading the metadata of vApp "+name, "run doctor again later")
 		return f
 	case owns && c.Spec.InfraID != "":
 		return f
 	}
 	f.problem("set another name in spec.vApp.name of the VCDCluster, or rename the vApp",
-		"VDC %s has a vApp %s that is not the cluster's: it is never adopted", vdc.Name, name)
+		"VDC %s has a vApp %s that does not belong to the cluster, so the provider does not adopt it", vdc.Name, name)
 	return f
 }
 
@@ -50,10 +50,11 @@ func checkEntity(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, he
 	versions, err := in.Entities.TypeVersions(ctx, "vmware", "capvcdCluster")
 	switch {
 	case err != nil:
-		f.unread(err, "listing types of entities", "check again later")
+		f.unread(err, "listing types of entities", "run doctor again later")
 	case len(versions) == 0:
-		f.problem("let the provider register it and publish its rights, or set spec.rde.mode of the VCDCluster to None",
-			"the site has no type vmware:capvcdCluster, or hides it")
+		f.problem("ask the provider to register it and publish its rights, or set spec.rde.mode of the "+
+			"VCDCluster to None",
+			"the type vmware:capvcdCluster does not exist on the site, or is not visible")
 	default:
 		for _, row := range rights.Table() {
 			if row.Need == rights.Entity && !held.has(row.Rights[0]) {

@@ -43,19 +43,19 @@ func hostsAt(ctx context.Context, in *vcd.Session, addr netip.Addr, network vcd.
 	var f findings
 	usage, err := in.Networks.Usage(ctx, network.Ref)
 	if err != nil {
-		f.unread(err, "reading network "+network.Name, "give the user the right to view networks")
+		f.unread(err, "reading network "+network.Name, "grant the user the right to view networks")
 		return nil, f
 	}
 	if usage.Addresses.Used <= fewAddresses {
 		hosts, err := in.Networks.HostsOn(ctx, network.Ref)
 		if err != nil {
-			f.unread(err, "reading what uses network "+network.Name, "give the user the right to view networks")
+			f.unread(err, "reading the objects that use network "+network.Name, "grant the user the right to view networks")
 		}
 		return hosts, f
 	}
 	vms, err := in.Inventory.AtAddress(ctx, addr)
 	if err != nil {
-		f.unread(err, "searching for VMs at "+addr.String(), "check again later")
+		f.unread(err, "searching for VMs at "+addr.String(), "run doctor again later")
 	}
 	var hosts []vcd.HostAddress
 	for _, vm := range vms {

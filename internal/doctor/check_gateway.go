@@ -26,7 +26,8 @@ func checkGateways(ctx context.Context, in *vcd.Session, c *infrav1.VCDCluster, 
 	for _, u := range uses {
 		gateway, err := in.Gateways.Gateway(ctx, u.gateway.ID)
 		if err != nil {
-			f.unread(err, "reading edge gateway "+u.gateway.Name, "give the user the right to view edge gateways")
+			f.unread(err, "reading edge gateway "+u.gateway.Name, "grant the user the right to view edge "+
+				"gateways")
 			continue
 		}
 		f.join(checkGateway(ctx, in, gateway, u))
@@ -126,21 +127,22 @@ func (f *findings) unreadGateway(err error, name, field string) {
 func checkGateway(ctx context.Context, in *vcd.Session, g vcd.Gateway, u use) findings {
 	var f findings
 	if g.Status == vcd.RealizationFailed {
-		f.problem("let the provider repair it", "VCD could not create edge gateway %s as it is configured", g.Name)
+		f.problem("ask the provider to repair it", "VCD could not create edge gateway %s as it is configured", g.Name)
 		return f
 	}
 	settings, err := in.Balancers.Settings(ctx, g.ID)
 	switch {
 	case err != nil:
-		f.unread(err, "reading the load balancer of edge gateway "+g.Name, "give the user the right to view it")
+		f.unread(err, "reading the load balancer of edge gateway "+g.Name, "grant the user the right to view it")
 		return f
 	case !settings.Enabled && u.severity == Problem:
-		f.problem("let the provider enable NSX Advanced Load Balancer on it, or choose another spec.controlPlaneLoadBalancer.type",
-			"edge gateway %s has no load balancer, which the endpoint needs", g.Name)
+		f.problem("ask the provider to enable NSX Advanced Load Balancer on it, or set another "+
+			"spec.controlPlaneLoadBalancer.type",
+			"edge gateway %s has no load balancer, which the endpoint requires", g.Name)
 		return f
 	case !settings.Enabled:
-		f.warn("let the provider enable NSX Advanced Load Balancer on it, or set "+
-			"spec.loadBalancer.mode of the VCDCluster to Disabled",
+		f.warn("ask the provider to enable NSX Advanced Load Balancer on it, or set spec.loadBalancer.mode of "+
+			"the VCDCluster to Disabled",
 			"edge gateway %s has no load balancer: Services of type LoadBalancer get no address", g.Name)
 		return f
 	}
@@ -158,7 +160,8 @@ func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) 
 	var f findings
 	groups, err := in.EngineGroups(ctx, g.ID)
 	if err != nil {
-		f.unread(err, "listing service engine groups of edge gateway "+g.Name, "give the user the right to view them")
+		f.unread(err, "listing service engine groups of edge gateway "+g.Name, "grant the user the right to "+
+			"view them")
 		return f
 	}
 	all := make([]lb.EngineGroup, 0, len(groups))
@@ -171,13 +174,14 @@ func checkEngines(ctx context.Context, in *vcd.Balancers, g vcd.Gateway, u use) 
 	}
 	switch full, shortage := lb.ChooseEngineGroup(all, u.engineGroup); shortage {
 	case lb.GroupNotAssigned:
-		f.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or let the provider "+
+		f.add(u.severity, "correct "+u.field+".serviceEngineGroup of the VCDCluster, or ask the provider to "+
 			"assign the group", "service engine group %q is not assigned to edge gateway %s", u.engineGroup, g.Name)
 	case lb.NoGroupAssigned:
-		f.add(u.severity, "let the provider assign one", "edge gateway %s has no service engine group", g.Name)
+		f.add(u.severity, "ask the provider to assign one", "edge gateway %s has no service engine group", g.Name)
 	case lb.AllGroupsFull:
-		f.add(u.severity, "delete virtual services, or let the provider raise the limit or assign another group",
-			"service engine group %s of edge gateway %s has all of its %d virtual services", full.Name, g.Name, full.Max)
+		f.add(u.severity, "delete virtual services, or ask the provider to raise the limit or assign another "+
+			"group",
+			"service engine group %s of edge gateway %s has reached its limit of %d virtual services", full.Name, g.Name, full.Max)
 	case lb.NoShortage:
 	}
 	return f
@@ -188,7 +192,7 @@ func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use)
 	var f findings
 	used, err := in.UsedAddresses(ctx, g.ID)
 	if err != nil {
-		f.unread(err, "reading the used addresses of edge gateway "+g.Name, "give the user the right to view it")
+		f.unread(err, "reading the used addresses of edge gateway "+g.Name, "grant the user the right to view it")
 		return f
 	}
 	taken := map[netip.Addr]bool{}
@@ -201,11 +205,11 @@ func checkAddresses(ctx context.Context, in *vcd.Gateways, g vcd.Gateway, u use)
 	}
 	total, free := count(ranges, taken)
 	if free == 0 {
-		f.add(u.severity, "release addresses, or let the provider give the gateway more",
-			"edge gateway %s has no free address to outside of %d", g.Name, total)
+		f.add(u.severity, "release addresses, or ask the provider to assign more to the gateway",
+			"edge gateway %s has no free external address of %d", g.Name, total)
 		return f
 	}
-	f.fact("%s has %d free addresses to outside", g.Name, free)
+	f.fact("%s has %d free external addresses", g.Name, free)
 	return f
 }
 
@@ -220,10 +224,10 @@ func judgeRequested(gateway string, u use, ranges []vcd.AddressRange, taken map[
 		within := slices.ContainsFunc(ranges, func(r vcd.AddressRange) bool { return r.Contains(address) })
 		switch {
 		case !within:
-			f.add(u.severity, "correct spec.controlPlaneEndpoint of the VCDCluster, or let the provider give the gateway the "+
-				"address", "address %s of the endpoint is none of edge gateway %s", address, gateway)
+			f.add(u.severity, "correct spec.controlPlaneEndpoint of the VCDCluster, or ask the provider to "+
+				"assign the address to the gateway", "address %s of the endpoint does not belong to edge gateway %s", address, gateway)
 		case taken[address] && !u.mayHave:
-			f.add(u.severity, "choose another in spec.controlPlaneEndpoint of the VCDCluster, or release it",
+			f.add(u.severity, "set another address in spec.controlPlaneEndpoint of the VCDCluster, or release it",
 				"address %s of the endpoint is in use on edge gateway %s", address, gateway)
 		}
 	}
@@ -251,7 +255,7 @@ func checkSpaces(ctx context.Context, in *vcd.IPSpaces, g vcd.Gateway, u use) fi
 	var f findings
 	spaces, err := in.Suggestions(ctx, g.ID)
 	if err != nil {
-		f.unread(err, "listing IP Spaces of edge gateway "+g.Name, "give the user the rights on IP Spaces")
+		f.unread(err, "listing IP Spaces of edge gateway "+g.Name, "grant the user the rights on IP Spaces")
 		return f
 	}
 	wished := u.ipSpace
@@ -262,17 +266,17 @@ func checkSpaces(ctx context.Context, in *vcd.IPSpaces, g vcd.Gateway, u use) fi
 	}
 	if len(spaces) == 0 {
 		if wished != "" {
-			f.add(u.severity, "correct "+u.field+".ipSpace of the VCDCluster, or let the provider connect it",
-				"IP Space %q gives no addresses to edge gateway %s", wished, g.Name)
+			f.add(u.severity, "correct "+u.field+".ipSpace of the VCDCluster, or ask the provider to connect it",
+				"IP Space %q provides no addresses to edge gateway %s", wished, g.Name)
 			return f
 		}
-		f.add(u.severity, "let the provider connect one", "edge gateway %s has no IP Space", g.Name)
+		f.add(u.severity, "ask the provider to connect one", "edge gateway %s has no IP Space", g.Name)
 		return f
 	}
 	left, f := anyLeft(ctx, in, spaces)
 	if !left {
-		f.add(u.severity, "release floating IPs, or let the provider raise the quota or add ranges",
-			"no IP Space of edge gateway %s has a floating IP left for the organization", g.Name)
+		f.add(u.severity, "release floating IPs, or ask the provider to raise the quota or add ranges",
+			"no IP Space of edge gateway %s has a free floating IP for the organization", g.Name)
 	}
 	return f
 }
@@ -289,7 +293,7 @@ func anyLeft(ctx context.Context, in *vcd.IPSpaces, spaces []vcd.Suggestion) (bo
 		case errors.Is(err, vcd.ErrForbidden):
 			return true, f
 		case err != nil:
-			f.unread(err, "reading IP Space "+x.Space.Name, "give the user the rights on IP Spaces")
+			f.unread(err, "reading IP Space "+x.Space.Name, "grant the user the rights on IP Spaces")
 			return true, f
 		case room > 0:
 			return true, f

@@ -21,8 +21,8 @@ func checkIdentities(ctx context.Context, logins []Login) findings {
 		case errors.Is(err, ErrUnknown):
 			f.fact("%s, for %s: %v", name, login.User, err)
 		case err != nil:
-			f.problem("correct the Secret of the identity, or name another identity",
-				"%s, which %s logs in with, cannot be used: %v", name, login.User, err)
+			f.problem("correct the Secret of the identity, or use another identity",
+				"cannot use %s, the identity of %s: %v", name, login.User, err)
 		default:
 			f.fact("%s logs in, for %s", name, login.User)
 		}

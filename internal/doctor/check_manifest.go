@@ -12,12 +12,12 @@ func checkManifest(plan Plan) findings {
 		f.found(Warning, found)
 	}
 	for _, zone := range plan.apart {
-		f.warn("check its VDC by --vdc, as that identity",
+		f.warn("check its VDC with --vdc and that identity",
 			"VCDDeploymentZone %s has another identity than the VCDCluster", zone)
 	}
 	for _, patch := range plan.external {
-		f.warn("check manually what it changes",
-			"patch %s of the ClusterClass needs a runtime extension: doctor does not apply it", patch)
+		f.warn("check its changes manually",
+			"patch %s of the ClusterClass requires a runtime extension, so doctor does not apply it", patch)
 	}
 	return f
 }

@@ -31,7 +31,7 @@ func findNetworks(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 		found.add(name, network)
 		usage, err := in.Usage(ctx, network.Ref)
 		if err != nil {
-			f.unread(err, "reading network "+name, "give the user the right to view networks")
+			f.unread(err, "reading network "+name, "grant the user the right to view networks")
 			continue
 		}
 		f.join(judgeNetwork(network, usage, takenFrom(name, plan)))
@@ -60,12 +60,13 @@ func networkNames(ctx context.Context, in *vcd.Networks, vdc vcd.VDC, plan Plan)
 	all, err := in.List(ctx, vdc)
 	switch {
 	case err != nil:
-		f.unread(err, "listing networks of VDC "+vdc.Name, "give the user the right to view networks")
+		f.unread(err, "listing networks of VDC "+vdc.Name, "grant the user the right to view networks")
 	case len(all) == 0:
-		f.problem("create a network, or share one with the VDC", "VDC %s has no network that the user is shown",
+		f.problem("create a network, or share one with the VDC", "VDC %s has no network that is visible to the "+
+			"user",
 			vdc.Name)
 	case len(all) > someNetworks:
-		f.fact("%s has %d networks; --network checks one", vdc.Name, len(all))
+		f.fact("%s has %d networks; use --network to check one", vdc.Name, len(all))
 	default:
 		for _, network := range all {
 			names = append(names, network.ID)
@@ -106,19 +107,19 @@ func judgeNetwork(network vcd.Network, usage vcd.NetworkUsage, t taking) finding
 	dhcp := slices.ContainsFunc(network.Subnets, func(n vcd.Subnet) bool { return len(n.DHCPPool) > 0 })
 	switch {
 	case usage.Status == vcd.RealizationFailed:
-		f.problem("let an administrator repair or recreate it",
+		f.problem("ask an administrator to repair or recreate it",
 			"VCD could not create network %s as it is configured", name)
 	case t.fromPool > 0 && !limited:
-		f.problem("give the network a static pool, or set addressSource of the NIC to DHCP",
-			"network %s has no static pool, and NICs take addresses from it", name)
+		f.problem("add a static pool to the network, or set addressSource of the NIC to DHCP",
+			"network %s has no static pool, but NICs use it for addresses", name)
 	case limited && free < max(t.fromPool, 1) && (t.fromPool > 0 || t.noMachines):
 		f.problem("enlarge the static pool of the network, or release addresses in it",
-			"network %s has %d free addresses of %d in its static pool, and %d are planned", name, free,
+			"network %s has %d free addresses of %d in its static pool, but %d are planned", name, free,
 			usage.Addresses.Limit, t.fromPool)
 	case t.byDHCP && !dhcp:
-		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or make sure that the network relays "+
-			"DHCP to a server of yours, whose ranges VCD does not show",
-			"VCD shows no DHCP range on network %s, and NICs take addresses from one", name)
+		f.warn("configure DHCP on the network, set addressSource of the NIC to StaticPool, or ensure that the "+
+			"network relays DHCP to your server, whose ranges are not visible in VCD",
+			"network %s has no visible DHCP range, but NICs use DHCP", name)
 	default:
 		f.fact("%s has %d free addresses", name, free)
 	}

@@ -43,13 +43,14 @@ func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, f
 	names, known, err := in.Rights(ctx)
 	switch {
 	case err != nil:
-		f.unread(err, "reading the rights of the user", "check again later")
+		f.unread(err, "reading the rights of the user", "run doctor again later")
 		return held, f
 	case in.IsProvider():
 		f.fact("a user of the organization System has all rights")
 		return held, f
 	case !known:
-		f.warn("compare the role with docs/security/permissions.md by hand", "the user may not read the rights of its role")
+		f.warn("compare the role with docs/security/permissions.md manually", "the rights of the role are not "+
+			"readable for the user")
 		return held, f
 	}
 	held.names = map[string]bool{}
@@ -72,7 +73,7 @@ func checkRights(ctx context.Context, in *vcd.Session, plan Plan) (heldRights, f
 // lacks adds that a right is missing for the users of an organization.
 func (f *findings) lacks(severity Severity, org string, row rights.Row, right string) {
 	f.add(severity, fmt.Sprintf("add the right to the role of the user, and to a rights bundle that is published to "+
-		"organization %s", org), "right %q is missing, for %s: without it, %s", right,
+		"organization %s", org), "right %q is missing for %s; without it, %s", right,
 		rights.Plain(row.For), rights.Plain(row.Without))
 }
 

@@ -60,16 +60,17 @@ func judgeTemplate(t vcd.Template) findings {
 	info := checks.NodeInfo(t.OS)
 	switch {
 	case info.OperatingSystem == "windows":
-		f.problem(upload, "the guest operating system of template %s is %s: nodes are Linux", t.Name, t.OS)
+		f.problem(upload, "the guest operating system of template %s is %s, but nodes require Linux", t.Name, t.OS)
 	case info.Architecture == "" && strings.HasSuffix(t.OS, "Guest"):
-		f.problem(upload, "the guest operating system of template %s is %s: Kubernetes takes 64 bits", t.Name, t.OS)
+		f.problem(upload, "the guest operating system of template %s is %s, but Kubernetes requires a 64-bit "+
+			"system", t.Name, t.OS)
 	}
 	if t.NICs == 0 {
 		f.problem("add a NIC of type VMXNET3 to the VM and capture the template again",
-			"template %s has no NIC: VMs from it get none that is connected", t.Name)
+			"template %s has no NIC, so its VMs have no connected NIC", t.Name)
 	}
 	if t.DiskMiB == 0 {
-		f.problem(upload, "template %s has no disk: VMs from it do not boot", t.Name)
+		f.problem(upload, "template %s has no disk, so its VMs cannot boot", t.Name)
 	}
 	return f
 }
@@ -84,7 +85,7 @@ func judgeHardware(m Machines, t vcd.Template, at place) findings {
 	version, known := checks.HardwareNumber(cmp.Or(m.Spec.HardwareVersion, t.Hardware))
 	if known && version < oldestHardware {
 		f.problem("upgrade the virtual hardware of the VM and capture the template again",
-			"VMs from template %s have virtual hardware version %d: nodes take %d or later", t.Name, version, oldestHardware)
+			"VMs from template %s have virtual hardware version %d, but nodes require %d or later", t.Name, version, oldestHardware)
 		return f
 	}
 	if m.Spec.HardwareVersion == "" {
@@ -103,7 +104,8 @@ func judgeKubernetes(m Machines, t vcd.Template) findings {
 	if found == nil {
 		return f
 	}
-	found.Remedy = "choose an image with that version in spec.template of the VCDMachineTemplate, or change the version"
+	found.Remedy = "set an image with this version in spec.template of the VCDMachineTemplate, or change the " +
+		"version"
 	severity := Warning // Kubelets of workers may be older than the API server.
 	if m.controlPlane {
 		severity = Problem

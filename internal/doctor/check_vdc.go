@@ -25,8 +25,8 @@ func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 	if plan.spread() {
 		f.stops = true
 		if len(plan.apart) == 0 && len(plan.refused) == 0 {
-			f.warn("add the VCDDeploymentZones and VCDFailureDomains to the manifest, or name each VDC: --vdc",
-				"the manifest has none of the zones that failureDomainSelector of the VCDCluster selects")
+			f.warn("add the VCDDeploymentZones and VCDFailureDomains to the manifest, or set each VDC with --vdc",
+				"the manifest contains no zone that failureDomainSelector of the VCDCluster selects")
 		}
 		return at, f
 	}
@@ -38,10 +38,10 @@ func findVDC(ctx context.Context, in *vcd.VDCs, plan Plan) (place, findings) {
 			f.unread(err, "listing VDCs", remedy)
 			return at, f
 		case len(all) == 0:
-			f.problem("share a VDC with the user", "the user is shown no VDC")
+			f.problem("share a VDC with the user", "no VDC is visible to the user")
 			return at, f
 		case len(all) > 1:
-			f.problem("name one: --vdc, or -f with a manifest", "the user is shown several VDCs: %s",
+			f.problem("set one with --vdc, or use -f with a manifest", "several VDCs are visible to the user: %s",
 				strings.Join(names(all), ", "))
 			return at, f
 		}
@@ -78,7 +78,8 @@ func checkStorage(ctx context.Context, in *vcd.VDCs, vdc vcd.VDC, machines []Mac
 		if _, err := in.FindStorageProfile(ctx, vdc, name); err != nil {
 			remedy := checks.StorageProfile.Remedy("spec.storageProfile of the VCDMachineTemplate")
 			if name == "" {
-				remedy = "set spec.storageProfile of the VCDMachineTemplate, or give the VDC a default one, enabled"
+				remedy = "set spec.storageProfile of the VCDMachineTemplate, or set and enable a default one in " +
+					"the VDC"
 			}
 			f.unread(err, "looking up storage profile "+name, remedy)
 		}

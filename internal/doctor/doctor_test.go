@@ -278,14 +278,14 @@ func accessFaults() []fault {
 			name:   "the password is wrong",
 			login:  func(c *vcd.Config) { c.Credentials.Password = "wrong" },
 			check:  "access",
-			says:   "refuses the credentials",
+			says:   "rejects the credentials",
 			remedy: "correct the organization",
 		},
 		{
 			name:   "the organization does not exist",
 			login:  func(c *vcd.Config) { c.Org = "nowhere" },
 			check:  "access",
-			says:   "refuses the credentials",
+			says:   "rejects the credentials",
 			remedy: "correct the organization",
 		},
 		{
@@ -294,28 +294,28 @@ func accessFaults() []fault {
 				c.Credentials = vcd.Credentials{APIToken: "old"}
 			},
 			check:  "access",
-			says:   "refuses the credentials",
+			says:   "rejects the credentials",
 			remedy: "new API token",
 		},
 		{
 			name:   "the site is in maintenance",
 			rule:   &vcdsim.Fault{Status: http.StatusServiceUnavailable, Body: vcdsim.BodyHTML},
 			check:  "access",
-			says:   "does not answer",
+			says:   "does not respond",
 			remedy: "correct the address",
 		},
 		{
 			name:   "nothing listens",
 			login:  func(c *vcd.Config) { c.Site = "https://127.0.0.1:1" },
 			check:  "access",
-			says:   "does not answer",
+			says:   "does not respond",
 			remedy: "correct the address",
 		},
 		{
 			name:   "the address is none",
 			login:  func(c *vcd.Config) { c.Site = "http://vcd" },
 			check:  "access",
-			says:   "must be reached by https",
+			says:   "must use https",
 			remedy: "correct the address",
 		},
 		{
@@ -326,8 +326,9 @@ func accessFaults() []fault {
 			remedy: "never expire",
 		},
 		{
-			name:   "a machine is made from a template that is not there",
-			text:   []string{"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes", "template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other"},
+			name: "a machine is made from a template that is not there",
+			text: []string{"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes",
+				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other"},
 			check:  "manifest",
 			says:   `"other"`,
 			remedy: "correct the manifest",
@@ -337,7 +338,7 @@ func accessFaults() []fault {
 			text:   []string{"spec:\n  site:", "spec:\n  rde: {mode: Project}\n  site:"},
 			check:  "entity",
 			says:   "vmware:capvcdCluster",
-			remedy: "let the provider register it",
+			remedy: "ask the provider to register it",
 			edit:   dropEntityTypes,
 		},
 		{
@@ -381,13 +382,13 @@ func vdcFaults() []fault {
 			model:  func(m *vcdsim.Model) { vdcOf(m).Disabled = true },
 			check:  "vdc",
 			says:   "disabled",
-			remedy: "provider enable it",
+			remedy: "provider to enable it",
 		},
 		{
 			name:   "the VM quota is too small",
 			model:  func(m *vcdsim.Model) { vdcOf(m).VMQuota = 4 },
 			check:  "capacity",
-			says:   "room for 4 VMs of 4, and 5 are planned",
+			says:   "capacity for 4 more VMs of 4, but 5 are planned",
 			remedy: "VM quota",
 		},
 		{
@@ -402,7 +403,7 @@ func vdcFaults() []fault {
 			model:  func(m *vcdsim.Model) { vdcOf(m).Compute.MemoryLimit = 64 << 10 },
 			text:   []string{"sizingPolicy: small", "memory: 16Gi"},
 			check:  "capacity",
-			says:   "65536 MiB of memory left of 65536, and 81920 are planned",
+			says:   "65536 MiB of memory left of 65536, but 81920 are planned",
 			remedy: "memory of the VDC",
 		},
 		{
@@ -425,7 +426,7 @@ func vdcFaults() []fault {
 				vdcOf(m).StorageProfiles[0].Default = false
 			},
 			check:  "storage",
-			says:   "no default one",
+			says:   "has no default",
 			remedy: "spec.storageProfile",
 		},
 		{
@@ -435,7 +436,7 @@ func vdcFaults() []fault {
 			},
 			check:  "storage",
 			says:   "is disabled",
-			remedy: "enabled",
+			remedy: "enable",
 		},
 		{
 			name:   "the storage profile does not exist",
@@ -472,7 +473,7 @@ func vdcFaults() []fault {
 			},
 			edit:   func(e *vcdsim.Editor) { e.VApp("acme-vdc-vapp-000").Name = "demo" },
 			check:  "name",
-			says:   "not the cluster's",
+			says:   "does not belong to the cluster",
 			remedy: "spec.vApp.name",
 		},
 	}
@@ -503,21 +504,21 @@ func networkFaults() []fault {
 			model:  func(m *vcdsim.Model) { node(m).StaticPool = nil },
 			check:  "network",
 			says:   "no static pool",
-			remedy: "give the network a static pool",
+			remedy: "add a static pool to the network",
 		},
 		{
 			name:   "the network has no DHCP",
 			model:  func(m *vcdsim.Model) { node(m).DHCPPool = nil },
 			text:   []string{"sizingPolicy: small", "networks: [{addressSource: DHCP}]"},
 			check:  "network",
-			says:   "no DHCP range",
+			says:   "no visible DHCP range",
 			remedy: "configure DHCP",
 		},
 		{
 			name:   "an even number of control planes",
 			text:   []string{"replicas: 3", "replicas: 2"},
 			check:  "manifest",
-			says:   "2 replicas: etcd",
+			says:   "2 replicas, but etcd",
 			remedy: "correct the manifest",
 		},
 		{
@@ -543,7 +544,7 @@ func networkFaults() []fault {
 			text:   []string{"spec: {replicas: 3,", "spec: {version: v1.35.4, replicas: 3,"},
 			check:  "template",
 			says:   "Kubernetes v1.36.3",
-			remedy: "choose an image with that version",
+			remedy: "set an image with this version",
 		},
 		{
 			name:   "the gateway of the endpoint does not exist",
@@ -556,7 +557,7 @@ func networkFaults() []fault {
 			name:   "the address of the endpoint is not the gateway's",
 			text:   []string{"192.168.100.200", "198.18.0.1", "{type: KubeVIP}", "{type: EdgeGateway}"},
 			check:  "gateway",
-			says:   "is none of edge gateway",
+			says:   "does not belong to edge gateway",
 			remedy: "spec.controlPlaneEndpoint",
 		},
 		{
@@ -585,28 +586,28 @@ func networkFaults() []fault {
 			text:   vip("192.168.100.20"),
 			check:  "endpoint",
 			says:   "static pool",
-			remedy: "choose another",
+			remedy: "set another address",
 		},
 		{
 			name:   "the virtual IP is leased by DHCP",
 			text:   vip("192.168.100.160"),
 			check:  "endpoint",
 			says:   "DHCP range",
-			remedy: "choose another",
+			remedy: "set another address",
 		},
 		{
 			name:   "the virtual IP is outside",
 			text:   vip("10.0.0.1"),
 			check:  "endpoint",
 			says:   "in no subnet",
-			remedy: "choose another",
+			remedy: "set another address",
 		},
 		{
 			name:   "the virtual IP is the gateway's",
 			text:   vip("192.168.100.1"),
 			check:  "endpoint",
 			says:   "of the gateway",
-			remedy: "choose another",
+			remedy: "set another address",
 		},
 		{
 			name: "addresses of Services are in the static pool",
@@ -693,14 +694,14 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			name:   "the template is Windows",
 			model:  func(m *vcdsim.Model) { imageOf(m).OS = "windows2019srvNext_64Guest" },
 			check:  "template",
-			says:   "nodes are Linux",
+			says:   "nodes require Linux",
 			remedy: "upload an image",
 		},
 		{
 			name:   "the template is of 32 bits",
 			model:  func(m *vcdsim.Model) { imageOf(m).OS = "ubuntuGuest" },
 			check:  "template",
-			says:   "64 bits",
+			says:   "64-bit",
 			remedy: "upload an image",
 		},
 		{
@@ -730,21 +731,21 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 				imageOf(m).HardwareVersion = "vmx-99"
 			},
 			check:  "template",
-			says:   "virtual hardware of template ubuntu-2404-kube-v1.36.3 is vmx-99, and VDC acme-vdc has vmx-14",
+			says:   "virtual hardware of template ubuntu-2404-kube-v1.36.3 is vmx-99, but VDC acme-vdc supports vmx-14",
 			remedy: "use one of these versions",
 		},
 		{
 			name:   "the virtual hardware that is asked for is older than the template's",
 			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-14"},
 			check:  "template",
-			says:   "VCD only upgrades",
-			remedy: "set at least that",
+			says:   "VCD cannot downgrade it",
+			remedy: "set at least this version",
 		},
 		{
 			name:   "the virtual hardware that is asked for is newer than the VDC's",
 			text:   []string{"sizingPolicy: small", "hardwareVersion: vmx-99"},
 			check:  "template",
-			says:   "spec.hardwareVersion is vmx-99, and VDC acme-vdc has vmx-14",
+			says:   "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
 			remedy: "use one of these versions",
 		},
 		{
@@ -752,15 +753,15 @@ spec: {site: https://vcd.example.com, secretRef: {name: demo}, allowedExtraConfi
 			text:   []string{"sizingPolicy: small", "diskSize: 10Gi"},
 			check:  "disk",
 			says:   "cannot shrink",
-			remedy: "at least that",
+			remedy: "at least this size",
 		},
 		{
 			name:   "the disk of a linked clone would grow",
 			text:   []string{"sizingPolicy: small", "diskSize: 40Gi"},
 			model:  without(rights.Consolidate),
 			check:  "disk",
-			says:   "disks grow only after",
-			remedy: "leave out",
+			says:   "disks can be expanded only after",
+			remedy: "remove spec.diskSize",
 		},
 	}
 }
@@ -814,7 +815,7 @@ func gatewayFaults() []fault {
 				edge(m).Uplinks[0].Subnets[0].Addresses = []vcdsim.Range{{From: only, To: only}}
 			},
 			check:  "gateway",
-			says:   "no free address",
+			says:   "no free external address",
 			remedy: "release addresses",
 		},
 		{
@@ -828,7 +829,7 @@ func gatewayFaults() []fault {
 			name:   "the IP Space is empty",
 			set:    spaces(func(m *vcdsim.Model) { m.IPSpaces[0].RangeQuota = 0 }),
 			check:  "gateway",
-			says:   "floating IP left",
+			says:   "free floating IP",
 			remedy: "raise the quota",
 		},
 		{

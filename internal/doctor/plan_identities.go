@@ -33,7 +33,7 @@ type Login struct {
 
 // ErrUnknown means that an identity is neither in the manifest nor in a management cluster that can be asked, or that only
 // the manager may use its credentials. It is no problem of the cluster.
-var ErrUnknown = errors.New("it was not checked")
+var ErrUnknown = errors.New("not checked")
 
 // othersOf returns the identities of a manifest beside that of the cluster, and reports a cloud controller manager without
 // one.
@@ -43,7 +43,8 @@ func othersOf(m *manifest) (others []Other, problems []string) {
 		if ref := c.Spec.CloudProvider.IdentityRef; ref != nil && ref.Name != "" {
 			others = append(others, m.other("the cloud controller manager", *ref, c.Spec.Site, c.Spec.Org))
 		} else {
-			problems = append(problems, "spec.cloudProvider of the VCDCluster: mode Managed needs identityRef; External and None need none")
+			problems = append(problems, "spec.cloudProvider of the VCDCluster: mode Managed requires "+
+				"identityRef; External and None do not")
 		}
 	}
 	for i := range m.zones {

@@ -151,11 +151,11 @@ var readers = map[string]func(*manifest, *unstructured.Unstructured) error{
 
 func (m *manifest) addCluster(object *unstructured.Unstructured) error {
 	if version := object.GroupVersionKind().Version; version != infrav1.GroupVersion.Version {
-		return fmt.Errorf("VCDCluster %s is of version %s: convert it to %s", object.GetName(), version,
+		return fmt.Errorf("VCDCluster %s has version %s: convert it to %s", object.GetName(), version,
 			infrav1.GroupVersion.Version)
 	}
 	if m.cluster != nil {
-		return errors.New("the manifest has several VCDClusters: check them one by one")
+		return errors.New("the manifest contains several VCDClusters: check each separately")
 	}
 	m.cluster = &infrav1.VCDCluster{}
 	return convert(object, m.cluster)
@@ -206,7 +206,7 @@ func (m *manifest) addCoreCluster(object *unstructured.Unstructured) error {
 		return nil
 	}
 	if m.topology != nil {
-		return errors.New("the manifest has several Clusters with a topology: check them one by one")
+		return errors.New("the manifest contains several Clusters with a topology: check each separately")
 	}
 	m.topology = &clusterv1.Cluster{}
 	return convertCore(object, m.topology)
@@ -229,7 +229,7 @@ func convert(object *unstructured.Unstructured, into any) error {
 // convertCore reads an object of Cluster API.
 func convertCore(object *unstructured.Unstructured, into any) error {
 	if version := object.GroupVersionKind().Version; version != clusterv1.GroupVersion.Version {
-		return fmt.Errorf("%s %s is of version %s: convert it to %s", object.GetKind(), object.GetName(), version,
+		return fmt.Errorf("%s %s has version %s: convert it to %s", object.GetKind(), object.GetName(), version,
 			clusterv1.GroupVersion.Version)
 	}
 	return convert(object, into)

@@ -52,7 +52,7 @@ func ReadPlan(ctx context.Context, from Sources) (Plan, error) {
 		}
 	}
 	if m.cluster == nil {
-		return Plan{}, errors.New("the manifest has no VCDCluster")
+		return Plan{}, errors.New("the manifest contains no VCDCluster")
 	}
 	plan, err := planOf(m)
 	plan.external = external
@@ -94,7 +94,7 @@ func machinesOf(makers []maker, templates map[string]infrav1.VCDMachineSpec) (al
 	for _, maker := range makers {
 		spec, ok := templates[maker.template]
 		if !ok {
-			problems = append(problems, fmt.Sprintf("%s is made from VCDMachineTemplate %q, which the manifest has not",
+			problems = append(problems, fmt.Sprintf("%s uses VCDMachineTemplate %q, which is not in the manifest",
 				maker.name, maker.template))
 			continue
 		}
@@ -126,12 +126,14 @@ func controlPlaneProblems(makers []maker) []string {
 		}
 		names = append(names, maker.name)
 		if maker.count%2 == 0 && maker.count > 0 {
-			problems = append(problems, fmt.Sprintf("%s has %d replicas: etcd on control planes needs an odd number",
+			problems = append(problems, fmt.Sprintf("%s has %d replicas, but etcd on control planes requires an "+
+				"odd number",
 				maker.name, maker.count))
 		}
 	}
 	if len(names) > 1 {
-		problems = append(problems, "a cluster has one control plane, and the manifest has "+strings.Join(names, " and "))
+		problems = append(problems, "a cluster has one control plane, but the manifest contains "+
+			strings.Join(names, " and "))
 	}
 	return problems
 }
@@ -142,8 +144,8 @@ func domainProblems(all []Machines, zones []string) []string {
 	var problems []string
 	for _, machines := range all {
 		if at := machines.failureDomain; at != "" && len(zones) > 0 && !slices.Contains(zones, at) {
-			problems = append(problems, fmt.Sprintf("machines of VCDMachineTemplate %s have failure domain %q, which is "+
-				"no zone that the VCDCluster selects", machines.Name, at))
+			problems = append(problems, fmt.Sprintf("machines of VCDMachineTemplate %s have failure domain %q, "+
+				"which is not a zone that the VCDCluster selects", machines.Name, at))
 		}
 	}
 	return problems

@@ -69,7 +69,7 @@ func (s classSource) class(ctx context.Context, cluster *clusterv1.Cluster) (*cl
 		Name:      key.Name,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the manifest has no VCDCluster: Cluster %s is made from ClusterClass %s, %w: %s",
+		return nil, fmt.Errorf("the manifest contains no VCDCluster: Cluster %s uses ClusterClass %s, %w: %s",
 			cluster.Name, key.Name, err, otherFile)
 	}
 	class := &clusterv1.ClusterClass{}

@@ -215,7 +215,7 @@ func TestATopologyWithoutItsClassIsReported(t *testing.T) {
 		"there is no class": {
 			"",
 			nil,
-			"Cluster demo is made from ClusterClass quick-start, which is not in the manifest: pass its file with another -f",
+			"Cluster demo uses ClusterClass quick-start, which is not in the manifest: pass its file with another -f",
 		},
 		"the management cluster has no class": {
 			"",
@@ -245,10 +245,10 @@ func TestATopologyThatCannotBeResolvedIsReported(t *testing.T) {
 	for name, tt := range map[string]struct {
 		old, new, want string
 	}{
-		"a variable is missing":      {"- name: image\n", "- name: proxy\n", "variable image: it is required"},
+		"a variable is missing":      {"- name: image\n", "- name: proxy\n", "variable image is required"},
 		"a value is refused":         {"type: KubeVIP", "type: HAProxy", "controlPlaneLoadBalancer.type should be one of"},
 		"a field is unknown":         {"controlPlane:\n      replicas", "controlplane:\n      replicas", "unknown field"},
-		"the version is an old one":  {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo is of version v1beta1: convert it to v1beta2"},
+		"the version is an old one":  {"cluster.x-k8s.io/v1beta2\nkind: Cluster\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\n", "Cluster demo has version v1beta1: convert it to v1beta2"},
 		"a class of workers is none": {"class: default-worker\n          name", "class: large\n          name", `has no machineDeployment class "large"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 			name:   "a VDC that is full",
 			model:  func(m *vcdsim.Model) { m.Orgs[1].VDCs[1].VMQuota = 1 },
 			check:  "capacity",
-			says:   "VDC acme-vdc-b has room for 1 VMs of 1, and 3 are planned",
+			says:   "VDC acme-vdc-b has capacity for 1 more VMs of 1, but 3 are planned",
 			remedy: "VM quota",
 		},
 		{
@@ -85,7 +85,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 			text:   []string{"192.168.100.200", "192.168.100.20"},
 			check:  "endpoint",
 			says:   "static pool",
-			remedy: "choose another",
+			remedy: "set another address",
 		},
 		{
 			name:   "a zone without a failure domain",
@@ -119,7 +119,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 			},
 			check:  "manifest",
 			says:   "demo-b is \"other\", spec.org of the VCDCluster",
-			remedy: "name a zone of the same organization",
+			remedy: "use a zone of the same organization",
 		},
 		{
 			name: "zones that are not in the manifest",
@@ -127,7 +127,7 @@ func TestEachFaultOfAZoneIsNamedOnce(t *testing.T) {
 				"failureDomainSelector:\n    matchLabels:", "failureDomainSelector:\n    matchLabels:\n      region: x",
 			},
 			check:  "vdc",
-			says:   "none of the zones",
+			says:   "no zone that",
 			remedy: "--vdc",
 		},
 	} {
@@ -161,7 +161,7 @@ func TestWhatAVDCSupportsIsNotTakenForThatOfAnother(t *testing.T) {
 
 	s.Expect(report.Findings).To(ConsistOf(
 		HaveField("Message", ContainSubstring("acme-vdc-x")),
-		HaveField("Message", ContainSubstring("VDC acme-vdc has vmx")),
+		HaveField("Message", ContainSubstring("VDC acme-vdc supports vmx")),
 		HaveField("Message", ContainSubstring("VDC acme-vdc-c has vmx")),
 	))
 }

@@ -82,18 +82,18 @@ func (w wiring) drift(o Object) string {
 		return w.unserved(o)
 	case string(lb.KindPool):
 		if !slices.Contains(w.pools, o.ID) {
-			return "no virtual service uses it"
+			return "not used by a virtual service"
 		}
 		return w.strangers(o)
 	case string(lb.KindSet):
 		return w.strangers(o)
 	case string(lb.KindRule):
 		if o.inside != "" && !slices.Contains(w.virtual, o.inside) {
-			return "leads to " + o.inside + ", which no virtual service has"
+			return "its target is " + o.inside + ", which is not an address of a virtual service"
 		}
 	case string(lb.KindAddress):
 		if !slices.ContainsFunc(o.Addresses, w.has) {
-			return "no virtual service and no NAT rule has it"
+			return "not used by a virtual service or NAT rule"
 		}
 	}
 	return ""
@@ -103,7 +103,7 @@ func (w wiring) drift(o Object) string {
 func (w wiring) unserved(o Object) string {
 	switch {
 	case o.pool != "" && !slices.Contains(w.known, o.pool):
-		return "its pool is not one of the cluster's"
+		return "its pool does not belong to the cluster"
 	case o.health != "" && o.health != serving:
 		return "health " + o.health
 	}
@@ -126,5 +126,5 @@ func (w wiring) strangers(o Object) string {
 	if len(found) == 0 || len(w.machines) == 0 {
 		return ""
 	}
-	return "members that no VM of the cluster has: " + strings.Join(found, " ")
+	return "members without a VM of the cluster: " + strings.Join(found, " ")
 }

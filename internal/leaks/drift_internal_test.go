@@ -49,8 +49,8 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 				}
 			},
 			want: map[string]string{
-				"vs-2":   "its pool is not one of the cluster's",
-				"pool-2": "no virtual service uses it",
+				"vs-2":   "its pool does not belong to the cluster",
+				"pool-2": "not used by a virtual service",
 			},
 		},
 		"a rule that was changed": {
@@ -59,18 +59,19 @@ func TestDriftOnEdgeGateways(t *testing.T) {
 					o.inside = "192.168.8.9"
 				}
 			},
-			want: map[string]string{"rule-1": "leads to 192.168.8.9, which no virtual service has"},
+			want: map[string]string{"rule-1": "its target is 192.168.8.9, which is not an address of a virtual " +
+				"service"},
 		},
 		"an address that is left": {
 			add:  []Object{{Kind: string(lb.KindAddress), ID: "ip-3", Addresses: []string{"203.0.113.8"}}},
-			want: map[string]string{"ip-3": "no virtual service and no NAT rule has it"},
+			want: map[string]string{"ip-3": "not used by a virtual service or NAT rule"},
 		},
 		"a second address of a VM": {member: "10.0.0.12"},
 		"members of others": {
 			member: "192.168.100.77",
 			want: map[string]string{
-				"pool-1": "members that no VM of the cluster has: 192.168.100.77",
-				"set-1":  "members that no VM of the cluster has: 192.168.100.77",
+				"pool-1": "members without a VM of the cluster: 192.168.100.77",
+				"set-1":  "members without a VM of the cluster: 192.168.100.77",
 			},
 		},
 		"VMs that are not shown": {

@@ -140,7 +140,7 @@ func (t *taking) vApp(ctx context.Context, record vcd.VAppRecord) error {
 	case errors.Is(err, vcd.ErrNotFound):
 		return nil // It was deleted meanwhile.
 	case errors.Is(err, vcd.ErrForbidden): // So it may have been, or it may not be read.
-		t.hide("vApp %s may not be seen: %v", record.Name, err)
+		t.hide("vApp %s is not visible: %v", record.Name, err)
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading vApp %s: %w", record.Name, err)
@@ -272,7 +272,7 @@ func (t *taking) disks(ctx context.Context) error {
 func (t *taking) gateways(ctx context.Context) error {
 	visible, err := t.session.Gateways.Visible(ctx)
 	if errors.Is(err, vcd.ErrForbidden) {
-		t.hide("edge gateways may not be seen: %v", err)
+		t.hide("edge gateways are not visible: %v", err)
 		return nil
 	}
 	if err != nil {
@@ -308,7 +308,7 @@ func (t *taking) gateways(ctx context.Context) error {
 func (t *taking) floatingIPs(ctx context.Context, seen map[string]bool) error {
 	spaces, err := t.session.IPSpaces.Public(ctx)
 	if errors.Is(err, vcd.ErrForbidden) {
-		t.hide("IP Spaces may not be seen: %v", err)
+		t.hide("IP Spaces are not visible: %v", err)
 		return nil
 	}
 	if err != nil {
@@ -317,7 +317,7 @@ func (t *taking) floatingIPs(ctx context.Context, seen map[string]bool) error {
 	for _, space := range spaces {
 		allocated, err := t.session.IPSpaces.FloatingIPs(ctx, space.ID)
 		if errors.Is(err, vcd.ErrForbidden) {
-			t.hide("floating IPs of IP Space %s may not be seen: %v", space.Name, err)
+			t.hide("floating IPs of IP Space %s are not visible: %v", space.Name, err)
 			continue
 		}
 		if err != nil {
@@ -380,7 +380,7 @@ func (t *taking) entities(ctx context.Context) error {
 	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrInvalid):
 		return nil // There is no such type.
 	case errors.Is(err, vcd.ErrForbidden):
-		t.hide("runtime defined entities may not be seen: %v", err)
+		t.hide("runtime defined entities are not visible: %v", err)
 		return nil
 	}
 	for _, e := range entities {
@@ -414,7 +414,7 @@ func (t *taking) entities(ctx context.Context) error {
 func (t *taking) changes(ctx context.Context) error {
 	tasks, err := t.session.Tasks.Since(ctx, t.inventory.Taken.Add(-window))
 	if err != nil {
-		return fmt.Errorf("reading what changed of late: %w", err)
+		return fmt.Errorf("reading recent changes: %w", err)
 	}
 	last := map[string]time.Time{}
 	for _, task := range tasks {

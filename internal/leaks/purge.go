@@ -50,17 +50,17 @@ func (i Inventory) Plan(o Options) Plan {
 			p.Keep = append(p.Keep, x)
 			continue
 		case x.By != lb.WriterThis && !o.Legacy:
-			refuse("%s %s was made by %s: --legacy allows it", x.Kind, x.Name, x.By)
+			refuse("%s %s was created by %s: set --legacy to delete it", x.Kind, x.Name, x.By)
 		}
 		p.Refusals = append(p.Refusals, x.refusals(i.Taken)...)
 		p.Delete = append(p.Delete, x)
 	}
 	switch {
 	case len(p.Delete)+len(p.Keep) == 0:
-		refuse("nothing in VCD carries this id")
+		refuse("no object in VCD has this ID")
 	case !o.NoMachines && onlyBalancers(p.Delete):
-		refuse("no vApp and no VM carries this id%s: another tool may have made its nodes: "+
-			"--no-machines says that none run", p.answers())
+		refuse("no vApp and no VM has this ID%s, but another tool may have created its nodes: set --no-machines "+
+			"to confirm that none run", p.answers())
 	}
 	return p
 }
@@ -68,7 +68,7 @@ func (i Inventory) Plan(o Options) Plan {
 // answers completes a refusal if members of a load balancer answer: nodes run.
 func (p Plan) answers() string {
 	if slices.ContainsFunc(p.Delete, func(x Object) bool { return x.health == serving }) {
-		return ", and members of its load balancers answer"
+		return ", and members of its load balancers respond"
 	}
 	return ""
 }
@@ -96,7 +96,7 @@ func (x Object) refusals(now time.Time) []string {
 		why = append(why, fmt.Sprintf("VM %s is %s: power it off in VCD", x.Name, x.Power))
 	}
 	if !x.Changed.IsZero() && now.Sub(x.Changed) < window {
-		why = append(why, fmt.Sprintf("%s %s changed %s ago: wait until 24 h are over", x.Kind, x.Name,
+		why = append(why, fmt.Sprintf("%s %s changed %s ago: wait until its last change is 24 hours old", x.Kind, x.Name,
 			now.Sub(x.Changed).Round(time.Minute)))
 	}
 	if len(x.disks) > 0 {
@@ -104,7 +104,7 @@ func (x Object) refusals(now time.Time) []string {
 			strings.Join(x.disks, ", ")))
 	}
 	if len(x.guests) > 0 {
-		why = append(why, fmt.Sprintf("vApp %s has VMs that are not the cluster's: move or delete %s", x.Name,
+		why = append(why, fmt.Sprintf("vApp %s has VMs of other owners: move or delete %s", x.Name,
 			strings.Join(x.guests, ", ")))
 	}
 	return why
@@ -179,7 +179,7 @@ func (p purge) floatingIPs(ctx context.Context) error {
 		mark := func() (vcd.Task, error) {
 			return p.session.IPSpaces.Mark(ctx, x.space, x.ID, func(now vcd.FloatingIP) (vcd.UsageState, string, error) {
 				if cluster, _ := lb.ClusterOf(lb.KindAddress, "", now.Description); cluster != p.Cluster || now.Usage == vcd.Used {
-					return "", "", fmt.Errorf("%w: address %s changed meanwhile", ErrRefused, x.Name)
+					return "", "", fmt.Errorf("%w: address %s changed in the meantime", ErrRefused, x.Name)
 				}
 				return vcd.Unused, now.Description, nil
 			})
@@ -229,7 +229,7 @@ func (p purge) vm(ctx context.Context, x Object) error {
 	}
 	marker, _ := vcd.ParseMarker(now.Description)
 	if marker.Cluster != p.Cluster || lives(now.Status) || len(now.IndependentDisks()) > 0 {
-		return fmt.Errorf("%w: VM %s changed meanwhile", ErrRefused, x.Name)
+		return fmt.Errorf("%w: VM %s changed in the meantime", ErrRefused, x.Name)
 	}
 	if now.Deployed {
 		if err := p.await(ctx, x, func() (vcd.Task, error) { return p.session.VMs.PowerOff(ctx, x.ID) }); err != nil {
@@ -268,7 +268,7 @@ func (p purge) vApp(ctx context.Context, x Object) (gone bool, err error) {
 	for _, vm := range now.Children {
 		owner, _ := ownerOfVM(vm, p.Cluster, x.By)
 		if owner != p.Cluster || lives(vm.Status) || len(vm.IndependentDisks()) > 0 {
-			return false, fmt.Errorf("%w: vApp %s changed meanwhile: VM %s", ErrRefused, x.Name, vm.Name)
+			return false, fmt.Errorf("%w: vApp %s changed in the meantime: VM %s", ErrRefused, x.Name, vm.Name)
 		}
 	}
 	p.Step("vapp " + x.Name)
@@ -301,7 +301,7 @@ func (p purge) await(ctx context.Context, x Object, start func() (vcd.Task, erro
 	case ended.State == vcd.TaskFailed:
 		return fmt.Errorf("deleting %s %s: %w", x.Kind, x.Name, ended.Err)
 	case ended.State != vcd.TaskSucceeded:
-		return fmt.Errorf("deleting %s %s: its task has not ended: %s", x.Kind, x.Name, ended.ID)
+		return fmt.Errorf("deleting %s %s: its task did not finish: %s", x.Kind, x.Name, ended.ID)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		{
 			name:    "CAPVCD's",
 			objects: []Object{vm(func(o *Object) { o.By = lb.WriterCAPVCD })},
-			want:    "was made by CAPVCD",
+			want:    "was created by CAPVCD",
 		},
 		{
 			name:    "CAPVCD's with --legacy may go",
@@ -115,7 +115,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		{
 			name:    "the CPI's",
 			objects: []Object{{Cluster: "c1", Kind: string(lb.KindPool), Name: "p", By: lb.WriterCPI}},
-			want:    "was made by CPI",
+			want:    "was created by CPI",
 		},
 		{
 			name:   "CAPVCD's that runs, with --legacy",
@@ -142,7 +142,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 			}},
 			want: "move or delete theirs",
 		},
-		{name: "an id that nothing carries", objects: nil, want: "nothing in VCD carries this id"},
+		{name: "an id that nothing carries", objects: nil, want: "no object in VCD has this ID"},
 		{
 			name:    "load balancers of nodes that nobody sees",
 			objects: []Object{service()},
@@ -153,7 +153,7 @@ func TestRefusalsOfAPurge(t *testing.T) {
 		{
 			name:    "load balancers with members that answer",
 			objects: []Object{service(func(o *Object) { o.health = serving })},
-			want:    "members of its load balancers answer",
+			want:    "members of its load balancers respond",
 		},
 	}
 	for _, tt := range tests {

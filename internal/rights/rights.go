@@ -18,7 +18,7 @@ const (
 	// Always is every cluster.
 	Always Need = "always"
 	// GrowDisks is a disk larger than the template's, in a VDC with fast provisioning.
-	GrowDisks Need = "grow disks"
+	GrowDisks Need = "expand disks"
 	// Balancers is a cluster on a routed network, unless it has no cloud controller manager.
 	Balancers Need = "balancers"
 	// NAT is one-arm mode.
@@ -78,7 +78,7 @@ func objectRows() []Row {
 	const yes = "yes"
 	return []Row{
 		{
-			Cell:     "no right by name; the VDC must be shared with the user, as it is with everyone unless changed",
+			Cell:     "no named right; the VDC must be shared with the user, which is the default",
 			For:      "finding the VDC, its storage profiles and its VMs",
 			InAuthor: yes,
 			Without:  "`NetworkReady` is false: `VDCNotFound`",
@@ -95,7 +95,7 @@ func objectRows() []Row {
 			Need:     Always,
 			InAuthor: yes,
 			For:      "sizing and placement policies",
-			Without:  "`PlacementReady` is false for machines that name one; others get the VDC's default",
+			Without:  "`PlacementReady` is false for machines that set one; others get the default of the VDC",
 		},
 		{
 			Rights:   []string{"Catalog: View Private and Shared Catalogs", "vApp Template / Media: View"},
@@ -108,7 +108,7 @@ func objectRows() []Row {
 			Rights:   []string{"vApp Template: Checkout"},
 			Need:     Always,
 			InAuthor: yes,
-			For:      "making VMs from it",
+			For:      "creating VMs from it",
 			Without:  "`VAppReady` or `VMCreated` is false",
 		},
 	}
@@ -123,7 +123,7 @@ func machineRows() []Row {
 			Need:     Always,
 			For:      "vApps and VMs, and their leases",
 			InAuthor: yes,
-			Without:  "nothing works; leases are only reported (`LeaseLimited`) without the last",
+			Without:  "no function works; without the last right, leases are only reported (`LeaseLimited`)",
 		},
 		{
 			Rights:   []string{"vApp: Edit VM Properties", "vApp: Edit VM Network", "vApp: Edit VM Hard Disk"},
@@ -137,14 +137,14 @@ func machineRows() []Row {
 			Need:     Always,
 			For:      "sizing policies",
 			InAuthor: yes,
-			Without:  "VMs keep the template's size",
+			Without:  "VMs keep the size of the template",
 		},
 		{
 			Rights:   []string{"vApp: Power Operations"},
 			Need:     Always,
 			InAuthor: yes,
 			For:      "power on, shut down, reset",
-			Without:  "`PoweredOn` is false; machines that run cannot be deleted",
+			Without:  "`PoweredOn` is false; running machines cannot be deleted",
 		},
 		{
 			Cell: "**`" + ExtraConfig + "`**, in the portal *Preserve All ExtraConfig Elements During OVF Import and " +
@@ -152,7 +152,7 @@ func machineRows() []Row {
 			Rights:   []string{ExtraConfig},
 			Need:     Always,
 			InAuthor: no,
-			For:      "guest properties (`guestinfo.*`), by which a node gets its bootstrap data",
+			For:      "guest properties (`guestinfo.*`), which contain the bootstrap data of a node",
 			Without: "`BootstrapInjected` is false: no machine boots as a node; [there is no other " +
 				"way](../concepts/decisions.md#unmodified-bootstrap-data)",
 		},
@@ -162,8 +162,7 @@ func machineRows() []Row {
 			InAuthor: no,
 			For: "`spec.diskSize` larger than the template's disk, in a VDC with " +
 				"[fast provisioning](../operate/drift.md#fast-provisioning) only",
-			Without: "`PlacementReady` is false before anything is created; `VMInSync` is false for a VM that " +
-				"runs",
+			Without: "`PlacementReady` is false before the VM is created; `VMInSync` is false for a running VM",
 		},
 		{
 			Cell:     "`Organization vDC Named Disk: View Properties`, `vApp: Create / Reconfigure`",
@@ -183,8 +182,8 @@ func userRows() []Row {
 			Rights:   []string{"Organization vDC: VM-VM Affinity Edit"},
 			Need:     AntiAffinity,
 			InAuthor: "yes",
-			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity): the rules of `spec.antiAffinity`, which must be of VMs that " +
-				"this user owns",
+			For: "[anti-affinity](../operate/virtual-machines.md#anti-affinity): the rules of " +
+				"`spec.antiAffinity`, only for VMs that this user owns",
 			Without: "`AntiAffinityReady` is false, and machines of a group with `Required` are not powered on",
 		},
 		{
@@ -192,8 +191,8 @@ func userRows() []Row {
 			Need:     Sometimes,
 			Rights:   []string{"API Tokens: Manage"},
 			InAuthor: "no",
-			For:      "making an API token for the user",
-			Without:  "log in with user name and password",
+			For:      "creating an API token for the user",
+			Without:  "use a user name and password",
 		},
 	}
 }
@@ -209,13 +208,14 @@ func gatewayRows() []Row {
 				"Organization vDC Gateway: View", "Organization vDC Gateway: View Load Balancer",
 				"Organization vDC Gateway: Configure Load Balancer",
 			},
-			For:      "removing load balancers with their cluster, and proving that there is none",
+			For:      "removing load balancers with their cluster, and verifying that none remains",
 			InAuthor: no,
-			Without: "a VCDCluster on a routed network that is deleted waits, whether it had load balancers or not: " +
-				"`LoadBalancersDeleted` is False, `LoadBalancersNotDeleted`. It does not with `cloudProvider.mode: None`, " +
-				"or if its cloud controller manager was never `Managed` with load balancers enabled, " +
-				"unless its endpoint is of type EdgeGateway. " +
-				"[Endpoints of type EdgeGateway](../networking/control-plane-endpoint.md#endpoint-on-an-edge-gateway) do not come up: `EndpointReady` is False",
+			Without: "the deletion of a VCDCluster on a routed network waits, even without load balancers: " +
+				"`LoadBalancersDeleted` is False, `LoadBalancersNotDeleted`. Exceptions are " +
+				"`cloudProvider.mode: None` and a cloud controller manager that was never `Managed` with load " +
+				"balancers enabled, unless the endpoint is of type EdgeGateway. [Endpoints of type " +
+				"EdgeGateway](../networking/control-plane-endpoint.md#endpoint-on-an-edge-gateway) are not " +
+				"created: `EndpointReady` is False",
 		},
 		{
 			Cell:     "`Configure NAT` with its `View`",
@@ -223,7 +223,7 @@ func gatewayRows() []Row {
 			Rights:   []string{"Organization vDC Gateway: View NAT", "Organization vDC Gateway: Configure NAT"},
 			For:      "removing DNAT rules and port profiles of one-arm mode",
 			InAuthor: no,
-			Without:  "the same, if the cluster has, or may have, a `oneArm` range",
+			Without:  "the same, if the cluster has or had a `oneArm` range",
 		},
 		{
 			Cell:     "`Configure Firewall` with its `View`",
@@ -231,16 +231,16 @@ func gatewayRows() []Row {
 			Rights:   []string{"Organization vDC Gateway: View Firewall", "Organization vDC Gateway: Configure Firewall"},
 			For:      "removing IP sets and the firewall rules of `loadBalancerSourceRanges`",
 			InAuthor: no,
-			Without:  "the same, if virtual services or pools refer to such; what nothing refers to is left",
+			Without:  "the same, if virtual services or pools refer to them; unreferenced objects remain",
 		},
 		{
 			Cell:     "`Certificate Library: View` and `Manage`",
 			Need:     Certificates,
 			InAuthor: no,
 			Rights:   []string{"Certificate Library: View", "Certificate Library: Manage"},
-			For:      "removing certificates that came from Secrets",
-			Without: "the same as for IP sets. A role needs only what the [cloud controller manager](#permissions-of-the-cloud-controller-manager) " +
-				"has",
+			For:      "removing certificates that were imported from Secrets",
+			Without: "the same as for IP sets. A role requires only the rights that the [cloud controller " +
+				"manager](#permissions-of-the-cloud-controller-manager) has",
 		},
 		{
 			Cell:     "`IP Spaces: Allocate` with `Private IP Spaces: View`",
@@ -269,13 +269,13 @@ func otherRows() []Row {
 			Need:     Sometimes,
 			InAuthor: no,
 			For:      "templates in catalogs that another organization shares",
-			Without:  "only catalogs of the own organization",
+			Without:  "only catalogs of the user's organization",
 		},
 		{
-			Cell:     "to see tasks of one's own (no right by name)",
+			Cell:     "viewing the user's own tasks (no named right)",
 			InAuthor: "yes",
-			For:      "the end of tasks, all by one query",
-			Without:  "where the query is forbidden, tasks are read one by one, which costs calls",
+			For:      "polling all tasks with one query",
+			Without:  "without the query, tasks are read one by one, which requires more requests",
 		},
 	}
 }

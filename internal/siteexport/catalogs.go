@@ -47,7 +47,7 @@ func (r *reader) readCatalogs(ctx context.Context, names *aliases) ([]Catalog, e
 				continue
 			}
 			if read == maxTemplates {
-				r.note("templates: only the first %d are in the file", maxTemplates)
+				r.note("templates: the file contains only the first %d", maxTemplates)
 				break
 			}
 			read++

@@ -26,7 +26,7 @@ var (
 	constants = regexp.MustCompile(`^(password|capvcd-api-token|example\.com|Flex|AllocationVApp|AllocationPool|ReservationPool|` +
 		`NSXT_VRF_TIER0|IMPORTED_T_LOGICAL_SWITCH|STANDARD|PREMIUM|NAT_ROUTED|ISOLATED|OPAQUE|PUBLIC|SHARED_SERVICES|EDGE|` +
 		`NETWORK|RELAY|v1\.[0-9]{1,2}\.[0-9]{1,2}|vmx-[0-9]{1,2}|[0-9hms]+|(ubuntu|other3xLinux|vmwarePhoton|rhel[0-9])(_?64)?Guest)$`)
-	comments = regexp.MustCompile(`^# An organization of a site, without its names and addresses: vcdctl export-site wrote it\.
+	comments = regexp.MustCompile(`^# An organization of a site without its names and addresses, exported by vcdctl export-site\.
 # VMware Cloud Director: 10\.6\.0\.24056521
 # API versions: [0-9]{2}\.[0-9] to [0-9]{2}\.[0-9]
 # Start it with: vcdsim --model FILE

@@ -23,8 +23,8 @@ type Export struct {
 // Read reads the organization of a session.
 func Read(ctx context.Context, session *vcd.Session) (Export, error) {
 	if session.IsProvider() {
-		return Export{}, errors.New("the user is one of the provider, who is shown all organizations: " +
-			"log in as a user of the organization to export")
+		return Export{}, errors.New("the user belongs to the provider and can see all organizations: log in as " +
+			"a user of the organization to export")
 	}
 	versions, err := session.Versions(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r *reader) readOrg(ctx context.Context) (Org, error) {
 		org.Roles = []Role{role}
 		org.Bundles = []Role{role}
 	} else {
-		r.note("rights of the user: the user may not read them; capvcd is an administrator in the file")
+		r.note("rights of the user: not readable for the user; capvcd is an administrator in the file")
 	}
 	org.Users = append(org.Users, user)
 	leases, known, err := r.session.Leases(ctx)
@@ -131,7 +131,7 @@ func (r *reader) readOrg(ctx context.Context) (Org, error) {
 	case err != nil:
 		return Org{}, err
 	case !known:
-		r.note("leases: the user may not read them; the simulator's defaults apply")
+		r.note("leases: not readable for the user; the defaults of the simulator apply")
 	default:
 		org.RuntimeLease = lease(leases.Runtime)
 		org.StorageLease = lease(leases.Storage)

@@ -104,8 +104,8 @@ func TestWhatTheUserMayNotReadIsANote(t *testing.T) {
 	file, notes := export(t, newSite(t, model), "acme", "capvcd")
 
 	g.Expect(notes).To(ContainElements(
-		"edge gateways: the user may not read them; the simulator's defaults apply",
-		"networks: those of edge gateways that the user is not shown are left out",
+		"edge gateways: not readable for the user; the defaults of the simulator apply",
+		"networks: those of edge gateways that are not visible to the user are omitted",
 	))
 	exported := load(t, file)
 	g.Expect(exported.Orgs[1].VDCs).To(ConsistOf(HaveField("EdgeGateways", BeEmpty())))
@@ -143,7 +143,7 @@ func TestLongListsAreBounded(t *testing.T) {
 
 	file, notes := export(t, newSite(t, model), "acme", "capvcd")
 
-	g.Expect(notes).To(ConsistOf("templates: only the first 512 are in the file"))
+	g.Expect(notes).To(ConsistOf("templates: the file contains only the first 512"))
 	g.Expect(load(t, file).Orgs[1].Catalogs[0].Templates).To(HaveLen(512))
 }
 

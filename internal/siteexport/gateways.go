@@ -113,7 +113,7 @@ func (r *reader) addGateways(ctx context.Context, names *aliases, gateways []wir
 	for _, x := range gateways {
 		at, found := homeOf(x.Owner.ID)
 		if !found {
-			r.note("edge gateways: those of VDCs that the user is not shown are left out")
+			r.note("edge gateways: those of VDCs that are not visible to the user are omitted")
 			continue
 		}
 		gateway := EdgeGateway{Name: names.give("gateway", x.ID), Group: at.group}

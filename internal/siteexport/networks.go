@@ -47,7 +47,7 @@ func (r *reader) addNetworks(ctx context.Context, names *aliases, vdcs []VDC, ho
 	for _, x := range inOrder(found, func(x wireNetwork) string { return x.Name }) {
 		at, found := homeOf(x.Owner.ID)
 		if !found {
-			r.note("networks: those of VDCs that the user is not shown are left out")
+			r.note("networks: those of VDCs that are not visible to the user are omitted")
 			continue
 		}
 		network, usable := r.network(x)
@@ -57,7 +57,7 @@ func (r *reader) addNetworks(ctx context.Context, names *aliases, vdcs []VDC, ho
 		network.Group = at.group
 		network.Edge = names.of(x.Connection.Router.ID)
 		if network.Type == routed && network.Edge == "" {
-			r.note("networks: those of edge gateways that the user is not shown are left out")
+			r.note("networks: those of edge gateways that are not visible to the user are omitted")
 			continue
 		}
 		if err := r.addDHCP(ctx, x.ID, &network); err != nil {
@@ -76,7 +76,7 @@ const routed = "NAT_ROUTED"
 func (r *reader) network(x wireNetwork) (_ Network, usable bool) {
 	network := Network{Type: oneOf(x.Type, routed, "ISOLATED", "OPAQUE")}
 	if network.Type == "" {
-		r.note("networks: those that are neither routed, isolated nor imported are left out")
+		r.note("networks: those that are neither routed, isolated nor imported are omitted")
 		return network, false
 	}
 	for _, s := range x.Subnets.Values {
@@ -84,7 +84,7 @@ func (r *reader) network(x wireNetwork) (_ Network, usable bool) {
 		dns := addressesOf(s.DNS1, s.DNS2)
 		switch {
 		case !gateway.IsValid():
-			r.note("networks: subnets shorter than /%d, or /%d of IPv6, are left out", shortestIPv4, shortestIPv6)
+			r.note("networks: subnets shorter than /%d, or /%d of IPv6, are omitted", shortestIPv4, shortestIPv6)
 		case !network.Gateway.IsValid():
 			network.Gateway = gateway
 			network.StaticPool = within(gateway, s.Ranges.ranges())

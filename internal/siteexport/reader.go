@@ -46,10 +46,10 @@ func (r *reader) unlessHidden(what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, vcd.ErrForbidden):
-		r.note("%s: the user may not read them; the simulator's defaults apply", what)
+		r.note("%s: not readable for the user; the defaults of the simulator apply", what)
 		return nil
 	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrInvalid):
-		r.note("%s: the site does not have them; the simulator's defaults apply", what)
+		r.note("%s: not available on the site; the defaults of the simulator apply", what)
 		return nil
 	}
 	return fmt.Errorf("reading %s: %w", what, err)
@@ -67,7 +67,7 @@ func (r *reader) readJSON(ctx context.Context, path string, query url.Values, in
 		return err
 	}
 	if err := json.Unmarshal(got.Body, into); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", path, err)
+		return fmt.Errorf("reading the response of %s: %w", path, err)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (r *reader) readXML(ctx context.Context, path string, query url.Values, int
 		return err
 	}
 	if err := xml.Unmarshal(got.Body, into); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", path, err)
+		return fmt.Errorf("reading the response of %s: %w", path, err)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func readPages[T any](r *reader, what string, read func(page string) ([]T, int, 
 			return all, nil
 		}
 	}
-	r.note("%s: only the first %d are in the file", what, maxItems)
+	r.note("%s: the file contains only the first %d", what, maxItems)
 	return all[:maxItems], nil
 }
 

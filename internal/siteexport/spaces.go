@@ -120,7 +120,7 @@ func (r *reader) readSpace(ctx context.Context, id string) (_ IPSpace, usable bo
 		RangeQuota: shown.Ranges.Quota,
 	}
 	if space.Type == "" {
-		r.note("IP Spaces: private ones are left out")
+		r.note("IP Spaces: private IP Spaces are omitted")
 		return space, false, nil
 	}
 	for _, x := range shown.Prefixes {

@@ -30,7 +30,7 @@ func (e Export) header() string {
 		oldest = all[0]
 		newest = all[len(all)-1]
 	}
-	return fmt.Sprintf(`# An organization of a site, without its names and addresses: vcdctl export-site wrote it.
+	return fmt.Sprintf(`# An organization of a site without its names and addresses, exported by vcdctl export-site.
 # VMware Cloud Director: %s
 # API versions: %s to %s
 # Start it with: vcdsim --model FILE

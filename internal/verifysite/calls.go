@@ -103,7 +103,7 @@ func (c caller) start(ctx context.Context, call vcd.RawCall) (string, error) {
 		} `xml:"Tasks>Task"`
 	}
 	if err := xml.Unmarshal(got.Body, &doc); err != nil {
-		return "", fmt.Errorf("reading the answer to %s %s: %w", call.Method, call.Path, err)
+		return "", fmt.Errorf("reading the response to %s %s: %w", call.Method, call.Path, err)
 	}
 	switch {
 	case doc.XMLName.Local == "Task":
@@ -157,7 +157,7 @@ func (c caller) await(ctx context.Context, id string) error {
 		case !t.running:
 			return t.err
 		case time.Now().After(deadline):
-			return fmt.Errorf("a task has not ended after %s", taskTimeout)
+			return fmt.Errorf("a task is still running after %s", taskTimeout)
 		}
 		if err := c.pause(ctx); err != nil {
 			return err
@@ -223,7 +223,7 @@ func (c caller) get(ctx context.Context, path, query string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(got.Body, into); err != nil {
-		return fmt.Errorf("reading an answer: %w", err)
+		return fmt.Errorf("reading a response: %w", err)
 	}
 	return nil
 }

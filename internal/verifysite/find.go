@@ -68,7 +68,7 @@ func (m remover) marked(ctx context.Context, k kind, refs []vcd.Ref, pathOf func
 }
 
 // errUnmarked means that an object has the name of one of this run, and not its mark: nothing proves whose it is.
-var errUnmarked = errors.New("an object with a name of this run has no mark of it: look at it in VCD")
+var errUnmarked = errors.New("an object with a name of this run has no mark of the run: check it in VCD")
 
 // isOurs reports whether a name is of this run.
 func (m remover) isOurs(name string) bool {

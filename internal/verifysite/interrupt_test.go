@@ -211,6 +211,6 @@ func TestADiskOfOthersStaysAttached(t *testing.T) {
 
 	err = verifysite.CleanUp(t.Context(), session, left, verifysite.Options{Poll: time.Millisecond})
 
-	to.Expect(err).To(MatchError(ContainSubstring("a disk that is not of this run is attached")))
+	to.Expect(err).To(MatchError(ContainSubstring("a disk of another owner is attached")))
 	to.Expect(attached()).NotTo(BeEmpty())
 }

@@ -46,7 +46,7 @@ var limits = []struct {
 const maxAtATime = 2
 
 // errLimit keeps a run from creating more than it promised.
-var errLimit = errors.New("the limit on what a run creates is reached")
+var errLimit = errors.New("the limit of objects of a run is reached")
 
 // limitsText lists the limits.
 func limitsText() string {

@@ -15,7 +15,7 @@ import (
 const busyTries = 5
 
 // errTooQuick means that a task always ended before the answer to the second write.
-var errTooQuick = errors.New("the first write always ended before the second one was answered")
+var errTooQuick = errors.New("the first write always finished before the response to the second one")
 
 // A starter makes a write and returns the id of its task.
 type starter func(ctx context.Context) (string, error)

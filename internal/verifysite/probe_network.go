@@ -13,7 +13,7 @@ import (
 )
 
 // errControl means that the request was refused, too, to which a probe compares another one.
-var errControl = errors.New("the request to compare with was refused, too")
+var errControl = errors.New("the control request was also rejected")
 
 // accepts makes a request that creates an object of a kind, removes the object again, and says whether it was accepted.
 func (b *bench) accepts(ctx context.Context, k kind, call vcd.RawCall) (bool, error) {

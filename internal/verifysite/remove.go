@@ -21,7 +21,7 @@ func (m remover) removeOne(ctx context.Context, x Leftover) error {
 		case err != nil:
 			return err
 		case run != x.Run:
-			return errors.New("it is not marked any more, or something else is in it")
+			return errors.New("it is no longer marked, or contains other objects")
 		}
 		again, err := m.removeStep(ctx, x)
 		if err != nil || !again {
@@ -58,7 +58,7 @@ func (m remover) removeStep(ctx context.Context, x Leftover) (again bool, err er
 }
 
 // errForeignDisk keeps a vApp with an attached disk of another owner from being removed.
-var errForeignDisk = errors.New("a disk that is not of this run is attached to a VM: detach it in VCD")
+var errForeignDisk = errors.New("a disk of another owner is attached to a VM: detach it in VCD")
 
 // detachDisks detaches the independent disks of a run from the VMs of its vApp.
 func (m remover) detachDisks(ctx context.Context, vApp Leftover) error {

@@ -150,7 +150,7 @@ func TestAReadOnlyRunWritesNothing(t *testing.T) {
 		case row.Without != "":
 			to.Expect(f.Reason).To(Equal(row.Without))
 		case row.Writes():
-			to.Expect(string(f.Reason)).To(Equal("it creates objects, and the run is read-only"), row.Name)
+			to.Expect(string(f.Reason)).To(Equal("it creates objects, but the run is read-only"), row.Name)
 		default:
 			to.Expect(f.Site).To(Equal(row.Default), "%+v", f)
 		}
@@ -164,7 +164,7 @@ func TestARunStaysWithinItsLimits(t *testing.T) {
 		e.Assumptions().MaxNetworkDescription = 2000
 	})
 	for name, f := range to.verify(t, options()) {
-		to.Expect(string(f.Reason)).NotTo(ContainSubstring("limit on what a run creates"), name)
+		to.Expect(string(f.Reason)).NotTo(ContainSubstring("limit of objects of a run"), name)
 	}
 	to.Expect(to.left()).To(BeEmpty())
 }
@@ -179,7 +179,7 @@ func TestWhatASiteHasSeveralOfIsNamed(t *testing.T) {
 		"two templates":      {func(o *verifysite.Options) { o.Template = "" }, "--template: kubernetes/"},
 		"no catalog":         {func(o *verifysite.Options) { o.Template = "ubuntu" }, "catalog/template"},
 		"another VDC":        {func(o *verifysite.Options) { o.VDC = "other" }, `VDC "other"`},
-		"unknown assumption": {func(o *verifysite.Options) { o.Only = []string{"Other"} }, `no assumption "Other"`},
+		"unknown assumption": {func(o *verifysite.Options) { o.Only = []string{"Other"} }, `unknown assumption "Other"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()
@@ -193,7 +193,8 @@ func TestWhatASiteHasSeveralOfIsNamed(t *testing.T) {
 func TestAUserWithFewRightsGetsReasons(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "ccm")
 	found := to.verify(t, options())
-	to.Expect(string(found["VMWaitsForVApp"].Reason)).To(Equal("VCD refuses a request for lack of rights"), "%+v", found["VMWaitsForVApp"])
+	to.Expect(string(found["VMWaitsForVApp"].Reason)).To(Equal("VCD rejects a request because of missing rights"), "%+v",
+		found["VMWaitsForVApp"])
 	to.Expect(found["TenantProfilesNeedOrg"].Site).To(Equal("true"))
 	to.Expect(to.left()).To(BeEmpty())
 }

@@ -116,7 +116,7 @@ func choose(flag, kind, given string, candidates []vcd.Ref) (string, error) {
 	for _, c := range candidates {
 		names = append(names, c.Name)
 	}
-	return "", fmt.Errorf("the user is shown several %ss: name one with --%s: %s", kind, flag, strings.Join(names, ", "))
+	return "", fmt.Errorf("several %ss are visible to the user, set one with --%s: %s", kind, flag, strings.Join(names, ", "))
 }
 
 func (b *bench) findVDC(ctx context.Context, o Options) error {

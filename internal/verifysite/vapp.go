@@ -45,7 +45,7 @@ func (b *bench) compose(ctx context.Context) error {
 		return err
 	}
 	if len(details.Children) != len(b.vms) {
-		return errors.New("the vApp does not have the VMs that it was composed with")
+		return errors.New("the vApp does not contain the VMs that it was composed with")
 	}
 	for i, vm := range details.Children {
 		b.vms[i] = vm.ID

@@ -70,7 +70,7 @@ func Prepare(ctx context.Context, s *vcd.Session, o Options) (*Verification, err
 	table := Table()
 	for _, name := range o.Only {
 		if !slices.ContainsFunc(table, func(r Row) bool { return r.Name == name }) {
-			return nil, fmt.Errorf("there is no assumption %q: see docs/reference/vcdsim-configuration.md", name)
+			return nil, fmt.Errorf("unknown assumption %q: see docs/reference/vcdsim-configuration.md", name)
 		}
 	}
 	needs := need(0)
@@ -111,11 +111,12 @@ func (v *Verification) Run(ctx context.Context) (Result, error) {
 		return result, stopped(ctx)
 	}
 	b.doubtful = b.doubtful || ctx.Err() != nil
-	v.options.step("Removing what was created")
+	v.options.step("Removing created objects")
 	fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
 	if err := b.remove(fresh); err != nil {
-		return result, errors.Join(stopped(ctx), fmt.Errorf("removing what was created: %w; remove it with --clean-up", err))
+		return result, errors.Join(stopped(ctx), fmt.Errorf("removing created objects: %w; remove it with "+
+			"--clean-up", err))
 	}
 	return result, stopped(ctx)
 }
@@ -205,14 +206,17 @@ func (v *Verification) Plan() []string {
 		"It uses " + b.uses() + ".",
 	}
 	if v.options.ReadOnly {
-		return append(lines, "It only reads.")
+		return append(lines, "It is read-only.")
 	}
 	return append(lines,
-		"All that it creates has a name that begins with "+nameOf(b.run, "")+" and is marked in its description.",
-		"It creates at most, in the whole run: "+limitsText()+".",
-		"Templates, networks, gateways and catalogs are not changed, nor is any object without the mark of this run. "+
-			"NAT rules, firewall rules and virtual services are created disabled; virtual services have no members.",
-		"At the end, and after Ctrl-C, it removes what it created. What a killed run left, --clean-up removes.",
+		"The names of all created objects begin with "+nameOf(b.run, "")+", and their descriptions contain the "+
+			"mark of the run.",
+		"Limits of the whole run: "+limitsText()+".",
+		"It does not change templates, networks, gateways, catalogs, or any object without the mark of this "+
+			"run. NAT rules, firewall rules and virtual services are created disabled; virtual services "+
+			"have no members.",
+		"It removes the created objects at the end and after Ctrl-C. Use --clean-up to remove the objects of a "+
+			"killed run.",
 	)
 }
 
