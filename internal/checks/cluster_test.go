@@ -103,5 +103,5 @@ func TestAnEndpointIsOnAnEdgeGateway(t *testing.T) {
 
 	g.Expect(checks.EndpointRouted("nodes", vcd.Ref{ID: "urn:vcloud:gateway:1"})).To(BeNil())
 	g.Expect(checks.EndpointRouted("nodes", vcd.Ref{})).To(HaveValue(And(HaveField("Reason", infrav1.EdgeGatewayNotFoundReason),
-		HaveField("Message", "network nodes is not connected to an edge gateway, which the endpoint needs"))))
+		HaveField("Message", "network nodes is not connected to an edge gateway, which the endpoint requires"))))
 }

@@ -17,9 +17,10 @@ func Kubernetes(t vcd.Template, version string) *Finding {
 	if t.Kubernetes == "" || version == "" || vcd.SameKubernetes(t.Kubernetes, version) {
 		return nil
 	}
-	return finding(infrav1.KubernetesVersionMismatchReason, "with a new version of the KubeadmControlPlane or "+
-		"MachineDeployment, name a new VCDMachineTemplate whose image has it",
-		"template %s has Kubernetes %s, and the version of the machines is %s", t.Name, t.Kubernetes, version)
+	return finding(infrav1.KubernetesVersionMismatchReason, "when you change the version of a "+
+		"KubeadmControlPlane or MachineDeployment, also set a new VCDMachineTemplate with an image of "+
+		"this version",
+		"template %s has Kubernetes %s, but the version of the machines is %s", t.Name, t.Kubernetes, version)
 }
 
 // DiskSize reports a spec that asks for a smaller disk than that of its template.
@@ -27,8 +28,8 @@ func DiskSize(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
 	if wished := sizes.Disk(spec); wished == 0 || wished >= t.DiskMiB {
 		return nil
 	}
-	return finding(infrav1.DiskTooSmallReason, "set a size of at least that, or leave it out",
-		"spec.diskSize is %s, and the disk of template %s has %dMi and cannot shrink", spec.DiskSize, t.Name, t.DiskMiB)
+	return finding(infrav1.DiskTooSmallReason, "set at least this size, or remove the field",
+		"spec.diskSize is %s, but the disk of template %s has %dMi and cannot shrink", spec.DiskSize, t.Name, t.DiskMiB)
 }
 
 // GrowsLinkedClone reports whether the disk of a machine is to grow in a VDC where disks grow only after the VM was
@@ -42,9 +43,9 @@ func Consolidation(vdc vcd.VDC, may bool) *Finding {
 	if may {
 		return nil
 	}
-	return finding(infrav1.ForbiddenReason, "grant the right to the user of the identity, leave out spec.diskSize, or have "+
-		"fast provisioning turned off", "VDC %s has fast provisioning: disks grow only after their VM was consolidated, and "+
-		"right %q is missing", vdc.Name, vcd.RightConsolidate)
+	return finding(infrav1.ForbiddenReason, "grant the right to the user of the identity, remove spec.diskSize, "+
+		"or ask the provider to disable fast provisioning", "VDC %s uses fast provisioning: disks can be expanded only after a "+
+		"consolidation of the VM, for which the right %q is missing", vdc.Name, vcd.RightConsolidate)
 }
 
 // HardwareUpgrade reports a spec that asks for older virtual hardware than that of its template.
@@ -53,8 +54,8 @@ func HardwareUpgrade(spec *infrav1.VCDMachineSpec, t vcd.Template) *Finding {
 	if has, known := HardwareNumber(t.Hardware); !asks || !known || wished >= has {
 		return nil
 	}
-	return finding(infrav1.PlacementInvalidReason, "set at least that", "spec.hardwareVersion is %s, template %s has %s, and "+
-		"VCD only upgrades", spec.HardwareVersion, t.Name, t.Hardware)
+	return finding(infrav1.PlacementInvalidReason, "set at least this version", "spec.hardwareVersion is %s, but "+
+		"template %s has %s, and VCD cannot downgrade it", spec.HardwareVersion, t.Name, t.Hardware)
 }
 
 // HardwareSupported reports that a VDC does not have a version of virtual hardware, which a field or a template asks for.
@@ -63,7 +64,7 @@ func HardwareSupported(asks, version string, vdc vcd.VDC, supported []string) *F
 	if version == "" || len(supported) == 0 || slices.Contains(supported, version) {
 		return nil
 	}
-	return finding(infrav1.PlacementInvalidReason, "use one of these versions, or another VDC", "%s is %s, and VDC %s has %s",
+	return finding(infrav1.PlacementInvalidReason, "use one of these versions or another VDC", "%s is %s, but VDC %s supports %s",
 		asks, version, vdc.Name, strings.Join(supported, ", "))
 }
 

@@ -37,7 +37,7 @@ func TestImagesMustHaveTheVersionOfKubernetes(t *testing.T) {
 	g.Expect(checks.Kubernetes(vcd.Template{}, "v1.36.3")).To(BeNil(), "the image does not show it")
 	g.Expect(checks.Kubernetes(image(), "v1.35.4")).To(HaveValue(And(
 		HaveField("Reason", infrav1.KubernetesVersionMismatchReason),
-		HaveField("Message", "template ubuntu has Kubernetes v1.36.3, and the version of the machines is v1.35.4"))))
+		HaveField("Message", "template ubuntu has Kubernetes v1.36.3, but the version of the machines is v1.35.4"))))
 }
 
 func TestDisksDoNotShrink(t *testing.T) {
@@ -47,7 +47,7 @@ func TestDisksDoNotShrink(t *testing.T) {
 	g.Expect(checks.DiskSize(&infrav1.VCDMachineSpec{}, image())).To(BeNil())
 	g.Expect(checks.DiskSize(diskOf("20Gi"), image())).To(BeNil())
 	g.Expect(checks.DiskSize(diskOf("10Gi"), image())).To(HaveValue(And(HaveField("Reason", infrav1.DiskTooSmallReason),
-		HaveField("Message", "spec.diskSize is 10Gi, and the disk of template ubuntu has 20480Mi and cannot shrink"))))
+		HaveField("Message", "spec.diskSize is 10Gi, but the disk of template ubuntu has 20480Mi and cannot shrink"))))
 }
 
 func TestDisksOfLinkedClonesGrowByARight(t *testing.T) {
@@ -73,7 +73,7 @@ func TestVirtualHardwareIsOnlyUpgraded(t *testing.T) {
 	g.Expect(checks.HardwareUpgrade(asked("vmx-19"), vcd.Template{Hardware: "vmx-9"})).To(BeNil())
 	g.Expect(checks.HardwareUpgrade(asked("vmx-9"), image())).To(HaveValue(And(
 		HaveField("Reason", infrav1.PlacementInvalidReason),
-		HaveField("Message", "spec.hardwareVersion is vmx-9, template ubuntu has vmx-19, and VCD only upgrades"))))
+		HaveField("Message", "spec.hardwareVersion is vmx-9, but template ubuntu has vmx-19, and VCD cannot downgrade it"))))
 }
 
 func TestVirtualHardwareIsOfTheVDC(t *testing.T) {
@@ -86,7 +86,7 @@ func TestVirtualHardwareIsOfTheVDC(t *testing.T) {
 	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), nil)).To(BeNil(), "the VDC does not show what it has")
 	g.Expect(checks.HardwareSupported(asks, "vmx-99", vdc(), []string{"vmx-14", "vmx-19"})).To(HaveValue(And(
 		HaveField("Reason", infrav1.PlacementInvalidReason),
-		HaveField("Message", "spec.hardwareVersion is vmx-99, and VDC acme-vdc has vmx-14, vmx-19"))))
+		HaveField("Message", "spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14, vmx-19"))))
 }
 
 func TestNodesThatImagesBecome(t *testing.T) {

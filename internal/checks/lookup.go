@@ -14,9 +14,9 @@ type Lookup struct {
 
 // Lookups of what VMs are created in and from.
 var (
-	VDC             = Lookup{infrav1.VDCNotFoundReason, "give the user access to the VDC"}
+	VDC             = Lookup{infrav1.VDCNotFoundReason, "grant the user access to the VDC"}
 	Network         = Lookup{infrav1.NetworkNotFoundReason, "connect the network to the VDC"}
-	StorageProfile  = Lookup{infrav1.StorageProfileNotFoundReason, "give the VDC the profile, enabled"}
+	StorageProfile  = Lookup{infrav1.StorageProfileNotFoundReason, "add and enable the profile in the VDC"}
 	SizingPolicy    = Lookup{infrav1.SizingPolicyNotFoundReason, "assign the policy to the VDC"}
 	PlacementPolicy = Lookup{infrav1.PlacementPolicyNotFoundReason, "assign the policy to the VDC"}
 	Catalog         = Lookup{infrav1.CatalogNotFoundReason, "share the catalog with the organization"}

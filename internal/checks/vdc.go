@@ -14,11 +14,11 @@ func VDCEnabled(vdc vcd.VDC, field string) *Finding {
 	if !vdc.Disabled {
 		return nil
 	}
-	remedy := "let the provider enable it"
+	remedy := "ask the provider to enable it"
 	if field != "" {
-		remedy += ", or name another one in " + field
+		remedy += ", or set another one in " + field
 	}
-	return finding(infrav1.VDCDisabledReason, remedy, "VDC %s is disabled: nothing is created in it", vdc.Name)
+	return finding(infrav1.VDCDisabledReason, remedy, "VDC %s is disabled, so VCD creates nothing in it", vdc.Name)
 }
 
 // AnyStorage reports a VDC in which no VM has a disk, whatever storage profile its machine names.
@@ -26,6 +26,6 @@ func AnyStorage(vdc vcd.VDC) *Finding {
 	if slices.ContainsFunc(vdc.StorageProfiles, func(p vcd.StorageProfile) bool { return p.Enabled }) {
 		return nil
 	}
-	return finding(infrav1.StorageProfileNotFoundReason, "let the provider add or enable one",
-		"VDC %s has no storage profile that is enabled: no VM can be created", vdc.Name)
+	return finding(infrav1.StorageProfileNotFoundReason, "ask the provider to add or enable one",
+		"VDC %s has no enabled storage profile, so it cannot create VMs", vdc.Name)
 }

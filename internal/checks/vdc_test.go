@@ -35,8 +35,9 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 		remedy string // empty: there is no finding
 	}{
 		{"one that is enabled", vdc(), field, ""},
-		{"one that a field names", vdc(disabled), field, "let the provider enable it, or name another one in " + field},
-		{"one that some field names", vdc(disabled), "", "let the provider enable it"},
+		{"one that a field names", vdc(disabled), field, "ask the provider to enable it, or set another one in " +
+			field},
+		{"one that some field names", vdc(disabled), "", "ask the provider to enable it"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 			}
 			g.Expect(found).To(HaveValue(Equal(checks.Finding{
 				Reason:  infrav1.VDCDisabledReason,
-				Message: "VDC acme-vdc is disabled: nothing is created in it",
+				Message: "VDC acme-vdc is disabled, so VCD creates nothing in it",
 				Remedy:  tt.remedy,
 			})))
 		})

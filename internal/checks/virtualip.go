@@ -23,12 +23,12 @@ func VirtualIP(c *infrav1.VCDCluster, network vcd.Network, addr netip.Addr) *Fin
 		return finding(infrav1.VIPInvalidReason, other, "virtual IP %s is the address of the gateway or of network %s itself",
 			addr, network.Name)
 	case use == vcd.UseStaticPool:
-		return finding(infrav1.VIPInStaticPoolReason, other+", or take it out of the static pool",
-			"virtual IP %s is in the static pool %s-%s of network %s, from which VCD gives addresses to VMs", addr,
+		return finding(infrav1.VIPInStaticPoolReason, other+", or remove it from the static pool",
+			"virtual IP %s is in the static pool %s-%s of network %s, from which VCD assigns addresses to VMs", addr,
 			within.From, within.To, network.Name)
 	case use == vcd.UseDHCP && kube.AddressSource != infrav1.VIPSourceDHCP:
-		return finding(infrav1.VIPInDHCPRangeReason, other+", or take it out of the DHCP range",
-			"virtual IP %s is in the DHCP range %s-%s of network %s, from which addresses are leased", addr, within.From,
+		return finding(infrav1.VIPInDHCPRangeReason, other+", or remove it from the DHCP range",
+			"virtual IP %s is in the DHCP range %s-%s of network %s", addr, within.From,
 			within.To, network.Name)
 	}
 	return nil
@@ -50,12 +50,12 @@ func OtherVirtualIP(c *infrav1.VCDCluster) string {
 	host := c.Spec.ControlPlaneEndpoint.Host
 	switch _, err := netip.ParseAddr(host); {
 	case host == "" && len(KubeVIP(c).PoolRefs) > 0:
-		return "take it out of the pools of spec.controlPlaneLoadBalancer.kubeVIP and delete the IPAddressClaims of " +
-			"the VCDCluster"
+		return "remove it from the pools of spec.controlPlaneLoadBalancer.kubeVIP and delete the " +
+			"IPAddressClaims of the VCDCluster"
 	case err != nil:
 		return "correct the record of " + host
 	}
-	return "choose another in spec.controlPlaneEndpoint"
+	return "set another address in spec.controlPlaneEndpoint"
 }
 
 // VirtualIPs returns the virtual IPs of a cluster, as far as its object shows them.

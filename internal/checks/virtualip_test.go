@@ -69,7 +69,7 @@ func TestAVirtualIPMustBeFreeOfVCD(t *testing.T) {
 			}
 			g.Expect(found).To(HaveValue(And(HaveField("Reason", tt.reason),
 				HaveField("Message", HavePrefix("virtual IP "+tt.addr+" is ")),
-				HaveField("Remedy", HavePrefix("choose another in spec.controlPlaneEndpoint")))))
+				HaveField("Remedy", HavePrefix("set another address in spec.controlPlaneEndpoint")))))
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestAVirtualIPIsNoHosts(t *testing.T) {
 	g.Expect(checks.VirtualIPTaken(c, nodes(), checks.VirtualIPs(c), hosts)).To(HaveValue(Equal(checks.Finding{
 		Reason:  infrav1.VIPInUseReason,
 		Message: "virtual IP 192.168.100.200 is the address of VM web in network nodes",
-		Remedy:  "choose another in spec.controlPlaneEndpoint, or release it",
+		Remedy:  "set another address in spec.controlPlaneEndpoint, or release it",
 	})))
 	g.Expect(checks.VirtualIPTaken(c, nodes(), checks.Addresses([]string{"192.168.100.201"}), hosts)).To(BeNil())
 }
@@ -93,9 +93,10 @@ func TestTheRemedyNamesWhereAVirtualIPComesFrom(t *testing.T) {
 	g := NewWithT(t)
 	fromPool := &infrav1.KubeVIPEndpoint{PoolRefs: []infrav1.IPPoolReference{{Name: "v4"}}}
 
-	g.Expect(checks.OtherVirtualIP(cluster("", fromPool))).To(HavePrefix("take it out of the pools"))
+	g.Expect(checks.OtherVirtualIP(cluster("", fromPool))).To(HavePrefix("remove it from the pools"))
 	g.Expect(checks.OtherVirtualIP(cluster("api.example.com", nil))).To(Equal("correct the record of api.example.com"))
-	g.Expect(checks.OtherVirtualIP(cluster("192.168.100.200", nil))).To(Equal("choose another in spec.controlPlaneEndpoint"))
+	g.Expect(checks.OtherVirtualIP(cluster("192.168.100.200", nil))).To(Equal("set another address in " +
+		"spec.controlPlaneEndpoint"))
 }
 
 func TestVirtualIPsAreThoseOfTheSpecAndTheStatus(t *testing.T) {

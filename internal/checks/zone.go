@@ -11,10 +11,10 @@ import (
 func Zone(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) *Finding {
 	switch {
 	case !sites.Same(z.Spec.Site, c.Spec.Site):
-		return finding(infrav1.FailureDomainMismatchReason, "name a zone of the same site",
+		return finding(infrav1.FailureDomainMismatchReason, "use a zone of the same site",
 			"spec.site of VCDDeploymentZone %s is %q, spec.site of the VCDCluster is %q", z.Name, z.Spec.Site, c.Spec.Site)
 	case z.Spec.Org != c.Spec.Org:
-		return finding(infrav1.FailureDomainMismatchReason, "name a zone of the same organization",
+		return finding(infrav1.FailureDomainMismatchReason, "use a zone of the same organization",
 			"spec.org of VCDDeploymentZone %s is %q, spec.org of the VCDCluster is %q", z.Name, z.Spec.Org, c.Spec.Org)
 	}
 	return nil

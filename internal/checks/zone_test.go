@@ -22,8 +22,8 @@ func TestAZoneIsOfTheSiteAndOrganizationOfItsCluster(t *testing.T) {
 	}{
 		{"the same", site, "acme", ""},
 		{"the same site, written in another way", "https://VCD.example.com:443/", "acme", ""},
-		{"another site", "https://vcd.example.org", "acme", "name a zone of the same site"},
-		{"another organization", site, "other", "name a zone of the same organization"},
+		{"another site", "https://vcd.example.org", "acme", "use a zone of the same site"},
+		{"another organization", site, "other", "use a zone of the same organization"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -46,11 +46,11 @@ type question [sha256.Size]byte
 func protect(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	tokens, err := authentication.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for token reviews: %w", err)
+		return nil, fmt.Errorf("creating a client for token reviews: %w", err)
 	}
 	access, err := authorization.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for access reviews: %w", err)
+		return nil, fmt.Errorf("creating a client for access reviews: %w", err)
 	}
 	r := &reviewer{tokens.TokenReviews(), access.SubjectAccessReviews(), cache.NewLRUExpireCache(answersKept)}
 	return r.filter, nil
@@ -61,7 +61,7 @@ func (r *reviewer) filter(log logr.Logger, next http.Handler) (http.Handler, err
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		status, err := r.review(req)
 		if err != nil {
-			log.Error(err, "Refusing a request that the API server could not be asked about", "path", req.URL.Path)
+			log.Error(err, "Rejecting a request that the API server could not authorize", "path", req.URL.Path)
 		}
 		if status != http.StatusOK {
 			http.Error(w, http.StatusText(status), status)

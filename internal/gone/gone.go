@@ -92,15 +92,15 @@ const (
 )
 
 var reasons = map[Reason]string{
-	Listed:         "it is listed but cannot be read: grant the user access to it",
-	HeldByHome:     "what contains it lists it, but it cannot be read: grant the user access to it",
-	ScopeHidden:    "nothing of the cloud is shown to the user",
-	HomeHidden:     "neither what contained it nor a log of its deletion is shown to the user",
-	SiblingsHidden: "nothing else of the cluster is shown to the user",
-	Unlogged:       "the log of the cloud does not mention it: was the cloud restored from a backup?",
-	Once:           "it counts as gone if it is still missing in a minute",
+	Listed:         "it is listed but not readable: grant the user access to it",
+	HeldByHome:     "its parent lists it, but it is not readable: grant the user access to it",
+	ScopeHidden:    "the user can see no objects of the cloud",
+	HomeHidden:     "neither its parent nor a log of its deletion is visible to the user",
+	SiblingsHidden: "no other object of the cluster is visible to the user",
+	Unlogged:       "the log of the cloud has no record of it: the cloud may have been restored from a backup",
+	Once:           "it is treated as deleted if it is still missing in one minute",
 	AskingSite:     "other clusters of the site are checked first",
-	Creating:       "a request to create it may still be on its way",
+	Creating:       "a request to create it may still be in progress",
 }
 
 // String explains the reason to a person.

@@ -40,8 +40,8 @@ func (e *TooLargeError) Error() string {
 	if what == "" {
 		what = "bootstrap data"
 	}
-	return fmt.Sprintf("%s has %d bytes after compression, the limit is %d: put large files into the VM template or "+
-		"let the machine download them",
+	return fmt.Sprintf("%s has %d bytes after compression, the limit is %d: add large files to the VM template, "+
+		"or download them in the machine",
 		what, e.Size, e.Limit)
 }
 

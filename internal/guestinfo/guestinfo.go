@@ -190,7 +190,7 @@ func validateBootstrapData(format Format, data []byte) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("bootstrap data has format %q, known are %s and %s", format, FormatCloudConfig,
+		return fmt.Errorf("bootstrap data has format %q, but only %s and %s are supported", format, FormatCloudConfig,
 			FormatIgnition)
 	}
 }

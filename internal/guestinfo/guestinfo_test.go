@@ -326,7 +326,7 @@ func TestRenderRefuses(t *testing.T) {
 		{
 			"a multicast address",
 			nic(func(n *guestinfo.NIC) { n.Addresses[0] = netip.MustParsePrefix("224.0.0.1/24") }),
-			"not an address of a machine",
+			"not a valid address for a machine",
 		},
 		{
 			"a gateway elsewhere",
@@ -336,12 +336,12 @@ func TestRenderRefuses(t *testing.T) {
 		{
 			"the gateway's address",
 			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("192.168.100.10") }),
-			"is that of the gateway",
+			"is also the gateway",
 		},
 		{
 			"a gateway with a zone",
 			nic(func(n *guestinfo.NIC) { n.Gateways[0] = netip.MustParseAddr("fe80::1%eth0") }),
-			"is not the address of a gateway",
+			"is not a valid address for a gateway",
 		},
 		{"a name server that is none", nic(func(n *guestinfo.NIC) { n.DNS = []netip.Addr{{}} }), "name server"},
 		{
@@ -361,7 +361,7 @@ func TestRenderRefuses(t *testing.T) {
 			nic(func(n *guestinfo.NIC) {
 				n.Routes = []guestinfo.Route{{To: netip.MustParsePrefix("fd00::/8"), Via: netip.MustParseAddr("192.168.100.1")}}
 			}),
-			"of one family",
+			"of the same family",
 		},
 		{"a tiny MTU", nic(func(n *guestinfo.NIC) { n.MTU = 68 }), "MTU 68"},
 		{"an unknown mode", nic(func(n *guestinfo.NIC) { n.Mode = "STATIC" }), `mode "STATIC"`},

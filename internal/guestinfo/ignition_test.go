@@ -299,7 +299,7 @@ func TestIgnitionThatCannotBeMergedIsRefused(t *testing.T) {
 	tests := []struct {
 		name, data, want string
 	}{
-		{"what is to be transpiled", "variant: flatcar\nversion: 1.0.0\n", "have to be transpiled"},
+		{"what is to be transpiled", "variant: flatcar\nversion: 1.0.0\n", "transpile Butane"},
 		{"a configuration without a version", `{"storage":{}}`, "no ignition.version"},
 		{"version 1", `{"ignitionVersion":1}`, "no ignition.version"},
 		{"a version to come", `{"ignition":{"version":"4.0.0"}}`, "2.x.y or 3.x.y"},

@@ -52,10 +52,10 @@ func validateNICs(nics []NIC) error {
 			return fmt.Errorf("NIC %d: %w", i, err)
 		}
 		if macs[mac] {
-			return fmt.Errorf("NIC %d: MAC address %s belongs to another NIC too", i, mac)
+			return fmt.Errorf("NIC %d: MAC address %s is used by two NICs", i, mac)
 		}
 		if nic.Name != "" && names[nic.Name] {
-			return fmt.Errorf("NIC %d: name %s belongs to another NIC too", i, nic.Name)
+			return fmt.Errorf("NIC %d: name %s is used by two NICs", i, nic.Name)
 		}
 		macs[mac] = true
 		names[nic.Name] = true
@@ -64,7 +64,7 @@ func validateNICs(nics []NIC) error {
 		}
 	}
 	if len(nics) > 0 && primaries != 1 {
-		return fmt.Errorf("%d NICs are primary, exactly one has to be", primaries)
+		return fmt.Errorf("%d NICs are primary, but exactly one must be", primaries)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (n NIC) validateMode() error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("mode %q is not known", n.Mode)
+		return fmt.Errorf("mode %q is unknown", n.Mode)
 	}
 }
 
@@ -135,7 +135,7 @@ func (n NIC) validateAddresses() error {
 		case !address.IsValid():
 			return fmt.Errorf("mode %s needs an address", n.Mode)
 		case !isHost(addr):
-			return fmt.Errorf("%s is not an address of a machine", addr)
+			return fmt.Errorf("%s is not a valid address for a machine", addr)
 		case families[addr.Is4()]:
 			return fmt.Errorf("%s is the second address of its family", addr)
 		}
@@ -156,12 +156,12 @@ func isHost(addr netip.Addr) bool {
 
 func (n NIC) validateGateway(gateway netip.Addr) error {
 	if !gateway.IsValid() || gateway.Zone() != "" || gateway.Is4In6() {
-		return fmt.Errorf("%s is not the address of a gateway", gateway)
+		return fmt.Errorf("%s is not a valid address for a gateway", gateway)
 	}
 	for _, address := range n.Addresses {
 		switch {
 		case gateway == address.Addr():
-			return fmt.Errorf("address %s is that of the gateway", gateway)
+			return fmt.Errorf("address %s is also the gateway", gateway)
 		case gateway.Is4() == address.Addr().Is4() && (address.Contains(gateway) || gateway.IsLinkLocalUnicast()):
 			return nil
 		}
@@ -176,7 +176,7 @@ func (n NIC) validateGateway(gateway netip.Addr) error {
 func (n NIC) validateRoutes() error {
 	for _, r := range n.Routes {
 		if !r.To.IsValid() || !r.Via.IsValid() || r.To.Addr().Is4() != r.Via.Is4() || r.Via.Zone() != "" {
-			return fmt.Errorf("route to %s via %s needs a subnet and a gateway of one family", r.To, r.Via)
+			return fmt.Errorf("route to %s via %s requires a subnet and a gateway of the same family", r.To, r.Via)
 		}
 	}
 	return nil

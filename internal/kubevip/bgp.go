@@ -80,10 +80,10 @@ func (b *BGP) validate() error {
 		return errors.New("the AS number of the nodes is 0")
 	}
 	if !interfaceName.MatchString(b.RouterInterface) {
-		return fmt.Errorf("%q is not the name of the interface with the router id", b.RouterInterface)
+		return fmt.Errorf("%q is not a valid interface for the router ID", b.RouterInterface)
 	}
 	if b.SourceInterface != "" && !interfaceName.MatchString(b.SourceInterface) {
-		return fmt.Errorf("%q is not the name of a source interface", b.SourceInterface)
+		return fmt.Errorf("%q is not a valid source interface", b.SourceInterface)
 	}
 	if len(b.Peers) == 0 {
 		return errors.New("BGP has no peer")
@@ -100,13 +100,13 @@ func (b *BGP) validate() error {
 func (p Peer) validate() error {
 	switch {
 	case !p.Address.IsValid() || validateIP(p.Address) != nil:
-		return fmt.Errorf("%s is not the address of a BGP peer", p.Address)
+		return fmt.Errorf("%s is not a valid address of a BGP peer", p.Address)
 	case p.AS == 0:
 		return fmt.Errorf("the AS number of BGP peer %s is 0", p.Address)
 	case len(p.Password) > maxPassword, !peerPassword.MatchString(p.Password),
 		strings.Contains(p.Password, "{{"), strings.Contains(p.Password, "{%"), strings.Contains(p.Password, "{#"):
-		return fmt.Errorf("the password of BGP peer %s cannot be given to kube-vip: it has at most %d printable "+
-			"ASCII characters, and none of comma, colon, slash and blank, and not {{, {%% or {#",
+		return fmt.Errorf("the password of BGP peer %s cannot be passed to kube-vip: use at most %d printable "+
+			"ASCII characters, without commas, colons, slashes, spaces, {{, {%% or {#",
 			p.Address, maxPassword)
 	}
 	return nil

@@ -72,13 +72,13 @@ func TestRenderRefusesOfBGP(t *testing.T) {
 		{
 			"a peer that is none",
 			func(c *kubevip.Config) { c.BGP.Peers[0].Address = netip.Addr{} },
-			"not the address of a " +
+			"not a valid address of a " +
 				"BGP peer",
 		},
 		{
 			"no interface for the router id",
 			func(c *kubevip.Config) { c.BGP.RouterInterface = "" },
-			"interface with the router id",
+			"interface for the router ID",
 		},
 		{"a source that is none", func(c *kubevip.Config) { c.BGP.SourceInterface = "a b" }, "source interface"},
 		{
@@ -93,7 +93,7 @@ func TestRenderRefusesOfBGP(t *testing.T) {
 				c.Addresses = []string{"api.example"}
 				c.DynamicDNS = true
 			},
-			"not by BGP",
+			"instead of BGP",
 		},
 		{"a password with a colon", password("geheim:x"), "password of BGP peer 192.168.100.1"},
 		{"a password with a comma", password("geheim,x"), "password of BGP peer"},

@@ -248,12 +248,12 @@ func TestRenderRefuses(t *testing.T) {
 		{
 			"two addresses of a family",
 			func(c *kubevip.Config) { c.Addresses = []string{"10.0.0.1", "10.0.0.2"} },
-			"of one family",
+			"of the same family",
 		},
 		{
 			"a name beside an address",
 			func(c *kubevip.Config) { c.Addresses = []string{"api.example", "10.0.0.2"} },
-			"stands alone",
+			"cannot be combined",
 		},
 		{
 			"three addresses",
@@ -297,8 +297,8 @@ func TestRenderRefuses(t *testing.T) {
 			func(c *kubevip.Config) { c.Interface = "abcdefghijklmnop" },
 			"interface name",
 		},
-		{"an image with a line break", func(c *kubevip.Config) { c.Image = "a\nb" }, "name of an image"},
-		{"dynamic DNS for an address", func(c *kubevip.Config) { c.DynamicDNS = true }, "needs a DNS name"},
+		{"an image with a line break", func(c *kubevip.Config) { c.Image = "a\nb" }, "valid image name"},
+		{"dynamic DNS for an address", func(c *kubevip.Config) { c.DynamicDNS = true }, "requires a DNS name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

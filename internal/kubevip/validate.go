@@ -35,10 +35,10 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%q is not an interface name", c.Interface)
 	}
 	if !imageName.MatchString(c.Image) {
-		return fmt.Errorf("%q is not the name of an image", c.Image)
+		return fmt.Errorf("%q is not a valid image name", c.Image)
 	}
 	if c.DynamicDNS && !c.hasName() {
-		return fmt.Errorf("dynamic DNS needs a DNS name, %s is an address", c.Addresses[0])
+		return fmt.Errorf("dynamic DNS requires a DNS name, but %s is an address", c.Addresses[0])
 	}
 	return c.validateBGP()
 }
@@ -46,7 +46,7 @@ func (c *Config) complete() error {
 // validateAddresses checks an endpoint: one address of each family at most, or one DNS name.
 func validateAddresses(addresses []string) error {
 	if len(addresses) == 0 || len(addresses) > 2 {
-		return fmt.Errorf("there are %d addresses, kube-vip takes one, or one of each family", len(addresses))
+		return fmt.Errorf("there are %d addresses, but kube-vip supports only one, or one of each family", len(addresses))
 	}
 	for _, address := range addresses {
 		if err := ValidateAddress(address); err != nil {
@@ -57,10 +57,10 @@ func validateAddresses(addresses []string) error {
 		return nil
 	}
 	if slices.ContainsFunc(addresses, func(address string) bool { return !isIP(address) }) {
-		return fmt.Errorf("%s: a DNS name stands alone", strings.Join(addresses, " and "))
+		return fmt.Errorf("%s: a DNS name cannot be combined with other addresses", strings.Join(addresses, " and "))
 	}
 	if is4(addresses[0]) == is4(addresses[1]) {
-		return fmt.Errorf("%s and %s are of one family: dual stack takes one of each", addresses[0], addresses[1])
+		return fmt.Errorf("%s and %s are of the same family: dual stack requires one address of each", addresses[0], addresses[1])
 	}
 	return nil
 }
@@ -105,17 +105,18 @@ func (c *Config) validateBGP() error {
 	case c.BGP == nil:
 		return nil
 	case c.DynamicDNS:
-		return errors.New("an address of dynamic DNS comes from the nodes' network and is announced by ARP, not by BGP")
+		return errors.New("the address of dynamic DNS belongs to the nodes' network, so it requires ARP instead " +
+			"of BGP")
 	case c.hasName():
-		return fmt.Errorf("BGP announces addresses, %s is a DNS name", c.Addresses[0])
+		return fmt.Errorf("BGP requires an address, but %s is a DNS name", c.Addresses[0])
 	}
 	if err := c.BGP.validate(); err != nil {
 		return err
 	}
 	for _, address := range c.Addresses {
 		if !slices.ContainsFunc(c.BGP.Peers, func(p Peer) bool { return p.Address.Is4() == is4(address) }) {
-			return fmt.Errorf("no BGP peer has the family of %s: kube-vip announces an address to peers of its "+
-				"family", address)
+			return fmt.Errorf("no BGP peer has the family of %s: kube-vip announces an address only to peers of "+
+				"the same family", address)
 		}
 	}
 	return nil

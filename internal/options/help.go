@@ -17,26 +17,27 @@ and VCDMachines in VCD and reconciles them.
 Usage:
   manager [flags]
 
-It finds the Kubernetes API server by KUBECONFIG, or as a pod does. Durations are numbers with a
+It connects to the Kubernetes API server of KUBECONFIG, or of its pod. Durations are numbers with a
 unit, such as 90s, 10m or 1h30m.
 `
 
 // environment lists the variables that the manager or its libraries read.
 var environment = [][2]string{
-	{"POD_NAMESPACE", "The default of --manager-namespace."},
-	{"KUBECONFIG", "The file with the address of the API server and the credentials for it; not needed in a pod."},
+	{"POD_NAMESPACE", "Default of --manager-namespace."},
+	{"KUBECONFIG", "File with the address and credentials of the API server; not needed in a pod."},
 	{
 		"HTTPS_PROXY, NO_PROXY",
-		"The proxy to VCD and to the API server, and hosts, domains and networks that are reached without it.",
+		"Proxy for VCD and the API server, and the hosts, domains and networks that bypass it.",
 	},
 	{
 		"SSL_CERT_FILE, SSL_CERT_DIR",
-		"Certificate authorities to trust instead of the image's, for identities without a bundle of their own.",
+		"Trusted certificate authorities that replace those of the image, for identities without their own " +
+			"bundle.",
 	},
 	{
 		"GOMEMLIMIT",
-		"Memory from which garbage is collected more often, such as 900MiB: a little less than the limit " +
-			"of the container.",
+		"Soft memory limit of the garbage collector, such as 900MiB: slightly less than the limit of the " +
+			"container.",
 	},
 }
 
@@ -44,18 +45,17 @@ var environment = [][2]string{
 var ways = [][2]string{
 	{
 		"SIGTERM",
-		"Shut down: log out of VCD and release the lease. The next manager continues what is " +
-			"unfinished in VCD.",
+		"Shuts down: logs out of VCD and releases the lease. The next manager continues unfinished work in VCD.",
 	},
-	{"SIGUSR1", "Log calls to VCD, without secrets, for --vcd-wire-log-duration; a second one ends it."},
-	{"GET /metrics", "Metrics for Prometheus, at --diagnostics-address."},
+	{"SIGUSR1", "Logs requests to VCD, without secrets, for --vcd-wire-log-duration; a second signal ends it."},
+	{"GET /metrics", "Returns metrics for Prometheus, at --diagnostics-address."},
 	{
 		"PUT /debug/vcd-wire-log?for=15m",
-		"Log calls to VCD, without secrets, for a while; DELETE ends it, GET shows " +
-			"the state. At --diagnostics-address.",
+		"Logs requests to VCD, without secrets, for this time; DELETE ends it, GET returns its state. At " +
+			"--diagnostics-address.",
 	},
-	{"PUT /debug/flags/v", "Change --v; the number is the body. At --diagnostics-address."},
-	{"GET /debug/pprof/", "Profiles. At --diagnostics-address."},
+	{"PUT /debug/flags/v", "Changes --v to the number in the body. At --diagnostics-address."},
+	{"GET /debug/pprof/", "Returns profiles. At --diagnostics-address."},
 }
 
 // WriteHelp writes the help, in at most 100 columns.

@@ -89,7 +89,7 @@ func New(fs *pflag.FlagSet, namespace string) *Options {
 	o.addLeaderFlags()
 	o.addServingFlags()
 	o.addLogFlags()
-	o.sections.FlagSet("Else").BoolVar(&o.Version, "version", false, "Print the version and end.")
+	o.sections.FlagSet("Else").BoolVar(&o.Version, "version", false, "Print the version and exit.")
 	for _, name := range o.sections.Order {
 		fs.AddFlagSet(o.sections.FlagSets[name])
 	}
@@ -98,39 +98,41 @@ func New(fs *pflag.FlagSet, namespace string) *Options {
 
 func (o *Options) addScopeFlags(namespace string) {
 	fs := o.sections.FlagSet("Scope")
-	fs.StringVar(&o.Namespace, "namespace", "", "The only namespace whose objects are reconciled; all if empty.")
+	fs.StringVar(&o.Namespace, "namespace", "", "Namespace whose objects are reconciled; all namespaces if "+
+		"empty.")
 	fs.StringVar(&o.WatchFilter, "watch-filter", "",
-		fmt.Sprintf("Reconcile only objects with this value of label %s; all if empty.", clusterv1.WatchLabel))
+		fmt.Sprintf("Value of the label %s; only objects with it are reconciled. All objects if empty.", clusterv1.WatchLabel))
 	fs.StringVar(&o.ManagerNamespace, "manager-namespace", namespace,
-		"The namespace of the lease and of the Secrets of VCDClusterIdentities.")
+		"Namespace of the lease and of the Secrets of VCDClusterIdentities.")
 }
 
 func (o *Options) addVCDFlags() {
 	fs := o.sections.FlagSet("VMware Cloud Director")
 	fs.Float64Var(&o.VCDRequestsPerSecond, "vcd-requests-per-second", 20,
-		"The most calls per second to each site, in the long run.")
-	fs.IntVar(&o.VCDBurst, "vcd-burst", 40, "How many calls to each site may be made at once after a pause.")
-	fs.IntVar(&o.VCDInFlight, "vcd-in-flight", 8, "The most concurrent calls to each site.")
+		"Maximum rate of requests to each site, per second.")
+	fs.IntVar(&o.VCDBurst, "vcd-burst", 40, "Maximum burst of requests to each site.")
+	fs.IntVar(&o.VCDInFlight, "vcd-in-flight", 8, "Maximum number of concurrent requests to each site.")
 	fs.DurationVar(&o.VCDTaskPoll, "vcd-task-poll", 2*time.Second,
-		"How often running tasks are polled, all of a session by one call.")
+		"Interval for polling running tasks, with one request per session.")
 	fs.DurationVar(&o.VCDRequestTimeout, "vcd-request-timeout", time.Minute,
-		"How long one call may take, with its answer.")
+		"Timeout of a request, including its response.")
 	fs.DurationVar(&o.VCDLookupTTL, "vcd-lookup-ttl", 10*time.Minute,
-		"How long results of finding networks, templates and policies by name are cached.")
+		"Cache duration for lookups of networks, templates and policies by name.")
 	fs.DurationVar(&o.VCDSessionIdle, "vcd-session-idle", 30*time.Minute,
-		"How long a session stays logged in without use.")
+		"Idle time after which a session is logged out.")
 	fs.DurationVar(&o.VCDWireLogDuration, "vcd-wire-log-duration", 10*time.Minute,
-		"How long calls are logged after SIGUSR1, or until a second one. At --v=7 they always are.")
+		"Duration of the request log after the signal SIGUSR1; a second signal ends it. At --v=7 all requests "+
+			"are logged.")
 }
 
 func (o *Options) addCloudProviderFlags() {
 	fs := o.sections.FlagSet("Cloud controller manager of workload clusters")
 	fs.StringVar(&o.CloudProviderRegistry, "cloud-provider-registry", addons.Registry,
-		"The registry, with folder, of the image "+addons.Repository+".")
+		"Registry and path of the image "+addons.Repository+".")
 	fs.StringVar(&o.CloudProviderVersion, "cloud-provider-version", "",
-		"The tag of that image; the version of this manager if empty.")
+		"Tag of this image; the version of the manager if empty.")
 	fs.DurationVar(&o.CloudProviderSyncPeriod, "cloud-provider-sync-period", 5*time.Minute,
-		"How often a healthy cloud controller manager of a workload cluster is checked.")
+		"Interval for checking a healthy cloud controller manager in a workload cluster.")
 }
 
 // unreleased is the tag of an image that belongs to no release.
@@ -143,15 +145,17 @@ func (o *Options) CloudProviderImage() string {
 
 func (o *Options) addWorkFlags() {
 	fs := o.sections.FlagSet("Work")
-	fs.IntVar(&o.ClusterConcurrency, "vcdcluster-concurrency", 10, "How many VCDClusters are reconciled at once.")
+	fs.IntVar(&o.ClusterConcurrency, "vcdcluster-concurrency", 10, "Number of VCDClusters that are reconciled "+
+		"concurrently.")
 	fs.IntVar(&o.MachineConcurrency, "vcdmachine-concurrency", 20,
-		"How many VCDMachines are reconciled at once. No reconcile waits for a task of VCD.")
+		"Number of VCDMachines that are reconciled concurrently. Reconciles do not wait for VCD tasks.")
 	fs.IntVar(&o.IdentityConcurrency, "vcdidentity-concurrency", 2,
-		"How many identities of each kind are reconciled at once.")
+		"Number of identities of each kind that are reconciled concurrently.")
 	fs.DurationVar(&o.SyncPeriod, "sync-period", 10*time.Minute,
-		"How often objects are reconciled without a change. Short periods cost calls to VCD.")
-	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 100, "The most requests per second to the Kubernetes API server.")
-	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", 200, "The most requests to the Kubernetes API server at once.")
+		"Interval for reconciling unchanged objects. A short interval increases the number of requests to VCD.")
+	fs.Float32Var(&o.KubeAPIQPS, "kube-api-qps", 100, "Maximum rate of requests to the Kubernetes API server, "+
+		"per second.")
+	fs.IntVar(&o.KubeAPIBurst, "kube-api-burst", 200, "Maximum burst of requests to the Kubernetes API server.")
 	fs.StringSliceVar(&o.SkipCRDMigrationPhases, "skip-crd-migration-phases", nil,
 		"Phases of the migration of stored objects to skip: "+
 			"StorageVersionMigration, CleanupManagedFields.")
@@ -160,43 +164,44 @@ func (o *Options) addWorkFlags() {
 func (o *Options) addLeaderFlags() {
 	fs := o.sections.FlagSet("Leader election")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true,
-		"Let only one of several managers work. Disable it only where there is never a second one.")
+		"Enable leader election, so that only one manager is active. Disable it only if there is never a second "+
+			"manager.")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second,
-		"How long other managers wait before they take over a lease that is not renewed.")
+		"Time that other managers wait before they acquire a lease that is not renewed.")
 	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second,
-		"How long the leader tries to renew the lease before it gives up.")
+		"Time that the leader retries to renew the lease before it gives up leadership.")
 	fs.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second,
-		"How long managers wait between tries to get or renew the lease.")
+		"Time between attempts to acquire or renew the lease.")
 }
 
 func (o *Options) addServingFlags() {
 	fs := o.sections.FlagSet("Webhooks, health, metrics")
-	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "The port of the webhook server.")
+	fs.IntVar(&o.WebhookPort, "webhook-port", 9443, "Port of the webhook server.")
 	fs.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/",
-		"The folder with tls.crt and tls.key of the webhook server, which may change.")
-	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "The address of /healthz and /readyz; 0 disables them.")
+		"Directory with tls.crt and tls.key of the webhook server; changed files are reloaded.")
+	fs.StringVar(&o.HealthAddr, "health-addr", ":9440", "Address of /healthz and /readyz; 0 disables them.")
 	fs.StringVar(&o.ProfilerAddress, "profiler-address", "",
-		"The address of the unprotected pprof profiler, such as localhost:6060; off if empty.")
+		"Address of the pprof profiler, which has no authentication, such as localhost:6060; disabled if empty.")
 	fs.StringVar(&o.Serving.Address, "diagnostics-address", ":8443",
-		"The address of /metrics and /debug, by HTTPS, for users with the right to get these non-resource URLs; 0 "+
-			"disables them.")
+		"HTTPS address of /metrics and /debug, for users who may get these non-resource URLs; 0 disables them.")
 	fs.BoolVar(&o.Serving.Insecure, "insecure-diagnostics", false,
-		"Serve /metrics by HTTP without authentication, and no /debug.")
+		"Serve /metrics over HTTP without authentication, and disable /debug.")
 	fs.StringVar(&o.Serving.TLSMinVersion, "tls-min-version", "VersionTLS12",
-		"The oldest version of TLS of the webhook and metrics servers: VersionTLS12 or VersionTLS13.")
+		"Minimum TLS version of the webhook and metrics servers: VersionTLS12 or VersionTLS13.")
 	fs.StringSliceVar(&o.Serving.TLSCipherSuites, "tls-cipher-suites", nil,
-		"The cipher suites of TLS 1.2 of the webhook and metrics servers, by Go's names; Go's default if empty.")
+		"TLS 1.2 cipher suites of the webhook and metrics servers, by their names in Go; the defaults of Go if "+
+			"empty.")
 	fs.Int32SliceVar(&o.Serving.TLSCurves, "tls-curve-preferences", nil,
-		"The key exchanges of the webhook and metrics servers, by the numbers of Go's crypto/tls.CurveID; Go's "+
-			"default if empty.")
+		"Key exchanges of the webhook and metrics servers, by number of crypto/tls.CurveID in Go; the defaults "+
+			"of Go if empty.")
 }
 
 func (o *Options) addLogFlags() {
 	fs := o.sections.FlagSet("Logs")
 	logsv1.AddFlags(o.Logs, fs)
-	fs.Lookup("v").Usage = "How much is logged: 0 actions, 5 those of libraries, too, 7 every call to VCD, " +
+	fs.Lookup("v").Usage = "Log level: 0 for actions, 5 also for those of libraries, 7 for all requests to VCD, " +
 		"without secrets."
-	fs.Lookup("logging-format").Usage = "text or json."
+	fs.Lookup("logging-format").Usage = "Log format: text or json."
 }
 
 // shutdownTimeout is how long reconciles may take to end. With the logout from VCD after it, it is below the grace

@@ -68,14 +68,14 @@ func name(flag, namespace string, optional bool) error {
 		return nil
 	}
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		return fmt.Errorf("--%s: %q is no name of a namespace: %s", flag, namespace, strings.Join(problems, "; "))
+		return fmt.Errorf("--%s: %q is not a valid namespace name: %s", flag, namespace, strings.Join(problems, "; "))
 	}
 	return nil
 }
 
 func (o *Options) filter() error {
 	if problems := validation.IsValidLabelValue(o.WatchFilter); len(problems) > 0 {
-		return fmt.Errorf("--watch-filter: %q is no value of a label: %s", o.WatchFilter, strings.Join(problems, "; "))
+		return fmt.Errorf("--watch-filter: %q is not a valid label value: %s", o.WatchFilter, strings.Join(problems, "; "))
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (o *Options) phases() error {
 	known := []string{string(crdmigrator.StorageVersionMigrationPhase), string(crdmigrator.CleanupManagedFieldsPhase)}
 	for _, phase := range o.SkipCRDMigrationPhases {
 		if !slices.Contains(known, phase) {
-			return fmt.Errorf("--skip-crd-migration-phases: there is no %q, only %s", phase,
+			return fmt.Errorf("--skip-crd-migration-phases: %q is not one of %s", phase,
 				strings.Join(known, " and "))
 		}
 	}
@@ -112,11 +112,12 @@ var tag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 func (o *Options) image() error {
 	if v := o.CloudProviderVersion; v != "" && (!tag.MatchString(v) || v == "latest") {
-		return fmt.Errorf("--cloud-provider-version: %q is no version: it must be a tag of an image other than latest",
+		return fmt.Errorf("--cloud-provider-version: %q is not a version: it must be an image tag other than "+
+			"latest",
 			v)
 	}
 	if r := o.CloudProviderRegistry; strings.Contains(r, "://") || strings.ContainsAny(r, " \t\n\"") {
-		return fmt.Errorf("--cloud-provider-registry: %q is no registry: leave the scheme out, as in "+
+		return fmt.Errorf("--cloud-provider-registry: %q is not a registry: remove the scheme, as in "+
 			"registry.example.com/vcd", r)
 	}
 	return nil
@@ -135,7 +136,7 @@ func address(flag, value string) error {
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(value); err != nil {
-		return fmt.Errorf("--%s: %q is no address of the form [host]:port", flag, value)
+		return fmt.Errorf("--%s: %q is not an address of the form [host]:port", flag, value)
 	}
 	return nil
 }

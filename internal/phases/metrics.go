@@ -24,13 +24,13 @@ var (
 	Passes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "capvcd",
 		Name:      "passes_total",
-		Help:      "Passes of a reconciler over its phases, by the condition of the phase that ended them, or Ready.",
+		Help:      "Number of reconcile passes, by the condition of their last phase, or Ready.",
 	}, []string{"kind", "condition", "outcome"})
 	// Provisioning observes by kind, in seconds, how long objects took to be provisioned.
 	Provisioning = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "capvcd",
 		Name:      "provisioning_duration_seconds",
-		Help:      "Time from the creation of a VCDCluster or VCDMachine to its being provisioned.",
+		Help:      "Time from the creation of a VCDCluster or VCDMachine until it is provisioned, in seconds.",
 		Buckets:   []float64{5, 15, 30, 60, 120, 180, 300, 450, 600, 900, 1800, 3600},
 	}, []string{"kind"})
 )

@@ -155,7 +155,7 @@ func TestARemedyIsLookedForMoreOftenWhileAnObjectIsNew(t *testing.T) {
 		out  Result
 		want time.Duration // give or take a fifth
 	}{
-		{"made just now", 0, Fail(RemedyPoll, "NetworkNotFound", ""), 20 * time.Second},
+		{"created just now", 0, Fail(RemedyPoll, "NetworkNotFound", ""), 20 * time.Second},
 		{"after ten minutes", 10 * time.Minute, Fail(RemedyPoll, "NetworkNotFound", ""), 30 * time.Second},
 		{"after an hour", time.Hour, Fail(RemedyPoll, "NetworkNotFound", ""), RemedyPoll},
 		{"another delay", 0, Fail(10*time.Minute, "CredentialsRejected", ""), 10 * time.Minute},

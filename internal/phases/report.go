@@ -109,7 +109,7 @@ func reportOf(scope any, obj Object, condition string, out Result, recorder even
 func reportError(obj Object, condition string, err error) (time.Duration, error) {
 	if later, ok := errors.AsType[deferred](err); ok {
 		passed(obj, condition, passWaiting)
-		setIfMissing(obj, condition, infrav1.ThrottledReason, "Waiting until requests for other clusters are sent")
+		setIfMissing(obj, condition, infrav1.ThrottledReason, "Waiting for requests of other clusters to VCD")
 		return later.Later(), nil
 	}
 	passed(obj, condition, passError)

@@ -83,7 +83,7 @@ func Of(c *infrav1.VCDCluster, zone *Zone, m *infrav1.VCDMachine) (Placement, er
 		b.checkRole()
 	case c.Spec.OVDC == "":
 		b.refuse("spec.failureDomain of the Machine",
-			"must name one of the cluster's failure domains: its VCDCluster has no VDC of its own")
+			"must be one of the cluster's failure domains, because its VCDCluster has no VDC")
 	}
 	p.PlacementPolicy = b.policy()
 	p.StorageProfile = b.either("storageProfile", m.Spec.StorageProfile, constraint.StorageProfile)
@@ -91,7 +91,7 @@ func Of(c *infrav1.VCDCluster, zone *Zone, m *infrav1.VCDMachine) (Placement, er
 	p.Catalog = b.either("catalog", m.Spec.Catalog, constraint.Catalog)
 	if p.Catalog.Name == "" && !strings.HasPrefix(p.Template.Name, "urn:") {
 		b.refuse("spec.catalog of the VCDMachine",
-			"must name the catalog of the template, unless its zone does, or spec.template is a URN")
+			"must be the catalog of the template, unless the zone sets it or spec.template is a URN")
 	}
 	p.NICs = b.nics(constraint.Networks)
 	return p, errors.Join(b.problems...)
@@ -130,7 +130,7 @@ func (b *builder) inZone(field string) string {
 func (b *builder) checkRole() {
 	if _, is := b.machine.Labels[clusterv1.MachineControlPlaneLabel]; is && !b.zone.ControlPlane() {
 		b.refuse("spec.controlPlane of VCDDeploymentZone "+b.zone.Name,
-			"allows no control planes there: set it to true, or give the Machine another failure domain")
+			"does not allow control planes: set it to true, or assign another failure domain to the Machine")
 	}
 }
 
@@ -142,7 +142,7 @@ func (b *builder) policy() Choice {
 	}
 	of := Choice{b.zone.Domain.Spec.PlacementPolicy, "spec.placementPolicy of VCDFailureDomain " + b.zone.Domain.Name}
 	if own.Name != "" && own.Name != of.Name {
-		b.refuse(own.Field, "is %s, and zone %s is what placement policy %s makes it: leave it out",
+		b.refuse(own.Field, "is %s, but placement policy %[3]s defines zone %[2]s: remove the field",
 			own.Name, b.zone.Name, of.Name)
 	}
 	return of
@@ -175,9 +175,9 @@ func (b *builder) network(i int, own string, ofZone []string) Choice {
 	}
 	field := fmt.Sprintf("spec.networks[%d].name of the VCDMachine", i)
 	if b.zone != nil {
-		b.refuse(field, "must name a network, or %s must", b.inZone("networks"))
+		b.refuse(field, "must be set, or %s must be set", b.inZone("networks"))
 	} else {
-		b.refuse(field, "must name a network")
+		b.refuse(field, "must be set to a network")
 	}
 	return Choice{"", field}
 }

@@ -203,7 +203,7 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 				o.cluster.Spec.OVDCNetwork = "nodes"
 			},
 			"spec.failureDomain of the Machine",
-			"must name one of the cluster's failure domains",
+			"must be one of the cluster's failure domains",
 		},
 		{
 			"another placement policy than that which makes the zone",
@@ -212,7 +212,7 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 				o.machine.Spec.PlacementPolicy = "rack-2"
 			},
 			"spec.placementPolicy of the VCDMachine",
-			"leave it out",
+			"remove the field",
 		},
 		{
 			"a control plane in a zone for workers",
@@ -227,7 +227,7 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 			"no catalog",
 			func(o *objects) { o.zone.Spec.PlacementConstraint.Catalog = "" },
 			"spec.catalog of the VCDMachine",
-			"unless its zone does",
+			"unless the zone sets it",
 		},
 		{
 			"no network",
@@ -239,7 +239,7 @@ func TestContradictionsNameFieldAndRemedy(t *testing.T) {
 			"a second NIC that only the first network of the zone is left for",
 			func(o *objects) { o.machine.Spec.Networks = make([]infrav1.NetworkSpec, 2) },
 			"spec.networks[1].name of the VCDMachine",
-			"must name a network",
+			"must be set, or ",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

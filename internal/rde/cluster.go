@@ -25,7 +25,8 @@ var (
 	// ErrForeign means that the entity belongs to another cluster.
 	ErrForeign = errors.New("the entity belongs to another cluster")
 	// ErrVersion means that the version of the entity's type has another layout.
-	ErrVersion = errors.New("the version of the entity's type is not supported: it must be 1.1.0 or a later 1.x")
+	ErrVersion = errors.New("the version of the entity's type is not supported: it must be 1.1.0 or later, " +
+		"below 2.0.0")
 )
 
 // A Cluster is what section status.capvcd of an entity says about a cluster, and what the entity's metadata do.

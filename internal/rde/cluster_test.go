@@ -152,7 +152,7 @@ func TestEntitiesThatAreRefused(t *testing.T) {
 		"of a later layout":        {"urn:vcloud:type:vmware:capvcdCluster:2.1.0", `{}`, ErrVersion},
 		"of another kind":          {"urn:vcloud:type:cse:nativeCluster:2.1.0", `{}`, ErrOtherType},
 		"a list":                   {capvcd, `[]`, errNoObject},
-		"no JSON":                  {capvcd, `{`, errNoObject},
+		"not a JSON":               {capvcd, `{`, errNoObject},
 		"a section that is a text": {capvcd, `{"status":{"capvcd":"x"}}`, errNoObject},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // errNoObject means that a value that needs members is no object.
-var errNoObject = errors.New("is no JSON object")
+var errNoObject = errors.New("is not a JSON object")
 
 // edit returns an object with the value of one member changed: change gets the old one, nil if there is none.
 // Everything else stays as it is written, and so does the member, if change returns it as it came.

@@ -21,7 +21,7 @@ type entities interface {
 }
 
 // errNoETag means that VCD does not say which version of an entity it has: a write could undo another's.
-var errNoETag = errors.New("VCD shows no version (ETag) of the entity")
+var errNoETag = errors.New("VCD returned no version (ETag) of the entity")
 
 // A Writer changes entities beside other writers.
 type Writer struct {

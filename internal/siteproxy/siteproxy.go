@@ -70,7 +70,7 @@ func Refused(request *http.Request, got *http.Response) error {
 // Via says by which proxy a request goes, for errors of it; empty: by none.
 func Via(request *http.Request) string {
 	if proxy, _ := http.ProxyFromEnvironment(request); proxy != nil {
-		return " by proxy " + host(proxy)
+		return " through proxy " + host(proxy)
 	}
 	if ignored(httpproxy.FromEnvironment(), request.URL) {
 		return " without a proxy, because " + variable(request.URL.Scheme) + " is not a URL"
@@ -114,17 +114,17 @@ func host(proxy *url.URL) string {
 // refusal is the error of a proxy, which the variable name names, that answers with a status.
 func refusal(proxy *url.URL, name, target string, status int) *Error {
 	what := fmt.Sprintf("cannot connect to %s", target)
-	remedy := "look in the proxy's log, or add the host to NO_PROXY if it can be reached without the proxy"
+	remedy := "check the log of the proxy, or add the host to NO_PROXY if it is reachable without the proxy"
 	switch {
 	case status == http.StatusProxyAuthRequired && proxy.User == nil:
-		what = "wants a user name and a password"
+		what = "requires a user name and a password"
 		remedy = "add them to the URL in " + name + ", with special characters percent-encoded"
 	case status == http.StatusProxyAuthRequired:
-		what = "does not accept the user name and the password"
+		what = "rejects the user name and password"
 		remedy = "correct them in the URL in " + name + ", with special characters percent-encoded"
 	case status == http.StatusForbidden:
 		what = fmt.Sprintf("does not allow connections to %s", target)
-		remedy = "allow them at the proxy, or add the host to NO_PROXY if it can be reached without the proxy"
+		remedy = "allow them at the proxy, or add the host to NO_PROXY if it is reachable without the proxy"
 	}
 	return &Error{fmt.Sprintf("proxy %s %s (HTTP %d), so the request did not reach the site: %s",
 		host(proxy), what, status, remedy)}
@@ -142,22 +142,22 @@ func unreachable(proxy *url.URL, name string, err error) *Error {
 func cause(err error) (what, remedy string) {
 	const (
 		checkAddress = "check its host and port in $"
-		checkScheme  = "if the proxy does not speak TLS, begin its URL in $ with http://"
+		checkScheme  = "if the proxy does not support TLS, use http:// in its URL in $"
 	)
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "DNS does not resolve its name", checkAddress
+		return "its name does not resolve in DNS", checkAddress
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return "it does not answer", checkAddress
+		return "it does not respond", checkAddress
 	}
 	if isUntrusted(err) {
 		return "its certificate is not trusted", "add its authority to the site's CA bundle; " + checkScheme
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "it does not answer with TLS", checkScheme
+		return "it does not respond with TLS", checkScheme
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "it closes the connection", checkAddress
+		return "it closed the connection", checkAddress
 	}
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner

@@ -55,14 +55,14 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 			name:  "a wrong password",
 			proxy: answers(http.StatusProxyAuthRequired),
 			url:   "http://canary:canary@ADDRESS",
-			want: "proxy ADDRESS does not accept the user name and the password (HTTP 407)" + untouched +
+			want: "proxy ADDRESS rejects the user name and password (HTTP 407)" + untouched +
 				"correct them in the URL in HTTPS_PROXY, with special characters percent-encoded",
 		},
 		{
 			name:  "a missing password",
 			proxy: answers(http.StatusProxyAuthRequired),
 			url:   "http://ADDRESS",
-			want: "proxy ADDRESS wants a user name and a password (HTTP 407)" + untouched +
+			want: "proxy ADDRESS requires a user name and a password (HTTP 407)" + untouched +
 				"add them to the URL in HTTPS_PROXY, with special characters percent-encoded",
 		},
 		{
@@ -70,7 +70,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 			proxy: answers(http.StatusProxyAuthRequired),
 			url:   "http://canary:canary@ADDRESS",
 			site:  "http://cloud.corp.example",
-			want: "proxy ADDRESS does not accept the user name and the password (HTTP 407)" + untouched +
+			want: "proxy ADDRESS rejects the user name and password (HTTP 407)" + untouched +
 				"correct them in the URL in HTTP_PROXY, with special characters percent-encoded",
 		},
 		{
@@ -78,14 +78,14 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 			proxy: answers(http.StatusForbidden),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS does not allow connections to vcd.corp.example:443 (HTTP 403)" + untouched +
-				"allow them at the proxy, or add the host to NO_PROXY if it can be reached without the proxy",
+				"allow them at the proxy, or add the host to NO_PROXY if it is reachable without the proxy",
 		},
 		{
 			name:  "a target that the proxy cannot reach",
 			proxy: answers(http.StatusBadGateway),
 			url:   "http://canary:canary@ADDRESS",
 			want: "proxy ADDRESS cannot connect to vcd.corp.example:443 (HTTP 502)" + untouched +
-				"look in the proxy's log, or add the host to NO_PROXY if it can be reached without the proxy",
+				"check the log of the proxy, or add the host to NO_PROXY if it is reachable without the proxy",
 		},
 		{
 			name:  "a proxy that is not there",
@@ -106,8 +106,8 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 			name:  "a proxy without TLS that is spoken to with TLS",
 			proxy: answers(http.StatusOK),
 			url:   "https://canary:canary@ADDRESS",
-			want: "proxy ADDRESS cannot be used" + untouched + "it does not answer with TLS: " +
-				"if the proxy does not speak TLS, begin its URL in HTTPS_PROXY with http://",
+			want: "proxy ADDRESS cannot be used" + untouched + "it does not respond with TLS: if the proxy does " +
+				"not speak TLS, begin its URL in HTTPS_PROXY with http://",
 		},
 		{
 			name: "a URL that cannot be read",

@@ -84,7 +84,7 @@ func (s source) fill(ref clusterv1.ClusterClassTemplateReference, p *part) error
 			continue
 		}
 		if template.GetAPIVersion() != ref.APIVersion {
-			return fmt.Errorf("%s %s is of version %s, and the ClusterClass refers to %s", ref.Kind, ref.Name,
+			return fmt.Errorf("%s %s has version %s, but the ClusterClass refers to %s", ref.Kind, ref.Name,
 				kind.Version, ref.APIVersion)
 		}
 		p.origin = ref.Name

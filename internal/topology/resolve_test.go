@@ -293,7 +293,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}{
 		"a required variable is missing": {
 			topologyCase{variables: "[{name: vcd, required: true, schema: {openAPIV3Schema: {type: string}}}]"},
-			"Cluster demo: spec.topology.variables: variable vcd: it is required",
+			"Cluster demo: spec.topology.variables: variable vcd is required",
 		},
 		"a required field is missing":       {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {}}]"}, "variable endpoint: endpoint.host is required"},
 		"a value is none of those possible": {topologyCase{variables: endpoint, cluster: "[{name: endpoint, value: {host: x, type: C}}]"}, "endpoint.type should be one of [A B]"},
@@ -308,13 +308,13 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		"a variable of a patch is not there": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: vcd.site}}")}, `patch change of SomeClusterTemplate cluster: add /spec/x: variable vcd.site does not exist: there is no "vcd"`},
 		"a field of a variable is not there": {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {variable: builtin.cluster.nam}}")}, `variable builtin.cluster.nam does not exist: there is no "nam"`},
 		"an item is not there":               {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin.cluster.name[0]"}}`)}, "has no item 0"},
-		"an index is no number":              {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is no name with an index"},
+		"an index is no number":              {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {variable: "builtin[a]"}}`)}, "is not a name with an index"},
 		"a template is broken":               {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{{ if }}'}}")}, "patch change of SomeClusterTemplate cluster: add /spec/x: reading the template"},
 		"a template fails":                   {topologyCase{patches: onCluster(`{op: add, path: /spec/x, valueFrom: {template: '{{ fail "no" }}'}}`)}, "rendering the template"},
-		"a template is no YAML":              {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{a'}}")}, "no YAML"},
+		"a template is not YAML":             {topologyCase{patches: onCluster("{op: add, path: /spec/x, valueFrom: {template: '{a'}}")}, "not YAML"},
 		"a path does not exist":              {topologyCase{patches: onCluster("{op: replace, path: /spec/template/spec/nowhere/x, value: 1}")}, "patch change of SomeClusterTemplate cluster: replace operation does not apply"},
 		"an operation is unknown":            {topologyCase{patches: onCluster("{op: change, path: /spec/x, value: 1}")}, "patch change"},
-		"an operation has no value":          {topologyCase{patches: onCluster("{op: add, path: /spec/x}")}, "needs one of value"},
+		"an operation has no value":          {topologyCase{patches: onCluster("{op: add, path: /spec/x}")}, "requires one of value"},
 		"a condition is broken": {
 			topologyCase{patches: strings.Replace(onCluster("{op: add, path: /spec/x, value: 1}"), "name: change,", "name: change, enabledIf: '{{ nothing }}',", 1)},
 			"patch change of SomeClusterTemplate cluster: enabledIf: reading the template",
@@ -342,7 +342,7 @@ func TestTemplatesThatDoNotFitAreNamed(t *testing.T) {
 		},
 		"a template has another version": {
 			func(in *topology.Input) { in.Templates[0].SetAPIVersion("infra.example.com/v2") },
-			"SomeClusterTemplate cluster is of version v2, and the ClusterClass refers to infra.example.com/v1",
+			"SomeClusterTemplate cluster has version v2, but the ClusterClass refers to infra.example.com/v1",
 		},
 		"the template of a name is broken": {
 			func(in *topology.Input) { in.Class.Spec.ControlPlane.Naming.Template = "{{ .cluster.nam }}" },

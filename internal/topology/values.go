@@ -29,7 +29,7 @@ func (v values) of(patch clusterv1.JSONPatch) (json.RawMessage, error) {
 	case patch.Value == nil && from != nil && from.Variable == "" && from.Template != "":
 		value, err = v.render(from.Template)
 	default:
-		return nil, errors.New("it needs one of value, valueFrom.variable and valueFrom.template")
+		return nil, errors.New("it requires one of value, valueFrom.variable and valueFrom.template")
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func parseSegment(segment string) (name string, index int, indexed bool, err err
 	digits, closed := strings.CutSuffix(rest, "]")
 	index, err = strconv.Atoi(digits)
 	if !closed || err != nil || index < 0 {
-		return "", 0, false, fmt.Errorf("%q is no name with an index", segment)
+		return "", 0, false, fmt.Errorf("%q is not a name with an index", segment)
 	}
 	return name, index, true, nil
 }
@@ -93,7 +93,7 @@ func (v values) render(text string) (any, error) {
 	}
 	var value any
 	if err := yaml.Unmarshal(rendered.Bytes(), &value); err != nil {
-		return nil, fmt.Errorf("the template renders to %q, which is no YAML: %w", rendered.String(), err)
+		return nil, fmt.Errorf("the template renders to %q, which is not YAML: %w", rendered.String(), err)
 	}
 	return value, nil
 }

@@ -93,7 +93,7 @@ func (d definitions) resolve(given []clusterv1.ClusterVariable, override bool) (
 		case definition.Schema.OpenAPIV3Schema.Default != nil:
 			found[name] = withDefaults(nil, &definition.Schema.OpenAPIV3Schema)
 		case ptr.Deref(definition.Required, false):
-			errs = append(errs, fmt.Errorf("variable %s: it is required", name))
+			errs = append(errs, fmt.Errorf("variable %s is required", name))
 		}
 	}
 	return found, errors.Join(errs...)

@@ -57,7 +57,7 @@ func released(info *debug.BuildInfo) bool {
 func Info() prometheus.Collector {
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "capvcd_build_info",
-		Help: "The program's build, as labels of the value 1.",
+		Help: "Build information of the program, as labels of the constant value 1.",
 	}, []string{"version", "commit", "go_version"})
 	info.WithLabelValues(String(), commit(), runtime.Version()).Set(1)
 	return info

@@ -41,7 +41,7 @@ var functions = []string{
 }
 
 // errTooLong means that a template writes more than a name can hold.
-var errTooLong = fmt.Errorf("gives more than %d characters", maxOutput)
+var errTooLong = fmt.Errorf("produces more than %d characters", maxOutput)
 
 // An Object is what templates see of a Kubernetes object.
 type Object struct {
@@ -181,7 +181,7 @@ func simple(node parse.Node) error {
 	case *parse.TextNode, *parse.ActionNode, *parse.CommentNode:
 		return nil
 	}
-	return fmt.Errorf("the naming template must not contain %s: only texts, values, if and with", node)
+	return fmt.Errorf("the naming template must not contain %s: only text, values, if and with are allowed", node)
 }
 
 // limited is a buffer that takes no more than a name can be.
@@ -202,7 +202,7 @@ func Check(name string) error {
 	case len(problems) > 0:
 		return fmt.Errorf("%q cannot be the name of a VM and a host: %s", name, strings.Join(problems, ", "))
 	case !strings.ContainsFunc(name, unicode.IsLetter):
-		return fmt.Errorf("%q cannot be the name of a VM and a host: it must have a letter", name)
+		return fmt.Errorf("%q cannot be the name of a VM and a host: it must contain a letter", name)
 	}
 	return nil
 }
@@ -217,11 +217,11 @@ func ComputerName(name string) string {
 func Validate(text string) error {
 	one, err := Render(text, example("demo-md-0-x7k2p-4sgzc", "0f7b2c7e-6b0c-4a51-8e06-5a3ff9e3b1a1"))
 	if err != nil {
-		return fmt.Errorf("gives no name for a machine such as demo-md-0-x7k2p-4sgzc: %w", err)
+		return fmt.Errorf("produces no name for a machine such as demo-md-0-x7k2p-4sgzc: %w", err)
 	}
 	other, err := Render(text, example("demo-md-0-x7k2p-9vbnm", "5e0cdb8a-3a5c-4f5b-9d4c-9a3cf2f4d7b2"))
 	if err == nil && one == other {
-		return fmt.Errorf("gives every machine the same name, such as %q: use .machine.name or .random", one)
+		return fmt.Errorf("produces the same name for all machines, such as %q: use .machine.name or .random", one)
 	}
 	return nil
 }

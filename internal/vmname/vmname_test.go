@@ -77,10 +77,10 @@ func TestTemplatesThatGiveNoName(t *testing.T) {
 		{"an unknown field", "{{ .nope }}", "nope"},
 		{"capitals", "Upper", "cannot be the name"},
 		{"an underscore", "a_b", "cannot be the name"},
-		{"digits only", "12345", "must have a letter"},
+		{"digits only", "12345", "must contain a letter"},
 		{"nothing", " ", "cannot be the name"},
 		{"too long", strings.Repeat("a", 64), "longer than the 63"},
-		{"much too long", `{{ printf "%0999999d" 1 }}`, "gives more than"},
+		{"much too long", `{{ printf "%0999999d" 1 }}`, "produces more than"},
 		{"a loop", `{{ range $i := 1000000000000 }}{{ end }}a`, "must not contain"},
 		{"a loop in a choice", `{{ if true }}{{ range $i := 1000000000000 }}{{ end }}{{ end }}a`, "must not contain"},
 		{

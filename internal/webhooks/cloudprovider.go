@@ -20,8 +20,8 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 		errs = append(errs, repositoryErrors(image, path.Child("cloudProvider", "image"))...)
 		if strings.HasSuffix(image, ":latest") {
 			errs = append(errs, invalid(path.Child("cloudProvider", "image"), image,
-				"must not have the tag latest, which changes its meaning: leave the tag out for the manager's "+
-					"version")...)
+				"must not have the tag latest, whose content changes: remove the tag to use the version of the "+
+					"manager")...)
 		}
 	}
 	errs = append(errs, balancerErrors(&spec.LoadBalancer, path.Child("loadBalancer"))...)
@@ -32,7 +32,7 @@ func cloudProviderErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.E
 // identityOfCCMErrors refuses what would never install a cloud controller manager: the Nodes of such a cluster would
 // keep their taint for good.
 func identityOfCCMErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
-	const never = "credentials of a VCDClusterIdentity are never put into a workload cluster"
+	const never = "credentials of a VCDClusterIdentity are never copied into a workload cluster"
 	own := spec.CloudProvider.IdentityRef
 	if own != nil && own.Kind == infrav1.ClusterIdentity {
 		return field.ErrorList{field.Invalid(path.Child("kind"), own.Kind, "must be VCDIdentity: "+never)}

@@ -44,8 +44,8 @@ func clusterValidator() *validator[*infrav1.VCDCluster] {
 		warnings: func(c *infrav1.VCDCluster) admission.Warnings {
 			warnings := admission.Warnings(proxyWarnings(&c.Spec.Proxy))
 			if c.Spec.ControlPlaneLoadBalancer.Type == infrav1.EndpointExternal && c.Spec.ControlPlaneEndpoint.Host == "" {
-				warnings = append(warnings, "spec.controlPlaneEndpoint: an endpoint of type External is waited for "+
-					"until its host is set")
+				warnings = append(warnings, "spec.controlPlaneEndpoint: the cluster waits until the host of an "+
+					"endpoint of type External is set")
 			}
 			return warnings
 		},
@@ -62,7 +62,7 @@ func clusterTemplateValidator() *validator[*infrav1.VCDClusterTemplate] {
 				entityInTemplateErrors(t))
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDClusterTemplate) (field.ErrorList, error) {
-			return templateUnchanged(ctx, t, "make a new VCDClusterTemplate and name it in the ClusterClass")
+			return templateUnchanged(ctx, t, "create a new VCDClusterTemplate and set it in the ClusterClass")
 		},
 	}
 }
@@ -79,8 +79,8 @@ func clusterSpecErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	errs = append(errs, rdeErrors(spec.RDE, path.Child("rde"))...)
 	if spec.OrphanedDiskPolicy == infrav1.OrphanedDiskDelete && spec.VApp.Layout == infrav1.VAppPerMachine {
 		errs = append(errs, field.Forbidden(path.Child("orphanedDiskPolicy"),
-			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster nothing proves that its "+
-				"VMs are gone; use Retain and delete disks in VCD"))
+			"cannot be Delete when vApp.layout is PerMachine: without a vApp of the cluster, the deletion of "+
+				"its VMs cannot be verified; use Retain and delete disks in VCD"))
 	}
 	if spec.VApp.Name != "" {
 		errs = append(errs, vcdNameErrors(spec.VApp.Name, path.Child("vApp", "name"))...)
@@ -120,7 +120,7 @@ func secondaryErrors(host, secondary string, path *field.Path) field.ErrorList {
 	}
 	first, err := netip.ParseAddr(host)
 	if err != nil || first.Is4() == netip.MustParseAddr(secondary).Is4() {
-		return invalid(path, secondary, "needs an address of the other family in controlPlaneEndpoint.host")
+		return invalid(path, secondary, "requires an address of the other IP family in controlPlaneEndpoint.host")
 	}
 	return nil
 }
@@ -132,8 +132,8 @@ func hostOfPoolErrors(c *infrav1.VCDCluster) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "controlPlaneEndpoint", "host"),
-		"comes from controlPlaneLoadBalancer.kubeVIP.poolRefs: leave the host out, or set addressSource to Manual and "+
-			"remove poolRefs")}
+		"is assigned from controlPlaneLoadBalancer.kubeVIP.poolRefs: remove the host, or set addressSource to "+
+			"Manual and remove poolRefs")}
 }
 
 func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.ErrorList {
@@ -144,7 +144,8 @@ func edgeGatewayErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Err
 	for _, a := range []string{spec.ControlPlaneEndpoint.Host, edge.SecondaryAddress} {
 		if addr, err := netip.ParseAddr(a); err == nil && addr.Is6() && edge.ArmMode == infrav1.ArmModeOneArm {
 			errs = append(errs, field.Invalid(path.Child("armMode"), edge.ArmMode,
-				"cannot be OneArm with the IPv6 address "+a+", which would have to be translated: use IPv4, or TwoArm"))
+				"cannot be OneArm with the IPv6 address "+a+", because one-arm mode translates addresses: use "+
+					"IPv4, or TwoArm"))
 		}
 	}
 	return append(errs, extraPortErrors(spec, path.Child("extraPorts"))...)
@@ -155,7 +156,7 @@ func extraPortErrors(spec *infrav1.VCDClusterSpec, path *field.Path) field.Error
 	for i, p := range spec.ControlPlaneLoadBalancer.EdgeGateway.ExtraPorts {
 		if p.Port == own {
 			return invalid(path.Index(i).Child("port"), strconv.Itoa(int(p.Port)),
-				"is the port of the endpoint itself: use another, or set controlPlaneEndpoint.port")
+				"is the port of the endpoint: use another port, or set controlPlaneEndpoint.port")
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func TestVCDClusterFeatures(t *testing.T) {
 				}
 			},
 			[]string{"spec.controlPlaneEndpoint.host"},
-			"leave the host out",
+			"remove the host",
 		},
 		{
 			"a cluster that had its host from pools",
@@ -140,13 +140,13 @@ func TestVCDClusterFeatures(t *testing.T) {
 			"a proxy with a path",
 			func(c *infrav1.VCDCluster) { c.Spec.Proxy.HTTPSProxy = "http://me:canary@proxy/wpad.dat" },
 			[]string{"spec.proxy.httpsProxy"},
-			`"http://me:xxxxx@proxy/wpad.dat": must end after host and port`,
+			`"http://me:xxxxx@proxy/wpad.dat": must not have a path, query or fragment after host and port`,
 		},
 		{
 			"hosts without a proxy",
 			func(c *infrav1.VCDCluster) { c.Spec.Proxy.NoProxy = []string{"mirror"} },
 			[]string{"spec.proxy.noProxy"},
-			"needs a proxy",
+			"requires a proxy",
 		},
 		{
 			"what cannot be reached directly",
@@ -172,7 +172,7 @@ func TestVCDClusterFeatures(t *testing.T) {
 				c.Spec.LoadBalancer.OneArm = infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "10.0.0.1"}}
 			},
 			[]string{"spec.loadBalancer.oneArm.internalRange"},
-			"no range of addresses",
+			"not an address range",
 		},
 		{"external subnet", func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" }, nil, ""},
 		{
@@ -373,13 +373,13 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			"an endpoint on two addresses of a family",
 			edge(infrav1.EdgeGatewayEndpoint{SecondaryAddress: "203.0.113.2"}),
 			[]string{"spec.controlPlaneLoadBalancer.edgeGateway.secondaryAddress"},
-			"the other family",
+			"the other IP family",
 		},
 		{
 			"an endpoint with an extra port that is its own",
 			edge(infrav1.EdgeGatewayEndpoint{ExtraPorts: []infrav1.EndpointPort{{Port: 8132}, {Port: 6443}}}),
 			[]string{"spec.controlPlaneLoadBalancer.edgeGateway.extraPorts[1].port"},
-			"the port of the endpoint itself",
+			"the port of the endpoint",
 		},
 		{
 			"an endpoint in one-arm mode with IPv6",
@@ -423,7 +423,7 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 				OneArm:      infrav1.OneArmSpec{InternalRange: infrav1.AddressRange{StartIP: "x", EndIP: "y"}},
 			}),
 			[]string{"spec.loadBalancer.edgeGateways[1].oneArm.internalRange"},
-			"no range of addresses",
+			"not an address range",
 		},
 		{
 			"zones with a policy each, and one for the rest",
@@ -549,7 +549,7 @@ func TestVCDClusterValues(t *testing.T) {
 				c.Spec.ControlPlaneLoadBalancer.KubeVIP.SecondaryAddress = "192.168.100.201"
 			},
 			[]string{"spec.controlPlaneLoadBalancer.kubeVIP.secondaryAddress"},
-			"the other family",
+			"the other IP family",
 		},
 		{
 			"two virtual IPs",
@@ -696,7 +696,7 @@ func TestVCDClusterKubeVIPValues(t *testing.T) {
 			"BGP without a peer of a family",
 			with(ipv4, infrav1.KubeVIPEndpoint{SecondaryAddress: ipv6, BGP: bgp("192.168.100.1")}),
 			[]string{at + "bgp.peers"},
-			"no peer has the family",
+			"no peer has the IP family",
 		},
 		{
 			"BGP with a peer of each family",

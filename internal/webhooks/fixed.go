@@ -73,5 +73,5 @@ func machineFixedErrors(oldM, newM *infrav1.VCDMachine) field.ErrorList {
 		{"extraConfig", before.ExtraConfig, after.ExtraConfig},
 		{"networks", before.Networks, after.Networks},
 		{"vmNamingTemplate", before.VMNamingTemplate, after.VMNamingTemplate},
-	}, "is immutable once the VM exists: make a new VCDMachineTemplate and roll it out")
+	}, "is immutable once the VM exists: create a new VCDMachineTemplate and roll it out")
 }

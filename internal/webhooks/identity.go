@@ -46,8 +46,8 @@ func clusterIdentityValidator() *validator[*infrav1.VCDClusterIdentity] {
 			}
 			if orgs := i.Spec.Orgs; i.Spec.Type == infrav1.CredentialServiceAccount &&
 				(len(orgs) != 1 || orgs[0] == infrav1.AnyOrg) {
-				warnings = append(warnings, "spec.orgs: a service account is in one organization, and only the "+
-					"provider's can log in for others: list that one")
+				warnings = append(warnings, "spec.orgs: a service account belongs to one organization, and only "+
+					"one of the provider can log in to others: list only its organization")
 			}
 			return warnings
 		},
@@ -61,7 +61,7 @@ func identitySpecErrors(spec *infrav1.VCDIdentitySpec, path *field.Path) field.E
 	}
 	if spec.TLS.CABundle != "" && !isCABundle(spec.TLS.CABundle) {
 		errs = append(errs, field.Invalid(path.Child("tls", "caBundle"), field.OmitValueType{},
-			"must be certificates in PEM, each from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----"))
+			"must contain PEM certificates, each from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----"))
 	}
 	return errs
 }
@@ -72,10 +72,11 @@ func orgsErrors(orgs []string, path *field.Path) field.ErrorList {
 	for i, org := range orgs {
 		switch {
 		case org == infrav1.AnyOrg && len(orgs) > 1:
-			errs = append(errs, field.Invalid(path.Index(i), org, "must stand alone: it allows every organization"))
+			errs = append(errs, field.Invalid(path.Index(i), org, "must be the only entry: it allows all "+
+				"organizations"))
 		case org != infrav1.AnyOrg && strings.ContainsAny(org, "*?"):
 			errs = append(errs, field.Invalid(path.Index(i), org,
-				`must be the name of an organization, or "*" for any: there are no patterns`))
+				`must be the name of an organization, or "*" for any: patterns are not supported`))
 		case strings.TrimSpace(org) != org:
 			errs = append(errs, field.Invalid(path.Index(i), org, "must not begin or end with a space"))
 		}

@@ -113,8 +113,8 @@ func TestVCDClusterIdentity(t *testing.T) {
 			"not a valid label selector operator",
 		},
 		{"organizations can be listed", orgs("acme", "Org 2"), nil, ""},
-		{"any organization stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must stand alone"},
-		{"an organization is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "there are no patterns"},
+		{"any organization stands alone", orgs("acme", "*"), []string{"spec.orgs[1]"}, "must be the only entry"},
+		{"an organization is no pattern", orgs("acme-*"), []string{"spec.orgs[0]"}, "patterns are not supported"},
 		{"an organization has no space around it", orgs("acme "), []string{"spec.orgs[0]"}, "space"},
 		{
 			"a service account is one, too",

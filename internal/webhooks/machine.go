@@ -51,7 +51,8 @@ func machineTemplateValidator() *validator[*infrav1.VCDMachineTemplate] {
 			return append(errs, goneInTemplateErrors(t)...)
 		},
 		changes: func(ctx context.Context, _, t *infrav1.VCDMachineTemplate) (field.ErrorList, error) {
-			return templateUnchanged(ctx, t, "make a new VCDMachineTemplate and name it in the infrastructureRef")
+			return templateUnchanged(ctx, t, "create a new VCDMachineTemplate and set it in the "+
+				"infrastructureRef")
 		},
 	}
 }
@@ -71,7 +72,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 	if spec.ProviderID != "" {
 		if _, err := providerid.Parse(spec.ProviderID); err != nil {
 			errs = append(errs, field.Invalid(path.Child("providerID"), spec.ProviderID,
-				err.Error()+"; the controller writes it, leave it out"))
+				err.Error()+"; the controller sets it: remove the field"))
 		}
 	}
 	if spec.Template != "" && spec.TemplateSelector != nil {
@@ -82,7 +83,7 @@ func machineSpecErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.Err
 	errs = append(errs, metadataErrors(spec.VMMetadata, path.Child("vmMetadata"))...)
 	if size := spec.DiskSize; size != nil && size.Cmp(minDiskSize) < 0 {
 		errs = append(errs, field.Invalid(path.Child("diskSize"), spec.DiskSize.String(),
-			"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
+			"must be at least 1Gi; a number without a unit is in bytes: use a value such as 40Gi"))
 	}
 	errs = append(errs, additionalDiskErrors(spec.AdditionalDisks, path.Child("additionalDisks"))...)
 	if spec.VMNamingTemplate != "" {
@@ -99,7 +100,7 @@ func additionalDiskErrors(disks []infrav1.DiskSpec, path *field.Path) field.Erro
 		at := path.Index(i)
 		if disk.Size.Cmp(minDiskSize) < 0 {
 			errs = append(errs, field.Invalid(at.Child("size"), disk.Size.String(),
-				"must be at least 1Gi; a number without a unit is bytes: write 40Gi"))
+				"must be at least 1Gi; a number without a unit is in bytes: use a value such as 40Gi"))
 		}
 		errs = append(errs, objectErrors(disk.StorageProfile, typeStorageProfile, at.Child("storageProfile"))...)
 	}
@@ -109,7 +110,7 @@ func additionalDiskErrors(disks []infrav1.DiskSpec, path *field.Path) field.Erro
 // computeErrors refuses CPUs and memory beside the policy that sizes the VM.
 func computeErrors(spec *infrav1.VCDMachineSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	const together = "cannot be set together with sizingPolicy: leave out one of them"
+	const together = "cannot be set together with sizingPolicy: remove one of them"
 	if spec.CPUs > 0 && spec.SizingPolicy != "" {
 		errs = append(errs, field.Forbidden(path.Child("cpus"), together))
 	}
@@ -152,8 +153,8 @@ func metadataErrors(metadata []infrav1.VMMetadataEntry, path *field.Path) field.
 		value := ptr.Deref(entry.Value, "")
 		if key == "" || utf8.RuneCountInString(key) > maxMetadataKey || strings.ContainsAny(key, "/?#%") ||
 			strings.TrimSpace(key) != key || strings.ContainsFunc(key, unicode.IsControl) {
-			errs = append(errs, field.Invalid(at.Child("key"), key, fmt.Sprintf("must have 1 to %d characters, none of "+
-				"/ ? # %%, and no blank at its ends", maxMetadataKey)))
+			errs = append(errs, field.Invalid(at.Child("key"), key, fmt.Sprintf("must have 1 to %d characters, "+
+				"without / ? # %% and without leading or trailing spaces", maxMetadataKey)))
 		}
 		if utf8.RuneCountInString(value) > maxMetadataValue {
 			errs = append(errs, field.TooLong(at.Child("value"), value, maxMetadataValue))
@@ -179,12 +180,12 @@ func metadataValueErrors(of infrav1.VMMetadataType, value string, path *field.Pa
 		}
 	case infrav1.VMMetadataDateTime:
 		if _, err := time.Parse(time.RFC3339, value); err != nil {
-			return invalid(path, value, "must be a time in the form of RFC 3339, such as 2026-12-31T23:59:59Z")
+			return invalid(path, value, "must be a time in RFC 3339 format, such as 2026-12-31T23:59:59Z")
 		}
 	case infrav1.VMMetadataString:
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
-		return invalid(path, value, "must have no control characters")
+		return invalid(path, value, "must not contain control characters")
 	}
 	return nil
 }
@@ -210,7 +211,7 @@ func diskChangeErrors(oldSpec, newSpec *infrav1.VCDMachineSpec) field.ErrorList 
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "diskSize"), fmt.Sprintf(
-		"a disk cannot shrink: leave it at %s, or make a new VCDMachineTemplate with a smaller disk and roll it out",
+		"a disk cannot shrink: keep %s, or create a new VCDMachineTemplate with a smaller disk and roll it out",
 		before.String()))}
 }
 

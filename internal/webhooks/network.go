@@ -26,7 +26,7 @@ func networksErrors(nics []infrav1.NetworkSpec, path *field.Path) field.ErrorLis
 			for subnet, other := range subnets {
 				if other != at.String() && subnet.Overlaps(prefix) {
 					errs = append(errs, field.Invalid(at.Child("addresses").Index(j), address,
-						"is in the subnet of "+other+": the guest could not distinguish the NICs"))
+						"is in the subnet of "+other+": a guest cannot route two NICs in one subnet"))
 				}
 			}
 			subnets[prefix.Masked()] = at.String()
@@ -85,7 +85,8 @@ func routeErrors(route *infrav1.RouteSpec, path *field.Path) field.ErrorList {
 	}
 	via, err := netip.ParseAddr(route.Via)
 	if err != nil || via.Zone() != "" || via.Is4() != to.Addr().Is4() {
-		return invalid(path.Child("via"), route.Via, "must be an address of the family of to, such as 10.0.0.254")
+		return invalid(path.Child("via"), route.Via, "must be an address of the same family as to, such as "+
+			"10.0.0.254")
 	}
 	return nil
 }
@@ -96,8 +97,9 @@ func manualInTemplate(t *infrav1.VCDMachineTemplate) field.ErrorList {
 	for i, nic := range t.Spec.Template.Spec.Networks {
 		if nic.AddressSource == infrav1.AddressManual {
 			at := field.NewPath("spec", "template", "spec", "networks").Index(i)
-			errs = append(errs, field.Forbidden(at.Child("addressSource"), "every machine of the template would have "+
-				"the same address: use IPAM with poolRefs, or StaticPool; Manual is for a VCDMachine without template"))
+			errs = append(errs, field.Forbidden(at.Child("addressSource"), "all machines of the template would "+
+				"have the same address: use IPAM with poolRefs, or StaticPool; Manual requires a VCDMachine "+
+				"without a template"))
 		}
 	}
 	return errs

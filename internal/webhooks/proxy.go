@@ -29,7 +29,7 @@ func proxyErrors(spec *infrav1.ProxySpec, path *field.Path) field.ErrorList {
 	}
 	if len(spec.NoProxy) > 0 && spec.HTTPProxy == "" && spec.HTTPSProxy == "" {
 		errs = append(errs, field.Forbidden(path.Child("noProxy"),
-			"needs a proxy: set httpProxy or httpsProxy, or leave noProxy out"))
+			"requires a proxy: set httpProxy or httpsProxy, or remove noProxy"))
 	}
 	return errs
 }
@@ -41,7 +41,7 @@ func proxyURLErrors(value string, path *field.Path) field.ErrorList {
 	}
 	proxy, err := url.Parse(value)
 	if err != nil || !plainText.MatchString(value) {
-		return invalid(path, "(not quoted)", "must be a URL without spaces and quotes, such as "+
+		return invalid(path, "(redacted)", "must be a URL without spaces and quotes, such as "+
 			"http://proxy.example.com:3128; percent-encode special characters of a password")
 	}
 	shown := proxy.Redacted()
@@ -51,7 +51,7 @@ func proxyURLErrors(value string, path *field.Path) field.ErrorList {
 	case proxy.Hostname() == "":
 		return invalid(path, shown, "must have a host, such as http://proxy.example.com:3128")
 	case strings.Trim(proxy.Path, "/") != "" || proxy.RawQuery != "" || proxy.Fragment != "":
-		return invalid(path, shown, "must end after host and port: no path, query or fragment")
+		return invalid(path, shown, "must not have a path, query or fragment after host and port")
 	}
 	return nil
 }
@@ -72,12 +72,14 @@ func directErrors(value string, path *field.Path) field.ErrorList {
 func proxyWarnings(spec *infrav1.ProxySpec) []string {
 	var warnings []string
 	if spec.HTTPProxy != "" && spec.HTTPSProxy == "" {
-		warnings = append(warnings, "spec.proxy.httpsProxy: nodes pull images without a proxy, by https")
+		warnings = append(warnings, "spec.proxy.httpsProxy: without it, nodes pull images over https without a "+
+			"proxy")
 	}
 	for name, value := range map[string]string{"httpProxy": spec.HTTPProxy, "httpsProxy": spec.HTTPSProxy} {
 		if proxy, err := url.Parse(value); err == nil && proxy.User != nil {
 			warnings = append(warnings,
-				"spec.proxy."+name+": its password can be read by all who can read this object, nodes or pods")
+				"spec.proxy."+name+": its password is visible to all users who can read this object, nodes or "+
+					"pods")
 		}
 	}
 	slices.Sort(warnings)

@@ -18,8 +18,8 @@ func rdeErrors(spec infrav1.RDESpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if spec.ID != "" && !entityURN.MatchString(spec.ID) {
 		errs = append(errs, field.Invalid(path.Child("id"), spec.ID,
-			"must be the URN of an entity, urn:vcloud:entity:vmware:capvcdCluster:<UUID>: leave it out to have one "+
-				"made"))
+			"must be the URN of an entity, urn:vcloud:entity:vmware:capvcdCluster:<UUID>: remove the field to "+
+				"create an entity"))
 	}
 	if spec.Mode == infrav1.RDEProject {
 		return errs
@@ -35,7 +35,7 @@ func rdeErrors(spec infrav1.RDESpec, path *field.Path) field.ErrorList {
 	} {
 		if f.set {
 			errs = append(errs, field.Forbidden(path.Child(f.name),
-				"has no effect unless mode is Project: set that, or leave this out"))
+				"has no effect unless mode is Project: set the mode, or remove this field"))
 		}
 	}
 	return errs

@@ -21,7 +21,7 @@ func recordedChangeErrors(_ context.Context, before, m *infrav1.VCDMachine) fiel
 	var errs field.ErrorList
 	if was.InstanceID == "" && is.InstanceID != "" && is.InstanceID != string(m.UID) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec", "recordedState", "instanceID"),
-			"must be the UID of the VCDMachine: the controller writes it"))
+			"must be the UID of the VCDMachine, which the controller sets"))
 	}
 	var recorded []fixedField
 	for _, f := range []fixedField{
@@ -46,6 +46,7 @@ func goneInTemplateErrors(t *infrav1.VCDMachineTemplate) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{
-		field.Forbidden(annotationsInTemplate.Key(infrav1.VMGoneAnnotation), "is of one machine: leave it out"),
+		field.Forbidden(annotationsInTemplate.Key(infrav1.VMGoneAnnotation), "belongs to a single machine: "+
+			"remove the field"),
 	}
 }

@@ -22,8 +22,8 @@ var recordedPath = field.NewPath("spec", "recordedState")
 // CRD do not apply, and vApps as deleted that may be there: disks are deleted after that.
 func clusterRecordChangeErrors(ctx context.Context, before, c *infrav1.VCDCluster) field.ErrorList {
 	if isOfOtherVersion(ctx) && !equality.Semantic.DeepEqual(before.Spec.RecordedState, c.Spec.RecordedState) {
-		return field.ErrorList{field.Forbidden(recordedPath, "is written by the controllers, and requests in this "+
-			"version cannot change it: keep annotation cluster.x-k8s.io/conversion-data as it is")}
+		return field.ErrorList{field.Forbidden(recordedPath, "is set by the controllers and cannot be changed "+
+			"in this version: keep annotation cluster.x-k8s.io/conversion-data unchanged")}
 	}
 	return deletedVAppErrors(before, c)
 }
@@ -45,7 +45,7 @@ func deletedVAppErrors(before, c *infrav1.VCDCluster) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(recordedPath.Child("deletedVAppIDs"),
-		"lists only vApps that the controller deleted with the cluster: to leave a vApp in VCD, use "+
+		"lists only vApps that the controller deleted with the cluster: to keep a vApp in VCD, use "+
 			infrav1.KeepVAppAnnotation)}
 }
 
@@ -62,7 +62,7 @@ func clusterRecordAdditionErrors(before, c *infrav1.VCDCluster) field.ErrorList 
 	var errs field.ErrorList
 	was := &before.Spec.RecordedState
 	is := &c.Spec.RecordedState
-	const problem = "is written by the controller: leave it out, and correct the name in the spec"
+	const problem = "is set by the controller: remove the field, and correct the name in the spec"
 	if was.OVDCID == "" && is.OVDCID != "" {
 		errs = append(errs, field.Forbidden(recordedPath.Child("ovdcID"), problem))
 	}
@@ -71,7 +71,7 @@ func clusterRecordAdditionErrors(before, c *infrav1.VCDCluster) field.ErrorList 
 	}
 	if len(newlyDeleted(before, c)) > 0 {
 		errs = append(errs, field.Forbidden(recordedPath.Child("deletedVAppIDs"),
-			"is written by the controller: to leave a vApp in VCD, use "+infrav1.KeepVAppAnnotation))
+			"is set by the controller: to keep a vApp in VCD, use "+infrav1.KeepVAppAnnotation))
 	}
 	return errs
 }
@@ -82,5 +82,5 @@ func entityInTemplateErrors(t *infrav1.VCDClusterTemplate) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "template", "spec", "rde", "id"),
-		"is of one cluster: leave it out to have one made for each")}
+		"belongs to a single cluster: remove the field to create an entity for each cluster")}
 }

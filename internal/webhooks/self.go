@@ -52,7 +52,7 @@ func (s *self) user(ctx context.Context) (string, error) {
 	}
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := s.client.Create(ctx, review); err != nil {
-		return "", fmt.Errorf("asking for the user of the manager: %w", err)
+		return "", fmt.Errorf("reading the user of the manager: %w", err)
 	}
 	s.name = review.Status.UserInfo.Username
 	return s.name, nil

@@ -22,7 +22,7 @@ func unicastErrors(value string, path *field.Path) field.ErrorList {
 	case err != nil:
 		return invalid(path, value, "must be an IPv4 or IPv6 address, such as 10.0.0.10")
 	case address.Zone() != "" || address.Is4In6():
-		return invalid(path, value, "must be a plain address, without zone and not an IPv4 address in an IPv6 one")
+		return invalid(path, value, "must be a plain address, without a zone and not an IPv4-mapped IPv6 address")
 	case !address.IsGlobalUnicast() || address == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return invalid(path, value,
 			"must be a unicast address: not unspecified, loopback, link-local, multicast or broadcast")
@@ -37,7 +37,7 @@ type families map[bool]bool
 func (f families) add(address netip.Addr, path *field.Path) field.ErrorList {
 	if f[address.Is4()] {
 		return invalid(path, address.String(),
-			"is the second address of its family: there is at most one IPv4 and one IPv6 address")
+			"is the second address of its family: use at most one IPv4 and one IPv6 address")
 	}
 	f[address.Is4()] = true
 	return nil
@@ -58,7 +58,7 @@ func poolErrors(pool *infrav1.IPPoolReference, path *field.Path) field.ErrorList
 	var errs field.ErrorList
 	for _, msg := range validation.IsDNS1123Subdomain(pool.APIGroup) {
 		errs = append(errs, field.Invalid(path.Child("apiGroup"), pool.APIGroup,
-			msg+"; write the group without a version"))
+			msg+"; set the group without a version"))
 	}
 	for _, msg := range validation.IsDNS1123Subdomain(pool.Name) {
 		errs = append(errs, field.Invalid(path.Child("name"), pool.Name, msg))
@@ -140,7 +140,7 @@ func vcdNameErrors(value string, path *field.Path) field.ErrorList {
 		return invalid(path, value, "must not begin or end with a space and must not contain control characters")
 	}
 	if strings.ContainsAny(value, filterMeta) {
-		return invalid(path, value, "must not contain any of "+filterMeta+": VCD could not be asked for it")
+		return invalid(path, value, "must not contain any of "+filterMeta+", which VCD cannot query")
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (w *Log) switchFor(d time.Duration) {
 	w.until = until
 	w.timer = w.clock.AfterFunc(d, func() { w.expire(until) })
 	w.set(w.exchange)
-	w.log.Info("Switched the log of calls to VCD on", "for", d.String())
+	w.log.Info("Enabled the log of requests to VCD", "for", d.String())
 }
 
 // expire ends it in time, unless it was switched again meanwhile.
@@ -121,7 +121,7 @@ func (w *Log) end() {
 	if !w.always {
 		w.set(nil)
 	}
-	w.log.Info("Switched the log of calls to VCD off")
+	w.log.Info("Disabled the log of requests to VCD")
 }
 
 // left returns how long calls will be logged; 0 if they are not, or always.
@@ -154,7 +154,7 @@ func (w *Log) exchange(e vcd.Exchange) {
 	if e.Err != nil {
 		values = append(values, "err", e.Err.Error())
 	}
-	w.log.Info("Called VCD", values...)
+	w.log.Info("Sent a request to VCD", values...)
 }
 
 // Handler answers GET with the state, PUT and POST with "for" by switching the log on, DELETE by switching it off.

@@ -41,7 +41,7 @@ func (l *lines) text() string {
 }
 
 // calls counts the calls in the log.
-func (l *lines) calls() int { return strings.Count(l.text(), "Called VCD") }
+func (l *lines) calls() int { return strings.Count(l.text(), "Sent a request to VCD") }
 
 // A logged session is one whose calls may be logged.
 type logged struct {
@@ -113,7 +113,7 @@ func TestTheVariableOfTheOriginalsSwitchesTheLogOn(t *testing.T) {
 
 		l.call(t)
 
-		g.Expect(strings.Contains(l.text(), "Called VCD")).To(Equal(want), value)
+		g.Expect(strings.Contains(l.text(), "Sent a request to VCD")).To(Equal(want), value)
 		g.Expect(l.text()).NotTo(ContainSubstring("canary"), value)
 	}
 }
@@ -124,12 +124,12 @@ func TestASignalSwitchesTheLogOfCalls(t *testing.T) {
 	l.wire.OnSignal(t.Context(), time.Minute)
 
 	g.Expect(syscall.Kill(syscall.Getpid(), syscall.SIGUSR1)).To(Succeed())
-	g.Eventually(l.text).Should(ContainSubstring("VCD on"))
+	g.Eventually(l.text).Should(ContainSubstring("Enabled the log"))
 	l.call(t)
 	g.Expect(l.calls()).To(Equal(1))
 
 	g.Expect(syscall.Kill(syscall.Getpid(), syscall.SIGUSR1)).To(Succeed())
-	g.Eventually(l.text).Should(ContainSubstring("VCD off"))
+	g.Eventually(l.text).Should(ContainSubstring("Disabled the log"))
 	l.call(t)
 	g.Expect(l.calls()).To(Equal(1))
 }
@@ -148,7 +148,7 @@ func TestTheLogOfCallsEndsByItself(t *testing.T) {
 	g.Expect(l.calls()).To(Equal(2))
 	l.clock.Step(time.Second)
 
-	g.Eventually(l.text).Should(ContainSubstring("VCD off"))
+	g.Eventually(l.text).Should(ContainSubstring("Disabled the log"))
 	l.call(t)
 	g.Expect(l.calls()).To(Equal(2))
 }
