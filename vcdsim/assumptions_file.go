@@ -65,7 +65,7 @@ func ReadAssumptions(r io.Reader) (Assumptions, error) {
 // knownAssumption refuses names that are no assumptions.
 func knownAssumption(name string) error {
 	if _, ok := reflect.TypeFor[Assumptions]().FieldByName(name); !ok {
-		return fmt.Errorf("reading assumptions: there is no %q", name)
+		return fmt.Errorf("reading assumptions: unknown assumption %q", name)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ var assumedVersion = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
 func checkVersions(a Assumptions) error {
 	for _, version := range []string{a.EdgeRuleCreateSince, a.EdgeRuleTopSince} {
 		if !assumedVersion.MatchString(version) {
-			return fmt.Errorf("reading assumptions: %q is no version of the API: quote it, such as \"38.1\"", version)
+			return fmt.Errorf("reading assumptions: %q is not an API version: quote it, for example \"38.1\"", version)
 		}
 	}
 	return nil

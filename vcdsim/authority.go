@@ -25,7 +25,7 @@ func ParseAuthority(certificate, key []byte) (*Authority, error) {
 func (c *Config) signer() (*Authority, error) {
 	switch {
 	case c.Authority != nil && c.Certificate != nil:
-		return nil, errors.New("an authority signs nothing where a certificate is given")
+		return nil, errors.New("an authority cannot be combined with a certificate")
 	case c.Certificate != nil:
 		return tlsserver.FixedAuthority(*c.Certificate)
 	case c.Authority != nil:

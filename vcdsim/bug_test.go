@@ -28,5 +28,5 @@ func TestBugsAreSaidAloud(t *testing.T) {
 
 	g.Expect(func() { sim.ServeHTTP(httptest.NewRecorder(), request) }).To(PanicWith(http.ErrAbortHandler))
 
-	g.Expect(log).To(gbytes.Say("bug of the simulator.*/api/versions.*no such row.*stack="))
+	g.Expect(log).To(gbytes.Say("Bug in the simulator.*/api/versions.*no such row.*stack="))
 }

@@ -52,7 +52,8 @@ func WriteModel(w io.Writer, m Model) error {
 // checkModel returns what makes a model unusable, nil if nothing does.
 func checkModel(m *Model) error {
 	if len(m.Orgs) < 2 || m.Orgs[0].Name != store.SystemOrg {
-		return fmt.Errorf("orgs: the first must be %q, with the provider's users, and tenants follow", store.SystemOrg)
+		return fmt.Errorf("orgs: the first organization must be %q with the users of the provider, followed by "+
+			"the tenants", store.SystemOrg)
 	}
 	policies := names(m.Policies, func(p *ComputePolicy) []string { return []string{p.Name, p.ID} })
 	external := names(m.ExternalNetworks, func(n *ExternalNetwork) []string { return []string{n.Name, n.ID} })
@@ -152,7 +153,7 @@ func unique[T any](at string, items []T, nameOf func(*T) string) error {
 		case name == "":
 			return fmt.Errorf("%s: number %d has no name", at, i+1)
 		case seen[name]:
-			return fmt.Errorf("%s: %q stands twice", at, name)
+			return fmt.Errorf("%s: %q is duplicated", at, name)
 		}
 		seen[name] = true
 	}

@@ -21,28 +21,28 @@ func presets() []preset {
 	return []preset{
 		{
 			"cloud-provider",
-			"The tenant of k8s-tenant with everything a cloud controller manager can use: dual " +
-				"stack, two service engine groups, certificates, " +
-				"clients' addresses preserved, and a second gateway whose addresses are an IP Space's.",
+			"The tenant of k8s-tenant with all features for a cloud controller manager: dual stack, two service " +
+				"engine groups, certificates, preserved client addresses, and a second gateway with addresses " +
+				"of an IP Space.",
 			CloudProvider,
 		},
 		{
 			"full-clones",
-			"The tenant of k8s-tenant with a second VDC, acme-vdc-full, that has no fast provisioning, a gateway " +
-				"and a network of its own.",
+			"The tenant of k8s-tenant with a second VDC, acme-vdc-full, without fast provisioning and with its " +
+				"own gateway and network.",
 			FullClones,
 		},
 		{
 			"ip-spaces",
-			"The tenant of k8s-tenant, whose gateway has floating IPs of an IP Space instead of a block of " +
-				"addresses.",
+			"The tenant of k8s-tenant, with floating IPs of an IP Space instead of a block of addresses on its " +
+				"gateway.",
 			IPSpaces,
 		},
 		{
 			"k8s-tenant",
-			"An organization ready for Kubernetes clusters: networks with pools, policies, a node " +
-				"image, an edge gateway with a block of addresses and " +
-				"load balancing, and users with just the rights they need. Its VDC has fast provisioning.",
+			"An organization ready for Kubernetes clusters: networks with pools, policies, a node image, an " +
+				"edge gateway with a block of addresses and load balancing, and users with only the required " +
+				"rights. Its VDC uses fast provisioning.",
 			K8sTenant,
 		},
 		{"large", "10,000 VMs in 100 vApps.", Large},
@@ -50,15 +50,14 @@ func presets() []preset {
 		{"two-gateways", "The tenant of k8s-tenant with a second edge gateway, and a network behind it.", TwoGateways},
 		{
 			"vdc-group",
-			"The tenant of k8s-tenant with a second VDC and a data center group of both, which has the " +
+			"The tenant of k8s-tenant with a second VDC and a data center group of both, which contains the " +
 				"gateway and the networks.",
 			VDCGroupTenant,
 		},
 		{
 			"zones",
-			"The tenant of k8s-tenant with three VDCs, a catalog for each of the others, and a data center " +
-				"group " +
-				"of all, which has the gateway and the networks.",
+			"The tenant of k8s-tenant with three VDCs, catalogs for the other VDCs, and a data center group of " +
+				"all VDCs, which contains the gateway and the networks.",
 			ThreeZones,
 		},
 	}

@@ -184,7 +184,8 @@ func (m metadata) identity(from Machine) (Identity, error) {
 	id := Identity{Metadata: m.values, Redact: m.redact()}
 	if id.InstanceID = m.text("instance-id"); id.InstanceID == "" {
 		return Identity{}, errors.New(
-			"guestinfo.metadata: instance-id is missing, so a copied or re-registered VM would be set up again")
+			"guestinfo.metadata: instance-id is missing, so a copied or re-registered VM would be configured " +
+				"again")
 	}
 	id.Hostname = m.text("local-hostname")
 	switch {

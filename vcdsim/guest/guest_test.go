@@ -272,7 +272,7 @@ func TestUserDataAloneBootsAGuest(t *testing.T) {
 	t.Run("without customization a card with a static address stays without", func(t *testing.T) {
 		_, err := guest.Read(map[string]string{"guestinfo.userdata": "#cloud-config\n{}"}, []guest.NIC{nodeNIC()},
 			guest.Machine{})
-		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("asks DHCP on its first card")))
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("uses DHCP on its first NIC")))
 	})
 }
 
@@ -336,12 +336,12 @@ func TestReadRefuses(t *testing.T) {
 		{
 			"a card that is not there",
 			plainMeta("00:50:56:01:00:0A", "00:50:56:01:00:0F"),
-			"is no card of this VM (it has 00:50:56:01:00:0a)",
+			"is not a NIC of this VM (it has 00:50:56:01:00:0a)",
 		},
 		{
 			"another address than VCD's",
 			plainMeta("192.168.100.10/24", "192.168.100.11/24"),
-			"would come up with 192.168.100.11/24 but VCD assigned 192.168.100.10/24",
+			"would get 192.168.100.11/24, but VCD assigned 192.168.100.10/24",
 		},
 		{
 			"another prefix than VCD's",

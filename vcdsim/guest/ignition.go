@@ -127,7 +127,7 @@ func (r *ignitionRun) apply(text string, depth int) error {
 		return fmt.Errorf("ignition.version %q is neither 2.x nor 3.x", v)
 	}
 	if depth == maxIgnitionDepth {
-		return errors.New("configurations name each other too deeply")
+		return errors.New("configurations are nested too deeply")
 	}
 	if replaced := config.Ignition.Config.Replace; replaced.Source != "" {
 		return r.applyOther(replaced, depth)

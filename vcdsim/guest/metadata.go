@@ -108,12 +108,12 @@ func (m metadata) checkWait(id Identity) error {
 		}
 	}
 	if truth(wait["ipv4"]) && !has4 {
-		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no network card gets an IPv4 " +
-			"address: the guest would wait for ever")
+		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no NIC gets an IPv4 address, so " +
+			"the guest would wait forever")
 	}
 	if truth(wait["ipv6"]) && !has6 {
-		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no network card gets an IPv6 " +
-			"address: the guest would wait for ever")
+		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no NIC gets an IPv6 address, so " +
+			"the guest would wait forever")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func fallbackNetwork(nics []NIC) (network, error) {
 	}
 	first := nics[0]
 	if err := net.lease(first, false); err != nil {
-		return network{}, fmt.Errorf("not configured, so the guest asks DHCP on its first card: %w", err)
+		return network{}, fmt.Errorf("not configured, so the guest uses DHCP on its first NIC: %w", err)
 	}
 	net.primary = macKey(first.MAC)
 	return net, net.complete(nics)
@@ -139,7 +139,7 @@ func ethernet(value any) (map[string]any, error) {
 	}
 	for key := range eth {
 		if !slices.Contains(ethernetKeys, key) {
-			return nil, fmt.Errorf("unknown key %s: netplan would refuse the whole configuration", key)
+			return nil, fmt.Errorf("unknown key %s: netplan would reject the whole configuration", key)
 		}
 	}
 	if eth["set-name"] != nil && eth["match"] == nil {
@@ -192,7 +192,7 @@ func (n *network) compare(nic NIC) error {
 		if len(have) == 0 {
 			have = []string{"no static address"}
 		}
-		return fmt.Errorf("card %s would come up with %s but VCD assigned %s", mac, strings.Join(have, ", "), assigned)
+		return fmt.Errorf("NIC %s would get %s, but VCD assigned %s", mac, strings.Join(have, ", "), assigned)
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (n *network) complete(nics []NIC) error {
 func matching(eth map[string]any, nics []NIC) ([]NIC, error) {
 	match, ok := eth["match"].(map[string]any)
 	if !ok {
-		return nil, errors.New("no match.macaddress: what the kernel calls the card is not known")
+		return nil, errors.New("no match.macaddress, and the kernel name of the NIC is unknown")
 	}
 	if mac := scalar(match["macaddress"]); mac != "" {
 		for _, nic := range nics {
@@ -225,7 +225,7 @@ func matching(eth map[string]any, nics []NIC) ([]NIC, error) {
 				return []NIC{nic}, nil
 			}
 		}
-		return nil, fmt.Errorf("match.macaddress %s is no card of this VM (it has %s)", mac, cards(nics))
+		return nil, fmt.Errorf("match.macaddress %s is not a NIC of this VM (it has %s)", mac, cards(nics))
 	}
 	pattern := scalar(match["name"])
 	if pattern == "" {

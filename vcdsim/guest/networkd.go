@@ -81,7 +81,7 @@ func parseNetworkd(text string) (networkdUnit, error) {
 			}
 			unit = append(unit, networkdSection{name: name, values: map[string][]string{}})
 		case len(unit) == 0 || !isSetting:
-			return nil, fmt.Errorf("%q is no setting of a section", line)
+			return nil, fmt.Errorf("%q is not a setting in a section", line)
 		default:
 			section := unit[len(unit)-1]
 			if !slices.Contains(networkdKeys[section.name], key) {

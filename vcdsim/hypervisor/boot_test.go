@@ -157,5 +157,5 @@ func TestAVMWithoutAnImageSaysWhichIsMissing(t *testing.T) {
 	_, vm := s.vm("node", "POOL")
 	s.ok(http.MethodPost, vm+"/power/action/powerOn", "")
 	s.Eventually(func() string { return s.state("node").Boot.Failure }).
-		Should(ContainSubstring("there is no image other.json in"))
+		Should(ContainSubstring("no image other.json in"))
 }

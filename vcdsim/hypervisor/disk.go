@@ -91,5 +91,5 @@ func newLoop(file *os.File) (loop, error) {
 			return loop{}, fmt.Errorf("setting up a loop device: %w", err)
 		}
 	}
-	return loop{}, errors.New("other programs take all loop devices")
+	return loop{}, errors.New("all loop devices are in use")
 }

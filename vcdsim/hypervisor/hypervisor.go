@@ -60,7 +60,7 @@ func New(o Options) (*Hypervisor, error) {
 		return nil, err
 	}
 	if raised, err := raiseTo(inotifyInstances, inotifyFile); raised || err != nil {
-		h.log.Info("VMs share this machine's inotify instances", "sysctl", "fs.inotify.max_user_instances", "wanted",
+		h.log.Info("VMs share the inotify instances of this machine", "sysctl", "fs.inotify.max_user_instances", "wanted",
 			inotifyInstances, "raised", raised, "error", err)
 	}
 	return h, nil
@@ -112,7 +112,7 @@ func (h *Hypervisor) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.Gue
 	}
 	img, ok := all[vm.TemplateName]
 	if !ok {
-		return vcdsim.GuestReport{}, fmt.Errorf("there is no image %s.json in %s for the template of VM %s",
+		return vcdsim.GuestReport{}, fmt.Errorf("no image %s.json in %s for the template of VM %s",
 			vm.TemplateName, h.options.Images, vm.Name)
 	}
 	m, err := h.machine(vm.ID)

@@ -108,7 +108,7 @@ func images(dir string) (map[string]image, error) {
 // complete makes paths absolute and checks that they exist.
 func (i *image) complete(dir string) error {
 	if i.Name == "" || len(i.Layers) == 0 || !filepath.IsAbs(i.Init) {
-		return fmt.Errorf("name, layers and an absolute init are needed, not %q, %q, %q", i.Name, i.Layers, i.Init)
+		return fmt.Errorf("name, layers and an absolute init path are required, got %q, %q, %q", i.Name, i.Layers, i.Init)
 	}
 	paths := []*string{}
 	for n := range i.Layers {

@@ -111,5 +111,5 @@ func findVM(dir, vm string) (files, error) {
 	if len(names) == 0 {
 		return files{}, errors.New("no VM was powered on")
 	}
-	return files{}, fmt.Errorf("there is no VM %s, but %s", vm, strings.Join(names, ", "))
+	return files{}, fmt.Errorf("VM %s does not exist; existing VMs: %s", vm, strings.Join(names, ", "))
 }

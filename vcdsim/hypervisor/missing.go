@@ -27,7 +27,7 @@ func (e *MissingError) Unwrap() error { return e.err }
 // lacks wraps an error, if there is one, as a MissingError.
 func lacks(what string, err error) error {
 	if err != nil {
-		return &MissingError{fmt.Errorf("booting VMs needs %s, which this machine does not allow: %w", what, err)}
+		return &MissingError{fmt.Errorf("booting VMs requires %s, which this machine does not allow: %w", what, err)}
 	}
 	return nil
 }
@@ -90,11 +90,11 @@ func (h *hub) tryLinks() error {
 // missing returns what this machine lacks.
 func missing() error {
 	if os.Geteuid() != 0 {
-		return errors.New("booting VMs needs root: run as root")
+		return errors.New("booting VMs requires root: run as root")
 	}
 	for program, pkg := range map[string]string{"systemd-nspawn": "systemd-container", "nsenter": "util-linux"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("booting VMs needs the program %s: install the package %s", program, pkg)
+			return fmt.Errorf("booting VMs requires the program %s: install the package %s", program, pkg)
 		}
 	}
 	return missingFilesystems(readFile("/proc/filesystems"))
@@ -103,10 +103,10 @@ func missing() error {
 // missingFilesystems returns which kernel features are not in /proc/filesystems.
 func missingFilesystems(have string) error {
 	if !strings.Contains(have, "\toverlay\n") {
-		return errors.New("booting VMs needs a kernel with overlayfs: load the module overlay")
+		return errors.New("booting VMs requires a kernel with overlayfs: load the module overlay")
 	}
 	if !strings.Contains(have, "\tcgroup\n") && !strings.Contains(have, "\tcgroup2\n") {
-		return errors.New("booting VMs needs a kernel with control groups")
+		return errors.New("booting VMs requires a kernel with control groups")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestACheckLeavesNothing(t *testing.T) {
 	dir := stateDir(t)
 	err := hypervisor.Check(dir)
 	if missing := (*hypervisor.MissingError)(nil); errors.As(err, &missing) {
-		g.Expect(missing.Error()).To(HavePrefix("booting VMs needs "))
+		g.Expect(missing.Error()).To(HavePrefix("booting VMs requires "))
 	} else {
 		g.Expect(err).NotTo(HaveOccurred())
 	}

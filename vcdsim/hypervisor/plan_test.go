@@ -104,7 +104,7 @@ func TestAFolderOfOthersIsRefused(t *testing.T) {
 	dir := shortDir(t)
 	file := filepath.Join(dir, "vms", "precious")
 	g.Expect(os.MkdirAll(file, 0o700)).To(Succeed())
-	g.Expect(openState(dir)).Error().To(MatchError(ContainSubstring("is not empty, and not a state folder")))
+	g.Expect(openState(dir)).Error().To(MatchError(ContainSubstring("is not empty and not a state directory")))
 	g.Expect(file).To(BeADirectory())
 
 	g.Expect(os.WriteFile(filepath.Join(dir, lockFile), nil, 0o600)).To(Succeed())
@@ -272,7 +272,7 @@ func TestImages(t *testing.T) {
 		Init:   "/init",
 	}))
 	write(`{"name": "a", "layers": ["top"]}`)
-	g.Expect(images(dir)).Error().To(MatchError(ContainSubstring("an absolute init are needed")))
+	g.Expect(images(dir)).Error().To(MatchError(ContainSubstring("an absolute init path are required")))
 }
 
 func TestMemoryIsTheVMs(t *testing.T) {

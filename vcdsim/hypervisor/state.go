@@ -27,7 +27,8 @@ func openState(dir string) (*stateDir, error) {
 		return nil, fmt.Errorf("the state folder: %w", err)
 	}
 	if len(dir) > maxStatePath {
-		return nil, fmt.Errorf("the state folder %s: more than %d bytes are too long for sockets in it", dir,
+		return nil, fmt.Errorf("the path of the state directory %s has more than %d bytes, which is too long "+
+			"for sockets in it", dir,
 			maxStatePath)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -41,7 +42,7 @@ func openState(dir string) (*stateDir, error) {
 		return nil, fmt.Errorf("opening the state folder: %w", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		err = fmt.Errorf("the state folder %s is in use by another simulator: %w", dir, err)
+		err = fmt.Errorf("the state directory %s is in use by another simulator: %w", dir, err)
 		return nil, errors.Join(err, lock.Close())
 	}
 	s := &stateDir{dir: dir, lock: lock}
@@ -61,7 +62,7 @@ func refuseOthers(dir string) error {
 		return fmt.Errorf("reading the state folder: %w", err)
 	}
 	if len(entries) > 0 && !exists(filepath.Join(dir, lockFile)) {
-		return fmt.Errorf("the folder %s is not empty, and not a state folder: choose another, or empty it", dir)
+		return fmt.Errorf("the directory %s is not empty and not a state directory: use another one, or empty it", dir)
 	}
 	return nil
 }
@@ -93,7 +94,7 @@ func (s *stateDir) sweep() error {
 	}
 	for _, name := range []string{"vms", "disks", "control-groups"} {
 		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
-			return fmt.Errorf("removing what VMs left: %w", err)
+			return fmt.Errorf("removing remaining objects of VMs: %w", err)
 		}
 	}
 	return nil

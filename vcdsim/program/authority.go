@@ -23,7 +23,7 @@ func (o options) trust(cfg *vcdsim.Config) error {
 		}
 		cfg.Certificate = &pair
 		if _, err := os.Stat(o.caFile); err != nil {
-			return fmt.Errorf("reading --ca-file, which clients are to trust: %w", err)
+			return fmt.Errorf("reading the certificate authority of --ca-file: %w", err)
 		}
 		return nil
 	}
@@ -40,7 +40,7 @@ func keptAuthority(certFile, keyFile string) (*vcdsim.Authority, error) {
 	case certErr == nil && keyErr == nil:
 		authority, err := vcdsim.ParseAuthority(certificate, key)
 		if err != nil {
-			return nil, fmt.Errorf("%w: remove %s and %s to have a new one", err, certFile, keyFile)
+			return nil, fmt.Errorf("%w: remove %s and %s to create a new one", err, certFile, keyFile)
 		}
 		return authority, nil
 	case errors.Is(certErr, fs.ErrNotExist):
@@ -69,7 +69,7 @@ func newAuthority(certFile, keyFile string) (*vcdsim.Authority, error) {
 		err = os.WriteFile(certFile, authority.Certificate(), 0o600)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keeping the authority for the next start: %w", err)
+		return nil, fmt.Errorf("storing the authority for the next start: %w", err)
 	}
 	return authority, nil
 }

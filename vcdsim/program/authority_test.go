@@ -63,7 +63,7 @@ func TestTheAuthorityOutlivesTheProgram(t *testing.T) {
 	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("without its key")))
 	g.Expect(os.ReadFile(ca)).To(Equal(first), "a file that may be another program's stays")
 	g.Expect(os.WriteFile(ca+".key", first, 0o600)).To(Succeed())
-	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("to have a new one")))
+	g.Expect(run(t.Context(), []string{"--ca-file", ca}, &out, &out)).To(MatchError(ContainSubstring("to create a new one")))
 }
 
 func TestACertificateIsServedAsItIs(t *testing.T) {
@@ -82,7 +82,7 @@ func TestACertificateIsServedAsItIs(t *testing.T) {
 	})
 	var out bytes.Buffer
 	g.Expect(run(t.Context(), []string{"--tls-cert", cert, "--tls-key", key, "--ca-file", dir + "/none"}, &out,
-		&out)).To(MatchError(ContainSubstring("which clients are to trust")))
+		&out)).To(MatchError(ContainSubstring("reading the certificate authority of --ca-file")))
 }
 
 // served is the certificate that a site shows.

@@ -21,24 +21,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-const usage = `vcdsim simulates VMware Cloud Director over HTTPS, with its tasks, refusals and latencies.
+const usage = `vcdsim simulates VMware Cloud Director over HTTPS, with its tasks, errors and latencies.
 
 Usage:
   vcdsim [flags]
 
-It prints where it listens, how to log in and configuration to paste, and runs until Ctrl-C. Its page shows what
-happens: https://127.0.0.1:8443/_sim/
+It prints its address, credentials and configuration for clients, and runs until Ctrl-C. Its page shows the
+activity: https://127.0.0.1:8443/_sim/
 
 Examples:
   vcdsim                                        a Kubernetes tenant at https://127.0.0.1:8443
   vcdsim --preset large --profile recorded      10,000 VMs, latencies of a real VCD
-  vcdsim --clock 2026-03-01T00:00:00Z           the same seed and requests give the same answers, dates too
-  vcdsim --clock 60                             an hour in a minute; --clock manual stands until /_sim/clock moves it
-  vcdsim --state site.json                      continues where it was stopped, and writes the file when it ends
-  vcdsim --cells 2                              two cells behind a balancer
-  vcdsim --print terraform                      only Terraform's configuration, then exit
-  vcdsim --print model > site.yaml              what exists at the start, to edit; then: vcdsim --model site.yaml
-  vcdsim --assumptions report.yaml              behaves as the site that vcdctl verify-site --report has seen
+  vcdsim --clock 2026-03-01T00:00:00Z           the same seed and requests produce the same responses and dates
+  vcdsim --clock 60                             an hour in a minute; with --clock manual, only /_sim/clock advances the time
+  vcdsim --state site.json                      restores the state of the last run, and saves it on exit
+  vcdsim --cells 2                              two cells behind a load balancer
+  vcdsim --print terraform                      print only the Terraform configuration and exit
+  vcdsim --print model > site.yaml              the initial objects, to edit for vcdsim --model site.yaml
+  vcdsim --assumptions report.yaml              behave like the site in a report of vcdctl verify-site
 
 Control API (only from this machine, or with --control-token): faults, cells, clock, dump, restore, metrics:
   curl -k https://127.0.0.1:8443/_sim/faults -d '{"operation": "GET /api/vApp/vm", "count": 3, "status": 503}'
@@ -76,10 +76,10 @@ func parse(args []string, out io.Writer, extension Extension) (options, error) {
 		return o, fmt.Errorf("--print %q is not one of %s", o.print, strings.Join(printable(), ", "))
 	}
 	if o.model != "" && fs.Changed("preset") {
-		return o, errors.New("--model and --preset exclude each other")
+		return o, errors.New("--model and --preset are mutually exclusive")
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
-		return o, errors.New("--tls-cert and --tls-key belong together")
+		return o, errors.New("--tls-cert and --tls-key must be set together")
 	}
 	o.caFile = cmp.Or(o.caFile, o.certFile, filepath.Join(cacheDir(), "ca.pem"))
 	return o, nil
@@ -90,32 +90,35 @@ func newFlags(o *options, extension Extension) *pflag.FlagSet {
 	fs.SortFlags = false
 	extension.Flags(fs)
 	fs.StringVar(&o.preset, "preset", "k8s-tenant",
-		"what exists at the start: "+strings.Join(vcdsim.PresetNames(), ", "))
+		"set of initial objects: "+strings.Join(vcdsim.PresetNames(), ", "))
 	fs.StringVar(&o.model, "model", "",
-		"YAML file with what exists at the start, instead of a preset; --print model writes one")
-	fs.StringVar(&o.assumptions, "assumptions", "", "YAML file with assumptions that are not the defaults, as vcdctl "+
-		"verify-site --report writes it; --print assumptions writes one")
-	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "address to listen on; port 0 picks a free one")
-	fs.StringVar(&o.profile, "profile", "fast", "how long things take: instant, fast (a tenth) or recorded")
+		"YAML file with the initial objects, instead of a preset; --print model prints one")
+	fs.StringVar(&o.assumptions, "assumptions", "", "YAML file with assumptions that differ from the defaults, "+
+		"such as a report of vcdctl verify-site; --print assumptions prints one")
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:8443", "listen address; port 0 selects a free port")
+	fs.StringVar(&o.profile, "profile", "fast", "latency profile: instant, fast (a tenth of recorded) or "+
+		"recorded")
 	fs.StringVar(&o.apiVersion, "api-version", string(vcdsim.Version106),
 		"highest API version: 36.3 (VCD 10.3.3), 37.2 (10.4.2), 37.3 (10.4.3), 38.1 (10.5.1) or 39.0 (10.6)")
-	fs.StringVar(&o.clock, "clock", "real", "real, manual, a time to stand at such as 2026-03-01T00:00:00Z, or how "+
-		"many times as fast as real: 60 makes an hour of a minute")
+	fs.StringVar(&o.clock, "clock", "real", "simulated clock: real, manual, a fixed time such as "+
+		"2026-03-01T00:00:00Z, or a speed factor, such as 60 for an hour per minute")
 	fs.StringVar(&o.state, "state", "",
-		"file to restore at the start, if it is there, and to dump to at the end; it holds all passwords")
-	fs.StringVar(&o.caFile, "ca-file", "", "certificate of the authority that signs vcdsim's; made at the first start "+
-		"and kept, its key in the same file with .key added (default vcdsim/ca.pem in the user's cache directory)")
+		"state file, which is restored at the start if it exists, and written on exit; it contains all passwords")
+	fs.StringVar(&o.caFile, "ca-file", "", "certificate of the authority that signs the certificate of vcdsim, "+
+		"created at the first start; its key has the same file name with the suffix .key (default "+
+		"vcdsim/ca.pem in the user's cache directory)")
 	fs.StringVar(&o.certFile, "tls-cert", "",
-		"certificate to serve, with its chain, instead of one signed by the authority; clients then trust --ca-file")
+		"server certificate with its chain, instead of one signed by the authority; clients then trust --ca-file")
 	fs.StringVar(&o.keyFile, "tls-key", "", "key of --tls-cert")
-	fs.Int64Var(&o.seed, "seed", 1, "seed of ids, MAC addresses, jitter and the probabilities of faults")
+	fs.Int64Var(&o.seed, "seed", 1, "seed for IDs, MAC addresses, jitter and fault probabilities")
 	fs.IntVar(&o.cells, "cells", 1,
-		"number of cells; with several, each has its own address and --listen is the balancer's")
+		"number of cells; several cells have separate addresses, and --listen is the address of the load "+
+			"balancer")
 	fs.StringVar(&o.publicURL, "public-url", "", "base of hrefs (default: the address of the request)")
 	fs.StringVar(&o.controlToken, "control-token", "",
-		"token of the control API, which then also answers other machines")
+		"token of the control API, which then also accepts requests from other machines")
 	fs.StringVar(&o.print, "print", "", "print one configuration and exit: "+strings.Join(printable(), ", "))
-	fs.BoolVar(&o.anyGuest, "any-guest", false, "let every VM come up, whatever its guestinfo says")
+	fs.BoolVar(&o.anyGuest, "any-guest", false, "start all VMs, regardless of their guestinfo")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "log every request")
 	fs.BoolVar(&o.version, "version", false, "print the version and exit")
 	return fs

@@ -196,6 +196,6 @@ func describe(w io.Writer, sim *vcdsim.Simulator, caFile string) error {
 			fmt.Fprintf(w, "\n# cell %d: %s", c.Status().Number, c.URL())
 		}
 	}
-	_, err = fmt.Fprintf(w, "\n# What happens is shown at %s/_sim/\n", sim.URL())
+	_, err = fmt.Fprintf(w, "\n# The web page at %s/_sim/ shows the activity.\n", sim.URL())
 	return err
 }

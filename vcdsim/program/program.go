@@ -130,7 +130,7 @@ func restore(sim *vcdsim.Simulator, file string) error {
 	in, err := os.Open(file) //nolint:gosec // the caller's own flag
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Dir(file)); err != nil {
-			return fmt.Errorf("the state could not be written at the end: %w", err) // fails now rather than at the end
+			return fmt.Errorf("writing the state on exit: %w", err) // fails now rather than at the end
 		}
 		return nil
 	}

@@ -43,7 +43,7 @@ func runFor(t *testing.T, args []string, f func(g *WithT, out *gbytes.Buffer)) {
 	out := gbytes.NewBuffer()
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, append(args, "--listen", "127.0.0.1:0"), out, out) }()
-	g.Eventually(out).Should(gbytes.Say(`# What happens is shown at https://127.0.0.1:[1-9][0-9]*/_sim/`))
+	g.Eventually(out).Should(gbytes.Say(`# The web page at https://127.0.0.1:[1-9][0-9]*/_sim/ shows the activity.`))
 	f(g, out)
 	cancel()
 	g.Eventually(ended).Should(Receive(BeNil()))
@@ -92,7 +92,7 @@ func TestTheStateIsKeptInAFile(t *testing.T) {
 	g.Expect(run(t.Context(), args, &out, &out)).To(MatchError(ContainSubstring("it is not a dump of vcdsim")))
 	args[1] = filepath.Join(filepath.Dir(state), "missing", "state.json")
 	g.Expect(run(t.Context(), args, &out,
-		&out)).To(MatchError(ContainSubstring("the state could not be written at the end")))
+		&out)).To(MatchError(ContainSubstring("writing the state on exit")))
 }
 
 func TestPrint(t *testing.T) {
@@ -150,12 +150,12 @@ func TestBadFlags(t *testing.T) {
 			`preset "huge" is not one of cloud-provider, full-clones, ip-spaces, k8s-tenant, large, minimal, two-gateways, vdc-group, zones`,
 			[]string{"--preset", "huge"},
 		},
-		{"a preset and a model", "--model and --preset exclude each other", []string{"--preset", "zones", "--model", "x"}},
+		{"a preset and a model", "--model and --preset are mutually exclusive", []string{"--preset", "zones", "--model", "x"}},
 		{"a model that is not there", "reading the model: open nowhere.yaml", []string{"--model", "nowhere.yaml"}},
 		{"an unknown profile", `profile "warp" is not one of`, []string{"--profile", "warp"}},
 		{"an unknown version", `API version "1.0" is not one of`, []string{"--api-version", "1.0"}},
 		{"an unknown flag", "unknown flag: --presett; see --help", []string{"--presett", "large"}},
-		{"half a certificate", "--tls-cert and --tls-key belong together", []string{"--tls-key", "x"}},
+		{"half a certificate", "--tls-cert and --tls-key must be set together", []string{"--tls-key", "x"}},
 		{"no certificate", "reading --tls-cert and --tls-key", []string{"--tls-key", "x", "--tls-cert", "y"}},
 		{"an argument", `unexpected argument "x"`, []string{"x"}},
 		{
@@ -222,5 +222,6 @@ func TestAssumptionsAreThoseOfTheFile(t *testing.T) {
 
 	g.Expect(os.WriteFile(file, []byte("assumptions: {Other: true}\n"), 0o600)).To(Succeed())
 	g.Expect(run(t.Context(), []string{"--assumptions", file}, &out, &out)).To(MatchError(ContainSubstring(`no "Other"`)))
-	g.Expect(run(t.Context(), []string{"--assumptions", file + "x"}, &out, &out)).To(MatchError(ContainSubstring("reading the assumptions")))
+	g.Expect(run(t.Context(), []string{"--assumptions",
+		file + "x"}, &out, &out)).To(MatchError(ContainSubstring("reading the assumptions")))
 }

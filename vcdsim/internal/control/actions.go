@@ -56,7 +56,7 @@ func (ctl *Control) clearFaults(*api.Request) (*api.Response, error) {
 func (ctl *Control) removeFault(r *api.Request) (*api.Response, error) {
 	id, err := strconv.Atoi(r.Vars["id"])
 	if err != nil || !ctl.Faults.Remove(id) {
-		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no fault rule %s", r.Vars["id"])
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "fault rule %s does not exist", r.Vars["id"])
 	}
 	return api.NoContent(), nil
 }
@@ -89,7 +89,7 @@ type cellCommand struct {
 func (ctl *Control) commandCell(r *api.Request) (*api.Response, error) {
 	n, err := strconv.Atoi(r.Vars["number"])
 	if err != nil || n < 1 || n > len(ctl.Cells) {
-		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "there is no cell %s", r.Vars["number"])
+		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "cell %s does not exist", r.Vars["number"])
 	}
 	var in cellCommand
 	if err := decode(r, &in); err != nil {
@@ -126,7 +126,7 @@ func (in cellCommand) run(c *cells.Cell) error {
 		"serve":    func() { c.Maintain(false) },
 	}[in.Do]
 	if !ok {
-		return store.BadRequest("a cell cannot %q", in.Do)
+		return store.BadRequest("unknown action %q for a cell", in.Do)
 	}
 	act()
 	return nil
@@ -162,7 +162,7 @@ func (ctl *Control) setClock(r *api.Request) (*api.Response, error) {
 	}
 	c, ok := ctl.Cloud.Clock.(*clock.SimClock)
 	if !ok {
-		return nil, store.BadRequest("this clock cannot be moved")
+		return nil, store.BadRequest("this clock cannot be changed")
 	}
 	var d time.Duration
 	if in.Advance != "" {

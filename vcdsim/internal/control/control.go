@@ -54,17 +54,17 @@ func (ctl *Control) Routes() []Route { //nolint:funlen // A table with one field
 		{
 			"GET",
 			"/overview",
-			"What the page shows. `?since=N` gives only requests after number N, `?filter=TEXT` " +
-				"only vApps and VMs with TEXT in their name.",
+			"Content of the page. `?since=N` returns only requests after number N, `?filter=TEXT` only vApps " +
+				"and VMs with TEXT in their name.",
 			"",
 			ctl.getOverview,
 		},
-		{"GET", "/state", "Everything that is simulated, without passwords, tokens and private keys.", "", ctl.getState},
-		{"GET", "/dump", "Everything that is simulated, with all secrets, for `/_sim/restore`.", "", ctl.getDump},
+		{"GET", "/state", "Dump of the simulated state, without passwords, tokens and private keys.", "", ctl.getState},
+		{"GET", "/dump", "Dump of the simulated state with all secrets, for `/_sim/restore`.", "", ctl.getDump},
 		{
 			"POST",
 			"/restore",
-			"Replaces everything that is simulated by a dump, like restoring a database.",
+			"Replaces the simulated state with a dump, like the restore of a database.",
 			`{"format": "vcdsim", …}`,
 			ctl.restoreDump,
 		},
@@ -72,7 +72,7 @@ func (ctl *Control) Routes() []Route { //nolint:funlen // A table with one field
 		{
 			"POST",
 			"/faults",
-			"Adds a fault rule and answers with it and its id. See [fault rules](#fault-rules).",
+			"Adds a fault rule, and returns it with its ID. See [fault rules](#fault-rules).",
 			`{"operation": "GET /api/query type=vm", "count": 3, "status": 503, "header": {"Retry-After": "5"}}`,
 			ctl.addFault,
 		},
@@ -88,22 +88,22 @@ func (ctl *Control) Routes() []Route { //nolint:funlen // A table with one field
 			`{"do": "restart", "down": "30s"}`,
 			ctl.commandCell,
 		},
-		{"GET", "/clock", "The time, and how fast it goes.", "", ctl.getClock},
+		{"GET", "/clock", "The simulated time and its rate.", "", ctl.getClock},
 		{
 			"POST",
 			"/clock",
-			"Moves the clock forward, lets it go faster or slower, or stops it (`rate` 0).",
+			"Advances the clock, changes its rate, or stops it (`rate` 0).",
 			`{"advance": "1h", "rate": 60}`,
 			ctl.setClock,
 		},
 		{
 			"GET",
 			"/counters",
-			"How often each operation was called.",
+			"Number of requests of each operation.",
 			"",
 			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.Journal.Counters()), nil },
 		},
-		{"DELETE", "/counters", "Sets the counters to zero.", "", ctl.resetCounters},
+		{"DELETE", "/counters", "Resets the counters.", "", ctl.resetCounters},
 		{
 			"GET",
 			"/requests",
@@ -114,14 +114,14 @@ func (ctl *Control) Routes() []Route { //nolint:funlen // A table with one field
 		{
 			"GET",
 			"/unhandled",
-			"Routes that were asked for and are not simulated.",
+			"Requested routes that are not simulated.",
 			"",
 			func(*api.Request) (*api.Response, error) { return api.JSON(ctl.Journal.UnknownRoutes()), nil },
 		},
 		{
 			"GET",
 			"/ca",
-			"The certificate of the authority that signed the simulator's, as PEM in a JSON string.",
+			"Certificate of the authority that signed the certificate of the simulator, as PEM in a JSON string.",
 			"",
 			func(*api.Request) (*api.Response, error) { return api.JSON(string(ctl.CA())), nil },
 		},
@@ -199,7 +199,7 @@ const tokenCookie = "vcdsim-control"
 // with one only callers that send it. Pages of other origins may not change anything. A status of 0 lets it pass.
 func (ctl *Control) check(r *api.Request) (status int, message string) {
 	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
-		return http.StatusForbidden, "pages of other origins may not use the control API"
+		return http.StatusForbidden, "requests from other origins are not allowed"
 	}
 	if ctl.Token != "" {
 		given := ""
@@ -211,13 +211,14 @@ func (ctl *Control) check(r *api.Request) (status int, message string) {
 		}
 		if !ctl.isToken(given) {
 			return http.StatusUnauthorized,
-				"the control API needs its token: Authorization: Bearer TOKEN, or open /_sim/?token=TOKEN"
+				"the control API requires its token: Authorization: Bearer TOKEN, or open /_sim/?token=TOKEN"
 		}
 		return 0, ""
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if ip := net.ParseIP(host); err == nil && ip != nil && !ip.IsLoopback() {
-		return http.StatusForbidden, "without a token the control API is for callers on the same machine"
+		return http.StatusForbidden, "without a token, the control API accepts only requests from the same " +
+			"machine"
 	}
 	return 0, ""
 }

@@ -83,21 +83,23 @@ func (ctl *Control) collectMetrics() []metric {
 		{
 			"vcdsim_requests_total",
 			"counter",
-			"Requests by operation and status; status none is a connection that was closed without an answer.",
+			"Number of requests by operation and status; status none is a connection that was closed without a " +
+				"response.",
 			requests,
 		},
-		{"vcdsim_tasks", "gauge", "Tasks that are remembered, by status.", tasks},
-		{"vcdsim_entities", "gauge", "Entities by kind; those of cloudapi by the path of their collection.", entities},
-		{"vcdsim_vms_powered_on", "gauge", "VMs that are powered on.", map[string]float64{"": float64(c.VMsOn)}},
-		{"vcdsim_sessions", "gauge", "Sessions that are open.", map[string]float64{"": float64(c.Sessions)}},
-		{"vcdsim_fault_rules", "gauge", "Fault rules that are left.", map[string]float64{"": float64(c.Faults)}},
+		{"vcdsim_tasks", "gauge", "Number of stored tasks by status.", tasks},
+		{"vcdsim_entities", "gauge", "Number of entities by kind; those of cloudapi by the path of their " +
+			"collection.", entities},
+		{"vcdsim_vms_powered_on", "gauge", "Number of VMs that are powered on.", map[string]float64{"": float64(c.VMsOn)}},
+		{"vcdsim_sessions", "gauge", "Number of open sessions.", map[string]float64{"": float64(c.Sessions)}},
+		{"vcdsim_fault_rules", "gauge", "Number of active fault rules.", map[string]float64{"": float64(c.Faults)}},
 		{
 			"vcdsim_unknown_routes",
 			"gauge",
-			"Routes that were asked for and are not simulated.",
+			"Requested routes that are not simulated.",
 			map[string]float64{"": unknown},
 		},
-		{"vcdsim_cell_up", "gauge", "1 for a cell that is up.", up},
+		{"vcdsim_cell_up", "gauge", "Availability of a cell: 1 if it is up, otherwise 0.", up},
 		{
 			"vcdsim_clock_seconds",
 			"gauge",

@@ -120,7 +120,7 @@ func (fe *Frontend) logPanic(hr *http.Request) {
 		return
 	}
 	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
-		fe.Cloud.Log.Error("A bug of the simulator: a request could not be answered", "method", hr.Method, "path",
+		fe.Cloud.Log.Error("Bug in the simulator: cannot respond to a request", "method", hr.Method, "path",
 			hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)

@@ -65,7 +65,7 @@ func TestAVMThatIsOffHasNoShell(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(vmCommand(t.Context(), []string{"shell", "node"}, nil, nil)).To(MatchError("VM node is off"))
 	g.Expect(vmCommand(t.Context(), []string{"shell", "other"}, nil, nil)).
-		To(MatchError("there is no VM other, but node"))
+		To(MatchError("VM other does not exist; existing VMs: node"))
 }
 
 func TestArgumentsOfVMsAreChecked(t *testing.T) {

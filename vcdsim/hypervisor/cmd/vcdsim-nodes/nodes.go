@@ -21,20 +21,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/program"
 )
 
-const usage = `vcdsim-nodes is vcdsim with VMs that boot: each is a Linux system from the image of its template, on networks
-that nothing else reaches. It needs root, and images (make node-image).
+const usage = `vcdsim-nodes is vcdsim with VMs that boot. Each VM is a Linux system from the image of its template, on isolated
+networks. It requires root and node images (make node-image).
 
 Usage:
-  vcdsim-nodes [flags]                          all flags of vcdsim, but --state: VMs end with the simulator
-  vcdsim-nodes console [--follow] VM            what a VM wrote to its console
-  vcdsim-nodes shell VM                         a shell in a VM, as root
-  vcdsim-nodes exec VM COMMAND [ARGUMENT...]    a command in a VM, as root
+  vcdsim-nodes [flags]                          accepts all flags of vcdsim except --state
+  vcdsim-nodes console [--follow] VM            print the console output of a VM
+  vcdsim-nodes shell VM                         open a root shell in a VM
+  vcdsim-nodes exec VM COMMAND [ARGUMENT...]    run a command as root in a VM
 
 Examples:
-  vcdsim-nodes                                  images from the cache of make node-image
+  vcdsim-nodes                                  use images from the cache of make node-image
   vcdsim-nodes --images ./images                from another folder
   curl --proxy 127.0.0.1:3128 http://203.0.113.20/
-                                                from outside to a virtual service
+                                                request a virtual service from outside
 
 Flags:
 `
@@ -54,12 +54,14 @@ func (*nodes) Usage() string { return usage }
 // Flags implements program.Extension.
 func (n *nodes) Flags(fs *pflag.FlagSet) {
 	n.flags = fs
-	fs.StringVar(&n.images, "images", defaultImages(), "folder of images, each for the template of its name")
+	fs.StringVar(&n.images, "images", defaultImages(), "directory of images, which are named after their "+
+		"templates")
 	fs.StringVar(&n.dir, "nodes-dir", stateDir(),
-		"folder for what VMs write; all in it is removed. The environment variable VCDSIM_NODES_DIR also sets it")
+		"state directory of VMs, which is cleared at the start; default from the environment variable "+
+			"VCDSIM_NODES_DIR")
 	fs.StringVar(&n.proxy, "proxy", "127.0.0.1:3128",
-		"address of an HTTP proxy that leads to the VMs' networks, virtual services and NAT rules")
-	fs.StringVar(&n.inside, "inside", "192.0.2.1:443", "where VMs reach the simulator's API")
+		"listen address of the HTTP proxy to the networks of VMs, virtual services and NAT rules")
+	fs.StringVar(&n.inside, "inside", "192.0.2.1:443", "address of the simulator's API for VMs")
 }
 
 func defaultImages() string {
@@ -83,7 +85,7 @@ func stateDir() string {
 // Open implements program.Extension. Each image becomes a template of the first tenant.
 func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
 	if n.flags.Changed("state") {
-		return nil, errors.New("--state cannot be: the disks of VMs are not in it")
+		return nil, errors.New("--state is not supported because the state does not contain the disks of VMs")
 	}
 	inside, err := netip.ParseAddrPort(n.inside)
 	if err != nil {
@@ -94,7 +96,7 @@ func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("there are no images in %s: run make node-image, or name another folder with --images",
+		return nil, fmt.Errorf("no images in %s: run make node-image, or set another directory with --images",
 			n.images)
 	}
 	h, err := hypervisor.New(hypervisor.Options{Images: n.images, Dir: n.dir, Log: cfg.Log})
@@ -137,7 +139,7 @@ func (r *running) Serve(ctx context.Context, sim *vcdsim.Simulator, out io.Write
 		r.hypervisor.Follow(following, sim)
 	}()
 	_, err = fmt.Fprintf(out, `
-# VMs boot. They reach this API at https://%[2]s. From here to them, their virtual services and NAT rules:
+# VMs boot and use this API at https://%[2]s. To reach VMs, virtual services and NAT rules from this machine:
 #   curl --proxy %[1]s http://ADDRESS/          export HTTPS_PROXY=http://%[1]s NO_PROXY=127.0.0.1,localhost
 #   vcdsim-nodes console VM     vcdsim-nodes shell VM     vcdsim-nodes exec VM COMMAND
 `, listener.Addr(), r.inside)
