@@ -191,12 +191,12 @@ func (s *scope) report(context.Context) (phases.Result, error) {
 	switch {
 	case len(conflicts) > 0:
 		return phases.Fail(listEvery, infrav1.AffinityConflictReason,
-			"VCD lets a VM be in one anti-affinity rule, and rules that are not this cluster's have VMs of it: "+
-				"take out %s", phases.Few(conflicts)), nil
+			"A VM can be in only one anti-affinity rule, and rules of other owners contain VMs of this cluster. "+
+				"In VCD, remove  %s", phases.Few(conflicts)), nil
 	case len(hidden) > 0:
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
-			"VCD does not show %s, so no rule gets them, and none of their groups is deleted: see the conditions of "+
-				"their VCDMachines", phases.Few(hidden)), nil
+			"Cannot see %s in VCD. They are not added to rules, and the rules of their groups are not deleted: "+
+				"check the conditions of their VCDMachines", phases.Few(hidden)), nil
 	}
 	return phases.Done, nil
 }

@@ -85,13 +85,13 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 		{
 			"no new pod yet",
 			appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 2},
-			"0 of 2 pods are as it says, 2 available, 2 still as it said before",
+			"rollout: 0 of 2 replicas updated, 2 available, 2 old",
 			metav1.ConditionFalse,
 		},
 		{
 			"one new pod that does not start",
 			appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1},
-			"1 of 2 pods are as it says",
+			"1 of 2 replicas updated",
 			metav1.ConditionFalse,
 		},
 		{
@@ -102,7 +102,7 @@ func TestPodsOfFormerVersionsDoNotMakeTheCloudProviderReady(t *testing.T) {
 				AvailableReplicas: 1,
 				Conditions:        []appsv1.DeploymentCondition{late},
 			},
-			"does not come up (1 of 2 pods are as it says, 1 available, 1 still as it said before): it has timed out",
+			"is not available (rollout: 1 of 2 replicas updated, 1 available, 1 old): it has timed out",
 			metav1.ConditionFalse,
 		},
 		{
@@ -525,7 +525,7 @@ func TestObjectsOfOthersWithOurNamesAreLeftAlone(t *testing.T) {
 			condition := w.pass()
 
 			w.Expect(condition.Reason).To(Equal(infrav1.NameConflictReason))
-			w.Expect(condition.Message).To(ContainSubstring(name + " exists and does not belong to this VCDCluster"))
+			w.Expect(condition.Message).To(ContainSubstring(name + " exists but does not belong to this VCDCluster"))
 			w.changeCAPICluster(func(c *clusterv1.Cluster) {
 				metav1.SetMetaDataLabel(&c.ObjectMeta, infrav1.CloudProviderLabel, c.Name)
 			})

@@ -9,26 +9,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// installing records that the cloud controller manager is on its way into the workload cluster of c.
+// installing records that the installation of the cloud controller manager of c was started.
 func installing(r events.EventRecorder, c *infrav1.VCDCluster, image string) {
 	phases.Happened(r, c, "CloudProviderAdded",
-		"Installing cloud controller manager "+image+" in the workload cluster")
+		"Started to install cloud controller manager "+image+" in the workload cluster")
 }
 
-// takenOver records what the cloud controller manager of c does because the one before did.
+// takenOver records that the cloud controller manager of c inherited values from the previous one.
 func takenOver(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "CloudProviderConfigInherited", "Taken over from the configuration in the workload cluster; "+
-		"set it in spec.loadBalancer to have it there: "+phases.Few(what))
+	phases.Happened(r, c, "CloudProviderConfigInherited", "Inherited values from the configuration in the "+
+		"workload cluster. To make them explicit, set them in spec.loadBalancer: "+phases.Few(what))
 }
 
-// repaired records that objects were changed or deleted that belong to the cloud controller manager of c, and that it
-// is applied again.
+// repaired records that changed or missing objects of the cloud controller manager of c were reapplied.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "CloudProviderRepaired",
-		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))
+		"Reapplied objects that were changed or missing in the workload cluster: "+phases.Few(what))
 }
 
-// uninstalled records what was removed from the workload cluster of c.
+// uninstalled records that objects were removed from the workload cluster of c.
 func uninstalled(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "CloudProviderRemoved", "Removed from the workload cluster: "+phases.Few(what))
+	phases.Happened(r, c, "CloudProviderRemoved", "Removed objects from the workload cluster: "+phases.Few(what))
 }

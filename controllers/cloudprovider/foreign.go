@@ -82,8 +82,9 @@ func (w *guest) foreignBeside(ctx context.Context, found ...string) (phases.Resu
 	}
 	slices.Sort(found)
 	return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConflictReason,
-		"Another cloud controller manager is installed in the workload cluster: remove %s, and what put it there, "+
-			"such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to External",
+		"Another cloud controller manager is installed in the workload cluster: remove %s and its installer, "+
+			"such as a ClusterResourceSet that selects this Cluster, or set spec.cloudProvider.mode to "+
+			"External",
 		phases.Few(found)), nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-const gatewayRemedy = "correct spec.loadBalancer.edgeGateways of the VCDCluster, or give its user access"
+const gatewayRemedy = "correct spec.loadBalancer.edgeGateways of the VCDCluster, or grant its user access"
 
 // findGateways finds the further edge gateways that the VCDCluster names. They are written down before the cloud
 // controller manager is told of them: what it makes there is to be found when the cluster is deleted, whatever they are
@@ -75,8 +75,8 @@ func (s *scope) findGateway(ctx context.Context, opened *session.Session, g infr
 	network, err := opened.FindNetwork(ctx, vdc, g.Network)
 	if err == nil && network.EdgeGateway.ID == "" {
 		return "", phases.Fail(session.RemedyPoll, infrav1.LoadBalancerInvalidReason,
-			"Network %s has no edge gateway: name a routed one in spec.loadBalancer.edgeGateways of the VCDCluster, or "+
-				"an edge gateway", network.Name), nil
+			"Network %s has no edge gateway: name a routed network or an edge gateway in "+
+				"spec.loadBalancer.edgeGateways of the VCDCluster", network.Name), nil
 	}
 	out, err := lookupProblem(err, infrav1.LoadBalancerInvalidReason, gatewayRemedy)
 	return network.EdgeGateway.ID, out, err

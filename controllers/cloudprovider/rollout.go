@@ -30,7 +30,7 @@ func available(objects []*unstructured.Unstructured) (phases.Result, error) {
 	for _, c := range d.Status.Conditions {
 		if stuck(c) && d.Status.ObservedGeneration >= d.Generation {
 			return phases.Fail(session.RemedyPoll, infrav1.CloudProviderUnavailableReason,
-				"Deployment %s/%s does not come up (%s): %s", d.Namespace, d.Name, progress(d),
+				"Deployment %s/%s is not available (%s): %s", d.Namespace, d.Name, progress(d),
 				strings.TrimSuffix(c.Message, ".")), nil
 		}
 		if c.Status != corev1.ConditionTrue && c.Message != "" {
@@ -67,12 +67,12 @@ func rolledOut(d *appsv1.Deployment) bool {
 // progress describes the pods of a Deployment.
 func progress(d *appsv1.Deployment) string {
 	if d.Status.ObservedGeneration < d.Generation {
-		return "it was changed just now"
+		return "the rollout has just started"
 	}
-	text := fmt.Sprintf("%d of %d pods are as it says, %d available", d.Status.UpdatedReplicas,
+	text := fmt.Sprintf("rollout: %d of %d replicas updated, %d available", d.Status.UpdatedReplicas,
 		ptr.Deref(d.Spec.Replicas, 1), d.Status.AvailableReplicas)
 	if old := d.Status.Replicas - d.Status.UpdatedReplicas; old > 0 {
-		text += fmt.Sprintf(", %d still as it said before", old)
+		text += fmt.Sprintf(", %d old", old)
 	}
 	return text
 }

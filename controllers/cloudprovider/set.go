@@ -57,7 +57,7 @@ func (s *scope) seed(ctx context.Context) (phases.Result, error) {
 		return out, err
 	}
 	if err := s.reconciler.Identities.Give(ctx, s.shared.Secret, s.vcdCluster.Spec.InfraID); err != nil {
-		return phases.Done, fmt.Errorf("handing over the token of %s: %w", s.shared.Name, err)
+		return phases.Done, fmt.Errorf("transferring the token of %s: %w", s.shared.Name, err)
 	}
 	if err := s.createSeed(ctx); err != nil {
 		return phases.Done, err

@@ -28,10 +28,10 @@ const configName = "ConfigMap " + addons.Namespace + "/" + addons.ConfigMapName
 
 // remedies are what to do about a difference between the configuration in the workload cluster and ours, by key.
 var remedies = map[string]string{
-	"clusterid": "it names the load balancers in VCD, and spec.infraID cannot change: keep spec.cloudProvider.mode " +
-		"External",
+	"clusterid": "it is part of the names of load balancers in VCD, and spec.infraID is immutable: keep " +
+		"spec.cloudProvider.mode External",
 	"vAppName":               "set spec.vApp.name of a new VCDCluster",
-	"loadbalancer.network":   "it decides the edge gateway: spec.ovdcNetwork must be the same network",
+	"loadbalancer.network":   "it determines the edge gateway: set spec.ovdcNetwork to the same network",
 	"loadbalancer.oneArm":    "set spec.loadBalancer.armMode to OneArm, and oneArm.internalRange to the value found",
 	"loadbalancer.vipSubnet": "set spec.loadBalancer.vipSubnet to the value found",
 	"loadbalancer.certAlias": "set spec.loadBalancer.certificateAlias to the value found",
@@ -126,7 +126,7 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	}
 	if err != nil {
 		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigConflictReason,
-			"%s of another cloud controller manager cannot be read (%v): correct it, or delete it if no load "+
+			"%s of another cloud controller manager cannot be parsed (%v): correct it, or delete it if no load "+
 				"balancers depend on it", configName, err), nil
 	}
 	values := infrav1.InheritedLoadBalancer{CertificateAlias: found.LoadBalancer.CertAlias}
@@ -150,8 +150,8 @@ func (s *scope) inherit(ctx context.Context, w *guest, config *corev1.ConfigMap)
 	}
 	if differences := vcdconfig.Differences(found, wanted); len(differences) > 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.CloudProviderConfigConflictReason,
-			"%s of another cloud controller manager differs from what this VCDCluster asks for, which could move load "+
-				"balancers: %s; or delete the ConfigMap if the change is meant", configName, listed(differences)), nil
+			"%s of another cloud controller manager differs from this VCDCluster, which could move load "+
+				"balancers: %s; or delete the ConfigMap if the change is intended", configName, listed(differences)), nil
 	}
 	return phases.Done, s.record(ctx, values)
 }
@@ -222,9 +222,9 @@ func listed(differences []vcdconfig.Difference) string {
 	for _, d := range differences {
 		remedy := remedies[d.Key]
 		if remedy == "" {
-			remedy = "make the VCDCluster ask for the value found"
+			remedy = "set the VCDCluster to the value found"
 		}
-		all = append(all, fmt.Sprintf("%s is %s there and would become %s (%s)", d.Key, orNone(d.Found),
+		all = append(all, fmt.Sprintf("%s is %s now and would become %s (%s)", d.Key, orNone(d.Found),
 			orNone(d.Wanted), remedy))
 	}
 	return strings.Join(all, "; ")

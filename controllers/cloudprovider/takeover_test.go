@@ -152,12 +152,12 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 		{
 			name: "another id",
 			id:   "prod",
-			want: []string{"clusterid is prod there and would become infra-1", "spec.infraID cannot change"},
+			want: []string{"clusterid is prod now and would become infra-1", "spec.infraID is immutable"},
 		},
 		{
 			name: "no id at all",
 			id:   "",
-			want: []string{"clusterid is unset there and would become infra-1"},
+			want: []string{"clusterid is unset now and would become infra-1"},
 		},
 		{
 			name:   "another external subnet",
@@ -165,7 +165,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			change: []string{`vipSubnet: ""`, `vipSubnet: "10.1.0.0/24"`},
 			spec:   func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
 			want: []string{
-				"loadbalancer.vipSubnet is 10.1.0.0/24 there and would become 10.0.0.0/24",
+				"loadbalancer.vipSubnet is 10.1.0.0/24 now and would become 10.0.0.0/24",
 				"set spec.loadBalancer.vipSubnet",
 			},
 		},
@@ -173,19 +173,19 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			name: "an external subnet that CPI does not know",
 			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.VIPSubnet = "10.0.0.0/24" },
-			want: []string{"loadbalancer.vipSubnet is unset there and would become 10.0.0.0/24"},
+			want: []string{"loadbalancer.vipSubnet is unset now and would become 10.0.0.0/24"},
 		},
 		{
 			name: "another certificate",
 			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.CertificateAlias = "mine" },
-			want: []string{"loadbalancer.certAlias is wildcard there and would become mine"},
+			want: []string{"loadbalancer.certAlias is wildcard now and would become mine"},
 		},
 		{
 			name:   "another network",
 			id:     "infra-1",
 			change: []string{"network: nodes", "network: dmz"},
-			want:   []string{"loadbalancer.network is dmz there and would become nodes", "it decides the edge gateway"},
+			want:   []string{"loadbalancer.network is dmz now and would become nodes", "it determines the edge gateway"},
 		},
 		{
 			name:   "another organization and VDC",
@@ -197,13 +197,13 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			name: "no load balancers any more",
 			id:   "infra-1",
 			spec: func(c *infrav1.VCDCluster) { c.Spec.LoadBalancer.Mode = infrav1.LoadBalancerDisabled },
-			want: []string{"loadbalancer.enabled is true there and would become false"},
+			want: []string{"loadbalancer.enabled is true now and would become false"},
 		},
 		{
 			name:   "what cannot be read",
 			id:     "infra-1",
 			change: []string{"oneArm:", "twoArm:"},
-			want:   []string{"cannot be read", "loadbalancer.twoArm"},
+			want:   []string{"cannot be parsed", "loadbalancer.twoArm"},
 		},
 	}
 	for _, tt := range tests {

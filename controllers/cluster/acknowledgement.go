@@ -32,7 +32,7 @@ func acceptAcknowledgement(ctx context.Context, live client.Reader, to *store, n
 	notes.Set(c, infrav1.GoneAcknowledgedAnnotation, at.UTC().Format(time.RFC3339))
 	c.Spec.RecordedState.GoneStoppedSince = nil
 	if err := to.patcher.Save(ctx); err != nil {
-		return false, fmt.Errorf("storing when missing VMs were acknowledged: %w", err)
+		return false, fmt.Errorf("storing the time of the acknowledgement of missing VMs: %w", err)
 	}
 	return true, nil
 }
@@ -44,7 +44,7 @@ func acknowledgedAt(ctx context.Context, from client.Reader, c *infrav1.VCDClust
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(infrav1.GroupVersion.WithKind("VCDCluster"))
 	if err := from.Get(ctx, client.ObjectKeyFromObject(c), live); err != nil {
-		return time.Time{}, fmt.Errorf("reading when missing VMs were acknowledged: %w", err)
+		return time.Time{}, fmt.Errorf("reading the time of the acknowledgement of missing VMs: %w", err)
 	}
 	return writtenAt(live.ManagedFields, infrav1.GoneAcknowledgedAnnotation, now), nil
 }
@@ -82,7 +82,8 @@ func reportStop(r events.EventRecorder, c *infrav1.VCDCluster) {
 		return
 	}
 	phases.Report(c, infrav1.VMLossSuspectedCondition, phases.Note(infrav1.VMLossUnacknowledgedReason,
-		"VMs of several clusters of the site went missing together, so none counts as gone: check VCD. If those of "+
-			"this cluster that are missing now are gone, or all are back, annotate the VCDCluster with %s=true",
+		"VMs of several clusters of the site went missing at the same time, so the provider treats none of them "+
+			"as deleted. Check VCD. If the missing VMs of this cluster are deleted, or all have returned, "+
+			"annotate the VCDCluster with %s=true",
 		infrav1.GoneAcknowledgedAnnotation), r)
 }

@@ -331,7 +331,7 @@ func TestLoadBalancersAreNeverGivenUpByTheClock(t *testing.T) {
 			w.LeaveBalancers()
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
-				ContainSubstring("marked with its id "+id), ContainSubstring(tt.text))))
+				ContainSubstring("marked with its ID "+id), ContainSubstring(tt.text))))
 		})
 	}
 }
@@ -431,7 +431,7 @@ func TestWithoutLoadBalancersOfOursNoRightIsWaitedFor(t *testing.T) {
 			w.Eventually(w.IsClusterGone, controllertest.Patience, "5ms").Should(BeTrue())
 
 			w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("Warning"),
-				ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring("may be left"))))
+				ContainSubstring("LoadBalancersNotDeleted"), ContainSubstring("may remain"))))
 		})
 	}
 }

@@ -228,7 +228,7 @@ func (v vipClaim) dropOthers(ctx context.Context, used int) error {
 			err = v.claims.Free(ctx, claim)
 		}
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("freeing IPAddressClaim %s: %w", name, err)
+			return fmt.Errorf("releasing IPAddressClaim %s: %w", name, err)
 		}
 	}
 	return nil

@@ -118,12 +118,13 @@ func begin(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, err
 	}
 	if acknowledged {
-		goneAcknowledged(recorder, c)
+		vmLossAcknowledged(recorder, c)
 	}
 	out, err := s.handOverCredentials(ctx)
 	switch {
 	case apierrors.IsConflict(err):
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting while others write to the VCDCluster"), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting because another client is "+
+			"writing to the VCDCluster"), nil
 	case err != nil || out != phases.Done:
 		return out, err
 	}

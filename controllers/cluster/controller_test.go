@@ -256,7 +256,7 @@ func TestClusterWaitsForItsMachinesAndSparesForeignVApps(t *testing.T) {
 	}, controllertest.Patience, "5ms").ShouldNot(Succeed())
 
 	w.Expect(w.Sim.State().VApps).To(HaveLen(1))
-	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("left alone")))
+	w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("was not deleted")))
 }
 
 func TestClusterThatLivesElsewhereIsNotStopped(t *testing.T) {

@@ -71,7 +71,7 @@ func deleteDisk(ctx context.Context, disk ownDisk) (vcd.Task, phases.Result, err
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return task, phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
-			"Independent disk %s disappeared meanwhile", disk.Name), nil
+			"Independent disk %s no longer exists", disk.Name), nil
 	case err != nil:
 		out, err := session.Refusal(err,
 			"Deleting independent disk "+disk.Name+" (or set spec.orphanedDiskPolicy to Retain)")

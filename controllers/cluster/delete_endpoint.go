@@ -24,7 +24,7 @@ func deleteEndpoint(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, nil // The event of the other load balancers lists it, too.
 	case !s.reconciler.Endpoints.Idle(c.UID):
 		return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
-			"Waiting for what is being created for the endpoint"), nil
+			"Waiting for the creation of endpoint objects to finish"), nil
 	}
 	on, out, err := findEndpointGateways(ctx, s.login, c)
 	switch {

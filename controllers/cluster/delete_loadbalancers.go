@@ -50,7 +50,7 @@ func leaveBalancers(ctx context.Context, with *login, purge *balancers.Purge, re
 		return phases.Done, nil
 	}
 	on, out, err := findGateways(ctx, with, request.Cluster)
-	unasked := "on " + balancers.On(recordedGateways(request.Cluster)).Name + ", which cannot be asked: "
+	unasked := "on " + balancers.On(recordedGateways(request.Cluster)).Name + ", which cannot be queried: "
 	switch {
 	case ctx.Err() != nil:
 		return out, err

@@ -86,7 +86,7 @@ func (d *vAppDeletion) run(ctx context.Context, in places, home vapp.Home) (phas
 		return out, err
 	}
 	for _, name := range d.foreign {
-		vapp.Left(d.recorder, d.vcdCluster, name)
+		vapp.NotOwned(d.recorder, d.vcdCluster, name)
 	}
 	return phases.Done, nil
 }
@@ -281,8 +281,8 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Re
 		return out, err
 	case len(foreign) > 0:
 		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
-			"vApp %s holds VMs that run, or are suspended, without a VCDMachine, are not this cluster's or have "+
-				"independent disks attached: move or delete %s", vApp.Name, phases.Few(foreign)), nil
+			"vApp %s contains VMs that block its deletion. They run or are suspended without a VCDMachine, "+
+				"belong to another owner, or have independent disks attached: move or delete %s", vApp.Name, phases.Few(foreign)), nil
 	}
 	if out, err := d.record(ctx, vApp.ID); err != nil || out != phases.Done {
 		return out, err
@@ -291,7 +291,7 @@ func (d *vAppDeletion) removeVApp(ctx context.Context, vApp vcd.VApp) (phases.Re
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		return phases.Wait(session.BusyPoll, infrav1.VAppUnverifiedReason,
-			"vApp %s disappeared before it could be deleted", vApp.Name), nil
+			"vApp %s no longer exists", vApp.Name), nil
 	case err != nil:
 		return session.Refusal(err, "Deleting vApp "+vApp.Name)
 	}
@@ -316,7 +316,7 @@ func (d *vAppDeletion) record(ctx context.Context, id string) (phases.Result, er
 	c.Spec.RecordedState = before.Spec.RecordedState
 	if apierrors.IsConflict(err) {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
-			"Waiting to record which vApp is deleted, while others write to the VCDCluster"), nil
+			"Waiting to record the deletion of the vApp, because another client is writing to the VCDCluster"), nil
 	}
 	return phases.Done, fmt.Errorf("recording vApp %s on VCDCluster %s: %w", id, c.Name, err)
 }

@@ -96,5 +96,5 @@ func publishEndpoint(r events.EventRecorder, c *infrav1.VCDCluster, plan loadbal
 		Host: cmp.Or(spec.Host, plan.Status.Addresses[0].String()),
 		Port: edgeendpoint.Port(c),
 	}
-	endpointKnown(r, c)
+	endpointSet(r, c)
 }

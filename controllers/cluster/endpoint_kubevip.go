@@ -46,7 +46,8 @@ func reconcileKubeVIP(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	data, err := kubevip.Render(config)
 	if err != nil {
-		return phases.Stop(infrav1.VIPInvalidReason, "kube-vip cannot be set up: %v: correct spec.controlPlaneLoadBalancer.kubeVIP",
+		return phases.Stop(infrav1.VIPInvalidReason, "Cannot configure kube-vip: %v: correct "+
+			"spec.controlPlaneLoadBalancer.kubeVIP",
 			err), nil
 	}
 	secret := s.nodeSecret(kubeVIPSuffix, "kube-vip's manifest")
@@ -165,7 +166,7 @@ func findHosts(ctx context.Context, claims ipam.Claims, c *infrav1.VCDCluster, n
 	case set != "":
 		return hosts{names: []string{set}}, phases.Done, nil
 	}
-	return hosts{}, phases.Stop(infrav1.EndpointMissingReason, "The endpoint is not specified: set "+
+	return hosts{}, phases.Stop(infrav1.EndpointMissingReason, "No endpoint is specified: set "+
 		"spec.controlPlaneEndpoint.host, or poolRefs in spec.controlPlaneLoadBalancer.kubeVIP"), nil
 }
 
@@ -310,6 +311,6 @@ func publishVirtualIPs(r events.EventRecorder, c *infrav1.VCDCluster, config kub
 	}
 	if !c.Spec.ControlPlaneEndpoint.IsValid() {
 		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: hosts[0], Port: config.Port}
-		endpointKnown(r, c)
+		endpointSet(r, c)
 	}
 }

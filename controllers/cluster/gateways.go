@@ -61,7 +61,8 @@ func endpointGateway(ctx context.Context, in *session.Session, c *infrav1.VCDClu
 	found, err := in.FindGateway(ctx, spec.Name)
 	if err != nil {
 		out, err := session.LookupProblem(err, infrav1.EdgeGatewayNotFoundReason,
-			"correct spec.controlPlaneLoadBalancer.edgeGateway.name, or give the user of the identity access to it")
+			"correct spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity access "+
+				"to it")
 		return "", out.NoAccess(), err
 	}
 	return found.ID, phases.Done, nil
@@ -120,7 +121,7 @@ func lostGateway(network string, others []vcd.Ref) balancers.Gateways {
 		name += " and " + on.Name
 	}
 	on.Name = name
-	on.Lost = fmt.Errorf("%w: network %s, which says which edge gateway that is, is deleted or is not shown",
+	on.Lost = fmt.Errorf("%w: network %s, which determines the edge gateway, is deleted or not visible",
 		loadbalancer.ErrRefused, network)
 	return on
 }

@@ -90,7 +90,7 @@ func candidates(c *infrav1.VCDCluster, usable []placement.Zone) []candidate {
 func findHome(ctx context.Context, in *session.Session, all []candidate) (home, phases.Result, error) {
 	if len(all) == 0 {
 		return home{}, phases.Fail(session.RemedyPoll, infrav1.NetworkNotFoundReason,
-			"Neither the VCDCluster nor a zone for control planes names a network: set spec.ovdcNetwork, or "+
+			"No network is set in the VCDCluster or in a zone for control planes: set spec.ovdcNetwork, or "+
 				"spec.placementConstraint.networks of the VCDDeploymentZones"), nil
 	}
 	var first phases.Result
@@ -109,14 +109,14 @@ func (at candidate) find(ctx context.Context, in *session.Session) (home, phases
 	vdc, err := in.FindVDC(ctx, at.vdc)
 	if err != nil {
 		out, err := session.LookupProblem(err, checks.VDC.Reason, checks.VDC.Remedy("spec.ovdc of the VCDCluster")+
-			"; if another one has its name now, remove spec.recordedState.ovdcID")
+			"; if another object now has its name, remove spec.recordedState.ovdcID")
 		return home{}, out.NoAccess(), err
 	}
 	network, err := in.FindNetwork(ctx, vdc, at.network)
 	if err != nil {
 		out, err := session.LookupProblem(err, checks.Network.Reason,
-			checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster")+
-				"; if another one has its name now, remove spec.recordedState.ovdcNetworkID")
+			checks.Network.Remedy("spec.ovdcNetwork of the VCDCluster")+"; if another object now has its name, "+
+				"remove spec.recordedState.ovdcNetworkID")
 		return home{}, out.NoAccess(), err
 	}
 	return home{vdc: vdc, network: network}, phases.Done, nil

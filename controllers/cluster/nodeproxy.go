@@ -105,7 +105,7 @@ func networksOfZones(ctx context.Context, with *login, usable []placement.Zone) 
 			network, err := opened.FindNetwork(ctx, vdc, ref.ID)
 			if err != nil {
 				out, err := session.LookupProblem(err, infrav1.NetworkNotFoundReason,
-					"connect the network to the VDC, or see VCDDeploymentZone "+zone.Name)
+					"connect the network to the VDC, or check VCDDeploymentZone "+zone.Name)
 				return nil, out.NoAccess(), err
 			}
 			for _, subnet := range network.Subnets {

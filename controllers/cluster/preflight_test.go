@@ -32,7 +32,7 @@ func TestWhatWouldKeepMachinesFromBeingCreatedIsReported(t *testing.T) {
 			func(v *vcdsim.VDC) { v.Disabled = true },
 			func(v *vcdsim.VDC) { v.Disabled = false },
 			infrav1.VDCDisabledReason,
-			"let the provider enable it",
+			"ask the provider to enable it",
 		},
 		{
 			"a VDC without a storage profile that is enabled",

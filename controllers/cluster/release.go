@@ -26,9 +26,9 @@ func releaseCluster(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, err
 	}
 	if len(all) > 0 {
-		leftToDuplicate(r.Recorder, c)
+		sharedRetained(r.Recorder, c)
 	} else if disks := remainingDisks(ctx, s.places(), c); len(disks) > 0 {
-		disksLeft(r.Recorder, c, disks)
+		disksRetained(r.Recorder, c, disks)
 	}
 	r.Drivers.Forget(s.cluster)
 	r.purges.Drop(c.UID)

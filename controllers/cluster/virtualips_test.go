@@ -132,7 +132,7 @@ func TestAVirtualIPIsOfOneCluster(t *testing.T) {
 			}
 			w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.VIPInUseReason)
 			w.Expect(messageOf(w)).To(And(ContainSubstring("VCDCluster vc2"),
-				ContainSubstring("choose another in spec.controlPlaneEndpoint")))
+				ContainSubstring("set another address in spec.controlPlaneEndpoint")))
 			w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 			w.Expect(w.Client.Delete(w.Ctx, other)).To(Succeed())
 			w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

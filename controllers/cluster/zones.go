@@ -97,7 +97,7 @@ func (f *failureDomains) add(z placement.Zone) {
 	case z.Status.Usable == nil:
 		f.pending = append(f.pending, z.Name)
 	case !*z.Status.Usable:
-		f.excluded = append(f.excluded, "see VCDDeploymentZone "+z.Name)
+		f.excluded = append(f.excluded, "check VCDDeploymentZone "+z.Name)
 		f.unseen = f.unseen || z.ControlPlane()
 	default:
 		f.usable = append(f.usable, z)
@@ -108,11 +108,10 @@ func (f *failureDomains) add(z placement.Zone) {
 func (f *failureDomains) problem() string {
 	switch {
 	case len(f.usable) > 0:
-		return "No usable zone that spec.failureDomainSelector selects is for control planes: set spec.controlPlane " +
-			"of " +
-			"one to true, or label another"
+		return "No usable zone that spec.failureDomainSelector selects allows control planes: set " +
+			"spec.controlPlane of one zone to true, or label another zone"
 	case len(f.excluded) > 0:
-		return "No zone that spec.failureDomainSelector selects can be used: " + strings.Join(f.excluded, "; ")
+		return "No zone that spec.failureDomainSelector selects is usable: " + strings.Join(f.excluded, "; ")
 	}
 	return "spec.failureDomainSelector selects no VCDDeploymentZone in the namespace: create or label one"
 }
@@ -125,6 +124,6 @@ func (f *failureDomains) report(r events.EventRecorder, c *infrav1.VCDCluster) {
 		phases.Drop(c, infrav1.FailureDomainsReadyCondition)
 	case len(f.excluded) > 0 && conditions.IsTrue(c, infrav1.FailureDomainsReadyCondition):
 		phases.Report(c, infrav1.FailureDomainsReadyCondition, phases.Note(infrav1.FailureDomainsExcludedReason,
-			"No new machines go into other zones: %s", strings.Join(f.excluded, "; ")), r)
+			"Excluded zones get no new machines: %s", strings.Join(f.excluded, "; ")), r)
 	}
 }

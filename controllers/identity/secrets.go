@@ -179,7 +179,7 @@ func (s *scope) holdMoves(ctx context.Context, secret *corev1.Secret) error {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("letting Secret %s move: %w", store.Key, err)
+		return fmt.Errorf("labelling Secret %s for clusterctl move: %w", store.Key, err)
 	}
 	return nil
 }

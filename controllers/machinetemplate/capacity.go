@@ -29,10 +29,10 @@ func reconcileCapacity(ctx context.Context, s *scope) (phases.Result, error) {
 	case s.ambiguous:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
 			"VCDClusters of this namespace differ in VDC or identity: label the VCDMachineTemplate with "+
-				"cluster.x-k8s.io/cluster-name to say which is meant"), nil
+				"cluster.x-k8s.io/cluster-name to select one"), nil
 	case s.vcdCluster == nil:
 		return phases.Wait(clusterRetry, infrav1.ClusterUnknownReason,
-			"No VCDCluster says in which VCD the machines will be: create the cluster, or label the "+
+			"The VCD of the machines is unknown without a VCDCluster: create the cluster, or label the "+
 				"VCDMachineTemplate with cluster.x-k8s.io/cluster-name"), nil
 	}
 	zone, out, err := s.findZone(ctx)
@@ -70,13 +70,13 @@ func (s *scope) findZone(ctx context.Context) (*placement.Zone, phases.Result, e
 		}
 	}
 	return nil, phases.Wait(clusterRetry, infrav1.NoFailureDomainReason,
-		"VCDCluster %s has no usable zone yet: see its condition %s", c.Name, infrav1.FailureDomainsReadyCondition), nil
+		"VCDCluster %s has no usable zone yet: check its condition %s", c.Name, infrav1.FailureDomainsReadyCondition), nil
 }
 
 // inNewTemplate is the remedy of what is wrong in a template, which is immutable.
 func inNewTemplate(fields ...string) string {
-	return "make a new VCDMachineTemplate with another " + strings.Join(fields, " and ") +
-		", and name it in the infrastructureRef"
+	return "create a new VCDMachineTemplate with another " + strings.Join(fields, " and ") +
+		", and set it in the infrastructureRef"
 }
 
 // readCapacity asks VCD for what makes up the capacity. All of it is remembered by the session, as for machines.

@@ -194,15 +194,15 @@ func TestWhyTheCapacityIsNotKnown(t *testing.T) {
 			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.Template = "nope" },
 			nil,
 			infrav1.TemplateNotFoundReason,
-			": make a new VCDMachineTemplate with another spec.template.spec.template and " +
-				"spec.template.spec.catalog, and name it in the infrastructureRef",
+			": create a new VCDMachineTemplate with another spec.template.spec.template and " +
+				"spec.template.spec.catalog, and set it in the infrastructureRef",
 		},
 		{
 			"no such policy",
 			func(t *infrav1.VCDMachineTemplate) { t.Spec.Template.Spec.SizingPolicy = "nope" },
 			nil,
 			infrav1.SizingPolicyNotFoundReason,
-			"make a new VCDMachineTemplate with another spec.template.spec.sizingPolicy",
+			"create a new VCDMachineTemplate with another spec.template.spec.sizingPolicy",
 		},
 		{
 			"no cluster",

@@ -9,18 +9,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// installing records that the policies are on their way into the workload cluster of c.
+// installing records that the installation of the policies of c was started.
 func installing(r events.EventRecorder, c *infrav1.VCDCluster) {
-	phases.Happened(r, c, "PodProxyAdded", "Installing the policies of pods' HTTP proxy in the workload cluster")
+	phases.Happened(r, c, "PodProxyAdded", "Started to install the policies for the HTTP proxy of pods in the "+
+		"workload cluster")
 }
 
-// repaired records that policies of c were changed or deleted, and that they are applied again.
+// repaired records that changed or missing policies of c were reapplied.
 func repaired(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
 	phases.Happened(r, c, "PodProxyRepaired",
-		"Changed or missing in the workload cluster, and applied anew: "+phases.Few(what))
+		"Reapplied objects that were changed or missing in the workload cluster: "+phases.Few(what))
 }
 
-// uninstalled records what was removed from the workload cluster of c.
+// uninstalled records that policies were removed from the workload cluster of c.
 func uninstalled(r events.EventRecorder, c *infrav1.VCDCluster, what []string) {
-	phases.Happened(r, c, "PodProxyRemoved", "Removed from the workload cluster: "+phases.Few(what))
+	phases.Happened(r, c, "PodProxyRemoved", "Removed objects from the workload cluster: "+phases.Few(what))
 }

@@ -79,9 +79,9 @@ func (s *scope) serves(ctx context.Context) (phases.Result, error) {
 		}
 		known.version = ""
 		return phases.Fail(session.RemedyPoll, infrav1.AdmissionPoliciesNotServedReason,
-			"Pods get no proxy: the workload cluster does not serve MutatingAdmissionPolicies. Upgrade it to "+
-				"Kubernetes "+
-				"1.36; or from 1.34 on start its API server with --feature-gates=MutatingAdmissionPolicy=true and "+
+			"Pods get no proxy because the workload cluster does not serve MutatingAdmissionPolicies. Upgrade "+
+				"it to Kubernetes 1.36; on 1.34 or 1.35, start its API server with "+
+				"--feature-gates=MutatingAdmissionPolicy=true and "+
 				"--runtime-config=admissionregistration.k8s.io/v1beta1=true; or set spec.proxy.pods to None"), nil
 	})
 }

@@ -184,7 +184,7 @@ func isPaused(cluster *clusterv1.Cluster, c *infrav1.VCDCluster) bool {
 func leave(_ context.Context, s *scope) (phases.Result, error) {
 	c := s.vcdCluster
 	if controllerutil.RemoveFinalizer(c, infrav1.RDEFinalizer) && s.known() {
-		entityLeft(s.reconciler.Recorder, c, notes.EntityID(c), "spec.rde.mode is None")
+		entityRetained(s.reconciler.Recorder, c, notes.EntityID(c), "spec.rde.mode is None")
 	}
 	s.reconciler.states.Drop(c.UID)
 	return phases.Obsolete, nil

@@ -447,7 +447,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.settle()
 		w.Expect(exists(w)).To(BeTrue())
 		w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.RDEDeletedCondition)).To(
-			ContainSubstring("Full Access, or set spec.rde.mode to None to leave the entity"))
+			ContainSubstring("Full Access, or set spec.rde.mode to None to keep the entity"))
 
 		w.change(func(c *infrav1.VCDCluster) { c.Spec.RDE.Mode = infrav1.RDENone })
 		w.pass()
@@ -455,7 +455,7 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(ContainSubstring("RDERetained")))
 	})
-	t.Run("an entity that VCD does not show any more is reported", func(t *testing.T) {
+	t.Run("an entity that Cannot see any more is reported", func(t *testing.T) {
 		w := deleted(t)
 		id := w.entity().ID
 		w.Expect(w.session().Entities.Delete(w.Ctx, id)).To(Succeed())

@@ -83,8 +83,8 @@ func (s *scope) checkID(context.Context) (phases.Result, error) {
 	case c.Spec.InfraID == "":
 		return phases.Wait(0, infrav1.WaitingForEarlierPhaseReason, "Waiting for "+infrav1.EndpointReadyCondition), nil
 	case strings.HasPrefix(c.Spec.InfraID, noEntity) && c.Spec.RDE.ID == "":
-		return phases.Stop(infrav1.RDEExcludedReason, "spec.infraID begins with %s, so the cluster has no runtime "+
-			"defined entity: set spec.rde.mode to None, or name one in spec.rde.id", noEntity), nil
+		return phases.Stop(infrav1.RDEExcludedReason, "spec.infraID begins with %s, so the cluster has no "+
+			"runtime defined entity: set spec.rde.mode to None, or set an entity in spec.rde.id", noEntity), nil
 	}
 	return phases.Done, nil
 }
@@ -116,7 +116,7 @@ func (s *scope) sparingly(ctx context.Context, steps ...func(context.Context) (p
 	out, err := phases.Sequence(limited, steps...)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		out = phases.Unsure(session.UnreachablePoll, infrav1.SiteUnreachableReason,
-			"VCD's service for runtime defined entities does not answer")
+			"the VCD service for runtime defined entities does not respond")
 		err = nil
 	}
 	st.held = phases.Done
@@ -146,7 +146,7 @@ func (s *scope) find(ctx context.Context) (phases.Result, error) {
 	}
 	found, err := s.session.Entities().Find(ctx, kind, c.Name, c.Spec.InfraID)
 	if err != nil {
-		return unavailable(err, "Searching the runtime defined entity")
+		return unavailable(err, "Searching for the runtime defined entity")
 	}
 	for _, hit := range found {
 		if s.id == "" || hit.ID < s.id {
@@ -167,7 +167,7 @@ func (s *scope) create(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	versions, err := s.session.Entities().Types(ctx, kind)
 	if err != nil && !isHidden(err) {
-		return unavailable(err, "Searching types of runtime defined entities")
+		return unavailable(err, "Searching for types of runtime defined entities")
 	}
 	entityType := "urn:vcloud:type:" + kind.Vendor + ":" + kind.NSS + ":" + newest(versions)
 	content, err := rde.New(entityType, s.facts.Cluster)
@@ -182,12 +182,12 @@ func (s *scope) create(ctx context.Context) (phases.Result, error) {
 	})
 	switch {
 	case err != nil:
-		return unavailable(err, "Making a runtime defined entity")
+		return unavailable(err, "Creating a runtime defined entity")
 	case s.id == "":
 		return phases.Wait(interval, infrav1.TaskRunningReason, "Waiting for VCD to show the new entity"), nil
 	}
 	s.made = true
-	entityMade(s.reconciler.Recorder, c, s.id)
+	entityCreated(s.reconciler.Recorder, c, s.id)
 	return phases.Done, nil
 }
 
@@ -256,10 +256,10 @@ func (s *scope) problem(err error) (phases.Result, error) {
 	case errors.Is(err, vcd.ErrChanged):
 		return phases.Done, errConflict
 	case errors.Is(err, rde.ErrForeign):
-		return phases.Fail(offPoll, infrav1.RDEOwnerMismatchReason, "%v: correct spec.rde.id, or leave it out", err), nil
+		return phases.Fail(offPoll, infrav1.RDEOwnerMismatchReason, "%v: correct or remove spec.rde.id", err), nil
 	case errors.Is(err, rde.ErrVersion), errors.Is(err, rde.ErrOtherType):
 		return phases.Fail(offPoll, infrav1.RDEVersionNotSupportedReason,
-			"%v: name another in spec.rde.id, or leave it out", err), nil
+			"%v: set another entity in spec.rde.id, or remove the field", err), nil
 	case errors.Is(err, vcd.ErrInvalid):
 		return s.invalid(err), nil
 	}
@@ -271,17 +271,17 @@ func (s *scope) problem(err error) (phases.Result, error) {
 
 // hidden says that the entity cannot be seen or changed.
 func (s *scope) hidden(err error) phases.Result {
-	remedy := "share it with the user, or remove spec.recordedState.rdeID to have another made"
+	remedy := "share it with the user, or remove spec.recordedState.rdeID to create another entity"
 	if s.vcdCluster.Spec.RecordedState.RDEID != s.id {
 		remedy = "correct spec.rde.id, share the entity with the user, or set spec.rde.mode to None"
 	}
-	return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%v: the user may not see or change the entity, or it "+
-		"is gone: %s", err, remedy)
+	return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%v: the user has no access to the entity, or it "+
+		"was deleted: %s", err, remedy)
 }
 
 func (s *scope) invalid(err error) phases.Result {
 	return phases.Fail(offPoll, infrav1.RDEInvalidReason,
-		"VCD refuses the content of entity %s: %v: correct it in VCD", s.id, err)
+		"VCD rejects the content of entity %s: %v: correct it in VCD", s.id, err)
 }
 
 // unavailable maps what keeps an entity from being found, made or written to a result.
@@ -291,8 +291,8 @@ func unavailable(err error, doing string) (phases.Result, error) {
 	}
 	switch {
 	case isHidden(err):
-		return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%s: %v: have the provider register the type %s:%s "+
-			"and grant the user its right Full Access"+orNone,
+		return phases.Fail(offPoll, infrav1.RDEUnavailableReason, "%s: %v: ask the provider to register the "+
+			"type %s:%s and to grant the user its right Full Access"+orNone,
 			doing, err, kind.Vendor, kind.NSS), nil
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrConflict):
 		return phases.Fail(offPoll, infrav1.RDEInvalidReason, "%s: %v", doing, err), nil

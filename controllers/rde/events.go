@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// entityMade records that an entity was made for c.
-func entityMade(r events.EventRecorder, c *infrav1.VCDCluster, id string) {
+// entityCreated records that an entity of c was created.
+func entityCreated(r events.EventRecorder, c *infrav1.VCDCluster, id string) {
 	phases.Happened(r, c, "RDECreated", "Created runtime defined entity "+id)
 }
 
@@ -20,8 +20,8 @@ func entityDeleted(r events.EventRecorder, c *infrav1.VCDCluster, id string) {
 	phases.Happened(r, c, "RDEDeleted", "Deleted runtime defined entity "+id)
 }
 
-// entityLeft records that an entity of c stays in VCD.
-func entityLeft(r events.EventRecorder, c *infrav1.VCDCluster, id, why string) {
+// entityRetained records that an entity of c was retained in VCD.
+func entityRetained(r events.EventRecorder, c *infrav1.VCDCluster, id, why string) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, "RDERetained", "RDERetained", "%s",
-		phases.Shorten("Runtime defined entity "+id+" stays in VCD as it is: "+why))
+		phases.Shorten("Runtime defined entity "+id+" was retained in VCD unchanged: "+why))
 }

@@ -94,13 +94,13 @@ func (s *scope) controlPlaneVersion(ctx context.Context) string {
 	ref := s.cluster.Spec.ControlPlaneRef
 	mapping, err := s.reconciler.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Not reading the control plane", "kind", ref.Kind, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(4).Info("Skipped reading the control plane", "kind", ref.Kind, "reason", err.Error())
 		return ""
 	}
 	of := &unstructured.Unstructured{}
 	of.SetGroupVersionKind(mapping.GroupVersionKind)
 	if err := s.reconciler.Live.Get(ctx, client.ObjectKey{Namespace: s.cluster.Namespace, Name: ref.Name}, of); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Not reading the control plane", "kind", ref.Kind, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(4).Info("Skipped reading the control plane", "kind", ref.Kind, "reason", err.Error())
 		return ""
 	}
 	version, _, _ := unstructured.NestedString(of.Object, "spec", "version")

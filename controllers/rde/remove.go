@@ -18,7 +18,7 @@ import (
 )
 
 // unlessLeft is what to do about an entity that cannot be deleted.
-const unlessLeft = orNone + " to leave the entity"
+const unlessLeft = orNone + " to keep the entity"
 
 // remove deletes the entity of a cluster that is gone, if it is the cluster's own, and lets go of the VCDCluster.
 func remove(ctx context.Context, s *scope) (phases.Result, error) {
@@ -55,7 +55,7 @@ func orLeft(out phases.Result) phases.Result {
 func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	c := s.vcdCluster
 	if c.Spec.RDE.ID != "" && c.Spec.RDE.ID != c.Spec.InfraID {
-		entityLeft(s.reconciler.Recorder, c, c.Spec.RDE.ID, "it was named in spec.rde.id")
+		entityRetained(s.reconciler.Recorder, c, c.Spec.RDE.ID, "it was set in spec.rde.id")
 		return false, nil
 	}
 	if c.Spec.InfraID == "" || strings.HasPrefix(c.Spec.InfraID, noEntity) {
@@ -63,7 +63,7 @@ func (s *scope) isOwn(ctx context.Context) (bool, error) {
 	}
 	other, err := s.rival(ctx)
 	if other != nil {
-		entityLeft(s.reconciler.Recorder, c, notes.EntityID(c), "another VCDCluster has it")
+		entityRetained(s.reconciler.Recorder, c, notes.EntityID(c), "another VCDCluster uses it")
 	}
 	return other == nil, err
 }
@@ -80,7 +80,7 @@ func (s *scope) findOwn(ctx context.Context) (phases.Result, error) {
 	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrForbidden) && id == "":
 		return phases.Done, nil // None can have been made, or all went with their type.
 	case err != nil:
-		return unavailable(err, "Searching the runtime defined entity")
+		return unavailable(err, "Searching for the runtime defined entity")
 	}
 	for _, hit := range found {
 		if hit.ID != id {
@@ -107,13 +107,13 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, err
 	entity, err := entities.Get(ctx, id)
 	switch {
 	case isHidden(err):
-		entityLeft(s.reconciler.Recorder, c, id, "the user of the identity may not see it, or it is gone")
+		entityRetained(s.reconciler.Recorder, c, id, "it is not visible to the user of the identity, or was deleted")
 		return phases.Done, nil
 	case err != nil:
 		return session.Unread(err, "Reading the runtime defined entity")
 	}
 	if why := notDeletable(entity, c.Spec.InfraID); why != "" {
-		entityLeft(s.reconciler.Recorder, c, id, why)
+		entityRetained(s.reconciler.Recorder, c, id, why)
 		return phases.Done, nil
 	}
 	if entity.State == vcd.EntityPreCreated { // Only what was resolved can be deleted.
@@ -123,7 +123,7 @@ func (s *scope) deleteEntity(ctx context.Context, id string) (phases.Result, err
 	}
 	switch err := entities.Delete(ctx, id); {
 	case isHidden(err):
-		entityLeft(s.reconciler.Recorder, c, id, "the user of the identity may not delete it, or it is gone")
+		entityRetained(s.reconciler.Recorder, c, id, "the user of the identity may not delete it, or it was deleted")
 	case err != nil:
 		return session.Refusal(err, "Deleting the runtime defined entity")
 	default:

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// replacementRequested records that the owner of a Machine was asked to replace it.
+// replacementRequested records that the replacement of a Machine was requested from its owner.
 func replacementRequested(r events.EventRecorder, remediation *infrav1.VCDRemediation, machine string) {
 	phases.Happened(r, remediation, "ReplacementRequested", "Asked the owner of Machine "+machine+" to replace it")
 }

@@ -205,7 +205,7 @@ func TestNoResetIsTriedThatCannotHelp(t *testing.T) {
 			func(b *bench) { b.editStatus(func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "" }) },
 		},
 		{
-			"the VM is gone",
+			"the VM was deleted",
 			func(b *bench) {
 				m := b.VCDMachine(key.Name)
 				m.Annotations = map[string]string{infrav1.VMGoneAnnotation: "true"}

@@ -65,9 +65,9 @@ func sent(last infrav1.RequestedReset) int32 {
 func useless(machine *clusterv1.Machine, vcdMachine *infrav1.VCDMachine) string {
 	switch {
 	case vcdMachine.Spec.RecordedState.VMNotFoundSince != nil, vcdMachine.Annotations[infrav1.VMGoneAnnotation] == "true":
-		return "the VM is gone"
+		return "the VM was deleted"
 	case !machine.Status.NodeRef.IsDefined():
-		return "the guest never became a Node, and its bootstrap does not start again"
+		return "the guest never became a Node, and a reset does not repeat its bootstrap"
 	}
 	return ""
 }
@@ -91,7 +91,8 @@ func (s *scope) request(ctx context.Context, number int32) (phases.Result, error
 // resetting is the result of a reset that is not sent yet. It is sent by the reconciler of the VCDMachine, whose change
 // triggers the next pass.
 func (s *scope) resetting(number int32) phases.Result {
-	return phases.Wait(s.timeout(), infrav1.ResettingReason, "Waiting for reset %d of %d: see %s of VCDMachine %s",
+	return phases.Wait(s.timeout(), infrav1.ResettingReason, "Waiting for reset %d of %d: check %s of "+
+		"VCDMachine %s",
 		number, s.retryLimit(), infrav1.VMResetCondition, s.vcdMachine.Name)
 }
 
@@ -112,7 +113,7 @@ func (s *scope) awaitReset(reset infrav1.RequestedReset) (phases.Result, error) 
 func (s *scope) awaitHealth(ctx context.Context, reset infrav1.RequestedReset) (phases.Result, error) {
 	if left := s.left(reset.SentAt); left > 0 {
 		return phases.Wait(left, infrav1.WaitingForHealthyMachineReason,
-			"Reset %d of %d was sent: waiting up to %s for Machine %s to become healthy", reset.Number, s.retryLimit(),
+			"Sent reset %d of %d; waiting up to %s for Machine %s to become healthy", reset.Number, s.retryLimit(),
 			s.timeout(), s.machine.Name), nil
 	}
 	if reset.Number < s.retryLimit() {

@@ -74,9 +74,9 @@ func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 
 // unreachable is the result of a workload cluster that does not answer.
 func unreachable(ctx context.Context, err error) phases.Result {
-	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not answer", "reason", err.Error())
+	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not respond", "reason", err.Error())
 	return phases.Unsure(retry, infrav1.WorkloadClusterUnreachableReason,
-		"The API server of the workload cluster does not answer: see the Cluster")
+		"The API server of the workload cluster does not respond: check the Cluster")
 }
 
 // verdict returns the Node that a request is for, and why it must not be approved; nil if it may be.

@@ -60,7 +60,7 @@ func check(csr *certificatesv1.CertificateSigningRequest, node string, of identi
 		return err
 	}
 	if request.Subject.CommonName != nodeUserPrefix+node || !slices.Equal(request.Subject.Organization, []string{nodesGroup}) {
-		return errors.New("its subject is not that of the Node")
+		return errors.New("its subject does not match the Node")
 	}
 	return checkNames(request, of)
 }

@@ -51,7 +51,7 @@ func TestAClusterWhoseZonesCannotBeSeenIsUnknownAndGoesOn(t *testing.T) {
 	c := w.VCDCluster()
 	w.Expect(conditions.IsUnknown(c, clusterv1.ReadyCondition)).To(BeTrue(), "%v", c.Status.Conditions)
 	w.Expect(conditions.GetMessage(c, infrav1.FailureDomainsReadyCondition)).To(
-		ContainSubstring("see VCDDeploymentZone a"))
+		ContainSubstring("check VCDDeploymentZone a"))
 	w.Expect(published(w)).To(Equal([]string{"a", "b", "c"}))
 	w.Expect(w.Secret("c1-kube-vip").Data).NotTo(BeEmpty(), "the endpoint is kept")
 

@@ -134,7 +134,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			},
 			nil,
 			infrav1.FailureDomainMismatchReason,
-			[]string{"spec.site of VCDDeploymentZone d", "name a zone of the same site"},
+			[]string{"spec.site of VCDDeploymentZone d", "use a zone of the same site"},
 			func(w *controllertest.Env) {
 				editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Site = w.Sim.URL() })
 			},
@@ -146,7 +146,7 @@ func zonesOfOthers(created func(*controllertest.Env)) []misplaced {
 			},
 			nil,
 			infrav1.FailureDomainMismatchReason,
-			[]string{"spec.org of VCDDeploymentZone d", "name a zone of the same organization"},
+			[]string{"spec.org of VCDDeploymentZone d", "use a zone of the same organization"},
 			func(w *controllertest.Env) {
 				editD(w, func(z *infrav1.VCDDeploymentZone) { z.Spec.Org = "acme" })
 			},

@@ -117,8 +117,8 @@ func (r *DomainReconciler) zonesOf(ctx context.Context, d *infrav1.VCDFailureDom
 // reconcileVDC finds the VDC and the placement policy.
 func reconcileVDC(ctx context.Context, s *domainScope) (phases.Result, error) {
 	if len(s.zones) == 0 {
-		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure domain: "+
-			"create one, whose identity it is searched with"), nil
+		return phases.Wait(0, infrav1.FailureDomainUnusedReason, "No VCDDeploymentZone refers to the failure "+
+			"domain, so it has no identity to log in with: create one"), nil
 	}
 	opened, out, err := s.reconciler.Identities.OpenZone(ctx, s.reconciler.Sessions, &s.zones[0])
 	if err != nil || out != phases.Done {

@@ -309,7 +309,7 @@ func TestZonesThatCannotBeUsed(t *testing.T) {
 			},
 			infrav1.ConstraintReadyCondition,
 			infrav1.StorageProfileNotFoundReason,
-			"give the VDC the profile",
+			"add and enable the profile in the VDC",
 		},
 		{
 			"unknown sizing policy",
@@ -367,7 +367,7 @@ func TestMachineWithoutAFailureDomainIsNotCreatedInAnyZone(t *testing.T) {
 	w.EventuallyMachine("cp-x", infrav1.PlacementReadyCondition, infrav1.PlacementInvalidReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-x"), infrav1.PlacementReadyCondition)).To(
-		ContainSubstring("spec.failureDomain of the Machine must name one"))
+		ContainSubstring("spec.failureDomain of the Machine must be one"))
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 }
 

@@ -46,9 +46,8 @@ func releaseZone(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if len(users) > 0 {
 		slices.Sort(users)
-		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDClusters that have vApps in the "+
-			"zone, "+
-			"which only its identity is for: %s", phases.Few(users)), nil
+		return phases.Wait(session.TaskPoll, infrav1.InUseReason, "Waiting for VCDClusters whose vApps in the "+
+			"zone depend on its identity: %s", phases.Few(users)), nil
 	}
 	controllerutil.RemoveFinalizer(s.zone, infrav1.DeploymentZoneFinalizer)
 	return phases.Done, nil

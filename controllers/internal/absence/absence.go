@@ -106,17 +106,18 @@ func (v VApp) unproved(reason gone.Reason) phases.Result {
 	var why string
 	switch reason {
 	case gone.ScopeHidden:
-		why = "nor is its VDC " + v.VDC.Name
+		why = "and neither is its VDC " + v.VDC.Name
 	case gone.Listed:
 		why = "although VCD lists it"
 	default:
-		why = "VCD does not show that it was deleted, either"
+		why = "and VCD has no record of its deletion"
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VAppUnverifiedReason,
-		"vApp %s is not shown, %s: give the user of the identity access to it", v.Name, why)
+		"vApp %s is not visible, %s: grant the user of the identity access to it", v.Name, why)
 }
 
 // Once is the result of the first observation that something is missing.
 func Once(v gone.Verdict, reason, what string) phases.Result {
-	return phases.Verify(v.After, reason, "%s is missing: it counts as gone if it is still missing in a minute", what)
+	return phases.Verify(v.After, reason, "%s is missing; the provider treats it as deleted if it is still "+
+		"missing in one minute", what)
 }

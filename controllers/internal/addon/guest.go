@@ -52,7 +52,7 @@ func (w *Guest) Delete(ctx context.Context, obj client.Object, opts ...client.De
 type Error struct{ Err error }
 
 // Error implements error.
-func (e *Error) Error() string { return "asking the workload cluster: " + e.Err.Error() }
+func (e *Error) Error() string { return "querying the workload cluster: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

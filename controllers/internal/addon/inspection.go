@@ -69,7 +69,7 @@ func (s *Set) Ask(ctx context.Context, run inspector) (phases.Result, error) {
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Cannot reach the workload cluster", "reason", err.Error())
 		return phases.Unsure(s.unreachablePoll(), infrav1.WorkloadClusterUnreachableReason,
-			"The API server of the workload cluster cannot be asked: see the Cluster"), nil
+			"The API server of the workload cluster is unreachable: check the Cluster"), nil
 	}
 	limited, cancel := context.WithTimeout(ctx, InspectTimeout)
 	defer cancel()
@@ -77,9 +77,9 @@ func (s *Set) Ask(ctx context.Context, run inspector) (phases.Result, error) {
 	if lost := (*Error)(nil); !errors.As(err, &lost) || ctx.Err() != nil {
 		return out, err
 	}
-	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not answer", "reason", err.Error())
+	ctrl.LoggerFrom(ctx).V(4).Info("The workload cluster does not respond", "reason", err.Error())
 	return phases.Unsure(s.unreachablePoll(), infrav1.WorkloadClusterUnreachableReason,
-		"The API server of the workload cluster does not answer: see the Cluster"), nil
+		"The API server of the workload cluster does not respond: check the Cluster"), nil
 }
 
 // unreachablePoll is when to try again to reach the workload cluster: soon while its Nodes wait.

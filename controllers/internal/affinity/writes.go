@@ -33,7 +33,7 @@ func Send(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step) (vcd.
 // noRight reports that rules of a VDC may not be seen.
 func noRight(err error, vdc vcd.Ref) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,
-		"VCD does not show the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
+		"Cannot list the affinity rules of VDC %s (%v): grant the user of the identity the right %q, or set "+
 			"spec.antiAffinity to None", vdc.Name, err, vcd.RightAffinity).NoAccess()
 }
 
@@ -51,7 +51,7 @@ func Refused(ctx context.Context, s *session.Session, vdc vcd.VDC, step Step, er
 	}
 	switch {
 	case errors.Is(err, vcd.ErrNotFound) && step.Kind != Create:
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s, which VCD does not show any more",
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s, which is no longer visible in VCD",
 			step.Text()), nil
 	case errors.Is(err, vcd.ErrForbidden):
 		return phases.Fail(session.RemedyPoll, infrav1.ForbiddenReason,

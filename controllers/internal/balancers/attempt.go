@@ -90,7 +90,7 @@ func (a *attempt) clear(ctx context.Context, id string) error {
 		a.purge.missing[id] = now
 	}
 	if verdict.State != gone.Gone {
-		return fmt.Errorf("%w: edge gateway %s is not shown: %s", loadbalancer.ErrRefused, id, verdict.Reason)
+		return fmt.Errorf("%w: edge gateway %s is not visible: %s", loadbalancer.ErrRefused, id, verdict.Reason)
 	}
 	options.Gone = true
 	return a.driver.Purge(ctx, id, options)

@@ -47,13 +47,13 @@ func removalNote(to client.Client, c *infrav1.VCDCluster) func(context.Context, 
 			}},
 		})
 		if err != nil {
-			return fmt.Errorf("%w: noting a removal: %w", loadbalancer.ErrUnknown, err)
+			return fmt.Errorf("%w: recording a removal: %w", loadbalancer.ErrUnknown, err)
 		}
 		noted := &infrav1.VCDCluster{}
 		noted.Namespace = namespace
 		noted.Name = name
 		if err := to.Patch(ctx, noted, client.RawPatch(types.MergePatchType, note)); err != nil {
-			return fmt.Errorf("%w: noting on VCDCluster %s that load balancers are removed: %w", loadbalancer.ErrUnknown, name,
+			return fmt.Errorf("%w: recording on VCDCluster %s that load balancers are removed: %w", loadbalancer.ErrUnknown, name,
 				err)
 		}
 		return nil

@@ -19,8 +19,8 @@ import (
 // OrLeave adds to a problem how a person ends the waiting.
 func OrLeave(out phases.Result) phases.Result {
 	if out.IsProblem() {
-		out.Message += fmt.Sprintf(". Load balancers of the cluster may be left: to leave them in VCD, annotate the "+
-			"VCDCluster with %s=true", infrav1.KeepLoadBalancersAnnotation)
+		out.Message += fmt.Sprintf(". Load balancers of the cluster may remain. To keep them in VCD, annotate "+
+			"the VCDCluster with %s=true", infrav1.KeepLoadBalancersAnnotation)
 	}
 	return out
 }
@@ -43,29 +43,30 @@ func problem(err error, on Gateways, after time.Duration) phases.Result {
 	switch {
 	case err == nil:
 		return phases.Wait(after, infrav1.WaitingForFinalCheckReason,
-			"Load balancers of the cluster are removed from %s, which is checked once more when no cloud controller "+
-				"manager can run any more", on.Name)
+			"Removed the load balancers of the cluster from %s; a final check follows once its cloud controller "+
+				"manager has stopped", on.Name)
 	case errors.Is(err, loadbalancer.ErrBusy):
 		return phases.Wait(after, infrav1.EntityBusyReason,
-			"Waiting for VCD, to remove load balancers of the cluster from %s", on.Name)
+			"Waiting for VCD to remove load balancers of the cluster from %s", on.Name)
 	case errors.Is(err, loadbalancer.ErrRefused):
 		return phases.Fail(after, infrav1.LoadBalancersNotDeletedReason,
-			"Load balancers of the cluster may be left on %s (%v): grant the right, or to leave them in VCD, annotate "+
-				"the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
+			"Load balancers of the cluster may remain on %s (%v): grant the right. To keep them in VCD instead, "+
+				"annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
 	}
 	return phases.Unsure(after, infrav1.LoadBalancersNotDeletedReason,
-		"Load balancers of the cluster may be left on %s, which cannot be asked (%v): the deletion waits for VCD. To "+
-			"leave them there, annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
+		"Load balancers of the cluster may remain on %s, which cannot be queried (%v): the deletion waits for "+
+			"VCD. To keep them, annotate the VCDCluster with %s=true", on.Name, err, infrav1.KeepLoadBalancersAnnotation)
 }
 
-// deleted records what of the load balancers of c was removed.
+// deleted records that load balancers of c were removed.
 func deleted(r events.EventRecorder, c *infrav1.VCDCluster, where string, what []string) {
 	phases.Happened(r, c, "LoadBalancersDeleted", "Removed from "+where+": "+phases.Few(what))
 }
 
-// left records that load balancers of c may be left.
+// left records that load balancers of c may remain.
 func left(r events.EventRecorder, c *infrav1.VCDCluster, why string) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.LoadBalancersNotDeletedReason, infrav1.LoadBalancersNotDeletedReason,
 		"%s",
-		phases.Shorten("Load balancers of the cluster may be left in VCD, marked with its id "+c.Spec.InfraID+": "+why))
+		phases.Shorten("Load balancers of the cluster may remain in VCD, marked with its ID "+c.Spec.InfraID+
+			": "+why))
 }

@@ -97,7 +97,7 @@ func (p *Purge) Proceed(ctx context.Context, r Request, on Gateways) phases.Resu
 		return phases.Done
 	case errors.Is(p.err, loadbalancer.ErrRefused) && p.mayBeLeft(r):
 		p.over = true
-		left(r.Recorder, r.Cluster, fmt.Sprintf("%s may not be read: %v", on.Name, p.err))
+		left(r.Recorder, r.Cluster, fmt.Sprintf("%s cannot be read: %v", on.Name, p.err))
 		return phases.Done
 	case now.Before(p.retry):
 		return problem(p.err, on, p.retry.Sub(now))

@@ -65,7 +65,7 @@ func (p *Purge) LeaveListed(ctx context.Context, r Request, on Gateways) phases.
 
 func listing(on Gateways) phases.Result {
 	return phases.Wait(session.TaskPoll, infrav1.TaskRunningReason,
-		"Listing load balancers of the cluster that are left on %s", on.Name)
+		"Listing remaining load balancers of the cluster on %s", on.Name)
 }
 
 // A lister lists what a cluster has on a gateway.

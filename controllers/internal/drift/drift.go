@@ -65,7 +65,7 @@ func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 			found = append(found,
 				Difference{
 					infrav1.NICsChangedReason,
-					fmt.Sprintf("NIC %d (%s) on network %s is not there any more", i, was.MACAddress, was.Network),
+					fmt.Sprintf("NIC %d (%s) on network %s was removed", i, was.MACAddress, was.Network),
 				})
 			continue
 		}
@@ -73,14 +73,14 @@ func (m Made) Unreachable(nics []infrav1.NICStatus) []Difference {
 		if is.Network != was.Network {
 			found = append(found, Difference{
 				infrav1.NICsChangedReason,
-				fmt.Sprintf("NIC %d (%s) is connected to "+
-					"network %s, was made for %s", i, was.MACAddress, orNone(is.Network), was.Network),
+				fmt.Sprintf("NIC %d (%s) is connected to network %s, but was created on %s",
+					i, was.MACAddress, orNone(is.Network), was.Network),
 			})
 		} else if was.Address != "" && is.Address != "" && is.Address != was.Address {
 			found = append(found, Difference{
 				infrav1.AddressChangedReason,
-				fmt.Sprintf("NIC %d (%s) has address %s "+
-					"in VCD, its guest is configured with %s", i, was.MACAddress, is.Address, was.Address),
+				fmt.Sprintf("NIC %d (%s) has address %s in VCD, but its guest is configured with %s",
+					i, was.MACAddress, is.Address, was.Address),
 			})
 		}
 	}
@@ -108,9 +108,8 @@ func (m Made) Differences(s Observed) []Difference {
 	if _, marked := vcd.ParseMarker(s.VM.Description); !s.Marker.IsOf(s.VM.Description) && (marked || m.Marker != infrav1.MarkerMissing) {
 		found = append([]Difference{{
 			infrav1.MarkerNotFoundReason,
-			fmt.Sprintf("the description of the VM does not say that it is this machine's, so nothing is "+
-				"written to it: "+
-				"put %q there", s.Marker),
+			fmt.Sprintf("the description of the VM lacks the ownership marker of this machine, so the VM is not "+
+				"changed: add %q to it", s.Marker),
 		}}, found...)
 	}
 	for _, p := range []struct{ what, was, is string }{
@@ -122,7 +121,7 @@ func (m Made) Differences(s Observed) []Difference {
 			found = append(found,
 				Difference{
 					infrav1.PolicyChangedReason,
-					fmt.Sprintf("the %s is %s, was made with %s", p.what, orNone(p.is), orNone(p.was)),
+					fmt.Sprintf("the %s is %s, but was %s at creation", p.what, orNone(p.is), orNone(p.was)),
 				})
 		}
 	}
@@ -130,14 +129,14 @@ func (m Made) Differences(s Observed) []Difference {
 		found = append(found,
 			Difference{
 				infrav1.ComputeChangedReason,
-				fmt.Sprintf("the VM has %d CPUs, was made with %d", s.VM.CPUs, m.CPUs),
+				fmt.Sprintf("the VM has %d CPUs, but had %d at creation", s.VM.CPUs, m.CPUs),
 			})
 	}
 	if m.MemoryMiB != s.VM.MemoryMiB {
 		found = append(found,
 			Difference{
 				infrav1.ComputeChangedReason,
-				fmt.Sprintf("the VM has %d MiB of memory, was made with %d", s.VM.MemoryMiB, m.MemoryMiB),
+				fmt.Sprintf("the VM has %d MiB of memory, but had %d at creation", s.VM.MemoryMiB, m.MemoryMiB),
 			})
 	}
 	for _, nic := range s.VM.NICs {
@@ -165,7 +164,7 @@ func (m Made) location(s Observed) []Difference {
 	}
 	if s.Name != "" && s.Row.Name != s.Name {
 		found = append(found,
-			Difference{infrav1.VMRenamedReason, fmt.Sprintf("the VM is named %s, was made as %s", s.Row.Name, s.Name)})
+			Difference{infrav1.VMRenamedReason, fmt.Sprintf("the VM is named %s, but was created as %s", s.Row.Name, s.Name)})
 	}
 	return found
 }
@@ -178,12 +177,13 @@ func (m Made) disk(s Observed) []Difference {
 	case is != expected:
 		return []Difference{{
 			infrav1.DiskChangedReason,
-			fmt.Sprintf("the first disk has %dMi, should have %dMi: set spec.diskSize to what it has", is, expected),
+			fmt.Sprintf("the first disk has %dMi instead of %dMi: set spec.diskSize to its actual size", is, expected),
 		}}
 	case s.WishedMiB > 0 && s.WishedMiB < is:
 		return []Difference{{
 			infrav1.DiskTooSmallReason,
-			fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to that",
+			fmt.Sprintf("spec.diskSize is %dMi, the first disk has %dMi and cannot shrink: set spec.diskSize to "+
+				"this size",
 				s.WishedMiB, is),
 		}}
 	}

@@ -27,7 +27,7 @@ func adoptedMember(ctx context.Context, r Request, m *infrav1.VCDMachine) (strin
 		return address, phases.Done, nil
 	}
 	return "", phases.Wait(session.TaskPoll, infrav1.EndpointPendingReason,
-		"Waiting for the address of control plane %s, which CAPVCD made a member of the endpoint", m.Name), nil
+		"Waiting for the address of control plane %s, which CAPVCD added to the endpoint", m.Name), nil
 }
 
 // isUnrecordedMember reports whether a machine is a control plane that CAPVCD made a member of the endpoint, and whose

@@ -142,7 +142,7 @@ func (own *endpoint) follow(ctx context.Context, r Request, plan loadbalancer.Pl
 	case !stored || len(plan.Intent) > 0:
 		own.intent = intent{plan, r.Gateway, settings.Of(r.Cluster)}
 		return phases.Wait(session.BusyPoll, infrav1.EndpointPendingReason,
-			"Storing where the endpoint is made on edge gateway %s", r.Gateway)
+			"Recording the location of the endpoint on edge gateway %s", r.Gateway)
 	}
 	return own.start(ctx, r, plan.Steps)
 }

@@ -53,9 +53,8 @@ func unrecorded() phases.Result {
 func unread(err error, gateway string) (phases.Result, error) {
 	if errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden) {
 		return phases.Fail(session.RemedyPoll, infrav1.EdgeGatewayNotFoundReason, "%v: correct "+
-			"spec.controlPlaneLoadBalancer.edgeGateway.name, or give the user of the identity the rights to view gateways and "+
-			"their "+
-			"load balancers", err).NoAccess(), nil
+			"spec.controlPlaneLoadBalancer.edgeGateway.name, or grant the user of the identity the rights "+
+			"to view gateways and their load balancers", err).NoAccess(), nil
 	}
 	return session.Unread(err, "Reading edge gateway "+gateway)
 }

@@ -135,7 +135,7 @@ func TestAFullServiceEngineGroupIsNamed(t *testing.T) {
 
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EngineGroupUnavailableReason)
 
-	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(ContainSubstring("has room"))
+	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(ContainSubstring("has capacity"))
 	w.Expect(w.VCDCluster().Spec.InfraID).To(BeEmpty())
 	w.remove()
 	w.Clock.Add(int64(2 * time.Hour))
@@ -166,7 +166,7 @@ func TestAnAddressThatAnotherTookIsNamed(t *testing.T) {
 	w.EventuallyCluster(infrav1.EndpointReadyCondition, infrav1.EndpointAddressInvalidReason)
 
 	w.Expect(conditions.GetMessage(w.VCDCluster(), infrav1.EndpointReadyCondition)).To(And(
-		ContainSubstring("tcp-6443"), ContainSubstring(host), ContainSubstring("or delete that in VCD"), ContainSubstring("spec.controlPlaneEndpoint")))
+		ContainSubstring("tcp-6443"), ContainSubstring(host), ContainSubstring("or delete that object in VCD"), ContainSubstring("spec.controlPlaneEndpoint")))
 	w.Expect(endpoint(w.Sim.State())).To(HaveLen(1), "the other's alone")
 	w.remove()
 	w.Clock.Add(int64(2 * time.Hour))

@@ -181,7 +181,7 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 			[]client.Object{full},
 			infrav1.PoolExhaustedReason,
 			"ExamplePool nodes has no free address",
-			"add addresses to it, or name another pool in spec.networks[0].poolRefs[0]",
+			"add addresses to it, or set another pool in spec.networks[0].poolRefs[0]",
 		},
 		"missing": {
 			nodes(),
@@ -195,7 +195,7 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 			nil,
 			infrav1.PoolNotFoundReason,
 			"spec.networks[0].poolRefs[0] names a NoSuchPool.ipam.example.com",
-			"install the IPAM provider that has it, or correct kind and apiGroup",
+			"install its IPAM provider, or correct kind and apiGroup",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -191,7 +191,7 @@ func (k Keeper) request(ctx context.Context, id string) (vcd.Task, error) {
 		return vcd.Task{}, err
 	}
 	if !owns {
-		return vcd.Task{}, fmt.Errorf("vApp %s does not say that it is this cluster's: %w", vApp.Name, vcd.ErrConflict)
+		return vcd.Task{}, fmt.Errorf("vApp %s has no ownership marker of this cluster: %w", vApp.Name, vcd.ErrConflict)
 	}
 	task, err := k.Session.SetLease(ctx, id, 0, 0)
 	if errors.Is(err, vcd.ErrInvalid) {
@@ -206,7 +206,7 @@ func (k Keeper) report(end time.Time, what, problem string) {
 		problem = "; renewing failed: " + problem
 	}
 	phases.Report(k.Machine, infrav1.LeaseLimitedCondition, phases.Warn(infrav1.LeaseLimitedReason,
-		"The organization limits leases: VCD %s vApp %s on %s unless we renew its lease before%s; have the "+
-			"limit removed",
+		"The organization limits leases: VCD %s vApp %s on %s unless the provider renews its lease before%s; "+
+			"ask the provider to remove the limit",
 		what, k.Row.VApp.Name, end.UTC().Format(time.RFC3339), problem), k.Recorder)
 }

@@ -113,8 +113,8 @@ func (n NIC) Guest(is vcd.NIC) (guestinfo.NIC, phases.Result) {
 	for _, static := range statics {
 		if static.Addr.String() != is.Address && static.Addr.String() != is.Secondary {
 			return guest, phases.Fail(session.RemedyPoll, infrav1.AddressInvalidReason,
-				"NIC %d was made with address %s, "+
-					"and %s gives %s now: delete the Machine to replace it", n.Index, is.Address, static.From,
+				"NIC %d was created with address %s, but %s now assigns %s: delete the Machine to replace it",
+				n.Index, is.Address, static.From,
 				static.Addr)
 		}
 		if out := n.configure(&guest, static); out != phases.Done {

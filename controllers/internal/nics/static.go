@@ -36,7 +36,7 @@ func Manual(index int, spec infrav1.NetworkSpec) []Static {
 			Addr:   prefix.Addr(),
 			Bits:   prefix.Bits(),
 			From:   field,
-			Remedy: "make the machine anew with another address in " + field,
+			Remedy: "recreate the machine with another address in " + field,
 		})
 	}
 	return found
@@ -80,7 +80,8 @@ type placed struct {
 func (p placed) collides(other placed) phases.Result {
 	switch {
 	case p.nic.Index != other.nic.Index && p.prefix.Overlaps(other.prefix):
-		return invalid(p.static, "is in subnet %s, and so is NIC %d, which the guest could not distinguish",
+		return invalid(p.static, "is in subnet %s together with NIC %d, and a guest cannot route two NICs in "+
+			"one subnet",
 			p.prefix, other.nic.Index)
 	case p.nic.Index == other.nic.Index && p.static.Addr.Is4() == other.static.Addr.Is4():
 		return invalid(p.static, "is of the same family as %s from %s, and a NIC has at most one address of each",
@@ -98,15 +99,17 @@ func (n NIC) subnet(static Static) (vcd.Subnet, phases.Result) {
 	s := n.Network.Subnets[at]
 	switch {
 	case slices.Contains([]netip.Addr{s.Gateway, s.Prefix.Masked().Addr(), broadcast(s.Prefix)}, static.Addr):
-		return s, invalid(static, "is the address of the gateway, or of the network %s itself", n.Network.Name)
+		return s, invalid(static, "is the address of the gateway or of network %s itself", n.Network.Name)
 	case static.Bits > 0 && static.Bits != s.Prefix.Bits():
-		return s, invalid(static, "comes with prefix length %d, and subnet %s of network %s has %d: correct that",
+		return s, invalid(static, "has prefix length %d, but subnet %s of network %s has %d: correct the prefix "+
+			"length",
 			static.Bits, s.Prefix, n.Network.Name, s.Prefix.Bits())
 	case static.Gateway.IsValid() && !static.reaches(s.Prefix):
-		return s, invalid(static, "comes with gateway %s, which is no other address of subnet %s: correct that",
+		return s, invalid(static, "has gateway %s, which is not another address of subnet %s: correct the "+
+			"gateway",
 			static.Gateway, s.Prefix)
 	case n.leases(s, static.Addr):
-		return s, invalid(static, "is in a DHCP range of network %s, from which addresses are leased", n.Network.Name)
+		return s, invalid(static, "is in a DHCP range of network %s", n.Network.Name)
 	}
 	return s, phases.Done
 }

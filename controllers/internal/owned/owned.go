@@ -27,6 +27,6 @@ func By(owner, obj client.Object, label, value string) bool {
 // Conflict is the result for an object of another owner that has a name the manager needs.
 func Conflict(kind, name, owner, purpose string) phases.Result {
 	return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-		"%s %s exists and does not belong to this %s: delete or rename it, because %s needs its name",
+		"%s %s exists but does not belong to this %s: delete or rename it, because %s needs this name",
 		kind, name, owner, cmp.Or(purpose, "the manager"))
 }

@@ -82,7 +82,7 @@ func Refuse(ctx context.Context, r client.Reader, c *infrav1.VCDCluster) (phases
 		return phases.Done, err
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.InfraIDInUseReason,
-		"spec.infraID %s is that of %s, whose objects in VCD carry it: create this cluster again without "+
-			"spec.infraID and without spec.recordedState",
+		"spec.infraID %s already marks the objects of %s in VCD: recreate this cluster without spec.infraID and "+
+			"spec.recordedState",
 		c.Spec.InfraID, session.NameFor(c, all[first])), nil
 }

@@ -92,25 +92,25 @@ func tokenProblem(kind infrav1.CredentialType, secret *corev1.Secret, holder str
 	switch {
 	case kind != infrav1.CredentialServiceAccount && chain.Holder != "":
 		return phases.Stop(infrav1.TokenInUseReason,
-			"Secret %s has the token of a service account, which %s uses and which changes with each use: name "+
-				"another Secret in spec.secretRef of the identity, or set its spec.type to ServiceAccount",
+			"Secret %s holds a service account token that %s uses. Each login rotates the token: set another "+
+				"Secret in spec.secretRef of the identity, or set its spec.type to ServiceAccount",
 			key, holderName(chain.Holder))
 	case kind != infrav1.CredentialServiceAccount:
 		return phases.Done
 	case outdated:
 		return phases.Stop(infrav1.TokenOutdatedReason,
-			"Secret %s has again the token that it began with, which VCD has replaced: see that nothing writes the "+
-				"Secret back, grant the service account anew, and write that token down", key)
+			"Secret %s was reset to an old token, which VCD has replaced: ensure that no other tool writes the "+
+				"Secret, grant the service account again, and store the new token", key)
 	case chain.Holder != "" && chain.Holder != holder:
 		return phases.Stop(infrav1.TokenInUseReason,
-			"Secret %s has the token of a service account that %s uses, and can have one user only: name another "+
-				"identity, or grant the service account anew and write that token down",
+			"Secret %s holds a service account token that %s uses, and only one client may use it: set another "+
+				"identity, or grant the service account again and store the new token",
 			key, holderName(chain.Holder))
 	// Only its data is, so that this would show when it is too late.
 	case holder == ManagerHolds && ptr.Deref(secret.Immutable, false):
 		return phases.Stop(infrav1.TokenNotWritableReason,
-			"Secret %s is immutable, so that the next token of the service account could not be written down: make "+
-				"it again without immutable", key)
+			"Secret %s is immutable, so the next token of the service account cannot be stored: recreate the "+
+				"Secret without the field immutable", key)
 	}
 	return phases.Done
 }

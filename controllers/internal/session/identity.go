@@ -110,13 +110,13 @@ func (i Identities) resolve(ctx context.Context, a account) (login, phases.Resul
 func (g grant) covers(a account) phases.Result {
 	if sites.Normal(g.Site) == "" || !sites.Same(g.Site, a.site) {
 		return phases.Stop(infrav1.SiteNotAllowedReason,
-			"spec.site of %s is %q, spec.site of the %s is %q: credentials go to no other site than their "+
-				"identity's; correct whichever is wrong",
+			"spec.site of %s is %q, spec.site of the %s is %q. Credentials are sent only to the site of their "+
+				"identity: correct one of the two fields",
 			g.name, g.Site, a.kind, a.site)
 	}
 	if !slices.Contains(g.orgs, a.org) && !slices.Contains(g.orgs, infrav1.AnyOrg) {
 		return phases.Stop(infrav1.OrgNotAllowedReason,
-			"spec.orgs of %s does not list %q, which is spec.org of the %s: list it, or correct spec.org",
+			"spec.orgs of %s does not contain %q, the spec.org of the %s: add it, or correct spec.org",
 			g.name, a.org, a.kind)
 	}
 	return phases.Done

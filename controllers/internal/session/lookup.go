@@ -30,7 +30,7 @@ func VDCOf(ctx context.Context, s *Session, c *infrav1.VCDCluster) (vcd.VDC, pha
 	}
 	vdc, err := s.FindVDC(ctx, c.Spec.OVDC)
 	if err != nil {
-		out, err := LookupProblem(err, checks.VDC.Reason, "nothing can be proved to be gone without it; "+
+		out, err := LookupProblem(err, checks.VDC.Reason, "without it, no deletion can be verified; "+
 			checks.VDC.Remedy("spec.ovdc of the VCDCluster"))
 		return vcd.VDC{}, out.NoAccess(), err
 	}

@@ -29,15 +29,15 @@ func loginProblem(err error, site, identity string) (phases.Result, error) {
 	switch {
 	case errors.Is(err, vcd.ErrUnauthorized):
 		return phases.Fail(loginPoll, infrav1.CredentialsRejectedReason,
-			"%s refuses the credentials of %s (%v): correct username and password, or apiToken, in its Secret, "+
-				"or spec.org", site, identity, err), nil
+			"%s rejects the credentials of %s (%v): correct username and password, or apiToken, in its Secret, "+
+				"or correct spec.org", site, identity, err), nil
 	case errors.Is(err, vcd.ErrTLS):
 		return phases.Fail(trustPoll, infrav1.CertificateNotTrustedReason,
-			"The certificate of %s is not trusted (%v): put its certificate authority in spec.tls.caBundle of %s, or "+
-				"in ca.crt of its Secret", site, err, identity), nil
+			"The certificate of %s is not trusted (%v): add its certificate authority to spec.tls.caBundle of "+
+				"%s, or to ca.crt in its Secret", site, err, identity), nil
 	case errors.Is(err, vcd.ErrForbidden):
 		return phases.Fail(RemedyPoll, infrav1.ForbiddenReason,
-			"%s does not let %s in (%v): check spec.org and the rights of the user", site, identity, err), nil
+			"%s denies access to %s (%v): check spec.org and the rights of the user", site, identity, err), nil
 	case errors.Is(err, vcd.ErrInvalid), errors.Is(err, vcd.ErrNotFound):
 		return phases.Fail(RemedyPoll, infrav1.SiteInvalidReason,
 			"%s cannot be used (%v): check spec.site and spec.org", site, err), nil
@@ -52,19 +52,19 @@ func AskProblem(err error) (phases.Result, error) {
 	case errors.Is(err, vcd.ErrBusy):
 		return phases.Wait(delay(err, BusyPoll), infrav1.EntityBusyReason, "Waiting for another task in VCD"), nil
 	case errors.Is(err, vcd.ErrThrottled):
-		return phases.Unsure(delay(err, TaskPoll), infrav1.ThrottledReason, "VCD asks for fewer requests"), nil
+		return phases.Unsure(delay(err, TaskPoll), infrav1.ThrottledReason, "VCD is throttling requests"), nil
 	case errors.Is(err, vcd.ErrUnavailable):
 		return phases.Unsure(delay(err, UnreachablePoll), infrav1.SiteUnreachableReason,
 			"%v: check spec.site, the network and VCD itself", err), nil
 	case errors.Is(err, vcd.ErrTLS):
 		// The next session cannot be opened either, and that says which identity it is.
 		return phases.Fail(BusyPoll, infrav1.CertificateNotTrustedReason,
-			"%v: put its certificate authority in spec.tls.caBundle of the identity that spec.identityRef of the "+
-				"VCDCluster names, or in ca.crt of its Secret", err).NoAccess(), nil
+			"%v: add its certificate authority to spec.tls.caBundle of the identity in spec.identityRef of the "+
+				"VCDCluster, or to ca.crt in its Secret", err).NoAccess(), nil
 	case errors.Is(err, vcd.ErrUnauthorized):
 		return phases.Fail(FirstRetry, infrav1.CredentialsRejectedReason,
-			"VCD refuses the credentials (%v): correct username and password, or apiToken, in the Secret of the "+
-				"identity that spec.identityRef of the VCDCluster names", err).NoAccess(), nil
+			"VCD rejects the credentials (%v): correct username and password, or apiToken, in the Secret of the "+
+				"identity in spec.identityRef of the VCDCluster", err).NoAccess(), nil
 	}
 	return phases.Done, err
 }
@@ -84,7 +84,7 @@ func Refusal(err error, doing string) (phases.Result, error) {
 			doing, err).NoAccess(), nil
 	case errors.Is(err, vcd.ErrConflict):
 		return phases.Fail(FirstRetry, infrav1.NameConflictReason,
-			"%s: %v: it was made just now, or the user of the identity may not see it", doing, err), nil
+			"%s: %v: it was created just now, or is not visible to the user of the identity", doing, err), nil
 	case errors.Is(err, vcd.ErrInvalid):
 		return phases.Fail(RemedyPoll, infrav1.RequestRejectedReason, "%s: %v", doing, err), nil
 	}
@@ -165,10 +165,11 @@ func TemplateProblem(err error, catalog, template placement.Choice, change Remed
 	case ok && lookup.Kind == "catalog":
 		return LookupProblem(err, checks.Catalog.Reason, change(catalog.Field)+", or "+checks.Catalog.Otherwise)
 	case errors.Is(err, vcd.ErrAmbiguous):
-		return LookupProblem(err, infrav1.TemplateInvalidReason, change(template.Field)+": the URN of the one you mean")
+		return LookupProblem(err, infrav1.TemplateInvalidReason, change(template.Field)+": set the URN of the "+
+			"intended template")
 	case errors.Is(err, vcd.ErrInvalid):
 		return LookupProblem(err, infrav1.TemplateInvalidReason,
-			change(template.Field)+": a template with a VM; or repair template "+template.Name)
+			change(template.Field)+": set a template that contains a VM, or repair template "+template.Name)
 	}
 	return LookupProblem(err, infrav1.TemplateNotFoundReason,
 		change(template.Field, catalog.Field)+", or put the template in the catalog")

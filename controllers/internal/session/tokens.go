@@ -153,7 +153,7 @@ func (t *TokenSecret) problem(err error) error {
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		return &storeError{out: phases.Fail(RemedyPoll, infrav1.TokenNotWritableReason,
-			"Logins are stopped, because the next token could not be stored (%v): allow the manager to update "+
+			"Logins are suspended because the next token could not be stored (%v): allow the manager to update "+
 				"Secret %s", err, t.Key)}
 	}
 	return &storeError{err: err}

@@ -130,7 +130,7 @@ func TestTheAnswerToALoginIsLost(t *testing.T) {
 	afterAWhile(w)
 	w.EventuallyCluster(infrav1.IdentityReadyCondition, infrav1.CredentialsRejectedReason)
 	w.Expect(conditions.GetMessage(w.VCDCluster(),
-		infrav1.IdentityReadyCondition)).To(ContainSubstring("grant it anew"))
+		infrav1.IdentityReadyCondition)).To(ContainSubstring("grant the service account again"))
 
 	w.WriteToken(w.NewToken(t, "manager-again"))
 	w.EventuallyCluster(clusterv1.ReadyCondition, infrav1.ReadyReason)

@@ -123,7 +123,7 @@ func (d *Drivers) inspect(ctx context.Context, l *driverState, cluster client.Ob
 	defer l.mu.Unlock()
 	l.tried = now
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Cannot list what runs in the workload cluster", "Cluster", cluster.String(),
+		ctrl.LoggerFrom(ctx).Info("Cannot list the workloads of the workload cluster", "Cluster", cluster.String(),
 			"reason", err.Error())
 		return
 	}
@@ -152,7 +152,7 @@ func (d *Drivers) images(ctx context.Context, cluster client.ObjectKey) ([]strin
 		for more := true; more; more = list.GetContinue() != "" {
 			err := opened.List(ctx, list, client.Limit(workloadPage), client.Continue(list.GetContinue()))
 			if err != nil && !meta.IsNoMatchError(err) { // There is none of a kind that is not served.
-				return nil, fmt.Errorf("listing what runs in Cluster %s: %w", cluster, err)
+				return nil, fmt.Errorf("listing the workloads of Cluster %s: %w", cluster, err)
 			}
 			for _, spec := range podSpecs(list) {
 				for _, c := range spec.Containers {

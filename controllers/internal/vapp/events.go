@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/phases"
 )
 
-// Left records that a vApp with the cluster's name is not the cluster's, and stays.
-func Left(r events.EventRecorder, obj runtime.Object, name string) {
-	phases.Happened(r, obj, "VAppNotOwned", "vApp "+name+" is not this cluster's and is left alone")
+// NotOwned records that a vApp with the cluster's name does not belong to the cluster and was not deleted.
+func NotOwned(r events.EventRecorder, obj runtime.Object, name string) {
+	phases.Happened(r, obj, "VAppNotOwned", "vApp "+name+" does not belong to this cluster and was not deleted")
 }
 
-// kept records that a vApp of the cluster stays because an annotation asks for it; why is what keeps it from being
+// retained records that a vApp of the cluster was retained because of an annotation; why is what keeps it from being
 // deleted.
-func kept(r events.EventRecorder, obj runtime.Object, name, why string) {
-	phases.Happened(r, obj, "VAppRetained", "vApp "+name+" is left in VCD: "+why)
+func retained(r events.EventRecorder, obj runtime.Object, name, why string) {
+	phases.Happened(r, obj, "VAppRetained", "vApp "+name+" was retained in VCD: "+why)
 }

@@ -35,7 +35,8 @@ func Hangs(obj client.Object, now time.Time, tasks ...vcd.Task) bool {
 
 // StillHeld returns why a vApp stays that a person keeps, and that a task holds for long.
 func StillHeld(name string) phases.Result {
-	return phases.Fail(session.RemedyPoll, infrav1.EntityBusyReason, "a task of VCD holds vApp %s for more than %s",
+	return phases.Fail(session.RemedyPoll, infrav1.EntityBusyReason, "a VCD task has locked vApp %s for more "+
+		"than %s",
 		name, hanging)
 }
 
@@ -53,10 +54,10 @@ func OrKeep(ctx context.Context, r events.EventRecorder, obj client.Object, kind
 		if err != nil {
 			why = err.Error()
 		}
-		kept(r, obj, name, why)
+		retained(r, obj, name, why)
 		return phases.Done, nil
 	case err == nil:
-		out.Message += fmt.Sprintf(". To leave the vApp in VCD, annotate the %s with %s=true", kind,
+		out.Message += fmt.Sprintf(". To keep the vApp in VCD, annotate the %s with %s=true", kind,
 			infrav1.KeepVAppAnnotation)
 	}
 	return out, err

@@ -39,15 +39,15 @@ func Numbered(first string, n int) string {
 }
 
 // LegacyDrivers is the message of a problem; its argument lists what runs in the workload cluster.
-const LegacyDrivers = "Layout PerMachine does not work with what runs in the workload cluster and searches " +
-	"one vApp for nodes: %s. " +
-	"Replace or remove it, or make the cluster anew with layout PerFailureDomain"
+const LegacyDrivers = "Layout PerMachine is not compatible with drivers in the workload cluster that search a " +
+	"single vApp for nodes: %s. Replace or remove them, or recreate the cluster with layout " +
+	"PerFailureDomain"
 
 // LegacyDriversInZones is the message of a problem; its argument lists what runs in the workload cluster.
-const LegacyDriversInZones = "The cluster is in several zones, with a vApp in each, and what runs in the workload " +
-	"cluster searches one vApp for nodes: %s. " +
-	"Replace or remove it, or make the cluster anew in one zone"
+const LegacyDriversInZones = "The cluster has a vApp in each of several zones, but drivers in the workload " +
+	"cluster search a single vApp for nodes: %s. Replace or remove them, or recreate the cluster in " +
+	"one zone"
 
 // LegacyDriversFull is the message of a problem; its argument lists what runs in the workload cluster.
-const LegacyDriversFull = "The vApp is full, and what runs in the workload cluster searches one vApp for nodes: %s. " +
-	"Replace or remove it, or delete machines"
+const LegacyDriversFull = "The vApp is full, and drivers in the workload cluster search a single vApp for " +
+	"nodes: %s. Replace or remove them, or delete machines"

@@ -48,9 +48,9 @@ func Apart(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, nam
 		}
 		if !slices.ContainsFunc(s.networks, func(n vcd.Ref) bool { return sameNetwork(n, network) }) {
 			return phases.Fail(session.RemedyPoll, infrav1.ControlPlaneNetworkMismatchReason,
-				"%s is in network %s, not in %s, and ARP moves a virtual IP within one network only: set "+
+				"%s is in network %s, not in %s, and ARP can move a virtual IP only within one network: set "+
 					"spec.controlPlaneLoadBalancer.kubeVIP.bgp, use an endpoint of type EdgeGateway or External, or "+
-					"put all control planes into one network", s.who, nameOf(s.networks[0]), nameOf(network)), nil
+					"move all control planes to one network", s.who, nameOf(s.networks[0]), nameOf(network)), nil
 		}
 	}
 	return phases.Done, nil

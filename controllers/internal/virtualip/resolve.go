@@ -37,9 +37,9 @@ func Resolve(ctx context.Context, lookup Lookup, name string) ([]netip.Addr, pha
 		}
 		return found, phases.Done
 	case err == nil, errors.As(err, &failed) && failed.IsNotFound:
-		return nil, phases.Fail(session.RemedyPoll, infrav1.NameResolutionFailedReason, "DNS has no IPv4 address for %s: "+
-			"create the record with the address that the control plane gets; kube-vip and Cluster API need it from "+
-			"the start", name)
+		return nil, phases.Fail(session.RemedyPoll, infrav1.NameResolutionFailedReason, "DNS has no IPv4 "+
+			"address for %s: create the record with the address of the control plane before its machines "+
+			"are created, because kube-vip and Cluster API need it", name)
 	}
 	return nil, phases.Fail(session.RemedyPoll, infrav1.NameResolutionFailedReason, "The manager cannot resolve %s: %v: "+
 		"check its DNS servers", name, lookupProblem(err))

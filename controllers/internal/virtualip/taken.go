@@ -34,8 +34,8 @@ func TakenByCluster(ctx context.Context, reader client.Reader, c *infrav1.VCDClu
 		}
 		taken := checks.VirtualIPs(other)
 		if at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return slices.Contains(taken, a) }); at >= 0 {
-			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is that of %s in the same "+
-				"network: %s", addresses[at], session.NameFor(c, other), checks.OtherVirtualIP(c)), nil
+			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is already used by %s "+
+				"in the same network: %s", addresses[at], session.NameFor(c, other), checks.OtherVirtualIP(c)), nil
 		}
 		if addr, found := announced(other, addresses); found {
 			return phases.Fail(session.RemedyPoll, infrav1.VIPInUseReason, "virtual IP %s is an address for Services of %s in "+

@@ -82,7 +82,7 @@ func (c *Clients) connect(raw []byte) (client.Client, error) {
 		return nil, err
 	}
 	if reachesOut(config) {
-		return nil, errors.New("it names files, programs or other users: put certificate, key or token into it")
+		return nil, errors.New("it refers to files, programs or other users: embed the certificate, key or token")
 	}
 	config.UserAgent = userAgent
 	config.Timeout = callTimeout

@@ -132,7 +132,7 @@ func TestAKubeconfigThatReachesOutOfItselfIsRefused(t *testing.T) {
 
 			_, err = NewClients(secrets, scheme.Scheme).Open(t.Context(), demo)
 
-			g.Expect(err).To(MatchError(ContainSubstring("names files, programs or other users")))
+			g.Expect(err).To(MatchError(ContainSubstring("refers to files, programs or other users")))
 		})
 	}
 }

@@ -29,8 +29,8 @@ func Find(ctx context.Context, reader client.Reader, c *infrav1.VCDCluster, name
 	switch {
 	case apierrors.IsNotFound(err):
 		return zone, phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
-			"VCDDeploymentZone %s does not exist in namespace %s: create it, or correct spec.failureDomain of the "+
-				"Machine, and of what it is made from", name, c.Namespace), nil
+			"VCDDeploymentZone %s does not exist in namespace %s: create it, or correct spec.failureDomain of "+
+				"the Machine and of its owner", name, c.Namespace), nil
 	case err != nil:
 		return zone, phases.Done, fmt.Errorf("getting VCDDeploymentZone %s: %w", name, err)
 	}
@@ -55,9 +55,10 @@ func Replaced(c *infrav1.VCDCluster, zone, vdc string) phases.Result {
 		return phases.Done
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.FailureDomainMismatchReason,
-		"spec.ovdc of the VCDFailureDomain of VCDDeploymentZone %s names VDC %s now, and what the cluster has in the "+
-			"zone is in VDC %s: make a VCDFailureDomain and a VCDDeploymentZone of other names for the new VDC; or, "+
-			"if nothing of the cluster is left in the old one, remove spec.recordedState.zones.%s of the VCDCluster",
+		"spec.ovdc of the VCDFailureDomain of VCDDeploymentZone %s now refers to VDC %s, but the objects of the "+
+			"cluster in this zone are in VDC %s: create a VCDFailureDomain and a VCDDeploymentZone with "+
+			"other names for the new VDC. If the cluster has no objects left in the old VDC, remove "+
+			"spec.recordedState.zones.%s of the VCDCluster",
 		zone, vdc, home.VDC, zone)
 }
 
@@ -70,8 +71,8 @@ func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymen
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
-			"VCDFailureDomain %s, which spec.failureDomain of VCDDeploymentZone %s names, does not exist: create it, "+
-				"or make another zone", z.Spec.FailureDomain, z.Name), nil
+			"VCDFailureDomain %s in spec.failureDomain of VCDDeploymentZone %s does not exist: create it, or "+
+				"create another zone", z.Spec.FailureDomain, z.Name), nil
 	case err != nil:
 		return nil, phases.Done, fmt.Errorf("getting VCDFailureDomain %s: %w", z.Spec.FailureDomain, err)
 	}
@@ -82,7 +83,7 @@ func DomainOf(ctx context.Context, reader client.Reader, z *infrav1.VCDDeploymen
 func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	if !z.DeletionTimestamp.IsZero() {
 		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotFoundReason,
-			"VCDDeploymentZone %s is being deleted: give the Machine another failure domain", z.Name)
+			"VCDDeploymentZone %s is being deleted: assign another failure domain to the Machine", z.Name)
 	}
 	selected, err := placement.Select(c, []infrav1.VCDDeploymentZone{*z})
 	if err != nil {
@@ -90,8 +91,8 @@ func Admits(c *infrav1.VCDCluster, z *infrav1.VCDDeploymentZone) phases.Result {
 	}
 	if len(selected) == 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.FailureDomainNotSelectedReason,
-			"spec.failureDomainSelector of VCDCluster %s does not select VCDDeploymentZone %s: label the zone, or "+
-				"give the Machine another failure domain", c.Name, z.Name)
+			"spec.failureDomainSelector of VCDCluster %s does not select VCDDeploymentZone %s: label the zone, "+
+				"or assign another failure domain to the Machine", c.Name, z.Name)
 	}
 	return phases.Done
 }
