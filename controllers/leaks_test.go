@@ -304,7 +304,7 @@ func expectDrift(w *controllertest.Env, s *vcd.Session, inventory leaks.Inventor
 	w.Expect(objects).NotTo(BeEmpty())
 	before, err := leaks.Drift(w.Ctx, s, objects)
 	w.Expect(err).NotTo(HaveOccurred())
-	const why = "members that no VM of the cluster has: 192.168.100.250"
+	const why = "members without a VM of the cluster: 192.168.100.250"
 	for _, o := range objects {
 		if o.Kind != string(lb.KindPool) {
 			continue

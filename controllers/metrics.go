@@ -40,10 +40,10 @@ type objectCounts struct {
 func newObjectCounts(reader client.Reader) *objectCounts {
 	return &objectCounts{
 		reader: reader,
-		conditions: prometheus.NewDesc("capvcd_conditions", "Objects by the state of their conditions.",
+		conditions: prometheus.NewDesc("capvcd_conditions", "Number of objects by the state of their conditions.",
 			[]string{"kind", "condition", "status", "reason"}, nil),
 		deleting: prometheus.NewDesc("capvcd_oldest_deletion_age_seconds",
-			"Time since the deletion was asked for of the object that waits for it the longest; 0 if none does.",
+			"Age of the oldest pending deletion, in seconds; 0 if there is none.",
 			[]string{"kind"}, nil),
 	}
 }
@@ -102,7 +102,7 @@ func collectKind[L client.ObjectList, T any, P interface {
 	conditions.Getter
 }](ctx context.Context, c *objectCounts, list L, items func(L) []T, to chan<- prometheus.Metric) {
 	if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.Log.WithName("metrics").V(2).Info("Not counting objects", "list", fmt.Sprintf("%T", list), "reason",
+		ctrl.Log.WithName("metrics").V(2).Info("Skipped objects in metrics", "list", fmt.Sprintf("%T", list), "reason",
 			err.Error())
 		return
 	}

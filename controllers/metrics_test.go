@@ -54,7 +54,7 @@ func TestObjectsAreCountedByConditionAndReason(t *testing.T) {
 	)))
 
 	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP capvcd_conditions Objects by the state of their conditions.
+# HELP capvcd_conditions Number of objects by the state of their conditions.
 # TYPE capvcd_conditions gauge
 capvcd_conditions{condition="Ready",kind="VCDMachine",reason="Ready",status="True"} 1
 capvcd_conditions{condition="Ready",kind="VCDMachine",reason="VMPoweredOff",status="False"} 2

@@ -105,7 +105,7 @@ func (c claims) hold(ctx context.Context, held []ipam.Address) (phases.Result, e
 		switch err := c.claims.Hold(ctx, address); {
 		case apierrors.IsConflict(err):
 			return phases.Wait(session.BusyPoll, infrav1.WaitingForIPAddressClaimReason,
-				"Waiting for a change of an IPAddress to be seen"), nil
+				"Waiting for an updated IPAddress"), nil
 		case err != nil:
 			return phases.Done, err
 		}
@@ -176,7 +176,7 @@ func (a addressCheck) free(ctx context.Context, wished []nics.NIC) (phases.Resul
 		}
 		hosts, err := a.session.RecentHostsOn(ctx, nic.Network.Ref)
 		if err != nil {
-			return session.Unread(err, "Reading which addresses of network "+nic.Network.Name+" are used")
+			return session.Unread(err, "Reading the used addresses of network "+nic.Network.Name+" are used")
 		}
 		if out := nic.Taken(hosts, a.inputs.vcdMachine.Spec.RecordedState.VMName); out != phases.Done {
 			return out, nil

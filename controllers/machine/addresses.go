@@ -81,7 +81,7 @@ func (a addresses) watch(ctx context.Context) (phases.Result, error) {
 		case !known:
 			return session.Unread(err, "Reading VM "+a.vm.row.Name)
 		default:
-			ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", a.vm.row.ID, "reason", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", a.vm.row.ID, "reason", err.Error())
 		}
 	}
 	if left := a.vm.readNext.Sub(a.now()); left > 0 {
@@ -112,7 +112,7 @@ func (a addresses) problem() phases.Result {
 		return phases.Done
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(inventoryEvery, reason, "%s. Set it back in VCD, or replace the machine", message)
+	return phases.Fail(inventoryEvery, reason, "%s. Revert the change in VCD, or replace the machine", message)
 }
 
 // reportAddresses writes what VCD says of the NICs of a VM to the status, the primary one first.

@@ -24,7 +24,7 @@ func reconcileAdopted(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if s.inputs.vcdCluster.Spec.RecordedState.VAppCount == 0 {
 		return phases.Unsure(session.TaskPoll, infrav1.WaitingForClusterReason,
-			"Waiting for VCDCluster %s to be adopted: see its condition %s", s.inputs.vcdCluster.Name,
+			"Waiting for VCDCluster %s to be adopted: check its condition %s", s.inputs.vcdCluster.Name,
 			infrav1.AdoptedCondition), nil
 	}
 	a := adoption{
@@ -70,16 +70,16 @@ func (a adoption) doubt(vm vcd.VM, owns bool) phases.Result {
 	switch {
 	case expected == "":
 		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
-			"The name of the VM cannot be derived from spec.vmNamingTemplate, so nothing proves that VM %s is this "+
-				"machine's: set spec.recordedState.vmName to the name of the VM if it is", vm.Name)
+			"Cannot derive the name of the VM from spec.vmNamingTemplate, so the ownership of VM %s is not "+
+				"proved: set spec.recordedState.vmName to the name of the VM if it belongs to this machine", vm.Name)
 	case vm.Name != expected:
 		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
-			"VM %s, which spec.providerID names, should be named %s: rename it in VCD if it is this machine's",
+			"VM %s in spec.providerID should have the name %s: rename it in VCD if it belongs to this machine",
 			vm.Name, expected)
 	case !owns:
 		return phases.Unsure(session.RemedyPoll, infrav1.AdoptionUnverifiedReason,
-			"VM %s, which spec.providerID names, is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
-				"Correct the metadata of the vApp if CAPVCD made the VM for this machine",
+			"VM %s in spec.providerID is not in a vApp of this cluster: metadata %s of its vApp is not %s. "+
+				"Correct the metadata of the vApp if CAPVCD created the VM for this machine",
 			vm.Name, capvcd.MetadataKey, a.inputs.vcdCluster.Spec.InfraID)
 	}
 	return phases.Done

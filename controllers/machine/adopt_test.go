@@ -85,7 +85,7 @@ func TestAnAdoptionInDoubtChangesNothing(t *testing.T) {
 		},
 		{
 			name:    "a VM of another name",
-			message: "should be named a",
+			message: "should have the name a",
 			change:  func(e *vcdsim.Editor) { e.VM("a").Name = "b" },
 		},
 		{

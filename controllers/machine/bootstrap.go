@@ -56,7 +56,7 @@ func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachin
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, phases.Fail(session.RemedyPoll, infrav1.WaitingForBootstrapDataReason,
-			"Secret %s, which spec.bootstrap.dataSecretName of the Machine names, does not exist", name), nil
+			"Secret %s in spec.bootstrap.dataSecretName of the Machine does not exist", name), nil
 	case err != nil:
 		return nil, phases.Done, fmt.Errorf("getting Secret %s: %w", key, err)
 	}
@@ -68,7 +68,7 @@ func readBootstrap(ctx context.Context, live client.Reader, m *infrav1.VCDMachin
 func (b bootstrapData) problem(secret string) phases.Result {
 	if len(b.value) == 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.BootstrapDataInvalidReason,
-			"Secret %s has no bootstrap data in key value", secret)
+			"Secret %s has no bootstrap data in the key value", secret)
 	}
 	switch b.format {
 	case guestinfo.FormatCloudConfig, guestinfo.FormatIgnition, "":

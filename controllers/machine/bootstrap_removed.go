@@ -58,9 +58,9 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 	switch {
 	case !guestinfo.Redacted(vm.ExtraConfig):
 	case vm.ExtraConfig[guestinfo.KeyMetadata] == "":
-		return r.tasks.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason, "VCD does not show the extra "+
-			"configuration of VM %s, in which bootstrap data may still be: grant the user of the identity the right "+
-			"to see it", vm.Name)), nil
+		return r.tasks.failed(stepClear, phases.Unsure(0, infrav1.ExtraConfigHiddenReason,
+			"The extra configuration of VM %s is not visible, so bootstrap data may remain "+
+				"in it: grant the user of the identity the right to view it", vm.Name)), nil
 	default:
 		noteRemoved(r.inputs, vm)
 		return phases.Done, nil
@@ -70,7 +70,7 @@ func (r removal) clear(ctx context.Context) (phases.Result, error) {
 			nil
 	}
 	return r.tasks.write(stepClear, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Removing bootstrap data that the guest left", "vm", vm.ID)
+		ctrl.LoggerFrom(ctx).Info("Removing the remaining bootstrap data", "vm", vm.ID)
 		task, err := r.session.ReconfigureVM(ctx, vm.ID, vcd.VMChange{ExtraConfig: guestinfo.ClearUserdata()})
 		if err == nil {
 			bootstrapDataRemoved(r.recorder, r.inputs.vcdMachine)

@@ -29,8 +29,8 @@ func claimProblem(ctx context.Context, c client.Client, in *inputs) (phases.Resu
 		return phases.Done, err
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
-		"%s is the owner of the VM with instance ID %s: delete this copy, which leaves the VM alone, and create it "+
-			"without spec.providerID and without spec.recordedState",
+		"%s owns the VM with instance ID %s: delete this copy, which does not delete the VM, and recreate it "+
+			"without spec.providerID and spec.recordedState",
 		nameOf(owner, in.vcdMachine), owner.Spec.RecordedState.InstanceID), nil
 }
 

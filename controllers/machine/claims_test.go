@@ -236,7 +236,7 @@ func TestAMachineWithoutNameserversIsWarnedAbout(t *testing.T) {
 				w.Expect(events).NotTo(ContainElement(ContainSubstring(infrav1.NoNameserversReason)))
 				return
 			}
-			w.Expect(c.Message).To(Equal("The guest gets no DNS servers: set those of network nodes in VCD, or nameservers in " +
+			w.Expect(c.Message).To(Equal("The guest has no DNS servers: set the DNS servers of network nodes in VCD, or nameservers in " +
 				"spec.networks of the VCDMachineTemplate"))
 			w.Expect(events).To(ContainElement(And(ContainSubstring("Warning"), ContainSubstring(c.Message))))
 			w.Expect(w.EventTexts()).To(BeEmpty(), "once")
@@ -345,7 +345,7 @@ func TestNICsThatAGuestCouldNotTellApartAreReportedBeforeAVMIsMade(t *testing.T)
 	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.AddressInvalidReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition)).To(And(
-		ContainSubstring("192.168.100.30, from IPAddressClaim cp-0-1-0"), ContainSubstring("so is NIC 0"),
+		ContainSubstring("192.168.100.30, from IPAddressClaim cp-0-1-0"), ContainSubstring("together with NIC 0"),
 		ContainSubstring("then delete IPAddressClaim cp-0-1-0")))
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 	w.DeleteMachine("cp-0")

@@ -31,7 +31,7 @@ func reconcileAsSpecified(ctx context.Context, s *scope) (phases.Result, error) 
 	if !ok {
 		if s.vm.known() == nil {
 			return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
-				"VM %s was not read yet, which it will be compared with", s.vm.row.Name), nil
+				"VM %s has not been read yet for the comparison", s.vm.row.Name), nil
 		}
 		made = drift.From(*s.vm.known(), s.vm.row.VDC.ID)
 		if isAdopted(s) {
@@ -92,7 +92,7 @@ func (c comparison) readAgain(ctx context.Context) {
 		return
 	}
 	if err := c.observer.read(ctx); err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("Reading the VM later", "vm", c.vm.row.ID, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("Waiting to read the VM", "vm", c.vm.row.ID, "reason", err.Error())
 	}
 }
 
@@ -108,7 +108,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 	}
 	wished := sizes.Disk(&c.inputs.vcdMachine.Spec)
 	if ended {
-		diskGrown(c.recorder, c.inputs.vcdMachine, c.inputs.vcdMachine.Spec.DiskSize.String())
+		diskExpanded(c.recorder, c.inputs.vcdMachine, c.inputs.vcdMachine.Spec.DiskSize.String())
 		if err := c.observer.read(ctx); err != nil {
 			return session.Unread(err, "Reading VM "+c.vm.row.Name)
 		}
@@ -120,7 +120,7 @@ func (c comparison) growDisk(ctx context.Context, made *drift.Made) (phases.Resu
 		return c.awaitOtherTask(), nil
 	case c.vm.known() == nil:
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
-			"The disk of VM %s could not be read yet, which is to grow", c.vm.row.Name), nil
+			"The disk of VM %s, which must be expanded, has not been read yet", c.vm.row.Name), nil
 	}
 	return c.growDiskTo(ctx, wished, made)
 }
@@ -178,8 +178,9 @@ func (c comparison) compare(made drift.Made) phases.Result {
 		c.vm.readNext = again
 	}
 	reason, message := drift.Summary(found)
-	return phases.Fail(max(c.vm.readNext.Sub(c.now()), session.BusyPoll), reason, "%s. Set it back in VCD, or replace the machine, or remove "+
-		"spec.recordedState.vm of the VCDMachine to take the VM as it is", message)
+	return phases.Fail(max(c.vm.readNext.Sub(c.now()), session.BusyPoll), reason, "%s. Revert the change in "+
+		"VCD, replace the machine, or remove spec.recordedState.vm of the VCDMachine to accept the VM "+
+		"as it is", message)
 }
 
 // recordMade stores what the VM was created like.

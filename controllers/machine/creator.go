@@ -126,7 +126,7 @@ func (c creator) batch(ctx context.Context, suits func(batch.Member) bool) ([]ba
 		case m.Key == c.inputs.key():
 			return nil, err
 		default:
-			ctrl.LoggerFrom(ctx).Info("Leaving out a machine that waits for the same vApp", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).Info("Skipping a machine that waits for the same vApp", "reason", err.Error())
 		}
 	}
 	c.inputs.vcdMachine.Spec.RecordedState.CreationRequestedAt = at

@@ -33,14 +33,14 @@ func deleteVM(ctx context.Context, s *scope) (phases.Result, error) {
 	}
 	if leaves, err := leavesVM(ctx, s.reconciler.Client, &s.inputs); err != nil || leaves {
 		if leaves && s.inputs.mayHaveVM() {
-			vmLeftToDuplicate(s.reconciler.Recorder, m, cmp.Or(s.inputs.vmID(), m.Spec.RecordedState.VMName))
+			vmShared(s.reconciler.Recorder, m, cmp.Or(s.inputs.vmID(), m.Spec.RecordedState.VMName))
 		}
 		return phases.Done, err
 	}
 	if s.inputs.vcdCluster == nil {
 		return phases.Stop(infrav1.ClusterNotFoundReason,
-			"The VCDCluster is gone, which says where VM %s is: delete the VM in VCD, then annotate the VCDMachine "+
-				"with %s=true",
+			"The VCDCluster is deleted, so the location of VM %s is unknown: delete the VM in VCD, then "+
+				"annotate the VCDMachine with %s=true",
 			m.Spec.RecordedState.VMName, infrav1.VMGoneAnnotation), nil
 	}
 	if out, err := openForDeletion(ctx, s); err != nil || out != phases.Done {

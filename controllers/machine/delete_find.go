@@ -63,7 +63,8 @@ func (d deletion) ownershipProblem(ctx context.Context, vm vcd.VM) (phases.Resul
 		return phases.Done, nil
 	}
 	return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
-		"VM %s does not say that it is this machine's: put %q in its description if it is, else remove finalizer %s",
+		"VM %s has no ownership marker of this machine: add %q to its description if it belongs to this "+
+			"machine, or remove finalizer %s",
 		vm.Name, d.inputs.marker(), infrav1.MachineFinalizer), nil
 }
 
@@ -88,7 +89,7 @@ func (d deletion) findByName(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phase
 			absence.Forget(d.inputs.vcdMachine)
 			return &vm, phases.Done, nil
 		}
-		vmLeft(d.recorder, d.inputs.vcdMachine, name)
+		vmNotOwned(d.recorder, d.inputs.vcdMachine, name)
 	}
 	return d.findByMark(ctx, vApp)
 }

@@ -65,7 +65,7 @@ func TestADiskOfAnotherUserHoldsUpTheDeletionUntilThatDetachesIt(t *testing.T) {
 	w.EventuallyMachine("cp-0", infrav1.VMDeletedCondition, infrav1.ForbiddenReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.VMDeletedCondition)).To(
-		ContainSubstring("which its owner or an administrator of the organization may"))
+		ContainSubstring("allowed for its owner and organization administrators"))
 	w.Expect(w.Sim.State().VMs).To(HaveLen(1))
 	owner.Post("/api/vApp/vm-"+state.VMs[0].ID+"/disk/action/detach", disk)
 	skipAhead(w)
@@ -133,7 +133,7 @@ func TestGuestThatCannotShutDownIsPoweredOff(t *testing.T) {
 		fault vcdsim.Fault
 	}{
 		{
-			"VCD refuses",
+			"VCD rejects",
 			vcdsim.Fault{
 				Operation: "POST /api/vApp/vm/power/action/shutdown",
 				Status:    http.StatusBadRequest,

@@ -82,11 +82,11 @@ func (d vAppDeletion) next(ctx context.Context, ended bool) (phases.Result, erro
 	renamed, found, errRenamed := d.renamedVApp(ctx)
 	switch {
 	case errRenamed != nil:
-		return session.Unread(errRenamed, "Reading the vApp that was "+name)
+		return session.Unread(errRenamed, "Reading the former vApp "+name)
 	case found:
 		return d.remove(ctx, renamed)
 	case err == nil:
-		vapp.Left(d.recorder, d.inputs.vcdMachine, vApp.Name)
+		vapp.NotOwned(d.recorder, d.inputs.vcdMachine, vApp.Name)
 		return phases.Done, nil
 	case ended:
 		return phases.Done, nil
@@ -136,7 +136,7 @@ func (d vAppDeletion) remove(ctx context.Context, vApp vcd.VApp) (phases.Result,
 			vApp.Name), nil
 	case len(others) > 0:
 		return phases.Fail(session.RemedyPoll, infrav1.VAppNotEmptyReason,
-			"vApp %s holds VMs that are not this machine's: move or delete %s", vApp.Name, phases.Few(others)), nil
+			"vApp %s contains VMs of other machines: move or delete %s", vApp.Name, phases.Few(others)), nil
 	}
 	if err := d.records.noteOnce(ctx, &d.inputs.vcdMachine.Spec.RecordedState.VMGoneAt, d.now()); err != nil {
 		return phases.Done, err

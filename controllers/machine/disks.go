@@ -117,7 +117,7 @@ func (d disks) consolidate(ctx context.Context, vmID string) (phases.Result, err
 
 func (d disks) grow(ctx context.Context, vmID string, wishedMiB int64) (phases.Result, error) {
 	return d.tasks.write(stepGrow, func() (vcd.Task, error) {
-		ctrl.LoggerFrom(ctx).Info("Growing disk", "vm", vmID, "diskMiB", wishedMiB)
+		ctrl.LoggerFrom(ctx).Info("Expanding disk", "vm", vmID, "diskMiB", wishedMiB)
 		return d.session.ReconfigureVM(ctx, vmID, vcd.VMChange{DiskMiB: wishedMiB})
 	})
 }

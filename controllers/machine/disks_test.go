@@ -125,7 +125,7 @@ func TestAMachineOfAVGPUPolicy(t *testing.T) {
 
 	m := w.VCDMachine("md-0")
 	w.Expect(conditions.GetMessage(m, infrav1.PlacementReadyCondition)).To(And(
-		ContainSubstring("placement policy gpu gives VMs a size"), ContainSubstring("leave out spec.sizingPolicy")))
+		ContainSubstring("placement policy gpu also sets the size of VMs"), ContainSubstring("remove spec.sizingPolicy")))
 	m.Spec.SizingPolicy = ""
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Ready("md-0")

@@ -347,7 +347,7 @@ func TestVMIsPoweredOnAgainWithinBounds(t *testing.T) {
 	w.Edit("cp-0", off)
 	m := passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(conditions.GetReason(m, clusterv1.ReadyCondition)).To(Equal(infrav1.VMPoweredOffReason))
-	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("does not stay on"))
+	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(ContainSubstring("does not stay powered on"))
 	w.Restart(t, events.NewFakeRecorder(100))
 	passAt(w, machine.InventoryEvery+time.Hour-time.Minute, "cp-0")
 	w.Expect(w.Sim.Counters()[powerOnCall]).To(Equal(machine.MaxRevivals), "a restart forgets nothing")

@@ -124,12 +124,12 @@ func (e endpointMember) address(ctx context.Context) (string, phases.Result, err
 	e.vm.forget()
 	if len(has) == 0 {
 		return "", phases.Wait(session.TaskPoll, infrav1.WaitingForAddressReason,
-			"Waiting for VCD to give the VM an address, under which it becomes a member of the endpoint"), nil
+			"Waiting for the address of the VM, with which it joins the endpoint"), nil
 	}
 	return "", phases.Fail(session.RemedyPoll, infrav1.EndpointFamilyMismatchReason,
-		"The first address of the cluster's endpoint is of family %s, and the VM has only %s: choose an address of the "+
-			"family of the nodes in spec.controlPlaneEndpoint of the VCDCluster, or nodes with addresses of "+
-			"both families", family, strings.Join(has, ", ")), nil
+		"The first address of the cluster's endpoint is of family %s, but the VM has only %s: set an address of "+
+			"the nodes' family in spec.controlPlaneEndpoint of the VCDCluster, or use nodes with addresses "+
+			"of both families", family, strings.Join(has, ", ")), nil
 }
 
 // reported returns whether an address is one of those that were read last.

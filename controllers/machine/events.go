@@ -15,93 +15,98 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// vmCreated records that the VM of m is there.
+// vmCreated records that the VM of m was created.
 func vmCreated(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 	phases.Happened(r, m, "VMCreated", "Created VM "+vm.Name+" ("+vm.ID+")")
 }
 
-// vmAdopted records that a VM that CAPVCD made is the machine's.
+// vmAdopted records that the machine adopted a VM that CAPVCD created.
 func vmAdopted(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
 	phases.Happened(r, m, "VMAdopted", "Adopted VM "+vm.Name+" ("+vm.ID+"), which CAPVCD created")
 }
 
-// otherKubernetes records that the image of m has another version of Kubernetes than its Machine asks for.
-func otherKubernetes(r events.EventRecorder, m *infrav1.VCDMachine, found *checks.Finding) {
+// versionMismatch records that the Kubernetes version of the image of m differs from that of its Machine.
+func versionMismatch(r events.EventRecorder, m *infrav1.VCDMachine, found *checks.Finding) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.KubernetesVersionMismatchReason,
 		infrav1.KubernetesVersionMismatchReason, "%s: %s", found.Message, found.Remedy)
 }
 
-// vmPoweredOn records that the VM of m runs.
+// vmPoweredOn records that the VM of m was powered on.
 func vmPoweredOn(r events.EventRecorder, m *infrav1.VCDMachine) {
 	phases.Happened(r, m, "VMPoweredOn", "Powered on the VM")
 }
 
-// vmPoweredOnAgain records that the VM of m was found powered off and is powered on, the nth time in a row.
+// vmPoweredOnAgain records that the VM of m was found powered off and was powered on again; n counts the attempts in a
+// row.
 func vmPoweredOnAgain(r events.EventRecorder, m *infrav1.VCDMachine, n int) {
 	phases.Happened(r, m, "VMPoweredOnAgain",
-		fmt.Sprintf("The VM was found powered off: powering it on again (%d of at most %d in a row)", n, maxRevivals))
+		fmt.Sprintf("Powered on the VM again after it was found powered off (attempt %d of %d in a row)", n, maxRevivals))
 }
 
-// vmReset records that VCD was asked to reset the VM of m, for the nth time in a remediation.
+// vmReset records that a reset of the VM of m was requested for a VCDRemediation; n is its number.
 func vmReset(r events.EventRecorder, m *infrav1.VCDMachine, n int32) {
-	phases.Happened(r, m, "VMReset", fmt.Sprintf("Requested reset %d of the VM for its VCDRemediation", n))
+	phases.Happened(r, m, "VMReset", fmt.Sprintf("Requested reset %d of the VM for a VCDRemediation", n))
 }
 
-// diskGrown records that the first disk of the VM of m has the wished size.
-func diskGrown(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
-	phases.Happened(r, m, "DiskExpanded", "Grew the first disk to "+size+"; its guest has to grow the file system")
+// diskExpanded records that the first disk of the VM of m was expanded.
+func diskExpanded(r events.EventRecorder, m *infrav1.VCDMachine, size string) {
+	phases.Happened(r, m, "DiskExpanded", "Expanded the first disk to "+size+"; the guest must expand its file "+
+		"system")
 }
 
-// vmConsolidated records that the VM of m has disks of its own, which can grow.
+// vmConsolidated records that the VM of m was consolidated, so its disks can be expanded.
 func vmConsolidated(r events.EventRecorder, m *infrav1.VCDMachine) {
-	phases.Happened(r, m, "VMConsolidated", "Consolidated the VM, a linked clone: its disks can grow")
+	phases.Happened(r, m, "VMConsolidated", "Consolidated the VM, a linked clone; its disks can now be expanded")
 }
 
-// vmGone records that the VM of m is gone, which the provider did not delete.
+// vmGone records that the VM of m was deleted, but not by the provider.
 func vmGone(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	r.Eventf(m, nil, corev1.EventTypeWarning, infrav1.VMNotFoundReason, infrav1.VMNotFoundReason, "%s",
-		"VM "+vmID+" is gone from VCD")
+		"VM "+vmID+" no longer exists in VCD")
 }
 
-// vmBack records that the VM of m, which was declared gone, is there.
-func vmBack(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
-	phases.Happened(r, m, "VMFound", "VM "+vm.Name+" ("+vm.ID+") is there again")
+// vmFound records that the VM of m, which was declared as deleted, reappeared.
+func vmFound(r events.EventRecorder, m *infrav1.VCDMachine, vm vcd.Ref) {
+	phases.Happened(r, m, "VMFound", "VM "+vm.Name+" ("+vm.ID+") reappeared in VCD")
 }
 
-// goneStopped records that nothing of c counts as gone until a user acknowledges it.
-func goneStopped(r events.EventRecorder, c *infrav1.VCDCluster) {
+// vmLossUnacknowledged records that no missing VM of c is treated as deleted until a user acknowledges it.
+func vmLossUnacknowledged(r events.EventRecorder, c *infrav1.VCDCluster) {
 	r.Eventf(c, nil, corev1.EventTypeWarning, infrav1.VMLossUnacknowledgedReason, infrav1.VMLossUnacknowledgedReason, "%s",
-		"VMs of several clusters of the site went missing together, so none of this cluster counts as gone: check "+
-			"VCD. If those that are missing are gone, annotate VCDCluster "+
-			c.Name+" with "+infrav1.GoneAcknowledgedAnnotation+"=true")
+		"VMs of several clusters of the site went missing at the same time, so the provider treats none of them "+
+			"as deleted. Check VCD. If the missing VMs are deleted, annotate VCDCluster "+c.Name+" with "+
+			infrav1.GoneAcknowledgedAnnotation+"=true")
 }
 
-// vmDeleted records that the VM of m is gone.
+// vmDeleted records that the VM of m was deleted.
 func vmDeleted(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
 	phases.Happened(r, m, "VMDeleted", "Deleted VM "+vmID)
 }
 
-// leftoverRemoved records that what a failed creation left behind is being removed.
-func leftoverRemoved(r events.EventRecorder, m *infrav1.VCDMachine, what vcd.Ref) {
-	phases.Happened(r, m, "FailedCreationCleanedUp", "Removing what a failed creation left behind: "+what.Name+" ("+what.ID+")")
+// creationCleanedUp records that the removal of an object of a failed creation was requested.
+func creationCleanedUp(r events.EventRecorder, m *infrav1.VCDMachine, what vcd.Ref) {
+	phases.Happened(r, m, "FailedCreationCleanedUp", "Requested the removal of an object of a failed creation: "+
+		what.Name+" ("+what.ID+")")
 }
 
-// diskDetached records that an independent disk is being detached from the VM of m. It stays in the VDC.
+// diskDetached records that the detachment of an independent disk from the VM of m was requested. The disk is retained.
 func diskDetached(r events.EventRecorder, m *infrav1.VCDMachine, disk vcd.Ref) {
-	phases.Happened(r, m, "DiskDetached", "Detaching independent disk "+disk.Name+" ("+disk.ID+"); it is kept")
+	phases.Happened(r, m, "DiskDetached", "Requested to detach independent disk "+disk.Name+" ("+disk.ID+
+		"), which is retained")
 }
 
-// bootstrapDataRemoved records that the guest did not remove the bootstrap data and the provider does.
+// bootstrapDataRemoved records that the removal of bootstrap data was requested, because the guest did not remove it.
 func bootstrapDataRemoved(r events.EventRecorder, m *infrav1.VCDMachine) {
-	phases.Happened(r, m, "BootstrapDataRemoved", "Removing the bootstrap data from the VM, which its guest left there")
+	phases.Happened(r, m, "BootstrapDataRemoved", "Requested the removal of bootstrap data that the guest did "+
+		"not remove")
 }
 
-// vmLeftToDuplicate records that the VM of m stays, because it is another VCDMachine's, too.
-func vmLeftToDuplicate(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
-	phases.Happened(r, m, "VMNotOwned", "VM "+vmID+" is another VCDMachine's, too, and is left alone")
+// vmShared records that the VM of m was not deleted, because it also belongs to another VCDMachine.
+func vmShared(r events.EventRecorder, m *infrav1.VCDMachine, vmID string) {
+	phases.Happened(r, m, "VMNotOwned", "VM "+vmID+" also belongs to another VCDMachine and was not deleted")
 }
 
-// vmLeft records that a VM with the name of the machine's is not the provider's, and stays.
-func vmLeft(r events.EventRecorder, obj runtime.Object, name string) {
-	phases.Happened(r, obj, "VMNotOwned", "VM "+name+" is not this machine's and is left alone")
+// vmNotOwned records that a VM with the name of the machine does not belong to it and was not deleted.
+func vmNotOwned(r events.EventRecorder, obj runtime.Object, name string) {
+	phases.Happened(r, obj, "VMNotOwned", "VM "+name+" does not belong to this machine and was not deleted")
 }

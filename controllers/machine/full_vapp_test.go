@@ -70,7 +70,7 @@ func TestFurtherVAppsGoWithTheirCluster(t *testing.T) {
 	fill(w, controllertest.ClusterName, 128)
 	w.ComposeForeign(controllertest.ClusterName + "-2")
 	w.Ready("a")
-	w.Expect(vAppOf(w, "a")).To(Equal(controllertest.ClusterName+"-3"), "the second is another owner's")
+	w.Expect(vAppOf(w, "a")).To(Equal(controllertest.ClusterName+"-3"), "the second belongs to another owner")
 	w.Sim.Edit(func(e *vcdsim.Editor) {
 		for i := range 127 {
 			e.DeleteVM(e.VM(fmt.Sprintf("full-%d-seed-first", i)))

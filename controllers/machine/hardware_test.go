@@ -57,7 +57,7 @@ func TestHardwareThatCannotBe(t *testing.T) {
 				m.Spec.CPUs = 2
 				m.Spec.SizingPolicy = "small"
 			},
-			"spec.sizingPolicy of the VCDMachine names sizing policy small: leave out one of them",
+			"spec.sizingPolicy of the VCDMachine sets sizing policy small: remove one of them",
 		},
 	}
 	for _, tt := range tests {

@@ -100,13 +100,14 @@ func (p *placer) checkCompute(ctx context.Context) (phases.Result, error) {
 	switch policy := p.target.policy; {
 	case (sizing != nil || sized) && policy != nil && (policy.CPUs > 0 || policy.MemoryMiB > 0):
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"placement policy %s gives VMs a size, as vGPU policies may: leave out spec.sizingPolicy, spec.cpus and "+
-				"spec.memory of the VCDMachine, and spec.placementConstraint.sizingPolicy of its zone", policy.Name), nil
+			"placement policy %s also sets the size of VMs, as vGPU policies may: remove spec.sizingPolicy, "+
+				"spec.cpus and spec.memory of the VCDMachine, and spec.placementConstraint.sizingPolicy of its "+
+				"zone", policy.Name), nil
 	case !sized:
 		return phases.Done, nil
 	case sizing != nil:
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.cpus and spec.memory are set, and %s names sizing policy %s: leave out one of them",
+			"spec.cpus and spec.memory are set, but %s sets sizing policy %s: remove one of them",
 			p.wished.SizingPolicy.Field, sizing.Name), nil
 	}
 	return p.defaultSizingProblem(ctx)
@@ -117,12 +118,12 @@ func (p *placer) defaultSizingProblem(ctx context.Context) (phases.Result, error
 	spec := p.inputs.vcdMachine.Spec
 	fixed, err := p.session.FindDefaultSizing(ctx, p.target.vdc)
 	if err != nil {
-		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "leave out spec.cpus and spec.memory")
+		return session.LookupProblem(err, infrav1.SizingPolicyNotFoundReason, "remove spec.cpus and spec.memory")
 	}
 	if spec.CPUs > 0 && fixed.CPUs > 0 || spec.Memory != nil && fixed.MemoryMiB > 0 {
 		return phases.Fail(session.RemedyPoll, infrav1.PlacementInvalidReason,
-			"spec.cpus and spec.memory cannot be set in VDC %s, whose default sizing policy %s fixes them: name a "+
-				"policy in spec.sizingPolicy instead", p.target.vdc.Name, fixed.Name), nil
+			"spec.cpus and spec.memory cannot be set in VDC %s, whose default sizing policy %s defines them: "+
+				"set spec.sizingPolicy instead", p.target.vdc.Name, fixed.Name), nil
 	}
 	return phases.Done, nil
 }

@@ -130,9 +130,10 @@ func (i *injection) equip(ctx context.Context) (phases.Result, error) {
 	}
 	if i.vm.askedHardware == change {
 		i.vm.askedHardware = hardware{}
-		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRejectedReason, "VCD does not give VM %s the "+
-			"CPUs, memory, hardware version or additional disks of the spec, although it accepted them: it has %d "+
-			"CPUs, %d MiB, %s and %d disks", vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks))), nil
+		return i.tasks.failed(stepHardware, phases.Fail(0, infrav1.RequestRejectedReason,
+			"VM %s does not have the CPUs, memory, hardware version or additional "+
+				"disks of the spec, although VCD accepted them: it has %d CPUs, %d MiB, %s and %d disks",
+			vm.Name, vm.CPUs, vm.MemoryMiB, vm.HardwareVersion, len(vm.Disks))), nil
 	}
 	return i.tasks.write(stepHardware, func() (vcd.Task, error) {
 		i.vm.askedHardware = change

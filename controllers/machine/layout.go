@@ -61,8 +61,8 @@ func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, erro
 		return session.Unread(err, "Reading the metadata of vApp "+vApp.Name)
 	case !owns:
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-			"vApp %s exists and is not this cluster's: rename or delete it in VCD, or make the cluster anew with "+
-				"another spec.vApp.name", vApp.Name), nil
+			"vApp %s exists but does not belong to this cluster: rename or delete it in VCD, or recreate the "+
+				"cluster with another spec.vApp.name", vApp.Name), nil
 	case len(vApp.Tasks) > 0:
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on vApp %s", vApp.Name), nil
 	}
@@ -74,7 +74,7 @@ func (l layout) problem(ctx context.Context, vApp vcd.VApp) (phases.Result, erro
 func (l layout) next(ctx context.Context, why string) (phases.Result, error) {
 	if l.now().Sub(l.inputs.creationRequested()) < gone.LateRequest {
 		return phases.Wait(session.RemedyPoll, infrav1.EntityBusyReason,
-			"vApp %s, and a request to create the VM in it may still be on its way", why), nil
+			"vApp %s, and a request to create the VM in it may still be in progress", why), nil
 	}
 	if out := l.driverProblem(ctx, vapp.LegacyDriversFull); out != phases.Done {
 		return out, nil
@@ -94,8 +94,8 @@ func (l layout) driverProblem(ctx context.Context, message string) phases.Result
 	switch {
 	case !known:
 		return phases.Unsure(vapp.UnknownRetry, infrav1.WorkloadClusterUnreachableReason,
-			"Another vApp requires to know what runs in the workload cluster, and its API server cannot be "+
-				"asked: see the Cluster")
+			"Another vApp is possible only after a check of the workload cluster, but its API server is "+
+				"unreachable: check the Cluster")
 	case len(found) > 0:
 		return phases.Fail(vapp.DriversRetry, infrav1.LegacyDriverInstalledReason, message, phases.Few(found))
 	}

@@ -55,7 +55,7 @@ func (l leftovers) cleanUpVM(ctx context.Context, vm vcd.VM) (phases.Result, err
 	}
 	out, err := l.tasks.write(stepCleanUp, func() (vcd.Task, error) { return l.session.DeleteVM(ctx, vm.ID) })
 	if err == nil && out.Reason == infrav1.TaskRunningReason {
-		leftoverRemoved(l.recorder, l.inputs.vcdMachine, vm.Ref)
+		creationCleanedUp(l.recorder, l.inputs.vcdMachine, vm.Ref)
 		l.failedEarlier()
 	}
 	return out, err
@@ -67,7 +67,7 @@ func (l leftovers) cleanUpVApp(ctx context.Context, vApp vcd.VApp) (phases.Resul
 	if err != nil {
 		return l.tasks.refuse(stepCleanUp, fmt.Errorf("vApp %s: %w", vApp.Name, err))
 	}
-	leftoverRemoved(l.recorder, l.inputs.vcdMachine, vApp.Ref)
+	creationCleanedUp(l.recorder, l.inputs.vcdMachine, vApp.Ref)
 	l.failedEarlier()
 	l.tasks.followAll(stepCleanUp, task, nil)
 	return running(stepCleanUp), nil
@@ -78,7 +78,8 @@ func (l leftovers) failedEarlier() {
 	if l.tasks.backoff.creating() {
 		return
 	}
-	out := phases.Fail(0, infrav1.TaskFailedReason, "Creating the VM failed earlier: see the tasks in VCD")
+	out := phases.Fail(0, infrav1.TaskFailedReason, "An earlier creation of the VM failed: check the tasks in "+
+		"VCD")
 	l.tasks.failed(stepAdd, out)
 }
 

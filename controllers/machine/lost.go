@@ -40,13 +40,13 @@ func reportMissing(ctx context.Context, s *scope) (phases.Result, error) {
 	case vm != nil:
 		absence.Forget(m)
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason,
-			"VCD shows VM %s and does not list it: check that its inventory is complete, and the rights of the "+
-				"identity's user", id), nil
+			"VM %s exists in VCD but is missing from its query results: check the inventory of VCD and the "+
+				"rights of the identity's user", id), nil
 	case !known:
 		vmGone(s.reconciler.Recorder, m, id)
 	}
 	return phases.Fail(inventoryEvery, infrav1.VMNotFoundReason,
-		"VM %s is gone from VCD: delete the Machine to replace it", id), nil
+		"VM %s no longer exists in VCD: delete the Machine to replace it", id), nil
 }
 
 // lostVM is the VM of a machine that VCD may not show, be the machine in use or being deleted.
@@ -211,8 +211,8 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 	case gone.HeldBack:
 		l.missing.held.Store(l.now().UnixNano())
 		return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.TooManyVMsMissingReason,
-			"%s is missing, as are more than a third of the cluster's %d VMs: they count as gone after ten minutes, "+
-				"one by one. If this one is, annotate the VCDMachine with %s=true",
+			"%s is missing, as are more than a third of the cluster's %d VMs. After ten minutes, the provider "+
+				"treats them as deleted, one by one. If this VM is deleted, annotate the VCDMachine with %s=true",
 			l.name, around.Machines, infrav1.VMGoneAnnotation), nil
 	case gone.Waiting:
 		switch v.Reason {
@@ -220,12 +220,12 @@ func (l *lostVM) report(ctx context.Context, v gone.Verdict, around *site) (phas
 			return absence.Once(v, infrav1.VMUnverifiedReason, l.name), nil
 		case gone.Creating:
 			return phases.Unsure(min(v.After, session.RemedyPoll), infrav1.VMUnverifiedReason,
-				"%s does not exist, and a request to create it may still be on its way: it counts as never created five "+
-					"minutes after the request", l.name), nil
+				"%s does not exist, but a request to create it may still be in progress. The provider creates "+
+					"it again five minutes after the request", l.name), nil
 		default:
 			l.askNeighbors(around)
 			return phases.Unsure(v.After, infrav1.VMUnverifiedReason,
-				"%s is missing: other clusters of the site are checked first", l.name), nil
+				"%s is missing; the provider checks the other clusters of the site first", l.name), nil
 		}
 	default:
 		return phases.Unsure(session.RemedyPoll, infrav1.VMUnverifiedReason, "%s", l.explain(v.Reason)), nil
@@ -237,11 +237,11 @@ func (l *lostVM) explain(why gone.Reason) string {
 	var hidden string
 	switch why {
 	case gone.Listed, gone.HeldByHome:
-		return "VCD lists " + l.name + " and does not show it: grant its user access to it"
+		return "VCD lists " + l.name + " but denies access to it: grant the user access to it"
 	case gone.Unlogged:
 		return fmt.Sprintf(
-			"Neither %s is shown nor any of the tasks that made it, less than a day ago: was VCD set back to an "+
-				"earlier state? If the VM is gone, annotate the VCDMachine with %s=true",
+			"Neither %s nor the tasks that created it less than a day ago are visible, so VCD may have been "+
+				"restored from a backup. If the VM is deleted, annotate the VCDMachine with %s=true",
 			l.name, infrav1.VMGoneAnnotation)
 	case gone.ScopeHidden:
 		hidden = "VDC " + l.vdc.Name
@@ -252,8 +252,8 @@ func (l *lostVM) explain(why gone.Reason) string {
 	case gone.Once, gone.AskingSite, gone.Creating: // reasons to wait, which need no explanation
 	}
 	return fmt.Sprintf(
-		"Neither %s nor %s is shown, which proves nothing: give the user of the identity access to vApp %s, or if "+
-			"the VM is gone, annotate the VCDMachine with %s=true",
+		"Neither %s nor %s is visible, so the deletion is not proved: grant the user of the identity access to "+
+			"vApp %s. If the VM is deleted, annotate the VCDMachine with %s=true",
 		l.name, hidden, l.inputs.vAppName(), infrav1.VMGoneAnnotation)
 }
 
@@ -267,7 +267,7 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 	if around.others {
 		// Of two machines that are released at the same time, one has to try again.
 		record := func(s *infrav1.VCDClusterRecordedState) { s.LastGoneAt = now }
-		if err := l.records.recordIfCurrent(ctx, "when a VM was gone last", record); err != nil {
+		if err := l.records.recordIfCurrent(ctx, "the time of the last VM loss", record); err != nil {
 			return err
 		}
 	}
@@ -280,15 +280,16 @@ func (l *lostVM) declareGone(ctx context.Context, around *site) error {
 func (l *lostVM) stopSite(ctx context.Context) (phases.Result, error) {
 	c := l.inputs.vcdCluster
 	if c.Spec.RecordedState.GoneStoppedSince == nil {
-		goneStopped(l.recorder, c)
+		vmLossUnacknowledged(l.recorder, c)
 		now := metav1.NewTime(l.now().UTC().Truncate(time.Second))
 		record := func(s *infrav1.VCDClusterRecordedState) { s.GoneStoppedSince = &now }
-		if err := l.records.recordOnCluster(ctx, "that missing VMs do not count as gone", record); err != nil {
+		if err := l.records.recordOnCluster(ctx, "the suspicion of a VM loss", record); err != nil {
 			return phases.Done, err
 		}
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VMLossUnacknowledgedReason,
-		"%s is missing, and VMs of other clusters of the site went missing at the same time, so none counts as gone: "+
-			"check VCD. If those of this cluster that are missing now are gone, annotate VCDCluster %s with %s=true",
+		"%s is missing, and VMs of other clusters of the site went missing at the same time, so the provider "+
+			"treats none of them as deleted. Check VCD. If the missing VMs of this cluster are deleted, "+
+			"annotate VCDCluster %s with %s=true",
 		l.name, c.Name, infrav1.GoneAcknowledgedAnnotation), nil
 }

@@ -240,7 +240,7 @@ func TestNobodyIsGoneBecauseVCDWasSetBack(t *testing.T) {
 	expectReady(w, w.VCDMachine("a"), metav1.ConditionTrue, infrav1.ReadyReason)
 	m := w.VCDMachine("b")
 	expectReady(w, m, metav1.ConditionUnknown, infrav1.VMUnverifiedReason)
-	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("set back"),
+	w.Expect(conditions.GetMessage(m, clusterv1.ReadyCondition)).To(And(ContainSubstring("restored from a backup"),
 		ContainSubstring(infrav1.VMGoneAnnotation+"=true")))
 	w.Expect(w.Client.Delete(w.Ctx, m)).To(Succeed())
 	expectNobodyGone(t, w, "b")

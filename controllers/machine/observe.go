@@ -157,8 +157,8 @@ func (o observer) findRenamed(ctx context.Context, vApp vcd.VApp) (*vcd.VM, phas
 		return &found[0], phases.Done, nil
 	}
 	return nil, phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
-		"VMs %s and %s in vApp %s both say that they are this machine's: delete the copies, or change their "+
-			"descriptions",
+		"VMs %s and %s in vApp %s both have the ownership marker of this machine: delete the copies, or change "+
+			"their descriptions",
 		found[0].Name, found[1].Name, vApp.Name), nil
 }
 
@@ -216,8 +216,8 @@ func (o observer) ensureRead(ctx context.Context) (phases.Result, error) {
 	// A recorded id may come from a user. Once the VM ran, a lost marker is a difference like others.
 	if !o.inputs.cameUp() && !owns {
 		return phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
-			"VM %s, which spec.providerID names, does not say that it is this machine's: put %q in its description if it is, "+
-				"else delete the Machine", vm.Name, o.inputs.marker()), nil
+			"VM %s in spec.providerID has no ownership marker of this machine: add %q to its description if it "+
+				"belongs to this machine, or delete the Machine", vm.Name, o.inputs.marker()), nil
 	}
 	if len(vm.Tasks) > 0 {
 		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "Waiting for another task on VM %s", vm.Name),
@@ -247,7 +247,8 @@ func (o observer) owned(ctx context.Context) (vcd.VM, phases.Result, error) {
 	known.ExtraConfig = nil
 	o.keep(known)
 	return vm, phases.Fail(session.RemedyPoll, infrav1.VMNotOwnedReason,
-		"Nothing is written to VM %s, which does not say that it is this machine's: put %q in its description if it is",
+		"VM %s is not changed because it has no ownership marker of this machine: add %q to its description if "+
+			"it belongs to this machine",
 		vm.Name, o.inputs.marker()), nil
 }
 

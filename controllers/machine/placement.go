@@ -51,13 +51,13 @@ func clusterProblem(c *infrav1.VCDCluster) phases.Result {
 	switch {
 	case c == nil:
 		return phases.Wait(0, infrav1.WaitingForClusterReason,
-			"Waiting for the VCDCluster that spec.infrastructureRef of the Cluster names").NoAccess()
+			"Waiting for the VCDCluster in spec.infrastructureRef of the Cluster").NoAccess()
 	case c.Spec.InfraID == "" && session.ExternallyManaged(c):
 		return phases.Stop(infrav1.WaitingForClusterReason,
-			"VCDCluster %s has no id, and is externally managed (%s): set spec.infraID to what shall mark the "+
+			"VCDCluster %s is externally managed (%s) and has no ID: set spec.infraID, which marks the "+
 				"cluster's VMs", c.Name, clusterv1.ManagedByAnnotation).NoAccess()
 	case c.Spec.InfraID == "":
-		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for the VCDCluster to get its id").NoAccess()
+		return phases.Wait(0, infrav1.WaitingForClusterReason, "Waiting for spec.infraID of the VCDCluster").NoAccess()
 	}
 	return phases.Done
 }
@@ -131,8 +131,8 @@ func (p *placer) checkMarker(context.Context) (phases.Result, error) {
 	if marker.IsOf(marker.String()) {
 		return phases.Done, nil
 	}
-	return phases.Stop(infrav1.InfraIDInvalidReason, "VMs marked %q would not be recognised again: make the "+
-		"cluster anew with a spec.infraID of the VCDCluster without blanks", marker), nil
+	return phases.Stop(infrav1.InfraIDInvalidReason, "%q is not a valid ownership marker: recreate the cluster "+
+		"with a spec.infraID of the VCDCluster that has no spaces", marker), nil
 }
 
 // findNetworks finds the network of each NIC.
@@ -163,8 +163,8 @@ func (p *placer) findParts(ctx context.Context) (phases.Result, error) {
 func (p *placer) withRollout(out phases.Result) phases.Result {
 	_, controlPlane := p.inputs.vcdMachine.Labels[clusterv1.MachineControlPlaneLabel]
 	if out.IsProblem() && controlPlane && !workload.Initialized(p.inputs.cluster) {
-		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: name "+
-			"it in the KubeadmControlPlane, and delete Machine %s", p.inputs.machine.Name)
+		out.Message += fmt.Sprintf(". A new VCDMachineTemplate alone does not replace the first control plane: "+
+			"set it in the KubeadmControlPlane, and delete Machine %s", p.inputs.machine.Name)
 	}
 	return out
 }
@@ -176,7 +176,7 @@ func (p *placer) compareVersions() {
 	}
 	p.state.versionsCompared = true
 	if found := checks.Kubernetes(p.target.template, p.inputs.machine.Spec.Version); found != nil {
-		otherKubernetes(p.recorder, p.inputs.vcdMachine, found)
+		versionMismatch(p.recorder, p.inputs.vcdMachine, found)
 	}
 }
 
@@ -194,6 +194,6 @@ func (p *placer) findNameservers(ctx context.Context) (phases.Result, error) {
 		}
 		names = append(names, network.Name)
 	}
-	return phases.Warn(infrav1.NoNameserversReason, "The guest gets no DNS servers: set those of network %s in VCD, "+
-		"or nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", ")), nil
+	return phases.Warn(infrav1.NoNameserversReason, "The guest has no DNS servers: set the DNS servers of "+
+		"network %s in VCD, or nameservers in spec.networks of the VCDMachineTemplate", strings.Join(names, ", ")), nil
 }

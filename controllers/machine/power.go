@@ -105,8 +105,8 @@ func (p power) apart() affinity.Group {
 // withRule adds what may be the cause when VCD does not power on a VM that must have a host of its own.
 func (p power) withRule(out phases.Result) phases.Result {
 	if group := p.apart(); out.IsProblem() && group.Name != "" {
-		out.Message += ". spec.antiAffinity of the VCDMachines is Required for group " + group.Name + ", so each of " +
-			"its VMs needs a host of its own: add hosts, or set Preferred"
+		out.Message += ". spec.antiAffinity of the VCDMachines is Required for group " + group.Name +
+			", so each of its VMs needs a separate host: add hosts, or set Preferred"
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func (p power) onFirst(ctx context.Context) (phases.Result, error) {
 	if group := p.apart(); group.Name != "" &&
 		!p.settled.Has(p.inputs.vcdCluster.UID, p.inputs.vmID(), p.tasks.wake) {
 		return phases.Wait(session.TaskPoll, infrav1.WaitingForAffinityRuleReason,
-			"Waiting for the VM to be in the anti-affinity rule of group %s: see %s of the VCDCluster", group.Name,
+			"Waiting for the VM to be in the anti-affinity rule of group %s: check %s of the VCDCluster", group.Name,
 			infrav1.AntiAffinityReadyCondition), nil
 	}
 	if out, err := p.observer.ensureOwned(ctx); err != nil || out != phases.Done {
@@ -143,8 +143,8 @@ func (p power) onAgain(ctx context.Context) (phases.Result, error) {
 	past := revivalsOf(record.PoweredOnAgain)
 	if left := past.wait(now); left > 0 {
 		out := phases.Fail(min(left, session.RemedyPoll), infrav1.VMPoweredOffReason,
-			"The VM does not stay on: it was powered on again %d times in a row, and will be later, too; check its "+
-				"guest and VCD's tasks, or set spec.powerOffPolicy to Report", past.count)
+			"The VM does not stay powered on. The provider powered it on %d times in a row and will retry "+
+				"later: check its guest and the tasks in VCD, or set spec.powerOffPolicy to Report", past.count)
 		return out, nil
 	}
 	if _, out, err := p.observer.owned(ctx); err != nil || out != phases.Done {
@@ -206,9 +206,9 @@ func powerProblem(status vcd.Status) phases.Result {
 	case vcd.StatusFailedCreation, vcd.StatusResolved, vcd.StatusWaitingForInput, vcd.StatusInconsistent,
 		vcd.StatusMixed, vcd.StatusPoweredOn:
 		return phases.Fail(session.RemedyPoll, infrav1.VMInconsistentReason,
-			"VCD reports state %d for the VM: check it in VCD", status)
+			"VCD reports state %d of the VM: check it in VCD", status)
 	case vcd.StatusUnresolved, vcd.StatusUnknown, vcd.StatusUnrecognized:
 	}
 	return phases.Unsure(session.RemedyPoll, infrav1.VMInconsistentReason,
-		"VCD does not know the state of the VM: check that it reaches its vCenter")
+		"VCD reports an unknown state of the VM: check the connection of VCD to its vCenter")
 }

@@ -23,7 +23,7 @@ func releaseMachine(ctx context.Context, s *scope) (phases.Result, error) {
 		switch err := s.records.noteVApp(ctx); {
 		case apierrors.IsConflict(err):
 			return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason,
-				"Waiting to write down on the VCDCluster which vApp the VM was in, while others write there"), nil
+				"Waiting to record the vApp of the VM on the VCDCluster, because another client is writing to it"), nil
 		case err != nil:
 			return phases.Done, err
 		}

@@ -48,13 +48,13 @@ func (r requests) patch(ctx context.Context, c batch.Member, at *metav1.Time) er
 		"spec":     map[string]any{"recordedState": recorded},
 	})
 	if err != nil {
-		return fmt.Errorf("noting a creation: %w", err)
+		return fmt.Errorf("recording a creation: %w", err)
 	}
 	m := &infrav1.VCDMachine{}
 	m.Namespace = c.Machine.Namespace
 	m.Name = c.Machine.Name
 	if err := r.client.Patch(ctx, m, client.RawPatch(types.MergePatchType, note)); err != nil {
-		return fmt.Errorf("noting on VCDMachine %s that VCD is asked to create its VM: %w", c.Machine, err)
+		return fmt.Errorf("recording the creation of a VM on VCDMachine %s: %w", c.Machine, err)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (r requests) withdraw(ctx context.Context, members []batch.Member, err erro
 			continue
 		}
 		if err := r.patch(ctx, c, nil); err != nil {
-			ctrl.LoggerFrom(ctx).Info("Keeping the note of a creation that VCD refused", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).Info("Kept the record of a creation that VCD rejected", "reason", err.Error())
 			continue
 		}
 		withdrawn = append(withdrawn, c.Key)

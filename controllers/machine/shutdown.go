@@ -107,7 +107,7 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 	if s.now().Sub(s.cancellation.last) >= cancelRetry {
 		s.cancellation.last = s.now()
 		s.cancellation.refused = false
-		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest, which takes too long", "vm", vm.ID, "task",
+		ctrl.LoggerFrom(ctx).Info("Cancelling the shutdown of the guest after a timeout", "vm", vm.ID, "task",
 			t.ID)
 		err := s.session.CancelTask(ctx, t.ID)
 		switch {
@@ -118,11 +118,11 @@ func (s shutdown) cancel(ctx context.Context, vm *vcd.VM, t vcd.Task) (phases.Re
 		}
 	}
 	if s.cancellation.refused {
-		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down in "+
-			"time, and VCD does not cancel the task that waits for it: cancel it in VCD", vm.Name), nil
+		return phases.Fail(session.BusyPoll, infrav1.ShuttingDownReason, "The guest of VM %s did not shut down "+
+			"in time, and VCD did not cancel the task: cancel it in VCD", vm.Name), nil
 	}
 	return phases.Wait(session.BusyPoll, infrav1.ShuttingDownReason,
-		"The guest did not shut down in time: waiting for VCD to give it up"), nil
+		"The guest did not shut down in time: waiting for VCD to cancel the task"), nil
 }
 
 // left returns how long the guest may still take to shut down. It reports false if it was not asked to. The time is

@@ -21,7 +21,7 @@ const (
 	stepCompose  step = "Creating the vApp with its first VMs"
 	stepConnect  step = "Connecting networks to the vApp"
 	stepAdd      step = "Creating the VM"
-	stepCleanUp  step = "Removing what a failed creation left behind"
+	stepCleanUp  step = "Removing the remains of a failed creation"
 	stepHardware step = "Setting CPUs, memory, hardware version and additional disks of the VM"
 	stepInject   step = "Writing bootstrap data" // and the size of the disk
 	// stepConsolidate gives a linked clone disks of its own.
@@ -29,12 +29,12 @@ const (
 
 	stepPowerOn    step = "Powering on the VM"
 	stepReset      step = "Resetting the VM"
-	stepGrow       step = "Growing the disk"
+	stepGrow       step = "Expanding the disk"
 	stepClear      step = "Removing bootstrap data"
 	stepMetadata   step = "Writing metadata of the VM"
 	stepShutdown   step = "Shutting down the guest"
 	stepPowerOff   step = "Powering off the VM"
-	stepDetach     step = "Detaching an independent disk, which its owner or an administrator of the organization may"
+	stepDetach     step = "Detaching an independent disk (allowed for its owner and organization administrators)"
 	stepDelete     step = "Deleting the VM"
 	stepDeleteVApp step = "Deleting the machine's vApp"
 )
@@ -106,7 +106,8 @@ func (t tasks) started(what step, task vcd.Task, err error) (phases.Result, erro
 	switch {
 	case errors.Is(err, vcd.ErrNotFound):
 		t.session.Invalidate(t.vdc)
-		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: it went away meanwhile", what), nil
+		return phases.Wait(session.BusyPoll, infrav1.EntityBusyReason, "%s: the object was deleted in the "+
+			"meantime", what), nil
 	case err != nil:
 		return t.refuse(what, err)
 	}

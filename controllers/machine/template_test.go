@@ -147,7 +147,7 @@ func TestTheFirstControlPlaneOfAWrongTemplateSaysWhatReplacesIt(t *testing.T) {
 	m := w.VCDMachine("cp-0")
 	w.Expect(conditions.GetMessage(m, infrav1.PlacementReadyCondition)).To(And(
 		ContainSubstring("correct spec.template of the VCDMachine"),
-		ContainSubstring("name it in the KubeadmControlPlane, and delete Machine cp-0")))
+		ContainSubstring("set it in the KubeadmControlPlane, and delete Machine cp-0")))
 	m.Spec.Template = "ubuntu-2404-kube-v1.36.3"
 	w.Expect(w.Client.Update(w.Ctx, m)).To(Succeed())
 	w.Ready("cp-0")
@@ -162,12 +162,12 @@ func TestAnImageOfAnotherKubernetesVersionIsSaidBeforeTheMachineIsMade(t *testin
 	}{
 		{"the image has it", "v1.36.3", nil, ""},
 		{"the Machine has no version", "", nil, ""},
-		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, and the version of the machines is v1.35.4"},
+		{"the name says another", "v1.35.4", nil, "has Kubernetes v1.36.3, but the version of the machines is v1.35.4"},
 		{
 			"the product section says another",
 			"v1.36.3",
 			map[string]string{"KUBERNETES_SEMVER": "v1.34.1+vmware.1"},
-			"has Kubernetes v1.34.1+vmware.1, and the version of the machines is v1.36.3",
+			"has Kubernetes v1.34.1+vmware.1, but the version of the machines is v1.36.3",
 		},
 	}
 	for _, tt := range tests {

@@ -75,7 +75,7 @@ func (c creator) useVApp(ctx context.Context, vApp vcd.VApp) (phases.Result, err
 	case err != nil:
 		return phases.Done, err
 	case out.Reason == infrav1.NameConflictReason && c.inputs.vAppNumber() > 1:
-		return c.layout.next(ctx, vApp.Name+" is another owner's")
+		return c.layout.next(ctx, vApp.Name+" belongs to another owner")
 	case out != phases.Done:
 		return out, nil
 	}

@@ -35,7 +35,8 @@ func reconcileVM(ctx context.Context, s *scope) (phases.Result, error) {
 		return c.recordVM(ctx, found[0])
 	default:
 		return phases.Fail(session.RemedyPoll, infrav1.DuplicateMarkerReason,
-			"There are %d VMs of the name %s in vApp %s: delete or rename all but this machine's in VCD",
+			"vApp %[3]s has %[1]d VMs with the name %[2]s: in VCD, delete or rename all except the VM of this "+
+				"machine",
 			len(found), found[0].Name, s.inputs.vAppName()), nil
 	}
 }
@@ -78,7 +79,7 @@ func (c creator) recordVM(ctx context.Context, ref vcd.Ref) (phases.Result, erro
 	}
 	if !owns {
 		return phases.Fail(session.RemedyPoll, infrav1.NameConflictReason,
-				"VM %s exists in vApp %s and is not this machine's: rename or delete it in VCD", ref.Name,
+				"VM %s exists in vApp %s but does not belong to this machine: rename or delete it in VCD", ref.Name,
 				c.inputs.vAppName()),
 			nil
 	}
@@ -118,10 +119,10 @@ func reportVM(ctx context.Context, s *scope) (phases.Result, error) {
 	switch {
 	case absence.IsDeclared(m):
 		return phases.Stop(infrav1.VMNotFoundReason,
-			"The VM is gone, annotation %s says: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
+			"Annotation %s declares the VM as deleted: delete the Machine to replace it", infrav1.VMGoneAnnotation), nil
 	case s.vm.row != nil:
 		if m.Spec.RecordedState.VMNotFoundSince != nil {
-			vmBack(s.reconciler.Recorder, m, s.vm.row.Ref)
+			vmFound(s.reconciler.Recorder, m, s.vm.row.Ref)
 		}
 		absence.Forget(m)
 		s.state.missing.announced = time.Time{}
