@@ -181,7 +181,7 @@ var (
 	holders  = []string{"rate_limit", "in_flight", "vcd", "outage"}
 	outcomes = []string{
 		"True", "False", "Unknown", "complete", "waiting", "problem", "unknown", "error", "success", "failure",
-		"refused",
+		"rejected",
 		"ok", "not_found", "forbidden", "busy", "throttled", "unauthorized", "invalid", "quota", "conflict",
 		"unavailable", "untrusted", "cancelled", "other",
 	}
