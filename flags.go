@@ -26,12 +26,12 @@ func parse(fs *pflag.FlagSet, o *options.Options, args []string, stdout, stderr 
 		fmt.Fprintln(stdout, version.Long())
 		return 0, true
 	case err == nil && fs.NArg() > 0:
-		err = fmt.Errorf("there are flags only, but no %q", fs.Arg(0))
+		err = fmt.Errorf("unexpected argument %q: the manager takes only flags", fs.Arg(0))
 	case err == nil:
 		err = errors.Join(o.Validate(), logsv1.ValidateAndApply(o.Logs, nil))
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%v\nmanager --help explains the flags\n", err)
+		fmt.Fprintf(stderr, "%v\nRun manager --help for a list of flags.\n", err)
 		return 2, true
 	}
 	return 0, false

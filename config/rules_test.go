@@ -406,7 +406,7 @@ func TestWhatIsRecordedOfAMachineIsGuarded(t *testing.T) {
 		{"no time of the first run", `{poweredOnAt: }`, []string{at + ".poweredOnAt"}},
 		{"another time of the deletion", `{deleteRequestedAt: "2026-08-01T13:00:00Z"}`, []string{at + ".deleteRequestedAt"}},
 		{"no time of the deletion", `{deleteRequestedAt: }`, []string{at + ".deleteRequestedAt"}},
-		{"no proof that the VM is gone", `{vmGoneAt: }`, []string{at + ".vmGoneAt"}},
+		{"no proof that the VM was deleted", `{vmGoneAt: }`, []string{at + ".vmGoneAt"}},
 		{"no request of its creation", `{creationRequestedAt: }`, []string{at + ".creationRequestedAt"}},
 		{"a later request of its creation", `{creationRequestedAt: "2026-08-01T13:00:00Z"}`, nil},
 		{"another template", `{template: {id: "urn:vcloud:vapptemplate:` + uuid2 + `", name: a}}`, []string{at + ".template"}},

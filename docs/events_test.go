@@ -32,7 +32,7 @@ func eventsPage(t *testing.T) string {
 	for _, function := range recorders(t) {
 		e := eventOf(function, reasons)
 		g.Expect(e.reason).NotTo(BeEmpty(), "%s records an event with a reason that is no constant", function.Name)
-		g.Expect(e.meaning).NotTo(BeEmpty(), "the comment of %s begins with: %s records", function.Name, function.Name)
+		g.Expect(e.meaning).NotTo(BeEmpty(), "the comment of %s begins with: %s records that", function.Name, function.Name)
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", e.reason, e.objects, e.severity, e.meaning))
 	}
 	g.Expect(len(rows)).To(BeNumerically(">", 30))
@@ -45,7 +45,7 @@ func eventsPage(t *testing.T) string {
 Besides these, each condition that becomes False or Unknown for a problem is an event of type Warning with [its
 reason](conditions.md#reasons).
 
-| event | of | type | it is recorded |
+| event | of | type | meaning |
 |---|---|---|---|
 ` + strings.Join(rows, "") + `
 ## Events of the cloud controller manager
@@ -55,7 +55,7 @@ These are in the workload cluster; those of the pod are in the namespace of the 
 too. Kubernetes' own controllers in the same program record ` + "`EnsuringLoadBalancer`, `EnsuredLoadBalancer`, `SyncLoadBalancerFailed`" + `
 and more of their kind for Services, and ` + "`Synced`" + ` for Nodes.
 
-| event | cloud | of | type | it means that |
+| event | cloud | of | type | meaning |
 |---|---|---|---|---|
 ` + ccmEventRows(t)
 }
@@ -100,7 +100,7 @@ func recordsEvent(call *ast.CallExpr) bool {
 	return name == "Happened" || name == "Eventf"
 }
 
-var records = regexp.MustCompile(`^\w+ (records )`)
+var records = regexp.MustCompile(`^\w+ (records that )`)
 
 // eventOf returns the event that a function records.
 func eventOf(function *ast.FuncDecl, reasons map[string]string) recorded {

@@ -99,9 +99,9 @@ func annotationsPage(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
 	page := "# Annotations of clusters, machines and what belongs to them\n\n" + generated + `
-Those of Services are on [a page of their own](annotations.md). You may set ` + "`drift-in-ready`, `vm-gone`, `keep-vapp`, `keep-load-balancers`" + ` (` +
+Annotations of Services are on [a separate page](annotations.md). You may set ` + "`drift-in-ready`, `vm-gone`, `keep-vapp`, `keep-load-balancers`" + ` (` +
 		"`true` or `false`" + `; admission
-refuses other values) and ` + "`gone-acknowledged` (only `true`)" + `, and remove those whose row says what a removal does. Leave all others alone.
+rejects other values) and ` + "`gone-acknowledged` (only `true`)" + `, and remove annotations whose row describes the effect of a removal. Do not change other annotations.
 
 | annotation | meaning |
 |---|---|
@@ -135,28 +135,28 @@ var description = regexp.MustCompile(
 // labelMeanings explains labels, and lists the values of those that have few.
 var labelMeanings = map[string]string{
 	"site": "`host[:port]` of a VCD; the first 50, then `other`",
-	"operation": "method and path template of a call, such as `GET /api/vApp/vm-{id}`, or VCD's name of a task, such " +
+	"operation": "method and path template of a request, such as `GET /api/vApp/vm-{id}`, or the VCD name of a task, such " +
 		"as `vdcComposeVapp`; the first 100, then `other`",
-	"status": "of a call: `ok`, `not_found`, `forbidden`, `busy`, `throttled`, `unauthorized`, `invalid`, " +
+	"status": "of a request: `ok`, `not_found`, `forbidden`, `busy`, `throttled`, `unauthorized`, `invalid`, " +
 		"`quota`, `conflict`, `unavailable`, `untrusted`, `cancelled`, `other`; of a condition: `True`, `False`, " +
 		"`Unknown`",
-	"version":    "the release, or the commit of a build that is none",
-	"commit":     "the first 12 digits of the commit's hash, `-dirty` after it if the work tree had changes",
-	"go_version": "of the compiler",
-	"command":    "of CloudStack's API, such as `listVirtualMachines`",
-	"by": "what delays a call: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), " +
-		"`vcd` (it asked for fewer calls), `outage` (the site is silent)",
-	"result":    "`success`, `failure`; of a login also `refused`; of a task also `unknown`",
+	"version":    "the release, or the commit of another build",
+	"commit":     "the first 12 digits of the commit's hash, with the suffix `-dirty` if the work tree had changes",
+	"go_version": "the version of the Go compiler",
+	"command":    "the command of the CloudStack API, such as `listVirtualMachines`",
+	"by": "the cause of a delay: `rate_limit` (`--vcd-requests-per-second`), `in_flight` (`--vcd-in-flight`), " +
+		"`vcd` (VCD throttles requests), `outage` (the site does not respond)",
+	"result":    "`success`, `failure`; for logins also `rejected`; for tasks also `unknown`",
 	"vcenter":   "the name of a vCenter in the configuration",
 	"kind":      "`VCDCluster`, `VCDMachine`, `VCDMachineTemplate`, `VCDIdentity`, `VCDClusterIdentity`",
 	"condition": "the type of a [condition](conditions.md)",
-	"location":  "the id of a location: of an edge gateway, or of a network on CloudStack",
-	"reason": "the [reason](conditions.md#reasons) of a condition; of a refusal [that of its " +
-		"event](../networking/troubleshoot-load-balancers.md#reasons)",
-	"state": "`ready` (it has an address, and every port is served), `partly` (not every port is), `pending` (no " +
-		"address yet), `leaving` (it is being removed), `refused` (its Service asks for something impossible; what " +
-		"exists stays), `dry_run`",
-	"outcome": "`complete`, `waiting`, `problem` (you may have to act), `unknown` (VCD could not be asked), `error`",
+	"location":  "the ID of a location: an edge gateway, or a network on CloudStack",
+	"reason": "the [reason](conditions.md#reasons) of a condition, or of the [event of a " +
+		"Service](../networking/troubleshoot-load-balancers.md#reasons)",
+	"state": "`ready` (it has an address, and all ports are served), `partly` (some ports are not served), `pending` (no " +
+		"address yet), `leaving` (it is being removed), `rejected` (its Service has an invalid request; the existing " +
+		"load balancer is kept), `dry_run`",
+	"outcome": "`complete`, `waiting`, `problem` (action may be required), `unknown` (VCD could not be queried), `error`",
 }
 
 func metricsPage(t *testing.T) string {
@@ -195,7 +195,7 @@ Instead of ` + "`capvcd_vcd_*`" + `:
 ` + metricsTable(t, used, onVSphere) + `
 ## Labels
 
-Every label has boundedly many values, whatever tenants do.
+The number of values of each label is limited.
 
 | label | values |
 |---|---|
@@ -310,10 +310,9 @@ func conditionsPage(t *testing.T) string {
 	t.Helper()
 	g := NewWithT(t)
 	page := "# Conditions and reasons\n\n" + generated + `
-` + "`Ready`" + ` of every object sums up its other conditions and has the reason of the first that is not true. Messages say more than reasons: they
-name the field, the object and what to do. Reasons are stable: a MachineHealthCheck, an alert or a script may rely on them. Which condition
-has which reasons is on the page of [its kind](kinds/); what to do when something does not come up, in
-[troubleshooting](../operate/troubleshooting.md).
+` + "`Ready`" + ` of each object summarizes its other conditions, and has the reason of the first one that is not True. Messages contain the field, the
+object and the remedy. Reasons are stable: a MachineHealthCheck, an alert or a script may rely on them. The pages of the [kinds](kinds/) list
+the reasons of each condition. See also [troubleshooting](../operate/troubleshooting.md).
 `
 	titles, members := groups(documentedConstants(t, "Condition"))
 	for _, title := range titles {
@@ -327,13 +326,13 @@ has which reasons is on the page of [its kind](kinds/); what to do when somethin
 	page += "\n## Reasons\n"
 	titles, members = groups(documentedConstants(t, "Reason"))
 	for _, title := range titles {
-		page += "\n### " + title + "\n\n| reason | meaning | what to do |\n|---|---|---|\n"
+		page += "\n### " + title + "\n\n| reason | meaning | remedy |\n|---|---|---|\n"
 		list := members[title]
 		slices.SortFunc(list, func(a, b documented) int { return strings.Compare(a.value, b.value) })
 		for _, d := range list {
 			g.Expect(d.comment).To(HavePrefix(d.name+" "), "the comment of %s begins with its name", d.name)
 			meaning, todo, ok := strings.Cut(meansThat.ReplaceAllString(d.comment, ""), ". ")
-			g.Expect(ok).To(BeTrue(), "the comment of %s says what it means, and in another sentence what to do",
+			g.Expect(ok).To(BeTrue(), "the comment of %s says what it means, and in another sentence the remedy",
 				d.name)
 			page += fmt.Sprintf("| `%s` | %s | %s |\n", d.value, strings.TrimSuffix(meaning, "."),
 				strings.TrimSuffix(todo, "."))

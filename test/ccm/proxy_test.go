@@ -35,7 +35,7 @@ const (
 )
 
 // TestVCDByAProxyAlone runs the program in the environment of its pods behind a proxy, as a managed cluster has it. Only
-// the proxy leads to VCD, and it wants a user name and a password. The API server is reached without it.
+// the proxy leads to VCD, and it requires a user name and a password. The API server is reached without it.
 func TestVCDByAProxyAlone(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -119,7 +119,7 @@ func (l *guardedListener) strangers(p *connectproxy.Proxy) []string {
 	return all
 }
 
-// behindProxy starts a proxy that leads to the listener as to the host of the site, and wants a user name and a password.
+// behindProxy starts a proxy that leads to the listener as to the host of the site, and requires a user name and a password.
 func (l *guardedListener) behindProxy(t *testing.T) *connectproxy.Proxy {
 	t.Helper()
 	g := NewWithT(t)

@@ -49,7 +49,7 @@ func TestRotatingTokens(t *testing.T) {
 	}
 
 	for _, u := range crew {
-		g.Expect(u.controller.log()).NotTo(ContainSubstring("was refused"))
+		g.Expect(u.controller.log()).NotTo(ContainSubstring("was rejected"))
 		g.Expect(u.controller.log()).NotTo(ContainSubstring(u.last), "no token is logged")
 	}
 }

@@ -131,7 +131,7 @@ func siteMistakes() []mistake {
 				w.secret.Data[infrav1.SecretCABundle] = bytes.Join([][]byte{w.sim.CA(), pemOf(web)}, nil)
 			},
 			reason: infrav1.SiteUnreachableReason,
-			says:   []string{"127.0.0.1", "not an answer of VCD", "spec.site"},
+			says:   []string{"127.0.0.1", "not a response from VCD", "spec.site"},
 			mend:   correctSite,
 		},
 		{
@@ -157,7 +157,7 @@ func siteMistakes() []mistake {
 				at("https://" + silent.Addr().String())(w)
 			},
 			reason: infrav1.SiteUnreachableReason,
-			says:   []string{"127.0.0.1", "did not answer", "spec.site"},
+			says:   []string{"127.0.0.1", "did not respond", "spec.site"},
 			mend:   correctSite,
 		},
 	}

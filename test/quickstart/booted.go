@@ -105,7 +105,7 @@ func (q *quickstart) installNetwork(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the manifest of the network plug-in: %w", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("it does not answer within %s", q.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("it does not respond within %s", q.timeout))
 	defer cancel()
 	return q.retry(ctx, func() error {
 		data, err := q.stack.Clusterctl(ctx, "get", "kubeconfig", clusterName, "--namespace="+clusterNamespace)
@@ -193,7 +193,7 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 		return err
 	}
 	q.say("Waiting for a Service of type LoadBalancer to answer")
-	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("it does not answer within %s", q.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("it does not respond within %s", q.timeout))
 	defer cancel()
 	var address string
 	err := q.retry(ctx, func() error {

@@ -79,7 +79,7 @@ func (q *quickstart) stays() bool {
 // claim keeps a second run out of the folder.
 func (q *quickstart) claim(context.Context) error {
 	if err := os.MkdirAll(q.dir, 0o750); err != nil {
-		return fmt.Errorf("making the folder of the run: %w", err)
+		return fmt.Errorf("creating the directory of the run: %w", err)
 	}
 	unlock, err := process.Lock(filepath.Join(q.dir, "quickstart.lock"))
 	if locked := (*process.LockedError)(nil); errors.As(err, &locked) {

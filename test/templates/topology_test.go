@@ -295,7 +295,7 @@ func badVariables(ctx context.Context, t *testing.T, w *framework.ManagementClus
 		"a managed cloud controller manager without an identity": {
 			"value:\n        identityRef:\n          name: demo-ccm\n        mode: Managed",
 			"value:\n        mode: Managed",
-			"needs identityRef",
+			"requires identityRef",
 		},
 		"a site without https": {"ovdcNetwork: nodes\n        site: https://vcd", "ovdcNetwork: nodes\n        site: vcd", "variables[vcd].value.site"},
 		"an unknown variable":  {"name: image\n", "name: picture\n", "picture"},

@@ -44,7 +44,7 @@ func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vc
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("making the folder of the site: %w", err)
+		return nil, fmt.Errorf("creating the directory of the site: %w", err)
 	}
 	if s.log, err = os.Create(filepath.Join(dir, "simulator.log")); err != nil { //nolint:gosec // The caller's folder.
 		return nil, fmt.Errorf("opening the simulator's log: %w", err)

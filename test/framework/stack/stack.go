@@ -121,7 +121,7 @@ const neededSpace = 512 << 20
 // claim makes the folder ours and clean.
 func (s *Stack) claim() error {
 	if err := os.MkdirAll(s.dir, 0o750); err != nil {
-		return fmt.Errorf("making the folder of the stack: %w", err)
+		return fmt.Errorf("creating the directory of the stack: %w", err)
 	}
 	if free, ok := process.FreeSpace(s.dir); ok && free < neededSpace {
 		return fmt.Errorf("the disk is full: the stack needs %d MiB in %s, and there are %d", neededSpace>>20, s.dir,

@@ -239,7 +239,7 @@ func nodeAddresses(args map[string]string, name string, id guest.Identity) ([]co
 			addr, err := netip.ParseAddr(part)
 			if err != nil || !hasAddress(id, addr) {
 				return nil, fmt.Errorf(
-					"kubelet argument node-ip %q is no address of this guest: kubelet would not start", part)
+					"kubelet argument node-ip %q is not an address of this guest: kubelet would not start", part)
 			}
 			out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: addr.String()})
 		}

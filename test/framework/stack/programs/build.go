@@ -281,7 +281,7 @@ func removeLeftovers(folder string) error {
 // link makes one folder with all programs under their names.
 func (s *Set) link() error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil { //nolint:gosec // A cache of public programs.
-		return fmt.Errorf("making the folder of programs: %w", err)
+		return fmt.Errorf("creating the directory of programs: %w", err)
 	}
 	for name, path := range s.bins {
 		err := os.Symlink(path, filepath.Join(s.dir, name))
