@@ -47,13 +47,13 @@ const (
 	// reasonAssigned means that the Service has new addresses, which kube-vip announces.
 	reasonAssigned = "AddressAssigned"
 	// reasonOutside means that the Service requests an address that is not in the ranges of the configuration.
-	reasonOutside = "AddressOutside"
+	reasonOutside = "AddressOutOfRange"
 	// reasonTaken means that the Service requests an address that something else has.
-	reasonTaken = "AddressTaken"
+	reasonTaken = "AddressInUse"
 	// reasonExhausted means that all addresses of the ranges are in use.
 	reasonExhausted = "NoFreeAddress"
 	// reasonFamilies means that the ranges have no addresses of a family that the Service needs.
-	reasonFamilies = "BadFamilies"
+	reasonFamilies = "InvalidFamilies"
 	// reasonLocal means that the Service gets traffic only while the announcing node has one of its pods.
 	reasonLocal = "LocalTraffic"
 )
