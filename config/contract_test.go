@@ -100,6 +100,7 @@ func TestEveryDefaultIsNamed(t *testing.T) {
 		if field.Default != nil && field.Type != "object" {
 			value := strings.Trim(string(field.Default.Raw), `"`)
 			g.Expect(field.Description).To(Or(ContainSubstring(value+", which is the default"),
+				ContainSubstring(value+", the default"), ContainSubstring(value+" (default)"),
 				ContainSubstring(value+" if empty")), at)
 		}
 	})

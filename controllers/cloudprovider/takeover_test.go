@@ -191,7 +191,7 @@ func TestAConfigurationThatDiffersIsRefusedBeforeAnythingIsTouched(t *testing.T)
 			name:   "another organization and VDC",
 			id:     "infra-1",
 			change: []string{"org: acme", "org: other", "acme-vdc", "old"},
-			want:   []string{"vcd.org is other there", "vcd.vdc is old there"},
+			want:   []string{"vcd.org is other now", "vcd.vdc is old now"},
 		},
 		{
 			name: "no load balancers any more",

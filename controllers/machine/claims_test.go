@@ -324,7 +324,7 @@ func TestAMachineWaitsForAPoolThatIsMadeLater(t *testing.T) {
 	w.EventuallyMachine("cp-0", infrav1.AddressesClaimedCondition, infrav1.PoolNotFoundReason)
 
 	w.Expect(conditions.GetMessage(w.VCDMachine("cp-0"), infrav1.AddressesClaimedCondition)).To(Equal(
-		"spec.networks[0].poolRefs[0] names ExamplePool v4, which does not exist: create it, or correct the name"))
+		"spec.networks[0].poolRefs[0] refers to ExamplePool v4, which does not exist: create it, or correct the name"))
 	w.Expect(w.Sim.State().VMs).To(BeEmpty())
 	w.Expect(w.Client.Create(w.Ctx, pool.Object())).To(Succeed())
 	w.Between = func() { w.Expect(pool.Serve(w.Ctx, w.Client)).To(Succeed()) }

@@ -44,12 +44,12 @@ func TestHardwareThatCannotBe(t *testing.T) {
 		{
 			"a version below the template's",
 			func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-14" },
-			"spec.hardwareVersion is vmx-14, template",
+			"spec.hardwareVersion is vmx-14, but template",
 		},
 		{
 			"a version that the VDC does not have",
 			func(m *infrav1.VCDMachine) { m.Spec.HardwareVersion = "vmx-99" },
-			"spec.hardwareVersion is vmx-99, and VDC acme-vdc has vmx-14",
+			"spec.hardwareVersion is vmx-99, but VDC acme-vdc supports vmx-14",
 		},
 		{
 			"CPUs beside a policy",

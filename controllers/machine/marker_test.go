@@ -128,7 +128,7 @@ func TestLeaseOfAVAppThatIsNotTheClustersIsLeftAsItIs(t *testing.T) {
 	after(w, 29*day, "a")
 
 	m := w.VCDMachine("a")
-	w.Expect(conditions.GetMessage(m, infrav1.LeaseLimitedCondition)).To(ContainSubstring("this cluster's"))
+	w.Expect(conditions.GetMessage(m, infrav1.LeaseLimitedCondition)).To(ContainSubstring("vApp c1 has no ownership marker of this cluster"))
 	w.Expect(w.Writes()).To(Equal(writes))
 	w.Expect(conditions.IsTrue(m, clusterv1.ReadyCondition)).To(BeTrue())
 }

@@ -52,7 +52,7 @@ func TestDriversThatNeedOneVAppForbidASecondZone(t *testing.T) {
 	w.EventuallyMachine("md-b", infrav1.VAppReadyCondition, infrav1.LegacyDriverInstalledReason)
 	w.Expect(conditions.GetMessage(w.VCDMachine("md-b"), infrav1.VAppReadyCondition)).To(And(
 		ContainSubstring("several zones"), ContainSubstring("cloud-director-named-disk-csi-driver:1.6.0"),
-		ContainSubstring("Replace or remove it")))
+		ContainSubstring("Replace or remove them")))
 	w.EventuallyCluster(infrav1.VAppLayoutReadyCondition, infrav1.LegacyDriverInstalledReason)
 	w.Expect(homes(w.Sim.State())).To(And(HaveLen(2), Not(HaveKey("md-b"))))
 

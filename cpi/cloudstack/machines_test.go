@@ -344,29 +344,29 @@ func TestWhatTroubleIsSaid(t *testing.T) {
 		"internal errors": {
 			cpicloudstack.ReasonUnavailable,
 			func(s *site, _ *cloudstack.Options) { s.sim.Fail(cloudstacksim.Fault{Times: -1}) },
-			"fails .*listVirtualMachines.* 530.*: see the log of its management server",
+			"fails .*listVirtualMachines.* 530.*: check the log of its management server",
 		},
 		cpicloudstack.ReasonRejected: {
 			"",
 			func(_ *site, o *cloudstack.Options) { o.Secret = "wrong" },
-			"refuses api-key and secret-key .*: correct them in cloud-config, and check the clock",
+			"rejects api-key and secret-key .*: correct them in cloud-config, and check the clock",
 		},
 		cpicloudstack.ReasonProject: {
 			"",
 			func(_ *site, o *cloudstack.Options) { o.Project = "unknown" },
-			"does not know the project, or the feature set is not visible to the user .*: correct project-id",
+			"the project does not exist on .* or is not visible to the user .*: correct project-id",
 		},
 		cpicloudstack.ReasonUnavailable: {
 			"",
 			func(_ *site, o *cloudstack.Options) { o.URL = "http://127.0.0.1:1" },
-			"does not answer .*: nothing is changed until it does",
+			"does not respond .*: nothing is changed until it does",
 		},
 		cpicloudstack.ReasonForbidden: {
 			"",
 			func(s *site, _ *cloudstack.Options) {
 				s.sim.Fail(cloudstacksim.Fault{Command: "listVirtualMachines", Code: 432, Times: -1})
 			},
-			"forbids a command .*listVirtualMachines.*: give the user's role the permission",
+			"denies a command .*listVirtualMachines.*: grant the user's role the permission",
 		},
 	}
 	for name, tt := range tests {

@@ -36,7 +36,7 @@ func TestStickinessIsMadeChangedAndEnded(t *testing.T) {
 	s.Expect(s.steps(false)).To(BeEmpty(), "a new process sees the same")
 
 	s.annotate("stickiness", "SourceBased expire=30m")
-	s.Expect(s.steps(false)).To(Equal([]string{"give au1-tcp-80 the stickiness SourceBased"}))
+	s.Expect(s.steps(false)).To(Equal([]string{"set the stickiness of au1-tcp-80 to SourceBased"}))
 	s.converge(false)
 	s.Expect(s.stickiness()).To(Equal([]string{"80/tcp kubernetes SourceBased map[expire:30m]"}))
 
@@ -137,7 +137,7 @@ func TestStickinessThatCannotBe(t *testing.T) {
 	for value, says := range map[string]string{
 		"Cookie":                  `"Cookie" is not a stickiness method: use LbCookie, AppCookie, SourceBased`,
 		"LbCookie cookie-name=":   `"cookie-name=" is not a parameter: use name=value`,
-		"SourceBased =x expire=1": `"=x" is no parameter`,
+		"SourceBased =x expire=1": `"=x" is not a parameter`,
 	} {
 		t.Run(value, func(t *testing.T) {
 			s := newScene(t, cloudstacksim.Options{}, "")

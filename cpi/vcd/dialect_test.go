@@ -466,7 +466,7 @@ func TestWhatIsWrong(t *testing.T) {
 				s.Annotations[service.RangesAnnotation] = "192.0.2.0/24"
 			}},
 			[]string{service.InvalidSourceRanges},
-			"switched on",
+			"source ranges are not enabled",
 		},
 	}
 	for _, tt := range tests {

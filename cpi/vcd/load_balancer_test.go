@@ -393,7 +393,7 @@ func TestTheCertificateOfASecretIsRead(t *testing.T) {
 	refused(`kubectl create rolebinding ccm-tls-secrets --namespace=shop --clusterrole=system:cloud-controller-manager:tls-secrets --serviceaccount=kube-system:cloud-controller-manager`)
 
 	forbid = false
-	refused(`"shop-tls" with the certificate is not there`)
+	refused(`"shop-tls" with the certificate does not exist`)
 
 	c.Expect(c.client.Tracker().Add(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop-tls"},

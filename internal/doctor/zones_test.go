@@ -162,6 +162,6 @@ func TestWhatAVDCSupportsIsNotTakenForThatOfAnother(t *testing.T) {
 	s.Expect(report.Findings).To(ConsistOf(
 		HaveField("Message", ContainSubstring("acme-vdc-x")),
 		HaveField("Message", ContainSubstring("VDC acme-vdc supports vmx")),
-		HaveField("Message", ContainSubstring("VDC acme-vdc-c has vmx")),
+		HaveField("Message", ContainSubstring("VDC acme-vdc-c supports vmx")),
 	))
 }

@@ -313,9 +313,9 @@ func TestRenderRefuses(t *testing.T) {
 		{
 			"one MAC address twice",
 			nic(func(n *guestinfo.NIC) { n.MAC = "00:50:56:ab:cd:02" }),
-			"NIC 1: MAC address 00:50:56:ab:cd:02 belongs to another NIC",
+			"NIC 1: MAC address 00:50:56:ab:cd:02 is used by two NICs",
 		},
-		{"one name twice", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 belongs to another NIC"},
+		{"one name twice", nic(func(n *guestinfo.NIC) { n.Name = "eth1" }), "NIC 1: name eth1 is used by two NICs"},
 		{"a name with a slash", nic(func(n *guestinfo.NIC) { n.Name = "../x" }), "not an interface name"},
 		{
 			"a name that is too long",

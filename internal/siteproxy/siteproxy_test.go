@@ -100,7 +100,7 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 			url:   "https://canary:canary@ADDRESS",
 			want: "proxy ADDRESS cannot be used" + untouched + "its certificate is not trusted: " +
 				"add its authority to the site's CA bundle; " +
-				"if the proxy does not speak TLS, begin its URL in HTTPS_PROXY with http://",
+				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
 			name:  "a proxy without TLS that is spoken to with TLS",

@@ -326,7 +326,7 @@ func TestVCDClusterCloudProviderValues(t *testing.T) {
 			"addresses of Services that end before they begin",
 			serves(infrav1.KubeVIPServices{}, infrav1.AddressRange{StartIP: "10.0.0.20", EndIP: "10.0.0.10"}),
 			[]string{"spec.loadBalancer.kubeVIP.addressRanges[1]"},
-			"ends before it begins",
+			"is before its start",
 		},
 		{
 			"addresses of Services that overlap",

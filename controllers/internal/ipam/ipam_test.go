@@ -151,7 +151,7 @@ func TestAnotherPoolBeforeTheVMExistsMeansAnotherClaim(t *testing.T) {
 	claim := b.claim()
 	claim.Pool = other.IPPoolReference
 	_, out := b.ensure(claim)
-	b.Expect(out.Message).To(ContainSubstring("deleting IPAddressClaim m-0-0-0"))
+	b.Expect(out.Message).To(ContainSubstring("Deleting IPAddressClaim m-0-0-0"))
 	b.Expect(pool.Serve(b.ctx, b.client)).To(Succeed())
 	b.pool = other
 	address, out := b.settle(claim)
@@ -187,14 +187,14 @@ func TestWhatIsWrongWithAPoolIsNamed(t *testing.T) {
 			nodes(),
 			nil,
 			infrav1.PoolNotFoundReason,
-			"spec.networks[0].poolRefs[0] names ExamplePool nodes, which does not exist",
+			"spec.networks[0].poolRefs[0] refers to ExamplePool nodes, which does not exist",
 			"create it, or correct the name",
 		},
 		"of an unknown kind": {
 			elsewhere,
 			nil,
 			infrav1.PoolNotFoundReason,
-			"spec.networks[0].poolRefs[0] names a NoSuchPool.ipam.example.com",
+			"spec.networks[0].poolRefs[0] refers to a NoSuchPool.ipam.example.com",
 			"install its IPAM provider, or correct kind and apiGroup",
 		},
 	} {

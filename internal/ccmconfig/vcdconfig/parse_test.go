@@ -356,7 +356,7 @@ loadbalancer: %s
 		`{enabled: false, kubeVIP: {class: a/b}}`: "is missing: write the addresses that Services get",
 		`{enabled: false, class: a/b, kubeVIP: {class: a/b, addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`: "is also loadbalancer.class",
 		`{class: a/b, kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.20}]}}`:                             "has no effect, because kube-vip serves",
-		`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.2}]}}`:                                          "ends before it begins",
+		`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10, endIP: 10.0.0.2}]}}`:                                          "is before its start",
 		`{kubeVIP: {addressRanges: [{startIP: 10.0.0.10}]}}`:                                                           "needs startIP and endIP",
 	} {
 		t.Run(balancer, func(t *testing.T) {
