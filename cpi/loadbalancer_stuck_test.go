@@ -85,8 +85,10 @@ func TestWhatKeepsAServiceFromGoingIsToldWithItsRemedy(t *testing.T) {
 			"a gateway that is gone, where the Service has been",
 			balanced("web", standingAt("main")),
 			func(f *fakeBalancer) { f.planErr = refused("no such gateway") },
-			[]string{"Warning LoadBalancerNotDeleted", "at main", "no such gateway",
-				"ConfigMap kube-system/cloud-controller-manager-services"},
+			[]string{
+				"Warning LoadBalancerNotDeleted", "at main", "no such gateway",
+				"ConfigMap kube-system/cloud-controller-manager-services",
+			},
 		},
 		{
 			"an outage, which ends by itself",

@@ -189,6 +189,7 @@ type heard struct {
 }
 
 func (h *heard) Snapshot(context.Context, time.Duration) ([]Machine, error) { return h.machines, h.err }
+
 func (h *heard) Plan(context.Context, string, PlanRequest) (loadbalancer.Plan, error) {
 	return loadbalancer.Plan{}, h.err
 }

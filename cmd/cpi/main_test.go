@@ -177,7 +177,8 @@ func TestAnotherProviderIsRefused(t *testing.T) {
 type answer struct{ err error }
 
 func (a *answer) Snapshot(context.Context, time.Duration) ([]cpi.Machine, error) { return nil, a.err }
-func (a *answer) Get(context.Context, string) (cpi.Machine, error)               { return cpi.Machine{}, a.err }
+
+func (a *answer) Get(context.Context, string) (cpi.Machine, error) { return cpi.Machine{}, a.err }
 
 func TestReadiness(t *testing.T) {
 	g := NewWithT(t)

@@ -582,8 +582,10 @@ func TestWhatIsRefused(t *testing.T) {
 			"the ACL list default_deny of network nodes allows no client",
 			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
 		},
-		{"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor",
-			asksForNone},
+		{
+			"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor",
+			asksForNone,
+		},
 		{
 			"an address for static NAT",
 			func(s *scene) {
@@ -926,8 +928,10 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 		{"both families", func(s *scene) { s.service.Spec.IPFamilyPolicy = &both }, "support only IPv4", ""},
 		{"SCTP", func(s *scene) { s.service.Spec.Ports[0].Protocol = corev1.ProtocolSCTP }, "CloudStack supports only TCP and UDP", ""},
 		{"no node port", func(s *scene) { s.service.Spec.Ports[0].NodePort = 0 }, "no node port", ""},
-		{"ranges of IPv6 only",
-			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} }, "all source ranges are IPv6", ""},
+		{
+			"ranges of IPv6 only",
+			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} }, "all source ranges are IPv6", "",
+		},
 		{"no client", func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, "no client could connect", ""},
 		{"not a CIDR", func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, `"192.0.2.1" is not a CIDR`, ""},
 		{"two addresses", func(s *scene) { s.annotate("address", "192.0.2.1,2001:db8::1") }, "are several addresses", ""},

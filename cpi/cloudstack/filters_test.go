@@ -74,23 +74,35 @@ func TestClientsThatOthersLetIn(t *testing.T) {
 		{
 			"another Service's in a tier",
 			true,
-			cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "10.0.0.0/8",
-				"reason": "kubernetes cluster=c1 uid=u2 service=shop/x"},
+			cloudstacksim.Object{
+				"startport": "80", "endport": "80", "cidrlist": "10.0.0.0/8",
+				"reason": "kubernetes cluster=c1 uid=u2 service=shop/x",
+			},
 			"allows 10.0.0.0/8 to connect to port 80",
 		},
 		{"a part of the ranges in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "192.0.2.7/32"}, ""},
 		{"another port in a tier", true, cloudstacksim.Object{"startport": "81", "endport": "90", "cidrlist": "0.0.0.0/0"}, ""},
-		{"another protocol in a tier", true, cloudstacksim.Object{"protocol": "udp", "startport": "80", "endport": "80",
-			"cidrlist": "0.0.0.0/0"}, ""},
-		{"a refusal in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0",
-			"action": "Deny"}, ""},
-		{"to outside, in a tier", true, cloudstacksim.Object{"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0",
-			"traffictype": "Egress"}, ""},
+		{"another protocol in a tier", true, cloudstacksim.Object{
+			"protocol": "udp", "startport": "80", "endport": "80",
+			"cidrlist": "0.0.0.0/0",
+		}, ""},
+		{"a refusal in a tier", true, cloudstacksim.Object{
+			"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0",
+			"action": "Deny",
+		}, ""},
+		{"to outside, in a tier", true, cloudstacksim.Object{
+			"startport": "80", "endport": "80", "cidrlist": "0.0.0.0/0",
+			"traffictype": "Egress",
+		}, ""},
 		{"a range of ports", false, cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "0.0.0.0/0"}, whole},
 		{"a range of other ports", false, cloudstacksim.Object{"startport": 81, "endport": 1024, "cidrlist": "0.0.0.0/0"}, ""},
 		{"a part of the ranges", false, cloudstacksim.Object{"startport": 80, "endport": 80, "cidrlist": "192.0.2.7/32"}, ""},
-		{"a range of ports for the same clients",
-			false, cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "192.0.2.0/24"}, ""},
+		{
+			"a range of ports for the same clients",
+			false,
+			cloudstacksim.Object{"startport": 1, "endport": 1024, "cidrlist": "192.0.2.0/24"},
+			"",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

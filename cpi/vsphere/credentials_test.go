@@ -39,16 +39,27 @@ func TestCredentialsInASecret(t *testing.T) {
 		host string
 		want vsphere.Credentials
 	}{
-		"of the host": {map[string]string{"vc.username": "u", "vc.password": "p\n", "other.username": "x",
-			"other.password": "y"}, "VC", vsphere.Credentials{User: "u", Password: "p"}},
-		"of an IPv6 address": {map[string]string{"server_1": "fd00::1", "username_1": "u", "password_1": "p"}, "[fd00::1]",
-			vsphere.Credentials{User: "u", Password: "p"}},
-		"of a shared session": {map[string]string{"vc.vc-session-manager-url": "https://s", "vc.vc-session-manager-token": "t"}, "vc",
-			vsphere.Credentials{SharedSession: "https://s", SharedToken: "t"}},
+		"of the host": {map[string]string{
+			"vc.username": "u", "vc.password": "p\n", "other.username": "x",
+			"other.password": "y",
+		}, "VC", vsphere.Credentials{User: "u", Password: "p"}},
+		"of an IPv6 address": {
+			map[string]string{"server_1": "fd00::1", "username_1": "u", "password_1": "p"},
+			"[fd00::1]",
+			vsphere.Credentials{User: "u", Password: "p"},
+		},
+		"of a shared session": {
+			map[string]string{"vc.vc-session-manager-url": "https://s", "vc.vc-session-manager-token": "t"},
+			"vc",
+			vsphere.Credentials{SharedSession: "https://s", SharedToken: "t"},
+		},
 		"of another host":    {map[string]string{"vc.username": "u", "vc.password": "p"}, "vc2", vsphere.Credentials{}},
 		"without a password": {map[string]string{"vc.username": "u"}, "vc", vsphere.Credentials{}},
-		"with other keys": {map[string]string{"vc.username": "u", "vc.password": "p", "note": "x"}, "vc",
-			vsphere.Credentials{User: "u", Password: "p"}},
+		"with other keys": {
+			map[string]string{"vc.username": "u", "vc.password": "p", "note": "x"},
+			"vc",
+			vsphere.Credentials{User: "u", Password: "p"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -95,8 +106,10 @@ func TestTheSecretThenTheDirectoryThenTheConfiguration(t *testing.T) {
 	write("vc.username", "file\n")
 	write("vc.password", "p")
 	g.Expect(user()).To(Equal("file"))
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system",
-		Name: "creds"}, Data: map[string][]byte{"vc.username": []byte("one"), "vc.password": []byte("p")}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kube-system",
+		Name:      "creds",
+	}, Data: map[string][]byte{"vc.username": []byte("one"), "vc.password": []byte("p")}}
 	g.Expect(client.Tracker().Add(secret)).To(Succeed())
 	g.Expect(user()).To(Equal("one"))
 

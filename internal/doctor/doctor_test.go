@@ -327,8 +327,10 @@ func accessFaults() []fault {
 		},
 		{
 			name: "a machine is made from a template that is not there",
-			text: []string{"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes",
-				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other"},
+			text: []string{
+				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: nodes",
+				"template: {spec: {infrastructureRef: {kind: VCDMachineTemplate, name: other",
+			},
 			check:  "manifest",
 			says:   `"other"`,
 			remedy: "correct the manifest",

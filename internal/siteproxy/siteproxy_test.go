@@ -106,8 +106,8 @@ func TestFailuresOfTheProxyAreExplained(t *testing.T) {
 			name:  "a proxy without TLS that is spoken to with TLS",
 			proxy: answers(http.StatusOK),
 			url:   "https://canary:canary@ADDRESS",
-			want: "proxy ADDRESS cannot be used" + untouched + "it does not respond with TLS: if the proxy does " +
-				"not speak TLS, begin its URL in HTTPS_PROXY with http://",
+			want: "proxy ADDRESS cannot be used" + untouched + "it does not respond with TLS: " +
+				"if the proxy does not support TLS, use http:// in its URL in HTTPS_PROXY",
 		},
 		{
 			name: "a URL that cannot be read",

@@ -222,6 +222,8 @@ func TestAssumptionsAreThoseOfTheFile(t *testing.T) {
 
 	g.Expect(os.WriteFile(file, []byte("assumptions: {Other: true}\n"), 0o600)).To(Succeed())
 	g.Expect(run(t.Context(), []string{"--assumptions", file}, &out, &out)).To(MatchError(ContainSubstring(`no "Other"`)))
-	g.Expect(run(t.Context(), []string{"--assumptions",
-		file + "x"}, &out, &out)).To(MatchError(ContainSubstring("reading the assumptions")))
+	g.Expect(run(t.Context(), []string{
+		"--assumptions",
+		file + "x",
+	}, &out, &out)).To(MatchError(ContainSubstring("reading the assumptions")))
 }

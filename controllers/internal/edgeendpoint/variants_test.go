@@ -300,12 +300,17 @@ func TestAMemberKeepsItsRecordedAddressUnlessItsVMHasOneOfTheFamily(t *testing.T
 	}{
 		"an address of the family":                  {"2001:db8::40", v6, []infrav1.NICStatus{own}, []string{v4, v6}, true},
 		"one of the other family, beside one of it": {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4, v6}, false},
-		"the reverse":                           {"203.0.113.50", v6, []infrav1.NICStatus{own}, []string{v4, v6}, false},
-		"one of the other family alone":         {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4}, true},
-		"any while the endpoint has no address": {"", v4, []infrav1.NICStatus{own}, []string{v4, v6}, true},
-		"one of the family is another NIC's":    {"2001:db8::40", v4, []infrav1.NICStatus{own, {Address: v6}}, []string{v4, v6}, true},
-		"one of the family before another NIC's": {"2001:db8::40",
-			v4, []infrav1.NICStatus{own, {Address: "10.0.0.9"}}, []string{v4, v6, "10.0.0.9"}, false},
+		"the reverse":                               {"203.0.113.50", v6, []infrav1.NICStatus{own}, []string{v4, v6}, false},
+		"one of the other family alone":             {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4}, true},
+		"any while the endpoint has no address":     {"", v4, []infrav1.NICStatus{own}, []string{v4, v6}, true},
+		"one of the family is another NIC's":        {"2001:db8::40", v4, []infrav1.NICStatus{own, {Address: v6}}, []string{v4, v6}, true},
+		"one of the family before another NIC's": {
+			"2001:db8::40",
+			v4,
+			[]infrav1.NICStatus{own, {Address: "10.0.0.9"}},
+			[]string{v4, v6, "10.0.0.9"},
+			false,
+		},
 		"addresses that were not read":               {"2001:db8::40", v4, nil, nil, true},
 		"a record that is no address, though it has": {"2001:db8::40", "a", []infrav1.NICStatus{own}, []string{v4, v6}, false},
 	} {
