@@ -139,6 +139,9 @@ func newCommand(
 	chosen.CloudConfigFile = defaultConfig
 	o.ServiceController.ConcurrentServiceSyncs = 10
 	o.Authentication.SkipInClusterLookup = true
+	// This program has no webhooks. With a port for them, each start would generate a key and a certificate, which takes
+	// about half of its processor time.
+	o.WebhookServing.BindPort = 0
 
 	var p *program
 	initCloud := func(c *cloudconfig.CompletedConfig) cloudprovider.Interface {

@@ -76,6 +76,7 @@ func TestDefaults(t *testing.T) {
 		"allow-untagged-cloud":            "false",
 		"vcd-task-poll":                   "750ms",
 		"probe-address":                   ":10268",
+		"webhook-secure-port":             "0",
 	} {
 		flag := command.Flags().Lookup(name)
 		g.Expect(flag).NotTo(BeNil(), name)
