@@ -198,6 +198,7 @@ func notRun() map[string]map[string]string {
 		},
 		"docs/get-started/first-cluster.md": {
 			"git clone https://github.com/cluster-api-provider-vcd/cluster-api-provider-vcd && cd cluster-api-provider-vcd": internet,
+			"clusterctl generate cluster demo --infrastructure vcd --kubernetes-version v1.36.3 > demo.yaml":                "is a summary of the page, before the setup",
 			"clusterctl get kubeconfig demo > demo.kubeconfig":                                                              "the simulated API servers of workload clusters take no manifests",
 		},
 		"docs/operate/flatcar.md": {

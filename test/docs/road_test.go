@@ -108,7 +108,10 @@ func (w *world) otherProviders(t *testing.T) string {
 	config.Providers = config.Providers[1:] // The first is this provider.
 	lines, err := yaml.Marshal(config)
 	g.Expect(err).NotTo(HaveOccurred())
-	return string(lines)
+	before, list, found := strings.Cut(string(lines), "providers:\n")
+	g.Expect(found).To(BeTrue())
+	// Indented as the page indents the list.
+	return before + "providers:\n  " + strings.ReplaceAll(strings.TrimSuffix(list, "\n"), "\n", "\n  ") + "\n"
 }
 
 // A machine does what a node of the management cluster does: it runs the Deployment of the manager.
