@@ -14,9 +14,9 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,7 +63,12 @@ func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*
 // there are no pods here. InstallProvider makes the same objects call the manager at a local port.
 func (s *Stack) Unwire(ctx context.Context, provider string) error {
 	installed := client.MatchingLabels{providerLabel: provider}
-	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	crds := &metav1.PartialObjectMetadataList{}
+	crds.SetGroupVersionKind(schema.GroupVersionKind{
+		Group:   "apiextensions.k8s.io",
+		Version: "v1",
+		Kind:    "CustomResourceDefinitionList",
+	})
 	if err := s.client.List(ctx, crds, installed); err != nil {
 		return fmt.Errorf("listing the kinds of %s: %w", provider, err)
 	}
