@@ -238,7 +238,7 @@ func ofSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Conf
 	config := credentials.Config(identity, secret)
 	config.Site = identity.Site
 	if c := config.Credentials; c.APIToken == "" && (c.Username == "" || c.Password == "") {
-		return vcd.Config{}, fmt.Errorf("Secret %s contains no credentials", secret.Name)
+		return vcd.Config{}, fmt.Errorf("the Secret %s contains no credentials", secret.Name)
 	}
 	return config, nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// checkEndpoint checks the virtual IPs of the control plane, and the addresses that kube-vip announces for Services. The networks are by their names in the plan.
+// checkEndpoint checks the virtual IPs of the control plane, and the addresses that kube-vip announces for Services.
+// The networks are by their names in the plan.
 func checkEndpoint(ctx context.Context, in *vcd.Session, plan Plan, networks map[string]vcd.Network) findings {
 	var f findings
 	c := plan.Cluster

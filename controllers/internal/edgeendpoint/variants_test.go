@@ -300,10 +300,10 @@ func TestAMemberKeepsItsRecordedAddressUnlessItsVMHasOneOfTheFamily(t *testing.T
 	}{
 		"an address of the family":                  {"2001:db8::40", v6, []infrav1.NICStatus{own}, []string{v4, v6}, true},
 		"one of the other family, beside one of it": {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4, v6}, false},
-		"the reverse":                               {"203.0.113.50", v6, []infrav1.NICStatus{own}, []string{v4, v6}, false},
-		"one of the other family alone":             {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4}, true},
-		"any while the endpoint has no address":     {"", v4, []infrav1.NICStatus{own}, []string{v4, v6}, true},
-		"one of the family is another NIC's":        {"2001:db8::40", v4, []infrav1.NICStatus{own, {Address: v6}}, []string{v4, v6}, true},
+		"the reverse":                           {"203.0.113.50", v6, []infrav1.NICStatus{own}, []string{v4, v6}, false},
+		"one of the other family alone":         {"2001:db8::40", v4, []infrav1.NICStatus{own}, []string{v4}, true},
+		"any while the endpoint has no address": {"", v4, []infrav1.NICStatus{own}, []string{v4, v6}, true},
+		"one of the family is another NIC's":    {"2001:db8::40", v4, []infrav1.NICStatus{own, {Address: v6}}, []string{v4, v6}, true},
 		"one of the family before another NIC's": {
 			"2001:db8::40",
 			v4,
