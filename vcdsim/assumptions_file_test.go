@@ -34,10 +34,10 @@ func TestAssumptionsThatAFileDoesNotNameKeepTheirDefaults(t *testing.T) {
 
 func TestFilesThatAreNoAssumptionsAreRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ file, message string }{
-		"an unknown assumption":       {"assumptions: {VAppsArePublic: true}", `there is no "VAppsArePublic"`},
-		"another spelling":            {"assumptions: {vappsareprivate: true}", `there is no "vappsareprivate"`},
+		"an unknown assumption":       {"assumptions: {VAppsArePublic: true}", `unknown assumption "VAppsArePublic"`},
+		"another spelling":            {"assumptions: {vappsareprivate: true}", `unknown assumption "vappsareprivate"`},
 		"an unknown section":          {"assumption: {VAppsArePrivate: true}", `unknown field "assumption"`},
-		"an unknown name of a reason": {"notProbed: {X: it is not}", `there is no "X"`},
+		"an unknown name of a reason": {"notProbed: {X: it is not}", `unknown assumption "X"`},
 		"a value of another type":     {"assumptions: {VAppsArePrivate: 7}", "VAppsArePrivate"},
 		"a version that is a number":  {"assumptions: {EdgeRuleTopSince: 38.1}", "EdgeRuleTopSince"},
 		"a version of another form":   {"assumptions: {EdgeRuleTopSince: latest}", "quote it"},

@@ -221,7 +221,7 @@ func TestAssumptionsAreThoseOfTheFile(t *testing.T) {
 	g.Expect(out.String()).To(And(ContainSubstring("SharedVIPStays: true"), ContainSubstring("MaxNetworkName: 128")))
 
 	g.Expect(os.WriteFile(file, []byte("assumptions: {Other: true}\n"), 0o600)).To(Succeed())
-	g.Expect(run(t.Context(), []string{"--assumptions", file}, &out, &out)).To(MatchError(ContainSubstring(`no "Other"`)))
+	g.Expect(run(t.Context(), []string{"--assumptions", file}, &out, &out)).To(MatchError(ContainSubstring(`unknown assumption "Other"`)))
 	g.Expect(run(t.Context(), []string{
 		"--assumptions",
 		file + "x",
