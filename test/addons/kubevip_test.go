@@ -69,7 +69,7 @@ func newNodeNetwork(t *testing.T) *nodeNetwork {
 
 // ip runs a command, also after the test.
 func (n *nodeNetwork) ip(args ...string) string {
-	out, err := exec.Command("ip", args...).CombinedOutput() //nolint:gosec,noctx // of the test
+	out, err := exec.Command("ip", args...).CombinedOutput()
 	n.Expect(err).NotTo(HaveOccurred(), "ip %s: %s", strings.Join(args, " "), out)
 	return string(out)
 }
@@ -98,7 +98,7 @@ func (n *nodeNetwork) add(name, address string) {
 func (n *nodeNetwork) start(host string, env []string, program ...string) (stop func()) {
 	n.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	command := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", n.namespace(host)}, program...)...) //nolint:gosec // of the test
+	command := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", n.namespace(host)}, program...)...)
 	command.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
 	command.Stdout = n.t.Output()
 	command.Stderr = n.t.Output()
@@ -120,7 +120,7 @@ func (n *nodeNetwork) start(host string, env []string, program ...string) (stop 
 
 // get returns what the client gets from an address: the name of the node that answers, or nothing.
 func (n *nodeNetwork) get(address string) string {
-	out, err := exec.CommandContext(n.t.Context(), "ip", "netns", "exec", n.namespace("client"), //nolint:gosec // of the test
+	out, err := exec.CommandContext(n.t.Context(), "ip", "netns", "exec", n.namespace("client"),
 		"curl", "--silent", "--noproxy", "*", "--max-time", "2", "http://"+net.JoinHostPort(address, "8080")).Output()
 	if err != nil {
 		return ""
@@ -161,7 +161,7 @@ func serveAs(node string) error {
 
 // forwarded returns an address in the network of nodes that leads to the API server, which listens on the loopback
 // interface only.
-func forwarded(g *WithT, t *testing.T, apiServer string) string {
+func forwarded(t *testing.T, g *WithT, apiServer string) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", gateway+":0")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -223,7 +223,7 @@ func newServing(t *testing.T, network *nodeNetwork) *serving {
 			}
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../hack/kubevip", "-o", out.program, //nolint:gosec // of the test
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../../hack/kubevip", "-o", out.program,
 		"github.com/kube-vip/kube-vip")
 	text, err := build.CombinedOutput()
 	network.Expect(err).NotTo(HaveOccurred(), string(text))
@@ -244,7 +244,7 @@ func (s *serving) home() string {
 		host, _, err := net.SplitHostPort(address)
 		s.Expect(err).NotTo(HaveOccurred())
 		of.TLSServerName = host
-		of.Server = "https://" + forwarded(s.WithT, s.t, address)
+		of.Server = "https://" + forwarded(s.t, s.WithT, address)
 	}
 	for name := range config.AuthInfos {
 		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}

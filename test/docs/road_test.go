@@ -197,7 +197,7 @@ func (m *machine) awaitDeployment(ctx context.Context) (*appsv1.Deployment, erro
 // startManager runs the manager as a process. There are no pods here, so webhooks call a local port.
 func (m *machine) startManager(ctx context.Context, program string) error {
 	release := filepath.Join(m.world.clone, "out", "release", provider, framework.Version, stack.ComponentsFile)
-	components, err := os.ReadFile(release) //nolint:gosec // A file of the clone.
+	components, err := os.ReadFile(release)
 	if err != nil {
 		return err
 	}
@@ -250,6 +250,6 @@ func extract(image, path string) error {
 		if err != nil {
 			return fmt.Errorf("reading %s of %s: %w", entrypoint, image, err)
 		}
-		return os.WriteFile(path, program, 0o700) //nolint:gosec // A program.
+		return os.WriteFile(path, program, 0o700)
 	}
 }
