@@ -212,9 +212,11 @@ func TestNodesTellKubernetesWhoTheyAre(t *testing.T) {
 	for _, flavor := range flavors {
 		t.Run(nameOf(flavor), func(t *testing.T) {
 			g := NewWithT(t)
-			hostname, providerID := hostname, providerID
+			hostname := hostname
+			providerID := providerID
 			if flavor == "flatcar" {
-				hostname, providerID = "$LOCAL_HOSTNAME", "$PROVIDER_ID"
+				hostname = "$LOCAL_HOSTNAME"
+				providerID = "$PROVIDER_ID"
 			}
 
 			objects := render(t, flavor, needed)

@@ -137,7 +137,8 @@ func (p *program) printVerification(result verifysite.Result) error {
 	}
 	t := newTable(p.out, "ASSUMPTION", "SIMULATOR", "THIS SITE", "EVIDENCE")
 	for _, f := range result.Findings {
-		site, how := f.Site, string(f.How)
+		site := f.Site
+		how := string(f.How)
 		if site == "" {
 			site = "not probed"
 			how = string(f.Reason)

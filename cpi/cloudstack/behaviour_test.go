@@ -583,7 +583,9 @@ func TestWhatIsRefused(t *testing.T) {
 			network(func(o cloudstacksim.Object) { o["aclname"] = "default_allow" }),
 		},
 		{
-			"an address that there is not", func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" }, "9.9.9.9 is neither free nor",
+			"an address that there is not",
+			func(s *scene) { s.service.Spec.LoadBalancerIP = "9.9.9.9" },
+			"9.9.9.9 is neither free nor",
 			asksForNone,
 		},
 		{
@@ -930,7 +932,9 @@ func TestWhatAServiceCannotAskFor(t *testing.T) {
 		{"no node port", func(s *scene) { s.service.Spec.Ports[0].NodePort = 0 }, "no node port", ""},
 		{
 			"ranges of IPv6 only",
-			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} }, "all source ranges are IPv6", "",
+			func(s *scene) { s.service.Spec.LoadBalancerSourceRanges = []string{"2001:db8::/32"} },
+			"all source ranges are IPv6",
+			"",
 		},
 		{"no client", func(s *scene) { s.service.Annotations[prefix+"source-cidrs"] = "" }, "no client could connect", ""},
 		{"not a CIDR", func(s *scene) { s.annotate("source-cidrs", "192.0.2.1") }, `"192.0.2.1" is not a CIDR`, ""},

@@ -353,8 +353,11 @@ func localProblem(s *corev1.Service) []loadbalancer.Finding {
 	if s.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
 		return nil
 	}
-	return []loadbalancer.Finding{{Reason: reasonLocal, Message: "externalTrafficPolicy is Local, and one node announces all Services: run a pod on each " +
-		"node that can announce, for example by a DaemonSet, or set externalTrafficPolicy to Cluster"}}
+	return []loadbalancer.Finding{{
+		Reason: reasonLocal,
+		Message: "externalTrafficPolicy is Local, and one node announces all Services: run a pod on each " +
+			"node that can announce, for example by a DaemonSet, or set externalTrafficPolicy to Cluster",
+	}}
 }
 
 func joined(addresses []netip.Addr) string {

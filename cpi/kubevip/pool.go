@@ -133,11 +133,17 @@ func (p pool) refuses(addr netip.Addr, uid types.UID, held claims) *loadbalancer
 // exhausted returns that no address of a family is left.
 func (p pool) exhausted(family corev1.IPFamily) loadbalancer.Finding {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return familyOf(r.First) == family }) {
-		return loadbalancer.Finding{Reason: reasonFamilies, Message: fmt.Sprintf("there is no range of %s addresses: add one to the configuration, "+
-			"loadbalancer.kubeVIP.addressRanges, or change spec.ipFamilies", family)}
+		return loadbalancer.Finding{
+			Reason: reasonFamilies,
+			Message: fmt.Sprintf("there is no range of %s addresses: add one to the configuration, "+
+				"loadbalancer.kubeVIP.addressRanges, or change spec.ipFamilies", family),
+		}
 	}
-	return loadbalancer.Finding{Reason: reasonExhausted, Message: fmt.Sprintf("no %s address of the ranges %s is free: delete a Service, or add a range to "+
-		"the configuration, loadbalancer.kubeVIP.addressRanges", family, p)}
+	return loadbalancer.Finding{
+		Reason: reasonExhausted,
+		Message: fmt.Sprintf("no %s address of the ranges %s is free: delete a Service, or add a range to "+
+			"the configuration, loadbalancer.kubeVIP.addressRanges", family, p),
+	}
 }
 
 // String names the ranges.
@@ -161,8 +167,11 @@ func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
 		}
 		addr, err := netip.ParseAddr(word)
 		if err != nil || addr.Zone() != "" || addr.Is4In6() {
-			problems = append(problems, loadbalancer.Finding{Reason: reasonOutside, Message: fmt.Sprintf("%q is no IP address: correct "+
-				"spec.loadBalancerIP, or annotation %s", word, AddressesAnnotation)})
+			problems = append(problems, loadbalancer.Finding{
+				Reason: reasonOutside,
+				Message: fmt.Sprintf("%q is no IP address: correct "+
+					"spec.loadBalancerIP, or annotation %s", word, AddressesAnnotation),
+			})
 			continue
 		}
 		asked = append(asked, addr)
@@ -175,8 +184,11 @@ func otherFamilies(s *corev1.Service, asked []netip.Addr) []loadbalancer.Finding
 	var problems []loadbalancer.Finding
 	for _, addr := range asked {
 		if !slices.Contains(familiesOf(s), familyOf(addr)) {
-			problems = append(problems, loadbalancer.Finding{Reason: reasonFamilies, Message: fmt.Sprintf("address %s is requested, and "+
-				"spec.ipFamilies of the Service does not have %s: add the family, or request another address", addr, familyOf(addr))})
+			problems = append(problems, loadbalancer.Finding{
+				Reason: reasonFamilies,
+				Message: fmt.Sprintf("address %s is requested, and "+
+					"spec.ipFamilies of the Service does not have %s: add the family, or request another address", addr, familyOf(addr)),
+			})
 		}
 	}
 	return problems

@@ -39,10 +39,16 @@ func TestCredentialsInASecret(t *testing.T) {
 		host string
 		want vsphere.Credentials
 	}{
-		"of the host": {map[string]string{
-			"vc.username": "u", "vc.password": "p\n", "other.username": "x",
-			"other.password": "y",
-		}, "VC", vsphere.Credentials{User: "u", Password: "p"}},
+		"of the host": {
+			map[string]string{
+				"vc.username":    "u",
+				"vc.password":    "p\n",
+				"other.username": "x",
+				"other.password": "y",
+			},
+			"VC",
+			vsphere.Credentials{User: "u", Password: "p"},
+		},
 		"of an IPv6 address": {
 			map[string]string{"server_1": "fd00::1", "username_1": "u", "password_1": "p"},
 			"[fd00::1]",
@@ -106,10 +112,13 @@ func TestTheSecretThenTheDirectoryThenTheConfiguration(t *testing.T) {
 	write("vc.username", "file\n")
 	write("vc.password", "p")
 	g.Expect(user()).To(Equal("file"))
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "kube-system",
-		Name:      "creds",
-	}, Data: map[string][]byte{"vc.username": []byte("one"), "vc.password": []byte("p")}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system",
+			Name:      "creds",
+		},
+		Data: map[string][]byte{"vc.username": []byte("one"), "vc.password": []byte("p")},
+	}
 	g.Expect(client.Tracker().Add(secret)).To(Succeed())
 	g.Expect(user()).To(Equal("one"))
 

@@ -35,8 +35,13 @@ func TestAVDCMustBeEnabled(t *testing.T) {
 		remedy string // empty: there is no finding
 	}{
 		{"one that is enabled", vdc(), field, ""},
-		{"one that a field names", vdc(disabled), field, "ask the provider to enable it, or set another one in " +
-			field},
+		{
+			"one that a field names",
+			vdc(disabled),
+			field,
+			"ask the provider to enable it, or set another one in " +
+				field,
+		},
 		{"one that some field names", vdc(disabled), "", "ask the provider to enable it"},
 	}
 	for _, tt := range tests {

@@ -614,7 +614,8 @@ func networkFaults() []fault {
 		{
 			name: "addresses of Services are in the static pool",
 			text: []string{
-				"  cloudProvider: {", "  loadBalancer: {kubeVIP: {addressRanges: [{startIP: 192.168.100.20, endIP: 192.168.100.30}]}}\n" +
+				"  cloudProvider: {",
+				"  loadBalancer: {kubeVIP: {addressRanges: [{startIP: 192.168.100.20, endIP: 192.168.100.30}]}}\n" +
 					"  cloudProvider: {",
 			},
 			check:  "endpoint",

@@ -141,7 +141,8 @@ func TestIgnitionUnitsMadeForCAPVCDFindTheirKeys(t *testing.T) {
 }
 
 func TestIgnitionConfiguresEachNIC(t *testing.T) {
-	yes, no := true, false
+	yes := true
+	no := false
 	tests := []struct {
 		name string
 		nic  guestinfo.NIC
@@ -248,7 +249,12 @@ UseRoutes=no
 				Mode:    guestinfo.ModeDHCP,
 				Primary: true,
 				DHCP: guestinfo.DHCP{
-					UseDNS: &no, UseDomains: "route", UseMTU: &yes, UseNTP: &no, UseRoutes: &yes, Metric: 7,
+					UseDNS:     &no,
+					UseDomains: "route",
+					UseMTU:     &yes,
+					UseNTP:     &no,
+					UseRoutes:  &yes,
+					Metric:     7,
 				},
 			},
 			`

@@ -64,14 +64,20 @@ func TestSystemdNetworkdKnowsEachSetting(t *testing.T) {
 		t.Skipf("there are no namespaces here: %v", err)
 	}
 	g := NewWithT(t)
-	yes, no := true, false
+	yes := true
+	no := false
 	in := input(withIgnition(ignitionConfig), func(in *guestinfo.Input) {
 		in.NICs[1].Metric = 50
 		in.NICs[1].Routes = []guestinfo.Route{
 			{To: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("10.20.0.1"), Metric: 7},
 		}
 		in.NICs[2].DHCP = guestinfo.DHCP{
-			UseDNS: &no, UseDomains: "route", UseMTU: &yes, UseNTP: &no, UseRoutes: &yes, Metric: 7,
+			UseDNS:     &no,
+			UseDomains: "route",
+			UseMTU:     &yes,
+			UseNTP:     &no,
+			UseRoutes:  &yes,
+			Metric:     7,
 		}
 	})
 	units := map[string]string{}

@@ -107,14 +107,18 @@ func TestARefusedRemovalIsTriedAgainAfterAnInterruption(t *testing.T) {
 	to := newTarget(t, vcdsim.K8sTenant(), "capvcd", slower)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	tr := &trap{at: sampled, moment: vcdsim.Worked, spring: func() {
-		to.sim.Faults().Add(vcdsim.Fault{
-			Operation: "DELETE /api/vApp/*",
-			Count:     1,
-			Status:    http.StatusBadRequest,
-		})
-		cancel()
-	}}
+	tr := &trap{
+		at:     sampled,
+		moment: vcdsim.Worked,
+		spring: func() {
+			to.sim.Faults().Add(vcdsim.Fault{
+				Operation: "DELETE /api/vApp/*",
+				Count:     1,
+				Status:    http.StatusBadRequest,
+			})
+			cancel()
+		},
+	}
 	o := options()
 	o.Poll = time.Millisecond
 	v, err := verifysite.Prepare(ctx, to.login(t, "capvcd"), o)

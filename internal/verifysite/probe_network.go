@@ -113,9 +113,11 @@ func (b *bench) longest(ctx context.Context, assumed int, of func(n int) vcd.Raw
 	case same && !more:
 		return number(assumed, howLengthsTried), nil
 	}
-	low, high := shortest, assumed
+	low := shortest
+	high := assumed
 	if more {
-		low, high = assumed+1, endless
+		low = assumed + 1
+		high = endless
 	}
 	for _, end := range []struct {
 		length int

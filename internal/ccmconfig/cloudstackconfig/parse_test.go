@@ -133,8 +133,12 @@ func TestWhatIsWrong(t *testing.T) {
 				"loadbalancer.class-only (line 13): excludes all Services from this controller: set class",
 			},
 		},
-		{"no INI", "api-url = x\n", []string{"line 1: is before the first section: begin with a line such as " +
-			"[Global]"}},
+		{
+			"no INI",
+			"api-url = x\n",
+			[]string{"line 1: is before the first section: begin with a line such as " +
+				"[Global]"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

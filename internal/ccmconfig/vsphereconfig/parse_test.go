@@ -254,8 +254,12 @@ func TestWhatIsWrong(t *testing.T) {
 		name, file string
 		want       []string // each line of the error
 	}{
-		{"nothing is there", "", []string{"vcenter: is missing: set a vCenter, such as vcenter: " +
-			"{vc.example.com: {}}"}},
+		{
+			"nothing is there",
+			"",
+			[]string{"vcenter: is missing: set a vCenter, such as vcenter: " +
+				"{vc.example.com: {}}"},
+		},
 		{
 			"misspelt keys, each with its line",
 			"[VirtualCenter \"vc\"]\nusr = x\n[Lables]\nzone = z\n[labels]\nregon = r\n",

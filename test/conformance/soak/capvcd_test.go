@@ -47,28 +47,40 @@ func (c *capvcd) createVApp(t *thing) error {
 		return do(vm)
 	}
 	t.changes = []change{
-		{"add a VM to", func() error {
-			added++
-			return addNode(machines, t.name, fmt.Sprintf("node-%d", added))
-		}},
-		{"tag", func() error {
-			return machines.AddMetadataToVApp(t.name, map[string]string{"CapvcdInfraId": text(c.rng)})
-		}},
+		{
+			"add a VM to",
+			func() error {
+				added++
+				return addNode(machines, t.name, fmt.Sprintf("node-%d", added))
+			},
+		},
+		{
+			"tag",
+			func() error {
+				return machines.AddMetadataToVApp(t.name, map[string]string{"CapvcdInfraId": text(c.rng)})
+			},
+		},
 		{"turn a VM on or off of", func() error { return withVM(toggle) }},
-		{"reboot a VM of", func() error {
-			return withVM(func(vm *govcd.VM) error {
-				if on, err := vm.IsDeployed(); err != nil || !on {
-					return err
-				}
-				return machines.RebootVm(vm)
-			})
-		}},
-		{"give user data to a VM of", func() error {
-			return withVM(func(vm *govcd.VM) error {
-				return waited(machines.SetMultiVmExtraConfigKeyValuePairs(vm,
-					map[string]string{"guestinfo.userdata": text(c.rng)}, true))
-			})
-		}},
+		{
+			"reboot a VM of",
+			func() error {
+				return withVM(func(vm *govcd.VM) error {
+					if on, err := vm.IsDeployed(); err != nil || !on {
+						return err
+					}
+					return machines.RebootVm(vm)
+				})
+			},
+		},
+		{
+			"give user data to a VM of",
+			func() error {
+				return withVM(func(vm *govcd.VM) error {
+					return waited(machines.SetMultiVmExtraConfigKeyValuePairs(vm,
+						map[string]string{"guestinfo.userdata": text(c.rng)}, true))
+				})
+			},
+		},
 	}
 	return nil
 }

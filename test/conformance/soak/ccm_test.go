@@ -105,26 +105,38 @@ func (c *ccm) createService(t *thing, gateway string, subnet netip.Prefix) error
 		want.OneArm = c.oneArm()
 	}
 	t.changes = []change{
-		{"change the nodes of", func() error {
-			want.Members[0] = netip.MustParseAddr(fmt.Sprintf("192.168.100.%d", 20+c.rng.IntN(60)))
-			return c.reach(gateway, want)
-		}},
-		{"change the port of", func() error {
-			want.Listeners[0].Port = 443 + c.rng.IntN(10)
-			return c.reach(gateway, want)
-		}},
-		{"change the protocol of", func() error {
-			want.Listeners[0].Protocol = []loadbalancer.Protocol{loadbalancer.TCP, loadbalancer.UDP}[c.rng.IntN(2)]
-			return c.reach(gateway, want)
-		}},
-		{"use or leave one arm for", func() error {
-			if want.OneArm == nil {
-				want.OneArm = c.oneArm()
-			} else {
-				want.OneArm = nil
-			}
-			return c.reach(gateway, want)
-		}},
+		{
+			"change the nodes of",
+			func() error {
+				want.Members[0] = netip.MustParseAddr(fmt.Sprintf("192.168.100.%d", 20+c.rng.IntN(60)))
+				return c.reach(gateway, want)
+			},
+		},
+		{
+			"change the port of",
+			func() error {
+				want.Listeners[0].Port = 443 + c.rng.IntN(10)
+				return c.reach(gateway, want)
+			},
+		},
+		{
+			"change the protocol of",
+			func() error {
+				want.Listeners[0].Protocol = []loadbalancer.Protocol{loadbalancer.TCP, loadbalancer.UDP}[c.rng.IntN(2)]
+				return c.reach(gateway, want)
+			},
+		},
+		{
+			"use or leave one arm for",
+			func() error {
+				if want.OneArm == nil {
+					want.OneArm = c.oneArm()
+				} else {
+					want.OneArm = nil
+				}
+				return c.reach(gateway, want)
+			},
+		},
 	}
 	return c.reach(gateway, want)
 }

@@ -56,14 +56,20 @@ func (c *cpi) createService(t *thing, network string) error {
 	}
 	t.remove = s.remove
 	t.changes = []change{
-		{"change the nodes of", func() error {
-			s.nodes[0] = fmt.Sprintf("192.168.100.%d", 20+c.rng.IntN(60))
-			return s.update()
-		}},
-		{"change the port of", func() error {
-			s.ports[0].ExternalPort = int32(443 + c.rng.IntN(10))
-			return s.update()
-		}},
+		{
+			"change the nodes of",
+			func() error {
+				s.nodes[0] = fmt.Sprintf("192.168.100.%d", 20+c.rng.IntN(60))
+				return s.update()
+			},
+		},
+		{
+			"change the port of",
+			func() error {
+				s.ports[0].ExternalPort = int32(443 + c.rng.IntN(10))
+				return s.update()
+			},
+		},
 	}
 	return s.create()
 }

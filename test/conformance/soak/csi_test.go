@@ -110,13 +110,16 @@ func (c *csi) createCluster(t *thing) error {
 	t.changes = []change{
 		{"attach the volume of", func() error { return c.attach(t.name, nodes[c.rng.IntN(len(nodes))]) }},
 		{"detach the volume of", func() error { return c.detach(t.name) }},
-		{"turn a node on or off of", func() error {
-			vm, err := c.machines.FindVMByName(t.name, nodes[c.rng.IntN(len(nodes))])
-			if err != nil {
-				return err
-			}
-			return toggle(vm)
-		}},
+		{
+			"turn a node on or off of",
+			func() error {
+				vm, err := c.machines.FindVMByName(t.name, nodes[c.rng.IntN(len(nodes))])
+				if err != nil {
+					return err
+				}
+				return toggle(vm)
+			},
+		},
 	}
 	return nil
 }

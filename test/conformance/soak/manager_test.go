@@ -126,10 +126,13 @@ func (m *manager) createVApp(t *thing) error {
 	}
 	added := 0
 	t.changes = []change{
-		{"add a VM to", func() error {
-			added++
-			return m.addVM(vApp.ID, fmt.Sprintf("%s-%d", t.name, added))
-		}},
+		{
+			"add a VM to",
+			func() error {
+				added++
+				return m.addVM(vApp.ID, fmt.Sprintf("%s-%d", t.name, added))
+			},
+		},
 		{"delete a VM of", func() error { return m.withVM(vApp.ID, m.deleteVM) }},
 		{"turn a VM on or off of", func() error { return m.withVM(vApp.ID, m.toggle) }},
 		{"change a VM of", func() error { return m.withVM(vApp.ID, m.reconfigure) }},
@@ -293,18 +296,21 @@ func (m *manager) createEntity(t *thing) error {
 	if _, err := m.session.Entities.Resolve(ctx, id); err != nil {
 		return err
 	}
-	t.changes = []change{{"change", func() error {
-		read, err := m.session.Entities.Get(ctx, id)
-		if err != nil {
+	t.changes = []change{{
+		"change",
+		func() error {
+			read, err := m.session.Entities.Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			content, err := json.Marshal(clusterEntity(text(m.rng)))
+			if err != nil {
+				return err
+			}
+			_, err = m.session.Entities.Update(ctx, read, content)
 			return err
-		}
-		content, err := json.Marshal(clusterEntity(text(m.rng)))
-		if err != nil {
-			return err
-		}
-		_, err = m.session.Entities.Update(ctx, read, content)
-		return err
-	}}}
+		},
+	}}
 	return nil
 }
 

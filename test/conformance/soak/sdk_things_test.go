@@ -70,14 +70,17 @@ func (s *sdk) createDisk(t *thing) error {
 	disk = &(*found)[0]
 	t.changes = []change{
 		{"tag", s.tag(disk)},
-		{"change", func() error {
-			if err := disk.Refresh(); err != nil {
-				return err
-			}
-			disk.Disk.SizeMb += 1024
-			disk.Disk.Description = text(s.rng)
-			return waited(disk.Update(disk.Disk))
-		}},
+		{
+			"change",
+			func() error {
+				if err := disk.Refresh(); err != nil {
+					return err
+				}
+				disk.Disk.SizeMb += 1024
+				disk.Disk.Description = text(s.rng)
+				return waited(disk.Update(disk.Disk))
+			},
+		},
 	}
 	return nil
 }
@@ -105,11 +108,14 @@ func (s *sdk) createNetwork(t *thing) error {
 	}
 	t.changes = []change{
 		{"tag", s.tag(made)},
-		{"change", func() error {
-			made.OpenApiOrgVdcNetwork.Description = text(s.rng)
-			_, err := made.Update(made.OpenApiOrgVdcNetwork)
-			return err
-		}},
+		{
+			"change",
+			func() error {
+				made.OpenApiOrgVdcNetwork.Description = text(s.rng)
+				_, err := made.Update(made.OpenApiOrgVdcNetwork)
+				return err
+			},
+		},
 	}
 	return nil
 }
@@ -162,16 +168,22 @@ func (s *sdk) createBalancer(t *thing) error {
 		return err
 	}
 	t.changes = []change{
-		{"change the pool of", func() error {
-			pool.NsxtAlbPool.Members[0].IpAddress = fmt.Sprintf("192.168.100.%d", 10+s.rng.IntN(80))
-			_, err := pool.Update(pool.NsxtAlbPool)
-			return err
-		}},
-		{"change", func() error {
-			service.NsxtAlbVirtualService.Description = text(s.rng)
-			_, err := service.Update(service.NsxtAlbVirtualService)
-			return err
-		}},
+		{
+			"change the pool of",
+			func() error {
+				pool.NsxtAlbPool.Members[0].IpAddress = fmt.Sprintf("192.168.100.%d", 10+s.rng.IntN(80))
+				_, err := pool.Update(pool.NsxtAlbPool)
+				return err
+			},
+		},
+		{
+			"change",
+			func() error {
+				service.NsxtAlbVirtualService.Description = text(s.rng)
+				_, err := service.Update(service.NsxtAlbVirtualService)
+				return err
+			},
+		},
 	}
 	return nil
 }
@@ -195,14 +207,17 @@ func (s *sdk) createNAT(t *thing) error {
 	if err != nil {
 		return err
 	}
-	t.changes = []change{{"change", func() error {
-		made.NsxtNatRule.Description = text(s.rng)
-		changed, err := made.Update(made.NsxtNatRule)
-		if err == nil {
-			made = changed
-		}
-		return err
-	}}}
+	t.changes = []change{{
+		"change",
+		func() error {
+			made.NsxtNatRule.Description = text(s.rng)
+			changed, err := made.Update(made.NsxtNatRule)
+			if err == nil {
+				made = changed
+			}
+			return err
+		},
+	}}
 	return nil
 }
 
@@ -223,11 +238,14 @@ func (s *sdk) createIPSet(t *thing) error {
 	if err != nil {
 		return err
 	}
-	t.changes = []change{{"change", func() error {
-		made.NsxtFirewallGroup.IpAddresses = []string{fmt.Sprintf("10.1.1.%d", 1+s.rng.IntN(200))}
-		_, err := made.Update(made.NsxtFirewallGroup)
-		return err
-	}}}
+	t.changes = []change{{
+		"change",
+		func() error {
+			made.NsxtFirewallGroup.IpAddresses = []string{fmt.Sprintf("10.1.1.%d", 1+s.rng.IntN(200))}
+			_, err := made.Update(made.NsxtFirewallGroup)
+			return err
+		},
+	}}
 	return nil
 }
 
@@ -254,14 +272,17 @@ func (s *sdk) createTunnel(t *thing) error {
 	if err != nil {
 		return err
 	}
-	t.changes = []change{{"change", func() error {
-		made.NsxtIpSecVpn.Description = text(s.rng)
-		changed, err := made.Update(made.NsxtIpSecVpn)
-		if err == nil {
-			made = changed
-		}
-		return err
-	}}}
+	t.changes = []change{{
+		"change",
+		func() error {
+			made.NsxtIpSecVpn.Description = text(s.rng)
+			changed, err := made.Update(made.NsxtIpSecVpn)
+			if err == nil {
+				made = changed
+			}
+			return err
+		},
+	}}
 	return nil
 }
 
@@ -283,11 +304,14 @@ func (s *sdk) createEntity(t *thing) error {
 	}
 	t.changes = []change{
 		{"tag", s.tagEntity(made)},
-		{"change", func() error {
-			changed := *made.DefinedEntity
-			changed.Entity["metadata"] = map[string]any{"name": text(s.rng)}
-			return made.Update(changed)
-		}},
+		{
+			"change",
+			func() error {
+				changed := *made.DefinedEntity
+				changed.Entity["metadata"] = map[string]any{"name": text(s.rng)}
+				return made.Update(changed)
+			},
+		},
 	}
 	return nil
 }

@@ -60,7 +60,9 @@ func groundTruth() (dir, missing string) {
 		return "", "xmllint (Debian's libxml2-utils) is not installed"
 	}
 	for _, dir := range []string{
-		os.Getenv("VCD_GROUNDTRUTH"), "../../../shared/groundtruth", "../../../../shared/groundtruth",
+		os.Getenv("VCD_GROUNDTRUTH"),
+		"../../../shared/groundtruth",
+		"../../../../shared/groundtruth",
 	} {
 		absolute, err := filepath.Abs(dir)
 		if err != nil || dir == "" {

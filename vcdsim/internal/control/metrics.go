@@ -88,8 +88,13 @@ func (ctl *Control) collectMetrics() []metric {
 			requests,
 		},
 		{"vcdsim_tasks", "gauge", "Number of stored tasks by status.", tasks},
-		{"vcdsim_entities", "gauge", "Number of entities by kind; those of cloudapi by the path of their " +
-			"collection.", entities},
+		{
+			"vcdsim_entities",
+			"gauge",
+			"Number of entities by kind; those of cloudapi by the path of their " +
+				"collection.",
+			entities,
+		},
 		{"vcdsim_vms_powered_on", "gauge", "Number of VMs that are powered on.", map[string]float64{"": float64(c.VMsOn)}},
 		{"vcdsim_sessions", "gauge", "Number of open sessions.", map[string]float64{"": float64(c.Sessions)}},
 		{"vcdsim_fault_rules", "gauge", "Number of active fault rules.", map[string]float64{"": float64(c.Faults)}},

@@ -34,14 +34,22 @@ const (
 var oidcFields = []field{
 	{name: "OrgRedirectUri", computed: true},
 	{name: "IssuerId"},
-	{name: oidcKeys, kind: fieldGroup, fields: []field{
-		{name: oidcKey, kind: fieldGroups, fields: []field{
-			{name: "KeyId"},
-			{name: "Algorithm"},
-			{name: "Key"},
-			{name: "ExpirationDate"},
-		}},
-	}},
+	{
+		name: oidcKeys,
+		kind: fieldGroup,
+		fields: []field{
+			{
+				name: oidcKey,
+				kind: fieldGroups,
+				fields: []field{
+					{name: "KeyId"},
+					{name: "Algorithm"},
+					{name: "Key"},
+					{name: "ExpirationDate"},
+				},
+			},
+		},
+	},
 	{name: "Enabled", kind: fieldFlag},
 	{name: "ClientId"},
 	{name: "ClientSecret"},
@@ -50,15 +58,19 @@ var oidcFields = []field{
 	{name: "UserInfoEndpoint"},
 	{name: "ScimEndpoint"},
 	{name: "Scope", kind: fieldTexts},
-	{name: oidcClaims, kind: fieldGroup, fields: []field{
-		{name: "SubjectAttributeName"},
-		{name: "EmailAttributeName"},
-		{name: "FullNameAttributeName"},
-		{name: "FirstNameAttributeName"},
-		{name: "LastNameAttributeName"},
-		{name: "GroupsAttributeName"},
-		{name: "RolesAttributeName"},
-	}},
+	{
+		name: oidcClaims,
+		kind: fieldGroup,
+		fields: []field{
+			{name: "SubjectAttributeName"},
+			{name: "EmailAttributeName"},
+			{name: "FullNameAttributeName"},
+			{name: "FirstNameAttributeName"},
+			{name: "LastNameAttributeName"},
+			{name: "GroupsAttributeName"},
+			{name: "RolesAttributeName"},
+		},
+	},
 	{name: "MaxClockSkew", kind: fieldNumber},
 	{name: "JwksUri"},
 	{name: "AutoRefreshKey", kind: fieldFlag},
