@@ -12,8 +12,12 @@ components=$(go tool -modfile=tools.mod kustomize build config/default)
 # config/manager names the image with the tag "dev", as a build from a work tree, and the registry of the project.
 from=$(grep --only-matching 'image: [^ ]*:dev$' <<<"$components") || true
 registry=$(grep --only-matching 'VCD_CLOUD_PROVIDER_REGISTRY:=[^}]*}' <<<"$components") || true
-if [[ $(wc -l <<<"$from$registry") != 1 || -z $from || -z $registry ]]; then
-	echo "config/manager does not have one image with the tag dev, and one default of VCD_CLOUD_PROVIDER_REGISTRY" >&2
+if [[ -z $from || $from == *$'\n'* ]]; then
+	echo "config/manager does not have exactly one image with the tag dev" >&2
+	exit 1
+fi
+if [[ -z $registry || $registry == *$'\n'* ]]; then
+	echo "config/manager does not have exactly one default of VCD_CLOUD_PROVIDER_REGISTRY" >&2
 	exit 1
 fi
 components=${components//"$from"/"image: $image"}

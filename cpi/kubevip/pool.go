@@ -169,7 +169,7 @@ func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
 		if err != nil || addr.Zone() != "" || addr.Is4In6() {
 			problems = append(problems, loadbalancer.Finding{
 				Reason: reasonOutside,
-				Message: fmt.Sprintf("%q is no IP address: correct "+
+				Message: fmt.Sprintf("%q is not an IP address: correct "+
 					"spec.loadBalancerIP, or annotation %s", word, AddressesAnnotation),
 			})
 			continue
