@@ -60,15 +60,6 @@ func (ctl *Control) collectMetrics() []metric {
 	unknown := float64(len(ctl.Journal.UnknownRoutes()))
 	ctl.Cloud.Mu.Lock()
 	defer ctl.Cloud.Mu.Unlock()
-	tasks := map[string]float64{}
-	for _, status := range []store.TaskStatus{
-		store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled,
-	} {
-		tasks[labels("status", string(status))] = 0
-	}
-	for _, t := range ctl.Cloud.Store.Tasks {
-		tasks[labels("status", string(t.Status))]++
-	}
 	c := ctl.overviewOfCounts()
 	entities := map[string]float64{
 		labels("kind", "org"):  float64(c.Orgs),
@@ -87,12 +78,11 @@ func (ctl *Control) collectMetrics() []metric {
 				"response.",
 			requests,
 		},
-		{"vcdsim_tasks", "gauge", "Number of stored tasks by status.", tasks},
+		{"vcdsim_tasks", "gauge", "Number of stored tasks by status.", ctl.tasksByStatus()},
 		{
 			"vcdsim_entities",
 			"gauge",
-			"Number of entities by kind; those of cloudapi by the path of their " +
-				"collection.",
+			"Number of entities by kind; those of cloudapi by the path of their collection.",
 			entities,
 		},
 		{"vcdsim_vms_powered_on", "gauge", "Number of VMs that are powered on.", map[string]float64{"": float64(c.VMsOn)}},
@@ -112,4 +102,18 @@ func (ctl *Control) collectMetrics() []metric {
 			map[string]float64{"": float64(ctl.Cloud.Clock.Now().Unix())},
 		},
 	}
+}
+
+// tasksByStatus counts the stored tasks, with a number for each status. The caller holds the lock of the cloud.
+func (ctl *Control) tasksByStatus() map[string]float64 {
+	tasks := map[string]float64{}
+	for _, status := range []store.TaskStatus{
+		store.TaskQueued, store.TaskRunning, store.TaskSuccess, store.TaskError, store.TaskAborted, store.TaskCanceled,
+	} {
+		tasks[labels("status", string(status))] = 0
+	}
+	for _, t := range ctl.Cloud.Store.Tasks {
+		tasks[labels("status", string(t.Status))]++
+	}
+	return tasks
 }
