@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta4
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// VMMetadataType is the type of a value of metadata.
+// +kubebuilder:validation:Enum=String;Number;Boolean;DateTime
+type VMMetadataType string
+
+// Types of metadata.
+const (
+	// VMMetadataString is a text.
+	VMMetadataString VMMetadataType = "String"
+	// VMMetadataNumber is a whole number.
+	VMMetadataNumber VMMetadataType = "Number"
+	// VMMetadataBoolean is true or false.
+	VMMetadataBoolean VMMetadataType = "Boolean"
+	// VMMetadataDateTime is a time in the form of RFC 3339.
+	VMMetadataDateTime VMMetadataType = "DateTime"
+)
+
+// VMMetadataAccess is the access of tenants to a metadata entry in VCD.
+// +kubebuilder:validation:Enum=ReadWrite;ReadOnly;Private
+type VMMetadataAccess string
+
+// Access to metadata.
+const (
+	// VMMetadataReadWrite is VCD's domain GENERAL: tenants read and write it.
+	VMMetadataReadWrite VMMetadataAccess = "ReadWrite"
+	// VMMetadataReadOnly is VCD's domain SYSTEM with visibility READONLY: tenants read it.
+	VMMetadataReadOnly VMMetadataAccess = "ReadOnly"
+	// VMMetadataPrivate is VCD's domain SYSTEM with visibility PRIVATE: tenants do not see it.
+	VMMetadataPrivate VMMetadataAccess = "Private"
+)
+
+// VMMetadataEntry is an entry of a VM's metadata.
+// +kubebuilder:validation:XValidation:rule="self.access == oldSelf.access",fieldPath=".access",message="is immutable: remove the entry, and add it again"
+type VMMetadataEntry struct {
+	// key of the entry.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Key string `json:"key,omitempty"`
+
+	// value of the entry, as a text of its type.
+	// +required
+	// +kubebuilder:validation:MinLength=0
+	// +kubebuilder:validation:MaxLength=1000
+	Value *string `json:"value,omitempty"`
+
+	// type of the value: String, which is the default, Number, Boolean or DateTime.
+	// +optional
+	// +kubebuilder:default=String
+	Type VMMetadataType `json:"type,omitempty"`
+
+	// access of tenants: ReadWrite, which is the default, ReadOnly or Private. Only a system administrator may write
+	// entries that are ReadOnly or Private.
+	// +optional
+	// +kubebuilder:default=ReadWrite
+	Access VMMetadataAccess `json:"access,omitempty"`
+}
+
+// DiskSpec is an additional disk.
+type DiskSpec struct {
+	// name of the disk in this list. VCD does not store it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]+(-[a-z0-9]+)*$`
+	Name string `json:"name,omitempty"`
+
+	// size of the disk, such as 100Gi.
+	// +required
+	Size resource.Quantity `json:"size,omitempty,omitzero"`
+
+	// storageProfile is the name or URN of the storage profile; that of the VM if empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	StorageProfile string `json:"storageProfile,omitempty"`
+}
+
+// ExtraConfigEntry is a key of the extra configuration of a VM.
+type ExtraConfigEntry struct {
+	// key such as pciPassthru.use64bitMMIO. Keys that begin with guestinfo are refused: the guest is configured by them.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9_.:-]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.lowerAscii().startsWith('guestinfo')",reason=FieldValueForbidden,message="must not begin with guestinfo: the provider configures the guest by these keys"
+	// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'disk.enableuuid'",reason=FieldValueForbidden,message="must not be disk.enableUUID: the provider sets it"
+	Key string `json:"key,omitempty"`
+
+	// value of the key.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f]+$`
+	Value string `json:"value,omitempty"`
+}
