@@ -90,23 +90,42 @@ func (s *service) create() error {
 
 // update changes the load balancer. One that was made in part only is made again.
 func (s *service) update() error {
-	port := s.ports[0]
-	name := s.name + "-" + port.PortSuffix
-	pool := s.name + "-pool-" + port.PortSuffix
-	address, _, err := s.gateway.GetLoadBalancer(context.Background(), name, pool, s.oneArm)
+	address, err := s.address()
 	if err != nil {
 		return err
 	}
 	if address == "" {
 		return s.create()
 	}
-	_, err = s.gateway.UpdateLoadBalancer(context.Background(), pool, name, s.nodes, address, port.InternalPort,
-		port.ExternalPort, s.oneArm, true, port.Protocol, &util.AllocatedResourcesMap{})
+	port := s.ports[0]
+	_, err = s.gateway.UpdateLoadBalancer(context.Background(), s.pool(), s.virtualService(), s.nodes, address,
+		port.InternalPort, port.ExternalPort, s.oneArm, true, port.Protocol, &util.AllocatedResourcesMap{})
 	return err
 }
 
+// address returns the address of the virtual service; empty if there is no virtual service.
+func (s *service) address() (string, error) {
+	address, _, err := s.gateway.GetLoadBalancer(context.Background(), s.virtualService(), s.pool(), s.oneArm)
+	return address, err
+}
+
+func (s *service) virtualService() string { return s.name + "-" + s.ports[0].PortSuffix }
+
+func (s *service) pool() string { return s.name + "-pool-" + s.ports[0].PortSuffix }
+
+// remove deletes the load balancer. The client refuses to release an address of an IP Space for which it finds no
+// virtual service, so a load balancer without one is completed first.
 func (s *service) remove() error {
-	_, err := s.gateway.DeleteLoadBalancer(context.Background(), s.name, s.name+"-pool", s.name, s.ports, s.oneArm,
+	address, err := s.address()
+	if err != nil {
+		return err
+	}
+	if address == "" {
+		if err := s.create(); err != nil {
+			return err
+		}
+	}
+	_, err = s.gateway.DeleteLoadBalancer(context.Background(), s.name, s.name+"-pool", s.name, s.ports, s.oneArm,
 		&util.AllocatedResourcesMap{})
 	return err
 }
