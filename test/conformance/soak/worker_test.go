@@ -11,8 +11,9 @@ import (
 // maxThings is how many things a worker has at most.
 const maxThings = 6
 
-// patience is how long a worker tries to delete what others keep busy.
-const patience = time.Minute
+// patience bounds the retries of a deletion while other workers keep the object busy. It is long: on a loaded machine, many
+// workers of one gateway can starve another for minutes.
+const patience = 5 * time.Minute
 
 // sessionAge is how old the sessions of a worker become before it logs in again: they end after an hour.
 const sessionAge = 10 * time.Minute
