@@ -247,7 +247,8 @@ func (a *Assigner) pool() (pool, error) {
 	return pool{ranges: a.opts.Ranges, reserved: reserved}, nil
 }
 
-// choose changes the claims to what all Services get, and returns their addresses.
+// choose updates the claims to the addresses that each Service gets, and returns these addresses. An address that a Service
+// gives up stays claimed until its annotation no longer names it: kube-vip announces it until then.
 func (a *Assigner) choose(from pool, held claims, services []*corev1.Service) map[types.UID][]netip.Addr {
 	chosen := map[types.UID][]netip.Addr{}
 	for _, s := range inOrder(services, held) {
@@ -257,7 +258,10 @@ func (a *Assigner) choose(from pool, held claims, services []*corev1.Service) ma
 			addresses, problems = from.choose(s, held)
 			a.report(s, append(problems, localProblem(s)...))
 		}
-		maps.DeleteFunc(held, func(_ netip.Addr, by holder) bool { return by.UID == s.UID })
+		announced, _ := parseAddresses(s.Annotations[AddressesAnnotation])
+		maps.DeleteFunc(held, func(addr netip.Addr, by holder) bool {
+			return by.UID == s.UID && !slices.Contains(announced, addr)
+		})
 		for _, addr := range addresses {
 			held[addr] = holder{Service: nameOf(s), UID: s.UID}
 		}

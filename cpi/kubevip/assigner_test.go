@@ -5,6 +5,7 @@ package kubevip
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -296,6 +297,7 @@ func TestAnAddressIsReleasedWithItsService(t *testing.T) {
 	b.change(web, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
 	p.pass()
 	b.Expect(b.addresses(web)).To(BeEmpty())
+	p.pass()
 	b.Expect(b.claimed()).To(BeEmpty())
 
 	b.change(web, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
@@ -303,6 +305,54 @@ func TestAnAddressIsReleasedWithItsService(t *testing.T) {
 	b.Expect(b.claimed()).To(HaveLen(1))
 	b.remove(web)
 	p.pass()
+	b.Expect(b.claimed()).To(BeEmpty())
+}
+
+func TestAnAddressStaysClaimedWhileItIsAnnounced(t *testing.T) {
+	b := newBench(t)
+	p := b.process()
+	web := b.service("web")
+	p.pass()
+	failing := true
+	b.client.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		refused := failing && action.(clienttesting.PatchAction).GetName() == web.Name
+		return refused, nil, apierrors.NewInternalError(errors.New("refused by the test"))
+	})
+	b.change(web, requests("192.168.100.241"))
+	api := b.service("api", requests("192.168.100.240"))
+	p.see()
+
+	b.Expect(p.assign(t.Context())).To(MatchError(ContainSubstring("refused by the test")))
+	b.Expect(b.addresses(web)).To(Equal("192.168.100.240"), "kube-vip still announces it")
+	b.Expect(b.addresses(api)).To(BeElementOf("", "192.168.100.242"), "its address is announced for another Service")
+
+	failing = false
+	for range 3 {
+		p.pass()
+	}
+	b.Expect(b.addresses(web)).To(Equal("192.168.100.241"))
+	b.Expect(b.addresses(api)).To(Equal("192.168.100.240"))
+	b.Expect(b.claimed()).To(HaveLen(2))
+}
+
+func TestAnAnnotationIsRemovedAlsoAfterARestart(t *testing.T) {
+	b := newBench(t)
+	web := b.service("web")
+	b.process().pass()
+	b.change(web, func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
+	failing := true
+	b.client.PrependReactor("patch", "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return failing, nil, apierrors.NewInternalError(errors.New("refused by the test"))
+	})
+	p := b.process()
+	p.see()
+	b.Expect(p.assign(t.Context())).NotTo(Succeed())
+
+	failing = false
+	again := b.process()
+	again.pass()
+	b.Expect(b.addresses(web)).To(BeEmpty())
+	again.pass()
 	b.Expect(b.claimed()).To(BeEmpty())
 }
 
@@ -433,9 +483,11 @@ func TestAnotherRangeMovesServicesThatItDoesNotHave(t *testing.T) {
 	web := b.service("web")
 	b.process().pass()
 
-	b.process(func(o *Options) { o.Ranges = []Range{ranged("192.168.100.250", "192.168.100.250")} }).pass()
+	p := b.process(func(o *Options) { o.Ranges = []Range{ranged("192.168.100.250", "192.168.100.250")} })
+	p.pass()
 
 	b.Expect(b.addresses(web)).To(Equal("192.168.100.250"))
+	p.pass()
 	b.Expect(b.claimed()).To(HaveLen(1))
 }
 

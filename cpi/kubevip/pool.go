@@ -157,8 +157,12 @@ func (p pool) String() string {
 
 // requested returns the addresses that a Service asks for: in its spec, or else in the annotation, as users of kube-vip do.
 func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
-	text := cmp.Or(s.Spec.LoadBalancerIP, s.Annotations[AddressesAnnotation])
-	var asked []netip.Addr
+	return parseAddresses(cmp.Or(s.Spec.LoadBalancerIP, s.Annotations[AddressesAnnotation]))
+}
+
+// parseAddresses parses addresses that are separated by commas. It returns a finding for each word that is not an address.
+func parseAddresses(text string) ([]netip.Addr, []loadbalancer.Finding) {
+	var addresses []netip.Addr
 	var problems []loadbalancer.Finding
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
@@ -174,9 +178,9 @@ func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
 			})
 			continue
 		}
-		asked = append(asked, addr)
+		addresses = append(addresses, addr)
 	}
-	return asked, problems
+	return addresses, problems
 }
 
 // otherFamilies returns which addresses a Service asks for in vain because of its families.
