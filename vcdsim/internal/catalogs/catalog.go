@@ -104,7 +104,7 @@ func catalogItemNode(r *api.Request, id string) (*xmltree.Node, error) {
 	return n, nil
 }
 
-// deleteCatalogItem removes an item and its template or media.
+// deleteCatalogItem removes an item and its template or media item.
 func deleteCatalogItem(r *api.Request) (*api.Response, error) {
 	i, found := r.Cloud.Store.Item(store.Bare(r.Vars["id"]))
 	if !found || !r.Session.Sees(i.Org.ID) {
@@ -246,7 +246,7 @@ func templateVMNode(r *api.Request, vdc *store.VDC, t *store.Template, vm *store
 	return n
 }
 
-// checkItemName refuses an invalid name, and the name of another template or media of the catalog.
+// checkItemName refuses an invalid name, and the name of another template or media item of the catalog.
 func checkItemName(c *store.Catalog, name string) error {
 	if err := api.CheckName("catalog item", name); err != nil {
 		return err

@@ -97,7 +97,7 @@ func getMedia(r *api.Request) (*api.Response, error) {
 	return api.XML(n), nil
 }
 
-// deleteMedia removes a media that is not inserted in a VM.
+// deleteMedia removes a media item, unless it is inserted in a VM.
 func deleteMedia(r *api.Request) (*api.Response, error) {
 	_, m, err := compute.MediaByID(r, r.Vars["media"])
 	if err != nil {
@@ -134,7 +134,7 @@ func removeMedia(s *cloud.Cloud, id string) {
 	sh.Catalog.Media = slices.DeleteFunc(slices.Clone(sh.Catalog.Media), func(x store.Media) bool { return x.ID == id })
 }
 
-// enableDownload makes the content of a media available at a download link.
+// enableDownload makes the content of a media item available at a download link.
 func enableDownload(r *api.Request) (*api.Response, error) {
 	_, m, err := compute.MediaByID(r, r.Vars["media"])
 	if err != nil {
@@ -151,7 +151,7 @@ func enableDownload(r *api.Request) (*api.Response, error) {
 	return r.Done(m.Entity()), nil
 }
 
-// mediaParam returns the VM in the path and the media that the request inserts or ejects.
+// mediaParam returns the VM in the path and the media item that the request inserts or ejects.
 func mediaParam(r *api.Request) (*store.VM, *store.Media, error) {
 	vm, tree, err := api.Parsed(compute.IdleVM)(r)
 	if err != nil {
@@ -171,12 +171,12 @@ func insertMedia(r *api.Request, vm *store.VM, m *store.Media) (*api.Response, e
 	return compute.StartVM(r, vm, store.Work{Op: cloud.OpInsertMedia, Document: m.ID})
 }
 
-// ejectMedia ejects the media of a VM. It is a no-op for an empty drive.
+// ejectMedia ejects the media item of a VM. It is a no-op for an empty drive.
 func ejectMedia(r *api.Request, vm *store.VM, _ *store.Media) (*api.Response, error) {
 	return compute.StartVM(r, vm, store.Work{Op: cloud.OpEjectMedia})
 }
 
-// commitMedia inserts a media into the drive of a VM, or ejects it.
+// commitMedia inserts a media item into the drive of a VM, or ejects it.
 func commitMedia(s *cloud.Cloud, t *store.Task) error {
 	vm := s.Store.VMs[t.Work.VM]
 	if vm == nil {

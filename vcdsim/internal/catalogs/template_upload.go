@@ -189,7 +189,7 @@ func ovfUnit(unit string) int64 {
 	return 1 << n
 }
 
-// idleTemplate returns the template in the path, or an error if the caller must not change it or a task uses it.
+// idleTemplate returns the template in the path, or an error if the caller cannot change it or a task uses it.
 func idleTemplate(r *api.Request) (store.OrgCatalog, *store.Template, error) {
 	sh, t, err := ownTemplate(r)
 	if err != nil {
@@ -294,7 +294,7 @@ func replacedTemplate(st *store.Store, ts *cloud.Tasks, sh store.OrgCatalog, tre
 	return []string{i.Of.ID}, ts.CheckIdle(i.Of.ID)
 }
 
-// capturedVM returns a VM as a VM of a template, without its independent disks.
+// capturedVM converts a VM to a VM of a template, without its independent disks.
 func capturedVM(source *ids.Source, vm *store.VM) store.TemplateVM {
 	out := store.TemplateVM{
 		ID:              source.Next("vm"),

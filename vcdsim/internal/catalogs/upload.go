@@ -113,7 +113,7 @@ func finishUpload(s *cloud.Cloud, u *store.Upload) {
 	}
 }
 
-// commitUpload makes the uploaded media or template available.
+// commitUpload makes the uploaded media item or template available.
 func commitUpload(s *cloud.Cloud, t *store.Task) error {
 	u := s.Store.Uploads[t.Work.Document]
 	if u == nil {
@@ -133,7 +133,7 @@ func commitUpload(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// undoUpload removes the media or template of a transfer.
+// undoUpload removes the media item or template of a transfer.
 func undoUpload(s *cloud.Cloud, t *store.Task) {
 	removeMedia(s, t.Owner.ID)
 	removeTemplate(s, t.Owner.ID)

@@ -53,7 +53,7 @@ func vmByID(r *api.Request, id string) (*store.VM, error) {
 	return r.Cloud.Store.VMs[id], nil
 }
 
-// StartVM starts a task on a VM.
+// StartVM starts a task on a VM. It returns an error if the task would power on a VM in a disabled VDC.
 func StartVM(r *api.Request, vm *store.VM, w store.Work) (*api.Response, error) {
 	w.VM = vm.ID
 	w.VApp = vm.VAppID

@@ -94,7 +94,7 @@ func AddVMs(st *store.Store, vms []*store.VM) []string {
 	return out
 }
 
-// GetVApp returns a vApp.
+// GetVApp returns the document of a vApp.
 func GetVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
 	return api.XML(ovf.VAppNode(r, v)), nil
 }

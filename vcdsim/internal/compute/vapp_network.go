@@ -16,7 +16,7 @@ import (
 )
 
 // checkNetworkRemoval refuses to remove a network that a NIC uses, and to remove any network from a running vApp. Each
-// rule only applies if the simulator assumes it.
+// rule applies only if the simulator assumes it.
 func checkNetworkRemoval(st *store.Store, assume *cloud.Assumptions, v, after *store.VApp) error {
 	for _, n := range v.Networks {
 		if after.Network(n.Name) != nil {

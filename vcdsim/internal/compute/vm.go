@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// GetVM returns a VM.
+// GetVM returns the document of a VM.
 func GetVM(r *api.Request, vm *store.VM) (*api.Response, error) {
 	return api.XML(ovf.VMNode(r, vm, true)), nil
 }
@@ -25,7 +25,7 @@ func showVM(r *api.Request, show func(*api.Request, *store.VM) *api.Response) (*
 }
 
 // checkNoIndependentDisks refuses to delete a VM with an attached independent disk, if the simulator assumes that VCD
-// does.
+// does so.
 func checkNoIndependentDisks(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
 	if !assume.AttachedDiskBlocksDelete {
 		return nil

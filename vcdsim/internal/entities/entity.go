@@ -38,7 +38,7 @@ func Routes(add api.AddRoute) {
 	behaviorRoutes(add)
 }
 
-// rdeType returns the entity type with an ID.
+// rdeType returns the entity type with the given ID.
 func rdeType(st *store.Store, id string) (*store.Object, error) {
 	for _, d := range st.Documents[access.TypesPath] {
 		if d.ID() == id {

@@ -211,7 +211,7 @@ func edgeRulePosition(assume *cloud.Assumptions, version string, rule map[string
 	return adjacent, nil
 }
 
-// hasID returns a function that reports whether its argument is the rule with an ID.
+// hasID returns a function that reports whether its argument is the rule with the given ID.
 func hasID(id string) func(any) bool {
 	return func(v any) bool {
 		m, _ := v.(map[string]any)

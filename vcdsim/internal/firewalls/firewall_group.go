@@ -208,7 +208,7 @@ func vmOnNetworks(vm *store.VM, vapp *store.VApp, nets []string) bool {
 	})
 }
 
-// matchesCriteria reports whether a VM with a name matches a criterion of a dynamic group. All rules of a criterion
+// matchesCriteria reports whether the name of a VM matches a criterion of a dynamic group. All rules of a criterion
 // must match. Rules on tags never match, as this package does not read the tags of VMs.
 func matchesCriteria(body map[string]any, name string) bool {
 	criteria, _ := body["vmCriteria"].([]any)

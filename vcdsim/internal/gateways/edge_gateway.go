@@ -161,7 +161,7 @@ var edgeFields = []string{
 	"serviceNetworkDefinition", "edgeClusterConfig",
 }
 
-// Rest returns those of the fields that a JSON document sets. The document must be valid.
+// Rest returns the listed fields that a JSON document sets. The document must be valid.
 func Rest(raw []byte, fields []string) map[string]any {
 	all := map[string]any{}
 	out := map[string]any{}
@@ -205,8 +205,8 @@ func readEdge(r *api.Request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGa
 	return vdc, g, EdgesOf(r.Cloud).checkUsedKept(old, g)
 }
 
-// EdgeOwner returns the VDC with an ID. If the ID is that of a VDC group, it returns the first VDC of the group and the
-// ID of the group.
+// EdgeOwner returns the VDC with the given ID. If the ID is that of a VDC group, it returns the first VDC of the group
+// and the ID of the group.
 func EdgeOwner(session *store.Session, st *store.Store, id string) (org *store.Org, vdc *store.VDC, group string, err error) {
 	if org, vdc = st.VDC(store.Bare(id)); vdc == nil {
 		if org, vdc = st.FirstOf(store.Bare(id)); vdc != nil {

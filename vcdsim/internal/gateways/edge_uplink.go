@@ -34,8 +34,8 @@ func (eg EdgeGateways) usesSpaces(u store.Uplink) bool {
 	return e != nil && e.UsesSpaces
 }
 
-// readUplink reads an uplink and allocates the addresses that it requests. The gateway before the change is old, which
-// is nil for a new gateway. Only the first uplink has a primary address.
+// readUplink reads an uplink and allocates the addresses that it requests. The gateway before the update is old, or nil
+// for a new gateway. Only the first uplink has a primary address.
 func (eg EdgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {
 	external := eg.cloud.Store.External(store.Bare(body.UplinkID))
 	if external == nil {
@@ -62,12 +62,13 @@ func (eg EdgeGateways) completeUplink(external *store.ExternalNetwork, u *store.
 	primary := slices.ContainsFunc(u.Subnets, func(x store.UplinkSubnet) bool { return x.Primary.IsValid() })
 	for i := range u.Subnets {
 		sub := &u.Subnets[i]
-		least := more
+		minimum := more
 		if first && !primary && len(sub.Addresses) == 0 {
-			least = max(1, more)
+			minimum = max(1, more)
 		}
-		if least > 0 {
-			got, ok := takeAddresses(subnetPool(external, sub.Gateway), append(eg.allocatedAddresses(external.ID, old), sub.Addresses...), least)
+		if minimum > 0 {
+			taken := append(eg.allocatedAddresses(external.ID, old), sub.Addresses...)
+			got, ok := takeAddresses(subnetPool(external, sub.Gateway), taken, minimum)
 			if !ok {
 				return store.Refuse(400, store.CodeBadRequest, "There are not enough free IP addresses in the external "+
 					"network %q.", external.Name)
@@ -188,8 +189,8 @@ func gatewayAddresses(g *store.EdgeGateway, external string, gateway netip.Prefi
 	return out
 }
 
-// allocatedAddresses returns the addresses of an external network that are allocated to gateways. It skips the gateway
-// except, unless that is nil.
+// allocatedAddresses returns the addresses of an external network that are allocated to gateways. Those of the gateway
+// except do not count; except may be nil.
 func (eg EdgeGateways) allocatedAddresses(external string, except *store.EdgeGateway) []store.Range {
 	var out []store.Range
 	for o := range eg.cloud.Store.Model.Orgs {

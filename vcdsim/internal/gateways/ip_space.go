@@ -76,7 +76,7 @@ func ownSpace(r *api.Request) (*store.IPSpace, error) {
 	return p, nil
 }
 
-// allocatedInSpace counts the allocations of a type whose value accept returns true for.
+// allocatedInSpace counts the allocations of a type whose value satisfies accept.
 func allocatedInSpace(p *store.IPSpace, kind string, accept func(value string) bool) int {
 	n := 0
 	for _, a := range p.Allocations {

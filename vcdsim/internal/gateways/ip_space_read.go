@@ -114,7 +114,7 @@ func readSpaceScopes(p *store.IPSpace, body spaceBody) error {
 	return nil
 }
 
-// readSpaceRanges reads ranges and prefixes. All must lie within the internal scope, and none can overlap.
+// readSpaceRanges reads ranges and prefixes. All must lie within the internal scope and must not overlap.
 func readSpaceRanges(p *store.IPSpace, body spaceBody) error {
 	var taken []store.Range
 	for _, v := range body.Ranges.Ranges {

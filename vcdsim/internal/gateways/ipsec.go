@@ -61,7 +61,7 @@ func ipsecRoutes(add api.AddRoute) {
 	add("GET", path+"/{id}/status", api.With(tunnelInPath(c), getIPsecStatus), cloud.LatencyCloudAPI)
 }
 
-// tunnelInPath returns a function that returns the tunnel in the path.
+// tunnelInPath returns a lookup function for the tunnel in the path.
 func tunnelInPath(c *documents.Collection) func(*api.Request) (*store.Object, error) {
 	return func(r *api.Request) (*store.Object, error) {
 		if _, err := OnGateway(r); err != nil {
@@ -297,7 +297,7 @@ func checkConnectionSection(name string, section map[string]any) error {
 	return nil
 }
 
-// noPeer is the reason why a tunnel is down: the simulator does not simulate the remote endpoint.
+// noPeer is the failure reason of all tunnels: the simulator does not simulate the remote endpoint.
 const noPeer = "The peer does not respond."
 
 func getIPsecStatus(_ *api.Request, _ *store.Object) (*api.Response, error) {

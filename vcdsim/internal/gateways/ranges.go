@@ -21,7 +21,8 @@ type JSONRanges struct {
 	Values []JSONRange `json:"values"`
 }
 
-// Ranges parses the ranges. Each must lie within the subnet, unless that is the zero value, and none can overlap.
+// Ranges parses the ranges. Each must lie within the subnet, unless that is the zero value. The ranges must not
+// overlap.
 func (j JSONRanges) Ranges(subnet netip.Prefix) ([]store.Range, error) {
 	var out []store.Range
 	for _, v := range j.Values {

@@ -127,8 +127,8 @@ func prepareAssignment(r *api.Request, body map[string]any, old *store.Object) e
 	return BalancingOf(r.Cloud).checkAssignable(engines, g, old, documents.Number(body["minVirtualServices"]))
 }
 
-// checkAssignable refuses to assign a service engine group to a gateway twice, to assign a dedicated group to two
-// gateways, and to reserve more virtual services than the group can hold.
+// checkAssignable refuses to assign a service engine group to a gateway twice, or a dedicated group to two gateways. It
+// also refuses to reserve more virtual services than the group can hold.
 func (lb LoadBalancing) checkAssignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
 	name := store.Text(engines.Body, "name")
 	for _, d := range assignmentsOf(lb.cloud.Store.Documents, engines.ID(), "") {

@@ -217,7 +217,7 @@ func MemberPort(pool, member map[string]any) uint16 {
 	return uint16(cmp.Or(documents.Number(member["port"]), documents.Number(pool["defaultPort"]))) //nolint:gosec // within its bounds
 }
 
-// MemberHealth returns the health of one member of a pool; health is that of the pool.
+// MemberHealth returns the health of one member of a pool. The parameter health is the health of the pool.
 func (lb LoadBalancing) MemberHealth(d *store.Object, m map[string]any, health string) string {
 	address, _ := netip.ParseAddr(store.Text(m, "ipAddress"))
 	up, known := lb.cloud.Probed[d.ID()][netip.AddrPortFrom(address, MemberPort(d.Body, m))]

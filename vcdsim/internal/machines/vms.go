@@ -96,13 +96,13 @@ func (m VMs) SetPower(vm *store.VM, to store.Status, gently bool) {
 	if vm.Status == to || vm.Status == store.Unresolved || vm.Status == store.FailedCreation {
 		return
 	}
-	was := vm.Status
+	previous := vm.Status
 	vm.Status = to
 	if !m.cloud.Assume.PoolAddressKept {
 		IPAMOf(m.cloud).updatePoolAddresses(vm)
 	}
 	switch {
-	case to == store.PoweredOn && was == store.Suspended:
+	case to == store.PoweredOn && previous == store.Suspended:
 		vm.Deployed = true
 		m.cloud.Guests.Resume(vm)
 	case to == store.PoweredOn:

@@ -155,7 +155,7 @@ const (
 	importedVC  = "DV_PORTGROUP"
 )
 
-// readImported reads the segment that backs a network, or the port group if the body specifies that type.
+// readImported reads the segment that backs a network, or the port group if the body specifies that backing type.
 func readImported(r *api.Request, n *store.Network, body orgNetworkBody) error {
 	if body.BackingType == importedVC {
 		n.Fields["backingNetworkId"] = body.Segment

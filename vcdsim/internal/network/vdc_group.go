@@ -266,8 +266,8 @@ func commitDeleteGroup(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// listCandidates returns the VDCs that can join a group: those without a group, and the members of the group in the
-// filter.
+// listCandidates returns the VDCs that can join a group: those without a group, and the members of the group that the
+// filter selects.
 func listCandidates(r *api.Request) (*api.Response, error) {
 	var out []any
 	for _, o := range api.VisibleOrgs(r.Session, r.Cloud.Store) {

@@ -21,7 +21,7 @@ func auditRoutes(add api.AddRoute) {
 type event struct {
 	at      time.Time
 	kind    string // object and action, such as session/login
-	subject string // id of the session or task
+	subject string // ID of the session or task
 	orgID   string
 	userID  string
 	user    string

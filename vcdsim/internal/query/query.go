@@ -254,7 +254,7 @@ func runQuery(r *api.Request) (*api.Response, error) {
 	return recordsPage(r, name, element, rows)
 }
 
-// queryTypeOf returns the type with a name, and the element of its rows.
+// queryTypeOf returns the type with the given name, and the element of its rows.
 func queryTypeOf(r *api.Request, name string) (queryType, string, error) {
 	qt, ok := queryTypes[name]
 	element := qt.element
@@ -287,8 +287,8 @@ func matchingRecords(r *api.Request, qt queryType) ([]*record, error) {
 	}), nil
 }
 
-// hrefTerm returns a term that matches nothing if the value of t is an address on a host other than the public one, and
-// the simulator assumes that VCD compares addresses as text. Otherwise it returns t.
+// hrefTerm returns t, or a term that matches nothing. It returns the latter for an address on a host other than the
+// public one, if the simulator assumes that VCD compares addresses as text.
 func hrefTerm(r *api.Request, t fiql.Term) fiql.Term {
 	if r.Cloud.Assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.Site.Base()+"/") {
 		t.Value += "#"

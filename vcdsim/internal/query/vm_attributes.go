@@ -79,7 +79,7 @@ var vmAttributes = []vmAttribute{
 	{name: "moref", value: providerOnly(func(w *vmRow) string { return "vm-" + w.vm.ID[:4] }), optional: true},
 }
 
-// vmAttributeByName returns the attribute with a name, or nil if it does not exist.
+// vmAttributeByName returns the attribute with the given name, or nil if it does not exist.
 func vmAttributeByName(name string) *vmAttribute {
 	for i := range vmAttributes {
 		if vmAttributes[i].name == name {

@@ -42,8 +42,8 @@ type vmTable struct {
 	last   *vmAttribute // the attribute with that name
 }
 
-// attribute returns the attribute with a name. It caches the last one, as a filter requests the same attribute for each
-// row.
+// attribute returns the attribute with the given name. It caches the last one, as a filter requests the same attribute
+// for each row.
 func (t *vmTable) attribute(name string) *vmAttribute {
 	if t.column != name {
 		t.column = name

@@ -62,7 +62,7 @@ func poolRoutes(add api.AddRoute) {
 	add("GET", "/api/admin/extension/networkPool/{id}", getPoolXML, cloud.LatencyLegacy)
 }
 
-// PoolID returns the id of the provider VDC's network pool.
+// PoolID returns the ID of the provider VDC's network pool.
 func PoolID(s *cloud.Cloud) string { return s.IDs.Named("networkPool", ProviderPool) }
 
 // PoolName returns the name of the provider VDC's network pool.
@@ -108,18 +108,18 @@ func managerRef(s *cloud.Cloud) map[string]any {
 
 // preparePool checks the backing of a pool, and removes the fields that do not apply to its type.
 func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
-	given, _ := body["backing"].(map[string]any)
+	requested, _ := body["backing"].(map[string]any)
 	owner := centerRef(r.Cloud.IDs)
 	kind := store.Text(body, "poolType")
 	if kind == poolGeneve {
 		owner = managerRef(r.Cloud)
 	}
-	for _, id := range []string{store.RefID(body, "managingOwnerRef"), store.RefID(given, "providerRef")} {
+	for _, id := range []string{store.RefID(body, "managingOwnerRef"), store.RefID(requested, "providerRef")} {
 		if id != owner["id"] {
 			return store.BadRequest("A network pool of the type %s cannot be managed by %q.", kind, id)
 		}
 	}
-	own := map[string]any{
+	result := map[string]any{
 		"providerRef":      owner,
 		"transportZoneRef": nil,
 		"vlanIdRanges":     nil,
@@ -127,20 +127,20 @@ func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
 		"portGroupRefs":    nil,
 	}
 	body["managingOwnerRef"] = owner
-	body["backing"] = own
+	body["backing"] = result
 	switch kind {
 	case poolGeneve:
-		return setZoneBacking(r, given, own, old)
+		return setZoneBacking(r, requested, result, old)
 	case poolPortGroup:
-		return setPortGroupBacking(r, given, own, old)
+		return setPortGroupBacking(r, requested, result, old)
 	case poolVLAN:
-		return setVLANBacking(given, own)
+		return setVLANBacking(requested, result)
 	}
 	return store.BadRequest("The network pool type %q is invalid.", kind)
 }
 
-func setZoneBacking(r *api.Request, given, own map[string]any, old *store.Object) error {
-	id := store.RefID(given, "transportZoneRef")
+func setZoneBacking(r *api.Request, requested, result map[string]any, old *store.Object) error {
+	id := store.RefID(requested, "transportZoneRef")
 	for _, name := range transportZones {
 		if r.Cloud.IDs.Named("transportZone", name) != id {
 			continue
@@ -149,7 +149,7 @@ func setZoneBacking(r *api.Request, given, own map[string]any, old *store.Object
 			return store.BadRequest("The transport zone %q is in use by the network pool %q.", name,
 				store.Text(user.Body, "name"))
 		}
-		own["transportZoneRef"] = backing(id, name)
+		result["transportZoneRef"] = backing(id, name)
 		return nil
 	}
 	return store.BadRequest("The transport zone %q does not exist.", id)
@@ -166,15 +166,15 @@ func poolOfZone(s *cloud.Cloud, id string) *store.Object {
 	return nil
 }
 
-func setPortGroupBacking(r *api.Request, given, own map[string]any, old *store.Object) error {
-	var had []map[string]any
+func setPortGroupBacking(r *api.Request, requested, result map[string]any, old *store.Object) error {
+	var previous []map[string]any
 	if old != nil {
-		had = backings(old.Body, "portGroupRefs")
+		previous = backings(old.Body, "portGroupRefs")
 	}
 	refs := []any{}
-	for _, x := range backings(map[string]any{"backing": given}, "portGroupRefs") {
+	for _, x := range backings(map[string]any{"backing": requested}, "portGroupRefs") {
 		id := store.Text(x, "id")
-		kept := slices.ContainsFunc(had, func(y map[string]any) bool { return store.Text(y, "id") == id })
+		kept := slices.ContainsFunc(previous, func(y map[string]any) bool { return store.Text(y, "id") == id })
 		if err := FreePortGroup(r.Cloud, id); err != nil && !kept {
 			return err
 		}
@@ -184,16 +184,16 @@ func setPortGroupBacking(r *api.Request, given, own map[string]any, old *store.O
 	if len(refs) == 0 {
 		return store.BadRequest("A network pool of the type %s needs a port group.", poolPortGroup)
 	}
-	own["portGroupRefs"] = refs
+	result["portGroupRefs"] = refs
 	return nil
 }
 
-func setVLANBacking(given, own map[string]any) error {
-	switches := backings(map[string]any{"backing": given}, "vdsRefs")
+func setVLANBacking(requested, result map[string]any) error {
+	switches := backings(map[string]any{"backing": requested}, "vdsRefs")
 	if len(switches) != 1 || store.Text(switches[0], "id") != switchMoref {
 		return store.BadRequest("A network pool of the type %s needs a distributed switch that exists.", poolVLAN)
 	}
-	ranges, _ := given["vlanIdRanges"].(map[string]any)
+	ranges, _ := requested["vlanIdRanges"].(map[string]any)
 	values, _ := ranges["values"].([]any)
 	if len(values) == 0 {
 		return store.BadRequest("A network pool of the type %s needs a range of VLAN IDs.", poolVLAN)
@@ -208,8 +208,8 @@ func setVLANBacking(given, own map[string]any) error {
 		}
 		out = append(out, map[string]any{"startId": from, "endId": to})
 	}
-	own["vdsRefs"] = []any{backing(switchMoref, providerSwitch)}
-	own["vlanIdRanges"] = map[string]any{"values": out}
+	result["vdsRefs"] = []any{backing(switchMoref, providerSwitch)}
+	result["vlanIdRanges"] = map[string]any{"values": out}
 	return nil
 }
 
@@ -262,7 +262,7 @@ func listPools(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// listTransportZones returns the transport zones of the NSX manager in the filter.
+// listTransportZones returns the transport zones of the NSX manager that the filter selects.
 func listTransportZones(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("NSXT_RESOURCES_VIEW"); err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func assignPolicies(r *api.Request) (*api.Response, error) {
 	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
 	out := xmltree.New("VdcComputePolicyReferences", wire.Namespaces(), xmltree.A("href", r.Site.Base()+path),
 		xmltree.A("type", policyReferences))
-	standard := r.Cloud.Store.Policy(r.Cloud.Store.DefaultSizing(v))
+	defaultPolicy := r.Cloud.Store.Policy(r.Cloud.Store.DefaultSizing(v))
 	var names []string
 	for _, ref := range tree.All("VdcComputePolicyReference") {
 		p := r.Cloud.Store.Policy(store.Bare(ref.Attr("href")))
@@ -133,13 +133,13 @@ func assignPolicies(r *api.Request) (*api.Response, error) {
 		names = append(names, p.Name)
 		out.Add(policyRef(r.Site, "VdcComputePolicyReference", p))
 	}
-	if standard != nil {
-		i := slices.Index(names, standard.Name)
+	if defaultPolicy != nil {
+		i := slices.Index(names, defaultPolicy.Name)
 		if i < 0 {
-			return nil, store.BadRequest("The default compute policy %q of VDC %q cannot be taken away.", standard.Name,
+			return nil, store.BadRequest("The default compute policy %q of VDC %q cannot be taken away.", defaultPolicy.Name,
 				v.Name)
 		}
-		names = slices.Insert(slices.Delete(names, i, i+1), 0, standard.Name)
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, defaultPolicy.Name)
 	}
 	v.Policies = names
 	return api.XML(out), nil

@@ -30,7 +30,7 @@ func providerRoutes(add api.AddRoute) {
 	add("GET", "/api/admin/pvdcStorageProfile/{id}", getProviderProfile, cloud.LatencyLegacy)
 }
 
-// ProviderID returns the id of the provider VDC.
+// ProviderID returns the ID of the provider VDC.
 func ProviderID(s *cloud.Cloud) string { return s.IDs.Named("providervdc", ProviderVDC) }
 
 // ProviderProfiles returns the names of the storage profiles of all VDCs.

@@ -28,7 +28,7 @@ func OwnVDC(r *api.Request) (*store.Org, *store.VDC, error) {
 	return org, v, nil
 }
 
-// VDCByID returns the VDC with an ID, without a check that the caller can see it.
+// VDCByID returns the VDC with the given ID. It does not check that the caller can see the VDC.
 func VDCByID(st *store.Store, id string) (*store.VDC, error) {
 	_, v := st.VDC(id)
 	if v == nil {

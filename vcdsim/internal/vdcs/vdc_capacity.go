@@ -168,7 +168,7 @@ func resourcePools(r *api.Request, v *store.VDC) *xmltree.Node {
 		xmltree.T("vmext:MoRef", "resgroup-"+v.ID[:4]), xmltree.T("vmext:VimObjectType", "RESOURCE_POOL")))
 }
 
-// providerProfile returns a reference to the provider's storage profile with a name.
+// providerProfile returns a reference to the provider's storage profile with the given name.
 func providerProfile(site wire.Site, source *ids.Source, element, name string) *xmltree.Node {
 	return api.AdminRef(site, element, "pvdcStorageProfile", source.Named("providerVdcStorageProfile", name), name)
 }
@@ -219,24 +219,24 @@ func putAdminProfile(r *api.Request, vdc *store.VDC, p *store.StorageProfile) (*
 func changeProfile(v *store.VDC, p *store.StorageProfile, tree *xmltree.Node) error {
 	limit, ok := tree.Int("Limit")
 	enabled := tree.Str("Enabled") != "false"
-	first := tree.Bool("Default")
+	makeDefault := tree.Bool("Default")
 	switch {
 	case !ok || limit < 0:
 		return store.BadRequest("A storage profile needs a limit, which may be 0.")
-	case p.Default && (!first || !enabled):
+	case p.Default && (!makeDefault || !enabled):
 		return store.BadRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name,
 			v.Name)
-	case first && !enabled:
+	case makeDefault && !enabled:
 		return store.BadRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
 	}
-	if first {
+	if makeDefault {
 		for i := range v.StorageProfiles {
 			v.StorageProfiles[i].Default = false
 		}
 	}
 	p.LimitMiB = limit * max(units[tree.Str("Units")], 1)
 	p.Disabled = !enabled
-	p.Default = first
+	p.Default = makeDefault
 	readIOPS(&p.IOPS, tree.At("IopsSettings"))
 	return nil
 }

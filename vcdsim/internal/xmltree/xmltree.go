@@ -246,7 +246,7 @@ func (n *Node) child(name string) *Node {
 	return nil
 }
 
-// All returns the children with a name.
+// All returns the children with the given name.
 func (n *Node) All(name string) []*Node {
 	if n == nil {
 		return nil
