@@ -16,7 +16,7 @@ import (
 
 const adminCatalogType = "application/vnd.vmware.admin.catalog+xml"
 
-// OwnCatalog finds the catalog in the path that the caller may change.
+// OwnCatalog returns the catalog in the path. Only a GET request can access a catalog of another organization.
 func OwnCatalog(r *api.Request) (store.OrgCatalog, error) {
 	sh, ok := r.Cloud.Store.Catalog(store.Bare(r.Vars["id"]))
 	if !ok || !access.Reads(r, sh) || r.Method != http.MethodGet && !r.Session.Sees(sh.Org.ID) {
@@ -25,7 +25,7 @@ func OwnCatalog(r *api.Request) (store.OrgCatalog, error) {
 	return sh, nil
 }
 
-// GetAdminCatalog answers with a catalog as administrators see it.
+// GetAdminCatalog returns the administrator's view of a catalog.
 func GetAdminCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	return api.XML(adminCatalogNode(r.Site, r.Cloud.Store, sh)), nil
 }
@@ -42,12 +42,13 @@ func adminCatalogNode(site wire.Site, st *store.Store, sh store.OrgCatalog) *xml
 		site.Link("remove", path, ""),
 		site.Link("down", path+"/metadata", wire.Mime("metadata")),
 	})
-	catalogContent(site, n, sh)
+	addCatalogContent(site, n, sh)
 	n.Add(catalogProfiles(site, st, sh))
 	return n
 }
 
-// catalogProfiles are the storage profiles a catalog keeps its items on, none when it may use any.
+// catalogProfiles returns the storage profiles that store the items of a catalog. An empty list means that the catalog
+// can use any profile.
 func catalogProfiles(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmltree.Node {
 	n := xmltree.New("CatalogStorageProfiles")
 	for _, id := range sh.Catalog.StorageProfiles {
@@ -56,7 +57,7 @@ func catalogProfiles(site wire.Site, st *store.Store, sh store.OrgCatalog) *xmlt
 	return n
 }
 
-// CreateCatalog makes a catalog at once: VCD answers with a task that is done.
+// CreateCatalog creates a catalog at once: VCD responds with a task that has already finished.
 func CreateCatalog(r *api.Request) (*api.Response, error) {
 	org := r.Cloud.Store.Org(store.Bare(r.Vars["id"]))
 	if org == nil || !r.Session.Sees(org.ID) {
@@ -72,7 +73,7 @@ func CreateCatalog(r *api.Request) (*api.Response, error) {
 		Description: tree.Str("Description"),
 		Created:     r.Cloud.Clock.Now(),
 	}
-	if err := cmp.Or(checkCatalogName(org, c.Name), notSubscribed(tree)); err != nil {
+	if err := cmp.Or(checkCatalogName(org, c.Name), checkNotSubscribed(tree)); err != nil {
 		return nil, err
 	}
 	if c.StorageProfiles, err = readCatalogProfiles(r.Cloud.Store, org, tree); err != nil {
@@ -96,8 +97,8 @@ func readCatalogProfiles(st *store.Store, org *store.Org, tree *xmltree.Node) ([
 	return out, nil
 }
 
-// notSubscribed refuses a catalog with the items of another site, which is not simulated.
-func notSubscribed(tree *xmltree.Node) error {
+// checkNotSubscribed refuses a catalog that subscribes to another site, which vcdsim does not simulate.
+func checkNotSubscribed(tree *xmltree.Node) error {
 	if tree.At("ExternalCatalogSubscriptionParams") != nil {
 		return store.BadRequest("Catalogs cannot subscribe to external feeds.")
 	}
@@ -114,9 +115,9 @@ func checkCatalogName(org *store.Org, name string) error {
 	return nil
 }
 
-// PutCatalog changes a catalog; a request that is refused changes nothing.
+// PutCatalog changes a catalog. A refused request changes nothing.
 func PutCatalog(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
-	if err := notSubscribed(tree); err != nil {
+	if err := checkNotSubscribed(tree); err != nil {
 		return nil, err
 	}
 	name := tree.Attr("name")
@@ -138,7 +139,7 @@ func PutCatalog(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.R
 	return api.XML(adminCatalogNode(r.Site, r.Cloud.Store, sh)), nil
 }
 
-// DeleteCatalog removes a catalog; one that is not empty only with recursive.
+// DeleteCatalog removes a catalog. Removing a catalog that has items requires the recursive parameter.
 func DeleteCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	if len(sh.Catalog.Templates)+len(sh.Catalog.Media) > 0 && r.Query.Get("recursive") != "true" {
 		return nil, store.BadRequest("The catalog %q is not empty. You must remove its items first.", sh.Catalog.Name)

@@ -31,12 +31,12 @@ func catalogRoutes(add api.AddRoute) {
 func getCatalog(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	n := r.Site.Entity("Catalog", "catalog", sh.Catalog.ID, sh.Catalog.Name)
 	n.Add(r.Site.Link("up", "/api/org/"+sh.Org.ID, wire.Mime("org")))
-	catalogContent(r.Site, n, sh)
+	addCatalogContent(r.Site, n, sh)
 	return api.XML(n), nil
 }
 
-// catalogContent is what a catalog shows to all callers.
-func catalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
+// addCatalogContent adds the part of a catalog that all callers see.
+func addCatalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 	c := sh.Catalog
 	n.Add([]*xmltree.Node{
 		site.Link("down", "/api/catalog/"+c.ID+"/metadata", wire.Mime("metadata")),
@@ -52,7 +52,7 @@ func catalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 			xmltree.A("name", i.Of.Name), xmltree.A("type", wire.Mime("catalogitem"))))
 	}
 	n.Add([]*xmltree.Node{
-		ownerAmong(site, sh.Org.Users),
+		firstUserNode(site, sh.Org.Users),
 		items,
 		xmltree.T("IsPublished", false),
 		xmltree.T("DateCreated", c.CreatedAt()),
@@ -60,8 +60,8 @@ func catalogContent(site wire.Site, n *xmltree.Node, sh store.OrgCatalog) {
 	})
 }
 
-// ownerAmong is the Owner element, the first user of an organization.
-func ownerAmong(site wire.Site, users []store.User) *xmltree.Node {
+// firstUserNode returns an Owner element with the first user of an organization.
+func firstUserNode(site wire.Site, users []store.User) *xmltree.Node {
 	u := store.User{Name: "system"}
 	if len(users) > 0 {
 		u = users[0]
@@ -104,14 +104,14 @@ func catalogItemNode(r *api.Request, id string) (*xmltree.Node, error) {
 	return n, nil
 }
 
-// deleteCatalogItem removes an item with its template or media.
+// deleteCatalogItem removes an item and its template or media item.
 func deleteCatalogItem(r *api.Request) (*api.Response, error) {
 	i, found := r.Cloud.Store.Item(store.Bare(r.Vars["id"]))
 	if !found || !r.Session.Sees(i.Org.ID) {
 		return nil, store.Forbidden("CATALOG_ITEM_VIEW", r.Vars["id"])
 	}
 	if _, m := r.Cloud.Store.Media(i.Of.ID); m != nil {
-		if err := removableMedia(r.Cloud.Store, r.Cloud.Tasks, m); err != nil {
+		if err := checkMediaRemovable(r.Cloud.Store, r.Cloud.Tasks, m); err != nil {
 			return nil, err
 		}
 		removeMedia(r.Cloud, m.ID)
@@ -128,7 +128,7 @@ func getTemplate(r *api.Request, sh store.OrgCatalog, t *store.Template) (*api.R
 	vdc := sh.VDCOf(t)
 	path := "/api/vAppTemplate/vappTemplate-" + t.ID
 	n := r.Site.Entity("VAppTemplate", "vapptemplate", t.ID, t.Name,
-		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", templateDescribed(r.Cloud.Store, t)),
+		xmltree.A("goldMaster", t.GoldMaster), xmltree.A("ovfDescriptorUploaded", descriptorUploaded(r.Cloud.Store, t)),
 		xmltree.A("status", t.Status))
 	n.Add([]*xmltree.Node{
 		r.Site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
@@ -141,7 +141,7 @@ func getTemplate(r *api.Request, sh store.OrgCatalog, t *store.Template) (*api.R
 		xmltree.T("Description", t.Description),
 		api.TasksNode(r, t.ID),
 		filesNode(r, t.Upload),
-		ownerAmong(r.Site, sh.Org.Users),
+		firstUserNode(r.Site, sh.Org.Users),
 	})
 	children := xmltree.New("Children")
 	for i := range t.VMs {
@@ -158,11 +158,11 @@ func getTemplate(r *api.Request, sh store.OrgCatalog, t *store.Template) (*api.R
 func getTemplateOwner(r *api.Request, sh store.OrgCatalog, t *store.Template) (*api.Response, error) {
 	n := xmltree.New("Owner", wire.Namespaces(), xmltree.A("type", wire.Mime("owner")),
 		xmltree.A("href", r.Site.Base()+"/api/vAppTemplate/vappTemplate-"+t.ID+"/owner"))
-	n.Add(ownerAmong(r.Site, sh.Org.Users).Children)
+	n.Add(firstUserNode(r.Site, sh.Org.Users).Children)
 	return api.XML(n), nil
 }
 
-// getTemplateProducts answers with no product section: those of a template are its VMs'.
+// getTemplateProducts returns an empty list: the product sections of a template belong to its VMs.
 func getTemplateProducts(r *api.Request, _ store.OrgCatalog, t *store.Template) (*api.Response, error) {
 	return api.XML(ovf.NoProductSections(r.Site, "/api/vAppTemplate/vappTemplate-"+t.ID)), nil
 }
@@ -174,8 +174,8 @@ func templateLease(site wire.Site, t *store.Template) *xmltree.Node {
 		xmltree.T("StorageLeaseInSeconds", int64(time.Duration(t.Lease).Seconds())))
 }
 
-// templateDescribed reports whether the descriptor of a template is there.
-func templateDescribed(st *store.Store, t *store.Template) bool {
+// descriptorUploaded reports whether VCD has the OVF descriptor of a template.
+func descriptorUploaded(st *store.Store, t *store.Template) bool {
 	u := st.Uploads[t.Upload]
 	return u == nil || fileReceived(&u.Files[0])
 }
@@ -193,7 +193,7 @@ func templateVMNode(r *api.Request, vdc *store.VDC, t *store.Template, vm *store
 	T := xmltree.T
 	href := r.Site.Href("templatevm", vm.ID)
 	n := xmltree.New("Vm")
-	if root { // on its own it is a template
+	if root { // VCD shows a VM outside its template as a template
 		n = xmltree.New("VAppTemplate", wire.Namespaces())
 	}
 	n.Add([]xmltree.Attr{
@@ -246,8 +246,8 @@ func templateVMNode(r *api.Request, vdc *store.VDC, t *store.Template, vm *store
 	return n
 }
 
-// freeItemName refuses a name that a template or media of the catalog has.
-func freeItemName(c *store.Catalog, name string) error {
+// checkItemName refuses an invalid name, and the name of another template or media item of the catalog.
+func checkItemName(c *store.Catalog, name string) error {
 	if err := api.CheckName("catalog item", name); err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ func mediaRoutes(add api.AddRoute) {
 	add("GET", "/api/vApp/vm-{vm}/question", api.With(compute.OwnVM, getQuestion), cloud.LatencyLegacy)
 }
 
-// uploadItem creates a catalog item, whose bytes the client then sends to the item's transfer links.
+// uploadItem creates a catalog item. The client then sends the item's content to its transfer links.
 func uploadItem(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
-	if err := freeItemName(sh.Catalog, tree.Attr("name")); err != nil {
+	if err := checkItemName(sh.Catalog, tree.Attr("name")); err != nil {
 		return nil, err
 	}
 	switch tree.Name {
@@ -91,25 +91,25 @@ func getMedia(r *api.Request) (*api.Response, error) {
 		xmltree.T("Description", m.Description),
 		api.TasksNode(r, m.ID),
 		filesNode(r, m.Upload),
-		ownerAmong(r.Site, sh.Org.Users),
+		firstUserNode(r.Site, sh.Org.Users),
 		ovf.ProfileRef(r.Site, r.Cloud.Store, "VdcStorageProfile", vdc.DefaultProfile()),
 	})
 	return api.XML(n), nil
 }
 
-// deleteMedia removes a media, unless a VM has it in its drive.
+// deleteMedia removes a media item, unless it is inserted in a VM.
 func deleteMedia(r *api.Request) (*api.Response, error) {
 	_, m, err := compute.MediaByID(r, r.Vars["media"])
 	if err != nil {
 		return nil, err
 	}
-	if err := removableMedia(r.Cloud.Store, r.Cloud.Tasks, m); err != nil {
+	if err := checkMediaRemovable(r.Cloud.Store, r.Cloud.Tasks, m); err != nil {
 		return nil, err
 	}
 	return r.Start(store.Work{Op: cloud.OpDeleteMedia, Document: m.ID}, m.Entity(), []string{m.ID}), nil
 }
 
-func removableMedia(st *store.Store, ts *cloud.Tasks, m *store.Media) error {
+func checkMediaRemovable(st *store.Store, ts *cloud.Tasks, m *store.Media) error {
 	for _, vm := range st.Order {
 		if vm.MediaID == m.ID {
 			return store.BadRequest("The media %q cannot be deleted: it is inserted in VM %q.", m.Name, vm.Name)
@@ -134,7 +134,7 @@ func removeMedia(s *cloud.Cloud, id string) {
 	sh.Catalog.Media = slices.DeleteFunc(slices.Clone(sh.Catalog.Media), func(x store.Media) bool { return x.ID == id })
 }
 
-// enableDownload makes the bytes available at a link.
+// enableDownload makes the content of a media item available at a download link.
 func enableDownload(r *api.Request) (*api.Response, error) {
 	_, m, err := compute.MediaByID(r, r.Vars["media"])
 	if err != nil {
@@ -151,7 +151,7 @@ func enableDownload(r *api.Request) (*api.Response, error) {
 	return r.Done(m.Entity()), nil
 }
 
-// mediaParam reads which media an insert or eject is about.
+// mediaParam returns the VM in the path and the media item that the request inserts or ejects.
 func mediaParam(r *api.Request) (*store.VM, *store.Media, error) {
 	vm, tree, err := api.Parsed(compute.IdleVM)(r)
 	if err != nil {
@@ -171,12 +171,12 @@ func insertMedia(r *api.Request, vm *store.VM, m *store.Media) (*api.Response, e
 	return compute.StartVM(r, vm, store.Work{Op: cloud.OpInsertMedia, Document: m.ID})
 }
 
-// ejectMedia empties the drive; that it was empty is no error.
+// ejectMedia ejects the media item of a VM. It is a no-op for an empty drive.
 func ejectMedia(r *api.Request, vm *store.VM, _ *store.Media) (*api.Response, error) {
 	return compute.StartVM(r, vm, store.Work{Op: cloud.OpEjectMedia})
 }
 
-// commitMedia inserts a media into the drive of a VM, or ejects it.
+// commitMedia inserts a media item into the drive of a VM, or ejects it.
 func commitMedia(s *cloud.Cloud, t *store.Task) error {
 	vm := s.Store.VMs[t.Work.VM]
 	if vm == nil {
@@ -191,7 +191,7 @@ func commitMedia(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// getQuestion answers as VCD does that no VM waits for an answer.
+// getQuestion responds as VCD does if no VM waits for an answer.
 func getQuestion(_ *api.Request, vm *store.VM) (*api.Response, error) {
 	return nil, store.Forbidden("VAPP_VM_QUESTION_VIEW", vm.ID)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/machines"
 )
 
-// Operations are the operations on catalog items, the drives they are inserted in, and copies.
+// Operations returns the operations on catalog items: deletion, upload, copies, and insertion into the drives of VMs.
 func Operations() map[string]cloud.Operation {
 	return map[string]cloud.Operation{
 		cloud.OpInsertMedia: cloud.NewOperation("vappInsertCdFloppy", "Inserting media into Virtual Machine", cloud.DurationReconfig,

@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
-// Routes are the routes of catalogs, templates, media, and of the sections of vApps and templates.
+// Routes adds the routes of catalogs, templates and media, and of the sections of vApps, VMs and templates.
 func Routes(add api.AddRoute) {
 	catalogRoutes(add)
 	mediaRoutes(add)

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// sectionRoutes serve sections of a document at the addresses that the document gives them.
+// sectionRoutes serves each section of a document at the address in that document.
 func sectionRoutes(add api.AddRoute) {
 	for _, s := range []struct {
 		path     string
@@ -38,7 +38,7 @@ func sectionRoutes(add api.AddRoute) {
 	}
 }
 
-// sectionOf answers with the part of a document that has the address of the request.
+// sectionOf returns a handler for the section of a document whose address is the URL of the request.
 func sectionOf(document api.Handler) api.Handler {
 	return func(r *api.Request) (*api.Response, error) {
 		whole, err := document(r)

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// descriptorFile is what an OVF descriptor is called in a transfer.
+// descriptorFile is the name of the OVF descriptor in a transfer.
 const descriptorFile = "descriptor.ovf"
 
 func templateRoutes(add api.AddRoute) {
@@ -31,7 +31,8 @@ func templateRoutes(add api.AddRoute) {
 	add("POST", "/api/vdc/{id}/action/cloneVApp", api.With2(vdcs.OwnVDC, cloneVApp), cloud.LatencyWrite)
 }
 
-// uploadTemplate creates a template. Its descriptor is sent first and lists the other files; or both are at an address.
+// uploadTemplate creates a template. The client first uploads the descriptor, which lists the other files. If the
+// request has a source address, the descriptor and the files come from there.
 func uploadTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*api.Response, error) {
 	if source := tree.Attr("sourceHref"); source != "" {
 		return importTemplate(r, sh, tree, source)
@@ -42,8 +43,8 @@ func uploadTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node) (*a
 	return createdItem(r, t.ItemID)
 }
 
-// importTemplate creates a template from a descriptor at an address, which has to be a download of the site itself: the
-// simulator connects to nothing. The files that the descriptor names are taken to be there.
+// importTemplate creates a template from the descriptor at an address. The simulator opens no connections, so the
+// address must be a download link of this site. The files that the descriptor lists are assumed to exist.
 func importTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node, source string) (*api.Response, error) {
 	descriptor, found := downloadAt(r, source)
 	if !found {
@@ -60,7 +61,7 @@ func importTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node, sou
 		Content:  descriptor.Content,
 	})
 	t.Upload = u.ID
-	if err := describeUpload(u); err != nil {
+	if err := addReferencedFiles(u); err != nil {
 		return nil, err
 	}
 	for i := range u.Files {
@@ -72,7 +73,7 @@ func importTemplate(r *api.Request, sh store.OrgCatalog, tree *xmltree.Node, sou
 	return createdItem(r, t.ItemID)
 }
 
-// downloadAt finds the file that a download link of the site leads to.
+// downloadAt returns the file at a download link of this site.
 func downloadAt(r *api.Request, address string) (*store.UploadFile, bool) {
 	path, own := strings.CutPrefix(address, r.Site.Base()+"/transfer/")
 	id, name, _ := strings.Cut(path, "/")
@@ -97,8 +98,9 @@ func newTemplate(c *cloud.Cloud, tree *xmltree.Node) store.Template {
 	}
 }
 
-// describeUpload adds the files of a descriptor that has come to its transfer.
-func describeUpload(u *store.Upload) error {
+// addReferencedFiles adds the files that an uploaded descriptor lists to its transfer. It is a no-op until the
+// descriptor is complete.
+func addReferencedFiles(u *store.Upload) error {
 	if u.Entity.Kind != "vapptemplate" || len(u.Files) > 1 || !fileReceived(&u.Files[0]) {
 		return nil
 	}
@@ -125,11 +127,11 @@ func readDescriptor(content []byte) (*xmltree.Node, error) {
 	return ovf, nil
 }
 
-// ovfVMs are the VMs an OVF descriptor has.
-func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []store.TemplateVM {
+// templateVMs returns the VMs of an OVF descriptor.
+func templateVMs(ovf *xmltree.Node, next func(kind string) string) []store.TemplateVM {
 	capacity := map[string]int64{}
 	for _, d := range ovf.At("DiskSection").All("Disk") {
-		n, _ := strconv.ParseInt(d.Attr("capacity"), 10, 64) // 0 for what is not a number
+		n, _ := strconv.ParseInt(d.Attr("capacity"), 10, 64) // 0 if it is not a number
 		capacity[d.Attr("diskId")] = n * ovfUnit(d.Attr("capacityAllocationUnits")) >> 20
 	}
 	var out []store.TemplateVM
@@ -139,8 +141,8 @@ func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []store.TemplateVM
 			Name:        api.OrElse(s.Str("Name"), s.Attr("id")),
 			OS:          s.At("OperatingSystemSection").Attr("osType"),
 			CPUs:        1,
-			ExtraConfig: values(s.At("VirtualHardwareSection").All("ExtraConfig")),
-			Properties:  values(s.At("ProductSection").All("Property")),
+			ExtraConfig: valuesByKey(s.At("VirtualHardwareSection").All("ExtraConfig")),
+			Properties:  valuesByKey(s.At("ProductSection").All("Property")),
 		}
 		for _, item := range s.At("VirtualHardwareSection").All("Item") {
 			readTemplateHardware(&vm, item, capacity)
@@ -150,8 +152,8 @@ func ovfVMs(ovf *xmltree.Node, next func(kind string) string) []store.TemplateVM
 	return out
 }
 
-// values are the values of elements of a descriptor by their keys.
-func values(elements []*xmltree.Node) map[string]string {
+// valuesByKey returns the values of elements of a descriptor by their keys.
+func valuesByKey(elements []*xmltree.Node) map[string]string {
 	out := map[string]string{}
 	for _, e := range elements {
 		if key := e.Attr("key"); key != "" {
@@ -161,7 +163,7 @@ func values(elements []*xmltree.Node) map[string]string {
 	return out
 }
 
-// readTemplateHardware takes over a hardware item of a descriptor.
+// readTemplateHardware applies a hardware item of a descriptor to vm.
 func readTemplateHardware(vm *store.TemplateVM, item *xmltree.Node, capacity map[string]int64) {
 	quantity, _ := item.Int("VirtualQuantity")
 	switch item.Str("ResourceType") {
@@ -177,7 +179,7 @@ func readTemplateHardware(vm *store.TemplateVM, item *xmltree.Node, capacity map
 	}
 }
 
-// ovfUnit reads the unit of a capacity, as "byte * 2^20".
+// ovfUnit returns the number of bytes of a capacity unit such as "byte * 2^20", or 1 if it cannot parse the unit.
 func ovfUnit(unit string) int64 {
 	_, power, found := strings.Cut(unit, "2^")
 	n, err := strconv.Atoi(strings.TrimSpace(power))
@@ -187,7 +189,7 @@ func ovfUnit(unit string) int64 {
 	return 1 << n
 }
 
-// idleTemplate finds the template in the path for a write.
+// idleTemplate returns the template in the path, or an error if the caller cannot change it or a task uses it.
 func idleTemplate(r *api.Request) (store.OrgCatalog, *store.Template, error) {
 	sh, t, err := ownTemplate(r)
 	if err != nil {
@@ -199,14 +201,14 @@ func idleTemplate(r *api.Request) (store.OrgCatalog, *store.Template, error) {
 	return sh, t, r.Cloud.Tasks.CheckIdle(t.ID)
 }
 
-// putTemplate changes name, description and whether the template is a golden master.
+// putTemplate changes the name, the description and the golden master flag of a template.
 func putTemplate(r *api.Request, sh store.OrgCatalog, t *store.Template) (*api.Response, error) {
 	tree, err := r.Tree()
 	if err != nil {
 		return nil, err
 	}
 	if name := tree.Attr("name"); name != t.Name {
-		if err := freeItemName(sh.Catalog, name); err != nil {
+		if err := checkItemName(sh.Catalog, name); err != nil {
 			return nil, err
 		}
 		t.Name = name
@@ -251,13 +253,14 @@ func removeTemplate(s *cloud.Cloud, id string) {
 	}
 }
 
-// captureVApp makes a template of a vApp, replacing another when TargetCatalogItem names one.
+// captureVApp creates a template from a vApp. If the request has a TargetCatalogItem, the new template replaces that
+// item.
 func captureVApp(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	tree, v, err := sourceVApp(r)
 	if err != nil {
 		return nil, err
 	}
-	replaced, err := captureTarget(r.Cloud.Store, r.Cloud.Tasks, sh, tree)
+	replaced, err := replacedTemplate(r.Cloud.Store, r.Cloud.Tasks, sh, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +273,7 @@ func captureVApp(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 		t.VDC = vdc.Name
 	}
 	for _, vm := range r.Cloud.Store.VMsOf(v.ID) {
-		t.VMs = append(t.VMs, captured(r.Cloud.IDs, vm))
+		t.VMs = append(t.VMs, capturedVM(r.Cloud.IDs, vm))
 		t.KubernetesVersion = api.OrElse(t.KubernetesVersion, vm.KubernetesVersion)
 	}
 	sh.Catalog.Templates = append(sh.Catalog.Templates, t)
@@ -278,11 +281,11 @@ func captureVApp(r *api.Request, sh store.OrgCatalog) (*api.Response, error) {
 	return r.Start(w, t.Entity(), append(machines.VAppsOf(r.Cloud).Locks(v), t.ID)), nil
 }
 
-// captureTarget is the template that a capture replaces, if any.
-func captureTarget(st *store.Store, ts *cloud.Tasks, sh store.OrgCatalog, tree *xmltree.Node) ([]string, error) {
+// replacedTemplate returns the ID of the template that a capture replaces, if any.
+func replacedTemplate(st *store.Store, ts *cloud.Tasks, sh store.OrgCatalog, tree *xmltree.Node) ([]string, error) {
 	target := tree.At("TargetCatalogItem")
 	if target == nil {
-		return nil, freeItemName(sh.Catalog, tree.Attr("name"))
+		return nil, checkItemName(sh.Catalog, tree.Attr("name"))
 	}
 	i, found := st.Item(store.Bare(target.Attr("href")))
 	if !found || i.Catalog.ID != sh.Catalog.ID || i.Of.Kind != "vapptemplate" {
@@ -291,8 +294,8 @@ func captureTarget(st *store.Store, ts *cloud.Tasks, sh store.OrgCatalog, tree *
 	return []string{i.Of.ID}, ts.CheckIdle(i.Of.ID)
 }
 
-// captured is a VM as a template has it, without its independent disks.
-func captured(source *ids.Source, vm *store.VM) store.TemplateVM {
+// capturedVM converts a VM to a VM of a template, without its independent disks.
+func capturedVM(source *ids.Source, vm *store.VM) store.TemplateVM {
 	out := store.TemplateVM{
 		ID:              source.Next("vm"),
 		Name:            vm.Name,
@@ -315,7 +318,7 @@ func captured(source *ids.Source, vm *store.VM) store.TemplateVM {
 	return out
 }
 
-// sourceVApp reads a request to copy a vApp, which must be idle.
+// sourceVApp reads a request to copy a vApp, which no task may use.
 func sourceVApp(r *api.Request) (*xmltree.Node, *store.VApp, error) {
 	tree, err := r.Tree()
 	if err != nil {
@@ -345,7 +348,7 @@ func commitCapture(s *cloud.Cloud, t *store.Task) error {
 
 func undoCapture(s *cloud.Cloud, t *store.Task) { removeTemplate(s, t.Work.Document) }
 
-// cloneVApp copies a vApp with its VMs, under new ids and with new addresses; IsSourceDelete makes it a move.
+// cloneVApp copies a vApp and its VMs, with new IDs and new addresses. With IsSourceDelete, it moves the vApp.
 func cloneVApp(r *api.Request, org *store.Org, vdc *store.VDC) (*api.Response, error) {
 	tree, source, err := sourceVApp(r)
 	if err != nil {
@@ -387,7 +390,7 @@ func clonedVMs(r *api.Request, source, v *store.VApp) []*store.VM {
 	return out
 }
 
-// commitClone completes the copy and, for a move, deletes the source.
+// commitClone completes the copy. If the request moves the vApp, it then deletes the source.
 func commitClone(s *cloud.Cloud, t *store.Task) error {
 	w := t.Work
 	if err := machines.CommitCompose(s, t); err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// UploadRoutes need no session: a transfer link is its own permission.
+// UploadRoutes adds the routes of transfers. They need no session: a transfer link grants access by itself.
 func UploadRoutes(add api.AddRoute) {
 	add("PUT", "/transfer/{upload}/{file}", api.With2(transferFile, putFile), cloud.LatencyWrite)
 	add("GET", "/transfer/{upload}/{file}", api.With2(transferFile, getFile), cloud.LatencyLegacy)
 }
 
-// newUpload begins a transfer with a task that ends when the bytes are there.
+// newUpload starts a transfer, and a task that ends once all files are received.
 func newUpload(r *api.Request, e store.Entity, files ...store.UploadFile) *store.Upload {
 	u := &store.Upload{ID: r.Cloud.IDs.Next("transfer"), Entity: e, Files: files}
 	r.Cloud.Store.Uploads[u.ID] = u
@@ -28,7 +28,8 @@ func newUpload(r *api.Request, e store.Entity, files ...store.UploadFile) *store
 
 func fileReceived(f *store.UploadFile) bool { return f.Size >= 0 && f.Received >= f.Size }
 
-// filesNode shows the files of a transfer with their links, nil when there is nothing to transfer.
+// filesNode returns the files of a transfer with their links. It returns nil if there is no transfer, or if the
+// transfer has ended and offers no download.
 func filesNode(r *api.Request, id string) *xmltree.Node {
 	u := r.Cloud.Store.Uploads[id]
 	if u == nil || !r.Cloud.Tasks.Busy(u.Entity.ID) && !u.Download {
@@ -58,7 +59,8 @@ func transferFile(r *api.Request) (*store.Upload, *store.UploadFile, error) {
 	return nil, nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)
 }
 
-// putFile takes a file, or the part of it that Content-Range names. A part may come again; none may be left out.
+// putFile receives a file, or the part that Content-Range specifies. A client may send a part again but must not leave
+// a gap.
 func putFile(r *api.Request, u *store.Upload, f *store.UploadFile) (*api.Response, error) {
 	if !r.Cloud.Tasks.Busy(u.Entity.ID) {
 		return nil, store.BadRequest("The transfer of %q has ended.", u.Entity.Name)
@@ -75,15 +77,15 @@ func putFile(r *api.Request, u *store.Upload, f *store.UploadFile) (*api.Respons
 		return nil, store.Refuse(http.StatusRequestedRangeNotSatisfiable, "BAD_REQUEST",
 			"The file %q lacks the bytes before %d.", f.Name, from)
 	}
-	takeBytes(f, from, total, r)
-	if err := describeUpload(u); err != nil {
+	storeBytes(f, from, total, r)
+	if err := addReferencedFiles(u); err != nil {
 		return nil, err
 	}
 	finishUpload(r.Cloud, u)
 	return &api.Response{Status: http.StatusOK}, nil
 }
 
-func takeBytes(f *store.UploadFile, from, total int64, in *api.Request) {
+func storeBytes(f *store.UploadFile, from, total int64, in *api.Request) {
 	if f.Size < 0 {
 		f.Size = total
 	}
@@ -97,7 +99,7 @@ func takeBytes(f *store.UploadFile, from, total int64, in *api.Request) {
 	f.Received = max(f.Received, end)
 }
 
-// finishUpload lets the task of a transfer end when all files are there.
+// finishUpload schedules the end of the task of a transfer once all files are received.
 func finishUpload(s *cloud.Cloud, u *store.Upload) {
 	for i := range u.Files {
 		if !fileReceived(&u.Files[i]) {
@@ -111,7 +113,7 @@ func finishUpload(s *cloud.Cloud, u *store.Upload) {
 	}
 }
 
-// commitUpload makes what was uploaded usable.
+// commitUpload makes the uploaded media item or template available.
 func commitUpload(s *cloud.Cloud, t *store.Task) error {
 	u := s.Store.Uploads[t.Work.Document]
 	if u == nil {
@@ -125,19 +127,19 @@ func commitUpload(s *cloud.Cloud, t *store.Task) error {
 		if err != nil {
 			return store.BadRequest("The OVF descriptor is invalid.")
 		}
-		tpl.VMs = ovfVMs(ovf, s.IDs.Next)
+		tpl.VMs = templateVMs(ovf, s.IDs.Next)
 		tpl.Status = int(store.PoweredOff)
 	}
 	return nil
 }
 
-// undoUpload removes the item.
+// undoUpload removes the media item or template of a transfer.
 func undoUpload(s *cloud.Cloud, t *store.Task) {
 	removeMedia(s, t.Owner.ID)
 	removeTemplate(s, t.Owner.ID)
 }
 
-// getFile is a download.
+// getFile returns a file of a transfer whose download is enabled.
 func getFile(r *api.Request, u *store.Upload, f *store.UploadFile) (*api.Response, error) {
 	if !u.Download || int64(len(f.Content)) != f.Size {
 		return nil, store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s.", r.URL.Path)

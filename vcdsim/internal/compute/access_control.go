@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// accessPaths are the entities that can be shared.
+// accessPaths are the paths of the entities that can be shared.
 var accessPaths = []string{
 	"/api/vApp/vapp-{vapp}", "/api/catalog/{catalog}", "/api/admin/catalog/{catalog}",
 	"/api/org/{org}/catalog/{catalog}", "/api/vdc/{vdc}", "/api/admin/vdc/{vdc}",
@@ -27,11 +27,11 @@ func accessRoutes(add api.AddRoute) {
 	}
 }
 
-// sharedEntity finds the entity in the path.
+// sharedEntity returns the entity in the path.
 func sharedEntity(r *api.Request) (store.Entity, error) {
 	for _, kind := range []string{"vapp", "catalog", "vdc"} {
 		if id := r.Vars[kind]; id != "" {
-			return taggable(r, kind, store.Bare(id))
+			return entityByKind(r, kind, store.Bare(id))
 		}
 	}
 	return store.Entity{}, store.Forbidden("CONTROL_ACCESS_VIEW", r.URL.Path)
@@ -81,7 +81,7 @@ func setAccess(r *api.Request, e store.Entity, tree *xmltree.Node) (*api.Respons
 	return &api.Response{Status: http.StatusOK, XML: accessNode(r.Site, a), ContentType: wire.Mime("controlAccess")}, nil
 }
 
-// readGrant reads one setting; its subject must be there.
+// readGrant reads one access setting. It returns an error if the subject, an organization or a user, does not exist.
 func readGrant(session *store.Session, st *store.Store, s *xmltree.Node) (store.Grant, error) {
 	id := store.Bare(s.At("Subject").Attr("href"))
 	g := store.Grant{ID: id, Level: s.Str("AccessLevel")}

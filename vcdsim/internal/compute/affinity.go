@@ -34,7 +34,7 @@ func affinityNode(site wire.Site, st *store.Store, a *store.AffinityRule, root b
 	n := wire.Element("VmAffinityRule", root)
 	path := "/api/vmAffinityRule/" + a.ID
 	n.Add([]xmltree.Attr{
-		xmltree.A("id", a.ID), // without a prefix, other than everything else
+		xmltree.A("id", a.ID), // without a URN prefix, unlike all other entities
 		xmltree.A("href", site.Base()+path),
 		xmltree.A("type", wire.Mime("vmaffinityrule")),
 	})
@@ -74,7 +74,7 @@ func getAffinityRule(r *api.Request, a *store.AffinityRule) (*api.Response, erro
 	return api.XML(affinityNode(r.Site, r.Cloud.Store, a, true)), nil
 }
 
-// readAffinity reads a rule into a.
+// readAffinity reads the rule in the request body into a and validates it.
 func readAffinity(r *api.Request, a *store.AffinityRule) error {
 	tree, err := r.Tree()
 	if err != nil {
@@ -99,10 +99,10 @@ func readAffinity(r *api.Request, a *store.AffinityRule) error {
 	if len(a.VMs) < 2 {
 		return store.BadRequest("The affinity rule %q has fewer than two VMs.", a.Name)
 	}
-	return vmsFreeOfAffinity(r.Cloud.Store, a)
+	return checkAffinityConflicts(r.Cloud.Store, a)
 }
 
-// readAffinityMembers adds the VMs of a list to a rule.
+// readAffinityMembers adds the VMs of a VmReferences element to a rule.
 func readAffinityMembers(r *api.Request, a *store.AffinityRule, refs *xmltree.Node) error {
 	for _, ref := range refs.All("VmReference") {
 		vm, err := vmByID(r, store.Bare(ref.Attr("href")))
@@ -117,9 +117,10 @@ func readAffinityMembers(r *api.Request, a *store.AffinityRule, refs *xmltree.No
 	return nil
 }
 
-// vmsFreeOfAffinity refuses VMs that one rule keeps together and another apart, and those that are in a rule of the
-// same polarity: VMware's programming guide says that a VM is in one of each at most.
-func vmsFreeOfAffinity(st *store.Store, a *store.AffinityRule) error {
+// checkAffinityConflicts refuses a rule that contradicts another enabled rule: one keeps two VMs together, the other
+// keeps them apart. It also refuses a VM that is already in a rule of the same polarity. According to VMware's
+// programming guide, a VM can be in at most one rule of each polarity.
+func checkAffinityConflicts(st *store.Store, a *store.AffinityRule) error {
 	for _, o := range store.Sorted(st.Affinity) {
 		if o.ID != a.ID && o.Polarity == a.Polarity && machines.Shared(a.VMs, o.VMs) > 0 {
 			return store.BadRequest("A VM of the affinity rule %q is in the rule %q already.", a.Name, o.Name)

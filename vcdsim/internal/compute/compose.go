@@ -20,7 +20,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// NewVApp reads the common part of compose and instantiate and makes the vApp, which is UNRESOLVED until the task ends.
+// NewVApp reads the elements that compose and instantiate requests share, and returns the new vApp. The vApp is
+// UNRESOLVED until its task ends. The caller adds it to the store.
 func NewVApp(r *api.Request, org *store.Org, vdc *store.VDC, tree *xmltree.Node) (*store.VApp, error) {
 	name := tree.Attr("name")
 	if err := api.CheckName("vApp", name); err != nil {
@@ -64,11 +65,12 @@ func readLease(section *xmltree.Node, lease store.Lease, org *store.Org) store.L
 	return lease
 }
 
-// newVMs reads the sourced items. The caller adds the VMs to the store once the whole request is valid.
+// newVMs reads the items of a compose request and returns the new VMs. The caller adds them to the store once the whole
+// request is valid.
 func newVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) ([]*store.VM, error) {
 	var out []*store.VM
 	for _, item := range append(tree.All("SourcedItem"), tree.All("CreateItem")...) {
-		vms, err := vmsOfItem(r, vdc, v, item)
+		vms, err := newVMsFromItem(r, vdc, v, item)
 		if err != nil {
 			return nil, err
 		}
@@ -86,33 +88,34 @@ func newVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree *xmltree.Node) (
 	return out, CheckVMQuota(r, vdc, len(out))
 }
 
-// checkVAppSize refuses more VMs than a vApp takes.
+// checkVAppSize refuses VMs that would exceed the maximum number of VMs per vApp.
 func checkVAppSize(st *store.Store, assume *cloud.Assumptions, v *store.VApp, more int) error {
-	if most := assume.MaxVMsPerVApp; more > 0 && most > 0 && len(st.VMsOf(v.ID))+more > most {
-		return store.BadRequest("The vApp %q cannot hold more than %d virtual machines.", v.Name, most)
+	if limit := assume.MaxVMsPerVApp; more > 0 && limit > 0 && len(st.VMsOf(v.ID))+more > limit {
+		return store.BadRequest("The vApp %q cannot hold more than %d virtual machines.", v.Name, limit)
 	}
 	return nil
 }
 
-// vmsOfItem makes the VMs of one item, which has a source or describes the VM itself.
-func vmsOfItem(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
+// newVMsFromItem returns the VMs of one item. A SourcedItem copies a VM or a template; a CreateItem describes the VM
+// itself.
+func newVMsFromItem(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
 	if item.Name != "SourcedItem" {
 		vm, err := newRawVM(r, vdc, v, item)
 		return []*store.VM{vm}, err
 	}
 	id := fiql.ID(item.At("Source").Attr("href"))
 	if r.Cloud.Store.VMs[id] == nil {
-		return sourcedVMs(r, vdc, v, item)
+		return newVMsFromTemplate(r, vdc, v, item)
 	}
 	source, err := vmByID(r, id)
 	if err != nil {
 		return nil, err
 	}
-	vm, err := copiedVM(r, vdc, v, source, item)
+	vm, err := newVMFromVM(r, vdc, v, source, item)
 	return []*store.VM{vm}, err
 }
 
-// CheckVMQuota refuses more VMs than the quota of a VDC.
+// CheckVMQuota refuses new VMs that would exceed the VM quota of a VDC, and all new VMs in a disabled VDC.
 func CheckVMQuota(r *api.Request, vdc *store.VDC, more int) error {
 	if err := vdcs.MayUseVDC(vdc); err != nil && more > 0 {
 		return err
@@ -125,8 +128,8 @@ func CheckVMQuota(r *api.Request, vdc *store.VDC, more int) error {
 	return nil
 }
 
-// sourcedVMs makes the VMs of one item: its source is a VM of a template, or a whole template.
-func sourcedVMs(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
+// newVMsFromTemplate returns the VMs of an item whose source is a VM of a template, or a whole template.
+func newVMsFromTemplate(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) ([]*store.VM, error) {
 	source := item.At("Source")
 	id := fiql.ID(source.Attr("href"))
 	sh, tpl, one := r.Cloud.Store.TemplateVM(id)
@@ -160,10 +163,10 @@ func sourcedVMs(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Nod
 	return out, nil
 }
 
-// DefaultAdapter is the type of a NIC that names none.
+// DefaultAdapter is the adapter type of a NIC whose request does not specify one.
 const DefaultAdapter = "VMXNET3"
 
-// adapters are the types of NICs.
+// adapters are the supported adapter types of NICs.
 var adapters = []string{
 	DefaultAdapter, "VMXNET", "VMXNET2", "E1000", "E1000E", "FLEXIBLE", "PCNET32", "VLANCE", "SRIOVETHERNETCARD",
 }
@@ -211,7 +214,8 @@ func newVM(r *api.Request, vdc *store.VDC, v *store.VApp, tpl *store.Template, t
 	return vm, chooseNetworks(r, v, vm, t, item)
 }
 
-// choosePolicies sets storage profile, sizing and placement policy, the defaults of the VDC where none is asked for.
+// choosePolicies sets the storage profile and the sizing and placement policies. Storage profile and sizing policy
+// default to those of the VDC.
 func choosePolicies(st *store.Store, vdc *store.VDC, vm *store.VM, item *xmltree.Node) error {
 	vm.StorageProfileID = vdc.DefaultProfile()
 	vm.SizingPolicyID = st.DefaultSizing(vdc)
@@ -225,7 +229,7 @@ func choosePolicies(st *store.Store, vdc *store.VDC, vm *store.VM, item *xmltree
 	return readPolicies(st, vdc, vm, item.At("ComputePolicy"))
 }
 
-// readProfile reads a reference to a storage profile of a VDC.
+// readProfile reads a reference to a storage profile of a VDC and returns the profile's ID.
 func readProfile(st *store.Store, vdc *store.VDC, ref *xmltree.Node) (string, error) {
 	id := store.Bare(ref.Attr("href"))
 	_, in, p := st.Profile(id)
@@ -238,7 +242,7 @@ func readProfile(st *store.Store, vdc *store.VDC, ref *xmltree.Node) (string, er
 	return id, nil
 }
 
-// readPolicies reads a ComputePolicy element; what it does not name stays.
+// readPolicies reads a ComputePolicy element. Policies that it omits keep their values.
 func readPolicies(st *store.Store, vdc *store.VDC, vm *store.VM, n *xmltree.Node) error {
 	for element, placement := range map[string]bool{"VmSizingPolicy": false, "VmPlacementPolicy": true} {
 		ref := n.At(element)
@@ -256,7 +260,7 @@ func readPolicies(st *store.Store, vdc *store.VDC, vm *store.VM, n *xmltree.Node
 		}
 		if placement {
 			vm.PlacementPolicyID = id
-			vm.Size(p) // As vGPU policies may.
+			vm.Size(p) // vGPU policies may define a size.
 			continue
 		}
 		vm.SizingPolicyID = id
@@ -273,7 +277,7 @@ func readCustomization(section *xmltree.Node, c *store.Customization) error {
 	}
 	c.Enabled = section.Bool("Enabled")
 	c.Script = section.Str("CustomizationScript")
-	readWindows(section, c)
+	readWindowsCustomization(section, c)
 	if name := section.Str("ComputerName"); name != "" {
 		if !validComputerName.MatchString(name) || strings.Trim(name, "0123456789") == "" {
 			return store.BadRequest("The computer name %q is invalid.", name)
@@ -283,8 +287,9 @@ func readCustomization(section *xmltree.Node, c *store.Customization) error {
 	return nil
 }
 
-// readWindows reads the settings of guest customization that only Windows has, and passwords. What is not named stays.
-func readWindows(section *xmltree.Node, c *store.Customization) {
+// readWindowsCustomization reads the password settings of guest customization and those that only apply to Windows.
+// Settings that the section omits keep their values.
+func readWindowsCustomization(section *xmltree.Node, c *store.Customization) {
 	automatic := !c.AdminPasswordGiven
 	for name, into := range map[string]*bool{
 		"ChangeSid":             &c.ChangeSID,
@@ -316,7 +321,8 @@ func readWindows(section *xmltree.Node, c *store.Customization) {
 	}
 }
 
-// chooseNetworks reads the NICs; without a section the template's, connected as NetworkAssignment says.
+// chooseNetworks sets the NICs of a VM from a NetworkConnectionSection. Without that section, it creates the NICs of
+// the template and connects them to the network of the last NetworkAssignment, if any.
 func chooseNetworks(r *api.Request, v *store.VApp, vm *store.VM, t *store.TemplateVM, item *xmltree.Node) error {
 	if section := item.At("InstantiationParams", "NetworkConnectionSection"); section != nil {
 		return readNICs(r, v, vm, section)
@@ -338,7 +344,8 @@ func chooseNetworks(r *api.Request, v *store.VApp, vm *store.VM, t *store.Templa
 	return nil
 }
 
-// readNICs reads a NetworkConnectionSection. A NIC that keeps its MAC keeps its address too.
+// readNICs reads a NetworkConnectionSection. A NIC that keeps its MAC address, network and allocation mode also keeps
+// its address.
 func readNICs(r *api.Request, v *store.VApp, vm *store.VM, section *xmltree.Node) error {
 	have := map[string]store.NIC{}
 	for _, nic := range vm.NICs {

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// CopyVM returns a copy of a VM for a vApp, with an id and network addresses of its own, and without independent disks,
-// media, snapshot and metadata.
+// CopyVM returns a copy of a VM for a vApp, with a new ID and new network addresses. The copy has no independent disks,
+// media, snapshot or metadata.
 func CopyVM(r *api.Request, source *store.VM, v *store.VApp) *store.VM {
 	c := source.Clone()
 	c.ID = r.Cloud.IDs.Next("vm")
@@ -45,8 +45,8 @@ func CopyVM(r *api.Request, source *store.VM, v *store.VApp) *store.VM {
 	return &c
 }
 
-// copiedVM makes the VM of an item whose source is another VM.
-func copiedVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM, item *xmltree.Node) (*store.VM, error) {
+// newVMFromVM returns the VM of an item whose source is another VM.
+func newVMFromVM(r *api.Request, vdc *store.VDC, v *store.VApp, source *store.VM, item *xmltree.Node) (*store.VM, error) {
 	if item.Attr("sourceDelete") == "true" {
 		return nil, store.BadRequest("The VM %q cannot be moved to another vApp.", source.Name)
 	}

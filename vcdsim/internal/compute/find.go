@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-// OwnVApp finds the vApp in the path.
+// OwnVApp returns the vApp in the path.
 func OwnVApp(r *api.Request) (*store.VApp, error) { return VAppByID(r, r.Vars["vapp"]) }
 
-// idleVApp finds the vApp in the path for a write.
+// idleVApp returns the vApp in the path, or an error if a task uses the vApp.
 func idleVApp(r *api.Request) (*store.VApp, error) {
 	v, err := OwnVApp(r)
 	if err != nil {
@@ -24,7 +24,7 @@ func idleVApp(r *api.Request) (*store.VApp, error) {
 	return v, machines.VAppsOf(r.Cloud).CheckIdle(v)
 }
 
-// VAppByID finds a vApp that the caller may use as the request wants to.
+// VAppByID returns a vApp, or an error unless the caller has the right to make this request for it.
 func VAppByID(r *api.Request, id string) (*store.VApp, error) {
 	v := r.Cloud.Store.VApps[id]
 	if err := access.CheckVApp(r, v, "VAPP_VIEW", id); err != nil {
@@ -33,10 +33,10 @@ func VAppByID(r *api.Request, id string) (*store.VApp, error) {
 	return v, nil
 }
 
-// OwnVM finds the VM in the path.
+// OwnVM returns the VM in the path.
 func OwnVM(r *api.Request) (*store.VM, error) { return vmByID(r, r.Vars["vm"]) }
 
-// IdleVM finds the VM in the path for a write.
+// IdleVM returns the VM in the path, or an error if a task uses the VM.
 func IdleVM(r *api.Request) (*store.VM, error) {
 	vm, err := OwnVM(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func IdleVM(r *api.Request) (*store.VM, error) {
 	return vm, machines.VMsOf(r.Cloud).CheckIdle(vm)
 }
 
-// vmByID finds a VM that the caller may use as the request wants to.
+// vmByID returns a VM, or an error unless the caller has the right to make this request for it.
 func vmByID(r *api.Request, id string) (*store.VM, error) {
 	if err := access.CheckVApp(r, r.Cloud.Store.Home(id), "VAPP_VM_VIEW", id); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func vmByID(r *api.Request, id string) (*store.VM, error) {
 	return r.Cloud.Store.VMs[id], nil
 }
 
-// StartVM begins a task on a VM.
+// StartVM starts a task on a VM. It returns an error if the task would power on a VM in a disabled VDC.
 func StartVM(r *api.Request, vm *store.VM, w store.Work) (*api.Response, error) {
 	w.VM = vm.ID
 	w.VApp = vm.VAppID
@@ -66,7 +66,7 @@ func StartVM(r *api.Request, vm *store.VM, w store.Work) (*api.Response, error) 
 func diskByID(r *api.Request, id string) (*store.Disk, error) {
 	d := r.Cloud.Store.Disks[store.Bare(id)]
 	if d == nil || !access.ViewerOf(r).SeesDisk(d) {
-		// Clients recognise a deleted disk by these words.
+		// Clients detect a deleted disk by this message.
 		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden,
 			"The VCD entity com.vmware.vcloud.entity.disk:%s does not exist.", store.Bare(id))
 	}

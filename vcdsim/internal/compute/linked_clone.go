@@ -12,7 +12,7 @@ func linkedCloneRoutes(add api.AddRoute) {
 	add("POST", "/api/vApp/vm-{vm}/action/consolidate", api.With(IdleVM, consolidateVM), cloud.LatencyWrite)
 }
 
-// consolidateVM gives a linked clone disks of its own. A VM that has them is done at once.
+// consolidateVM starts the task that turns a linked clone into a full clone. For a full clone, the task is a no-op.
 func consolidateVM(r *api.Request, vm *store.VM) (*api.Response, error) {
 	if vm.Status == store.Unresolved || vm.Status == store.FailedCreation {
 		return nil, store.BadRequest("The requested operation could not be executed since VM %q is not resolved.", vm.Name)
@@ -24,7 +24,8 @@ func consolidateVM(r *api.Request, vm *store.VM) (*api.Response, error) {
 	return StartVM(r, vm, w)
 }
 
-// mayResizeDisk refuses to change the size of a disk that others hang on: of a VM with a snapshot, and of a linked clone.
+// mayResizeDisk refuses to change the size of a disk that is part of a disk chain: a disk of a VM with a snapshot or,
+// if the simulator assumes so, of a linked clone.
 func mayResizeDisk(vm *store.VM, d store.VMDisk, size int64, a *cloud.Assumptions) error {
 	chained := vm.Snapshot != nil || vm.LinkedClone && a.LinkedClonesKeepSize
 	if size == d.SizeMiB || d.DiskID != "" || !chained {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// MediaByID finds a media that the caller may see.
+// MediaByID returns a media item and its catalog, or an error if the caller cannot access it.
 func MediaByID(r *api.Request, id string) (store.OrgCatalog, *store.Media, error) {
 	sh, m := r.Cloud.Store.Media(store.Bare(id))
 	if m == nil || !access.Reads(r, sh) || r.Method != http.MethodGet && r.Vars["vm"] == "" && !r.Session.Sees(sh.Org.ID) {

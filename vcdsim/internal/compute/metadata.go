@@ -21,7 +21,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// metadataPaths are the entities with metadata that the caller may change; metadataViews show it only.
+// metadataPaths are the paths of the entities whose metadata the caller can change. Under metadataViews, metadata is
+// read-only.
 var (
 	metadataPaths = []string{
 		"/api/vApp/vapp-{vapp}", "/api/vApp/vm-{vm}", "/api/disk/{disk}",
@@ -40,9 +41,9 @@ var (
 
 func metadataRoutes(add api.AddRoute) {
 	for _, base := range slices.Concat(metadataPaths, metadataViews) {
-		add("GET", base+"/metadata", api.With(taggedEntity, getMetadata), cloud.LatencyLegacy)
-		add("GET", base+"/metadata/{key}", api.With(taggedEntity, getMetadataValue), cloud.LatencyLegacy)
-		add("GET", base+"/metadata/{domain}/{key}", api.With(taggedEntity, getMetadataValue), cloud.LatencyLegacy)
+		add("GET", base+"/metadata", api.With(metadataEntity, getMetadata), cloud.LatencyLegacy)
+		add("GET", base+"/metadata/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
+		add("GET", base+"/metadata/{domain}/{key}", api.With(metadataEntity, getMetadataValue), cloud.LatencyLegacy)
 	}
 	for _, base := range metadataPaths {
 		add("POST", base+"/metadata", mergeMetadata, cloud.LatencyLegacy)
@@ -53,44 +54,44 @@ func metadataRoutes(add api.AddRoute) {
 	}
 }
 
-// A tagged is an entity with metadata.
-type tagged struct {
+// A metadataTarget is an entity with its metadata.
+type metadataTarget struct {
 	entity   store.Entity
 	metadata map[string]store.Metadata
 }
 
-// taggedEntity finds the entity in the path.
-func taggedEntity(r *api.Request) (tagged, error) {
+// metadataEntity returns the entity in the path.
+func metadataEntity(r *api.Request) (metadataTarget, error) {
 	for kind, id := range r.Vars {
 		if kind == "key" || kind == "domain" {
 			continue
 		}
-		e, err := taggable(r, kind, store.Bare(id))
+		e, err := entityByKind(r, kind, store.Bare(id))
 		if err != nil {
-			return tagged{}, err
+			return metadataTarget{}, err
 		}
-		return tagged{e, machines.MetadataOf(r.Cloud, e)}, nil
+		return metadataTarget{e, machines.MetadataOf(r.Cloud, e)}, nil
 	}
-	return tagged{}, store.Forbidden("METADATA_VIEW", r.URL.Path)
+	return metadataTarget{}, store.Forbidden("METADATA_VIEW", r.URL.Path)
 }
 
-// taggable finds an entity by the kind it has in a path.
-func taggable(r *api.Request, kind, id string) (store.Entity, error) {
+// entityByKind returns the entity with the given ID; kind is the name of its path variable.
+func entityByKind(r *api.Request, kind, id string) (store.Entity, error) {
 	var e store.Entity
 	var err error
 	switch kind {
 	case "vapp":
-		e, err = entityOf(VAppByID(r, id))
+		e, err = entityOrError(VAppByID(r, id))
 	case "vm":
-		e, err = entityOf(vmByID(r, id))
+		e, err = entityOrError(vmByID(r, id))
 	case "disk":
-		e, err = entityOf(diskByID(r, id))
+		e, err = entityOrError(diskByID(r, id))
 	case "providervdc":
 		if r.Session.Provider() && id == vdcs.ProviderID(r.Cloud) {
 			e = store.Entity{Kind: kind, ID: id, Name: vdcs.ProviderVDC}
 		}
 	default:
-		e = modelledFor(r.Session, r.Cloud.Store, kind, id)
+		e = visibleModelEntity(r.Session, r.Cloud.Store, kind, id)
 	}
 	if err != nil || e.ID == "" {
 		return store.Entity{}, store.Forbidden("METADATA_VIEW", id)
@@ -98,25 +99,26 @@ func taggable(r *api.Request, kind, id string) (store.Entity, error) {
 	return e, nil
 }
 
-// modelledFor finds an entity of the model that the session sees.
-func modelledFor(session *store.Session, st *store.Store, kind, id string) store.Entity {
-	org, name := modelled(st, kind, id)
+// visibleModelEntity returns an entity of the model, or the zero value if the session does not see it.
+func visibleModelEntity(session *store.Session, st *store.Store, kind, id string) store.Entity {
+	org, name := modelEntity(st, kind, id)
 	if org == nil || !session.Sees(org.ID) {
 		return store.Entity{}
 	}
 	return store.Entity{Kind: kind, ID: id, Name: name}
 }
 
-// entityOf names what a look-up found.
-func entityOf(found interface{ Entity() store.Entity }, err error) (store.Entity, error) {
+// entityOrError converts the results of a lookup into an entity.
+func entityOrError(found interface{ Entity() store.Entity }, err error) (store.Entity, error) {
 	if err != nil {
 		return store.Entity{}, err
 	}
 	return found.Entity(), nil
 }
 
-// modelled finds an entity of the model: whose it is, nil if there is none, and its name.
-func modelled(s *store.Store, kind, id string) (*store.Org, string) {
+// modelEntity returns the organization and the name of an entity of the model. The organization is nil if the entity
+// does not exist.
+func modelEntity(s *store.Store, kind, id string) (*store.Org, string) {
 	switch kind {
 	case "org":
 		if org := s.Org(id); org != nil {
@@ -135,13 +137,13 @@ func modelled(s *store.Store, kind, id string) (*store.Org, string) {
 			return org, p.Name
 		}
 	default:
-		return itemOwner(s, kind, id)
+		return catalogEntity(s, kind, id)
 	}
 	return nil, ""
 }
 
-// itemOwner finds a catalog or a template like modelled.
-func itemOwner(s *store.Store, kind, id string) (*store.Org, string) {
+// catalogEntity is modelEntity for catalogs, and for templates, their VMs and media.
+func catalogEntity(s *store.Store, kind, id string) (*store.Org, string) {
 	if kind == "catalog" {
 		if sh, ok := s.Catalog(id); ok {
 			return sh.Org, sh.Catalog.Name
@@ -160,10 +162,11 @@ func itemOwner(s *store.Store, kind, id string) (*store.Org, string) {
 	return nil, ""
 }
 
-// systemDomain holds what providers write; its keys are kept with the name of the domain before them.
+// systemDomain is the domain of metadata that only providers can write. The store prefixes its keys with the name of
+// the domain.
 const systemDomain = "SYSTEM"
 
-// metadataKey is how the key in the path is kept.
+// metadataKey returns the key of the store for the domain and the key in the path.
 func metadataKey(r *api.Request) string {
 	return domainKey(r.Vars["domain"], r.Vars["key"])
 }
@@ -175,7 +178,8 @@ func domainKey(domain, key string) string {
 	return key
 }
 
-// domainNode is the Domain element of metadata with restricted visibility.
+// domainNode returns the Domain element of a metadata entry. It is nil for an entry of the general domain without
+// restricted visibility.
 func domainNode(key string, m store.Metadata) *xmltree.Node {
 	domain := "GENERAL"
 	if strings.HasPrefix(key, systemDomain+"/") {
@@ -194,7 +198,7 @@ func typedValue(m store.Metadata) *xmltree.Node {
 		xmltree.T("Value", m.Value))
 }
 
-// MetadataNode writes metadata as an element of any name.
+// MetadataNode returns metadata as an element with the given name and attributes.
 func MetadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.Attr) *xmltree.Node {
 	n := xmltree.New(element, attrs)
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -204,13 +208,13 @@ func MetadataNode(m map[string]store.Metadata, element string, attrs ...xmltree.
 	return n
 }
 
-func getMetadata(r *api.Request, e tagged) (*api.Response, error) {
+func getMetadata(r *api.Request, e metadataTarget) (*api.Response, error) {
 	attrs := append(wire.Namespaces(), xmltree.A("href", r.Site.Href(e.entity.Kind, e.entity.ID)+"/metadata"),
 		xmltree.A("type", wire.Mime("metadata")))
 	return api.XML(MetadataNode(e.metadata, "Metadata", attrs...)), nil
 }
 
-func getMetadataValue(r *api.Request, e tagged) (*api.Response, error) {
+func getMetadataValue(r *api.Request, e metadataTarget) (*api.Response, error) {
 	m, ok := e.metadata[metadataKey(r)]
 	if !ok {
 		return nil, store.Refuse(http.StatusForbidden, store.CodeForbidden, "The metadata entry %q does not exist.", r.Vars["key"])
@@ -240,7 +244,7 @@ func readTyped(n *xmltree.Node) (store.Metadata, bool) {
 	return m, validMetadata(m)
 }
 
-// validMetadata reports whether the value is one of its type.
+// validMetadata reports whether the value matches its type.
 func validMetadata(m store.Metadata) bool {
 	var err error
 	switch m.Type {
@@ -290,7 +294,7 @@ func deleteMetadataValue(r *api.Request) (*api.Response, error) {
 }
 
 func writeMetadata(r *api.Request, w store.Work) (*api.Response, error) {
-	e, err := taggedEntity(r)
+	e, err := metadataEntity(r)
 	if err != nil {
 		return nil, err
 	}

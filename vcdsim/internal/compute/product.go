@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// readProducts reads a list of product sections.
+// readProducts reads a list of product sections into properties by key.
 func readProducts(tree *xmltree.Node) (map[string]store.Property, error) {
 	out := map[string]store.Property{}
 	for _, section := range tree.All("ProductSection") {

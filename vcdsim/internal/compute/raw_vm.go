@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// newRawVM makes a VM that comes from no template.
+// newRawVM returns a VM that is not created from a template.
 func newRawVM(r *api.Request, vdc *store.VDC, v *store.VApp, item *xmltree.Node) (*store.VM, error) {
 	name := item.Attr("name")
 	if err := api.CheckName("VM", name); err != nil {

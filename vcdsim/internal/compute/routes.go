@@ -9,7 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Routes are the routes of vApps, VMs, disks, tasks, and of what is attached to any entity: metadata and access settings.
+// Routes adds the routes of vApps, VMs, disks and tasks, and of the metadata, access settings and security tags of any
+// entity.
 func Routes(add api.AddRoute) {
 	taskRoutes(add)
 	vappRoutes(add)

@@ -14,10 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// The limits on security tags.
+// Limits of security tags.
 const (
 	maxSecurityTag  = 128 // characters
-	maxSecurityTags = 256 // of a VM
+	maxSecurityTags = 256 // per VM
 )
 
 func securityTagRoutes(add api.AddRoute) {
@@ -29,7 +29,7 @@ func securityTagRoutes(add api.AddRoute) {
 	add("PUT", base+"/vm/{vm}", putVMTags, cloud.LatencyWrite)
 }
 
-// taggedVMs are the VMs of the organization the request works in that have security tags.
+// taggedVMs returns the VMs with security tags in the organization of the request.
 func taggedVMs(r *api.Request) []*store.VM {
 	var out []*store.VM
 	viewer := access.ViewerOf(r)
@@ -56,7 +56,7 @@ func listSecurityTags(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// listTaggedVMs lists the VMs with any tag, or with the one the filter names.
+// listTaggedVMs lists the VMs that have a security tag, or those that match the filter.
 func listTaggedVMs(r *api.Request) (*api.Response, error) {
 	filter, err := fiql.Parse(r.Query.Get("filter"))
 	if err != nil {
@@ -89,7 +89,7 @@ func readTag(tag string) (string, error) {
 	return strings.ToLower(tag), nil
 }
 
-// putSecurityTag sets a tag on the named VMs and removes it from all others of the organization.
+// putSecurityTag sets a tag on the listed VMs and removes it from all other VMs of the organization.
 func putSecurityTag(r *api.Request) (*api.Response, error) {
 	var in struct {
 		Tag      string   `json:"tag"`

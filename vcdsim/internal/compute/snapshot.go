@@ -28,7 +28,8 @@ func getSnapshot(r *api.Request, vm *store.VM) (*api.Response, error) {
 	return api.XML(ovf.SnapshotSection(r.Site, vm, true)), nil
 }
 
-// snapshotWork refuses what cannot be done and reads whether memory is asked for.
+// snapshotWork returns the work of a snapshot operation on VMs, and an error if the operation is invalid for one of
+// them. PowerOn holds whether the snapshot includes memory.
 func snapshotWork(r *api.Request, op string, vms []*store.VM) (store.Work, error) {
 	w := store.Work{Op: op}
 	for _, vm := range vms {

@@ -21,8 +21,8 @@ func standaloneRoutes(add api.AddRoute) {
 	}, cloud.LatencyWrite)
 }
 
-// createStandaloneVM makes a VM in a vApp of its own, which goes with it. The element decides whether the VM is new or
-// from a template.
+// createStandaloneVM creates a VM in a vApp of its own, which VCD deletes with the VM. The element decides whether the
+// VM is new or comes from a template.
 func createStandaloneVM(r *api.Request, element string) (*api.Response, error) {
 	org, vdc, err := vdcs.OwnVDC(r)
 	if err != nil {
@@ -47,7 +47,7 @@ func createStandaloneVM(r *api.Request, element string) (*api.Response, error) {
 		Metadata:   map[string]store.Metadata{},
 		Lease:      org.NewLease(),
 	}
-	vms, err := standaloneVMs(r, vdc, v, tree, item)
+	vms, err := newStandaloneVMs(r, vdc, v, tree, item)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func createStandaloneVM(r *api.Request, element string) (*api.Response, error) {
 	return r.Start(w, v.Entity(), machines.VAppsOf(r.Cloud).Locks(v)), nil
 }
 
-// standaloneVMs makes the only VM of v, and the networks of v as its NICs want them.
-func standaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item *xmltree.Node) ([]*store.VM, error) {
+// newStandaloneVMs returns the only VM of v, and adds the networks to v that the VM's NICs connect to.
+func newStandaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item *xmltree.Node) ([]*store.VM, error) {
 	params := item.At("VmTemplateInstantiationParams")
 	if params != nil {
 		params.Name = "InstantiationParams"
@@ -81,8 +81,8 @@ func standaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item *xm
 	if policy := tree.At("ComputePolicy"); policy != nil {
 		item.Add(policy)
 	}
-	nameItem(item, tree.Attr("name"))
-	vms, err := sourcedVMs(r, vdc, v, item)
+	setItemName(item, tree.Attr("name"))
+	vms, err := newVMsFromTemplate(r, vdc, v, item)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func standaloneVMs(r *api.Request, vdc *store.VDC, v *store.VApp, tree, item *xm
 	return vms, CheckVMQuota(r, vdc, 1)
 }
 
-// nameItem gives the VM of an item a name, unless it has one: VMware's SDK leaves it out.
-func nameItem(item *xmltree.Node, name string) {
+// setItemName sets the name of an item's VM unless the item has one. VMware's SDK omits it.
+func setItemName(item *xmltree.Node, name string) {
 	if name == "" || item.Str("VmGeneralParams", "Name") != "" {
 		return
 	}
@@ -105,12 +105,13 @@ func nameItem(item *xmltree.Node, name string) {
 	general.Add(xmltree.T("Name", name))
 }
 
-// bridges are the networks that connect a vApp to the networks of its VDC which a section names and it does not have.
+// bridges returns the vApp networks that a network connection section needs and v lacks. Each one connects the vApp to
+// a network of the VDC.
 func bridges(c *cloud.Cloud, vdc *store.VDC, v *store.VApp, section *xmltree.Node) []store.VAppNetwork {
 	var out []store.VAppNetwork
 	for _, connection := range section.All("NetworkConnection") {
 		name := connection.Attr("network")
-		n := networkNamed(c.Store, vdc, name)
+		n := networkByName(c.Store, vdc, name)
 		known := slices.ContainsFunc(out, func(o store.VAppNetwork) bool { return o.Name == name })
 		if n != nil && !known && v.Network(name) == nil {
 			out = append(out, store.VAppNetwork{ID: c.IDs.Next("network"), Name: name, ParentID: n.ID, FenceMode: "bridged"})
@@ -119,8 +120,9 @@ func bridges(c *cloud.Cloud, vdc *store.VDC, v *store.VApp, section *xmltree.Nod
 	return out
 }
 
-// networkNamed finds a network of a VDC, or of the group it is in, by its name; nil if there is none.
-func networkNamed(st *store.Store, vdc *store.VDC, name string) *store.Network {
+// networkByName returns a network of a VDC, or one that the VDC's group shares with it. It returns nil if no network
+// has the name.
+func networkByName(st *store.Store, vdc *store.VDC, name string) *store.Network {
 	org, _ := st.VDC(vdc.ID)
 	for i := range org.VDCs {
 		in := &org.VDCs[i]

@@ -46,10 +46,10 @@ func cancelTask(r *api.Request, t *store.Task) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-// recentTasks is how many finished tasks VCD shows beside those that run.
+// recentTasks is the maximum number of finished tasks that VCD lists in addition to the unfinished ones.
 const recentTasks = 50
 
-// listTasks shows the tasks of an organization that wait, run or ended recently, the youngest first.
+// listTasks returns the tasks of an organization that are queued, running or recently finished, newest first.
 func listTasks(r *api.Request) (*api.Response, error) {
 	org := r.Cloud.Store.Org(store.Bare(r.Vars["org"]))
 	if org == nil || !r.Session.Sees(org.ID) {

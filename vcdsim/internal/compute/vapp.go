@@ -44,7 +44,7 @@ func instantiateTemplate(r *api.Request) (*api.Response, error) {
 	return createVApp(r, cloud.OpInstantiate)
 }
 
-// createVApp makes a vApp: 201 with the vApp, which has the task in it.
+// createVApp creates a vApp. The response has status 201 and contains the vApp with its task.
 func createVApp(r *api.Request, op string) (*api.Response, error) {
 	org, vdc, err := vdcs.OwnVDC(r)
 	if err != nil {
@@ -79,12 +79,12 @@ func createVApp(r *api.Request, op string) (*api.Response, error) {
 	return CreatedVApp(r, v), nil
 }
 
-// CreatedVApp answers 201 with a new vApp.
+// CreatedVApp returns a response with status 201 and a new vApp.
 func CreatedVApp(r *api.Request, v *store.VApp) *api.Response {
 	return api.XML(ovf.VAppNode(r, v)).CreatedAt(r.Site.Href("vapp", v.ID))
 }
 
-// AddVMs stores VMs and returns their ids.
+// AddVMs adds VMs to the store and returns their IDs.
 func AddVMs(st *store.Store, vms []*store.VM) []string {
 	var out []string
 	for _, vm := range vms {
@@ -94,12 +94,12 @@ func AddVMs(st *store.Store, vms []*store.VM) []string {
 	return out
 }
 
-// GetVApp answers with a vApp.
+// GetVApp returns the document of a vApp.
 func GetVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
 	return api.XML(ovf.VAppNode(r, v)), nil
 }
 
-// putVApp changes name and description.
+// putVApp changes the name and the description of a vApp.
 func putVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, error) {
 	w := store.Work{Op: cloud.OpUpdateVApp, VApp: v.ID}
 	if err := readVAppName(r.Cloud.Store, v, tree, &w); err != nil {
@@ -108,7 +108,7 @@ func putVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, 
 	return r.Start(w, v.Entity(), []string{v.ID}), nil
 }
 
-// readVAppName reads a new name and description.
+// readVAppName reads a new name and description into w.
 func readVAppName(st *store.Store, v *store.VApp, tree *xmltree.Node, w *store.Work) error {
 	if name := tree.Attr("name"); name != "" && name != v.Name {
 		for _, other := range st.VApps {
@@ -125,7 +125,7 @@ func readVAppName(st *store.Store, v *store.VApp, tree *xmltree.Node, w *store.W
 	return nil
 }
 
-// recomposeVApp adds and removes VMs and networks and changes name and description.
+// recomposeVApp adds VMs and networks, removes VMs, and changes the name and the description.
 func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, error) {
 	vdc, err := vdcs.VDCByID(r.Cloud.Store, v.VDCID)
 	if err != nil {
@@ -139,7 +139,7 @@ func recomposeVApp(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Resp
 		v.Networks); err != nil {
 		return nil, err
 	}
-	// The NICs of new VMs may be on networks that the same request brings.
+	// The NICs of new VMs may connect to networks that the same request adds.
 	planned := *v
 	planned.Networks = append(append([]store.VAppNetwork{}, v.Networks...), w.Networks...)
 	vms, err := newVMs(r, vdc, &planned, tree)
@@ -167,7 +167,7 @@ func readDeletes(r *api.Request, v *store.VApp, tree *xmltree.Node) ([]string, e
 		if vm.VAppID != v.ID {
 			return nil, store.Forbidden("VAPP_VM_DELETE", vm.ID)
 		}
-		if err := deletable(r.Cloud.Store, &r.Cloud.Assume, vm); err != nil {
+		if err := checkDeletable(r.Cloud.Store, &r.Cloud.Assume, vm); err != nil {
 			return nil, err
 		}
 		out = append(out, vm.ID)
@@ -181,7 +181,7 @@ func deleteVApp(r *api.Request, v *store.VApp) (*api.Response, error) {
 			"try again.", v.Name)
 	}
 	for _, vm := range r.Cloud.Store.VMsOf(v.ID) {
-		if err := noDisks(r.Cloud.Store, &r.Cloud.Assume, vm); err != nil {
+		if err := checkNoIndependentDisks(r.Cloud.Store, &r.Cloud.Assume, vm); err != nil {
 			return nil, err
 		}
 	}
@@ -204,7 +204,7 @@ func putVAppNetworks(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Re
 	}
 	after := *v
 	after.Networks = networks
-	if err := removableNetworks(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
+	if err := checkNetworkRemoval(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: cloud.OpNetworks, VApp: v.ID, Networks: networks, Replace: true}
@@ -234,7 +234,7 @@ func getVAppOwner(r *api.Request, v *store.VApp) (*api.Response, error) {
 	return api.XML(n), nil
 }
 
-// putVAppOwner gives a vApp to another user of the organization.
+// putVAppOwner transfers a vApp to another user of the organization.
 func putVAppOwner(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Response, error) {
 	org, u, err := access.UserByID(r.Session, r.Cloud.Store, store.Bare(tree.At("User").Attr("href")))
 	if err != nil {
@@ -247,7 +247,7 @@ func putVAppOwner(r *api.Request, v *store.VApp, tree *xmltree.Node) (*api.Respo
 	return api.NoContent(), nil
 }
 
-// powerVApp does to all VMs of a vApp what powerVM does to one.
+// powerVApp starts a power action on all VMs of a vApp.
 func powerVApp(r *api.Request, action string) (*api.Response, error) {
 	v, err := idleVApp(r)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// removableNetworks refuses to remove a network from a vApp that runs or, if that is assumed, that NICs use.
-func removableNetworks(st *store.Store, assume *cloud.Assumptions, v, after *store.VApp) error {
+// checkNetworkRemoval refuses to remove a network that a NIC uses, and to remove any network from a running vApp. Each
+// rule applies only if the simulator assumes it.
+func checkNetworkRemoval(st *store.Store, assume *cloud.Assumptions, v, after *store.VApp) error {
 	for _, n := range v.Networks {
 		if after.Network(n.Name) != nil {
 			continue
@@ -32,7 +33,8 @@ func removableNetworks(st *store.Store, assume *cloud.Assumptions, v, after *sto
 	return nil
 }
 
-// readNetworks reads a NetworkConfigSection. Networks that are known, by their link or their name, keep their id.
+// readNetworks reads a NetworkConfigSection. Networks that already exist keep their ID; their link or their name
+// identifies them.
 func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *xmltree.Node,
 	have []store.VAppNetwork,
 ) ([]store.VAppNetwork, error) {
@@ -61,7 +63,7 @@ func readNetworks(st *store.Store, source *ids.Source, vdc *store.VDC, section *
 	return out, nil
 }
 
-// vappNetworkID is the id of the known network that a configuration means, or a new one.
+// vappNetworkID returns the ID of the existing network that a configuration refers to, or a new ID.
 func vappNetworkID(source *ids.Source, c *xmltree.Node, have []store.VAppNetwork) string {
 	for _, link := range c.All("Link") {
 		id := store.Bare(link.Attr("href"))
@@ -107,7 +109,7 @@ func readConfiguration(st *store.Store, vdc *store.VDC, c *xmltree.Node, n *stor
 	return readScope(c, n)
 }
 
-// readScope reads the subnet of a network that only the vApp has.
+// readScope reads the subnet of a network that exists only in the vApp.
 func readScope(c *xmltree.Node, n *store.VAppNetwork) error {
 	scope := c.At("IpScopes", "IpScope")
 	if scope == nil {
@@ -138,7 +140,7 @@ func readScope(c *xmltree.Node, n *store.VAppNetwork) error {
 	return nil
 }
 
-// prefixLength reads how long a subnet's prefix is: a number, or a mask.
+// prefixLength returns the prefix length of a subnet, which is either a number or a netmask.
 func prefixLength(scope *xmltree.Node, network string) (int, error) {
 	if length, ok := scope.Int("SubnetPrefixLength"); ok {
 		return int(length), nil
@@ -162,7 +164,7 @@ func readRange(n *xmltree.Node) (store.Range, bool) {
 	return store.Range{From: from, To: to}, err1 == nil && err2 == nil
 }
 
-// DeleteVAppNetwork removes the network of a vApp.
+// DeleteVAppNetwork removes a network from its vApp.
 func DeleteVAppNetwork(r *api.Request) (*api.Response, error) {
 	id := store.Bare(r.Vars["id"])
 	for _, v := range r.Cloud.Store.VApps {
@@ -178,7 +180,7 @@ func DeleteVAppNetwork(r *api.Request) (*api.Response, error) {
 		}
 		after := *v
 		after.Networks = slices.Delete(slices.Clone(v.Networks), i, i+1)
-		if err := removableNetworks(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
+		if err := checkNetworkRemoval(r.Cloud.Store, &r.Cloud.Assume, v, &after); err != nil {
 			return nil, err
 		}
 		w := store.Work{Op: cloud.OpNetworks, VApp: v.ID, Networks: after.Networks, Replace: true}

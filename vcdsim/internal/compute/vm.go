@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// GetVM answers with a VM.
+// GetVM returns the document of a VM.
 func GetVM(r *api.Request, vm *store.VM) (*api.Response, error) {
 	return api.XML(ovf.VMNode(r, vm, true)), nil
 }
@@ -24,8 +24,9 @@ func showVM(r *api.Request, show func(*api.Request, *store.VM) *api.Response) (*
 	return show(r, vm), nil
 }
 
-// noDisks refuses what would take an attached independent disk along.
-func noDisks(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
+// checkNoIndependentDisks refuses to delete a VM with an attached independent disk, if the simulator assumes that VCD
+// does so.
+func checkNoIndependentDisks(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
 	if !assume.AttachedDiskBlocksDelete {
 		return nil
 	}
@@ -38,7 +39,7 @@ func noDisks(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
 	return nil
 }
 
-func deletable(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
+func checkDeletable(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
 	switch {
 	case vm.Status == store.PoweredOn:
 		return store.BadRequest("The requested operation could not be executed since VM %q is powered on. Stop the VM and "+
@@ -47,17 +48,17 @@ func deletable(st *store.Store, assume *cloud.Assumptions, vm *store.VM) error {
 		return store.BadRequest("The requested operation could not be executed since VM %q is deployed. Stop the VM and "+
 			"try again.", vm.Name)
 	}
-	return noDisks(st, assume, vm)
+	return checkNoIndependentDisks(st, assume, vm)
 }
 
 func deleteVMRequest(r *api.Request, vm *store.VM) (*api.Response, error) {
-	if err := deletable(r.Cloud.Store, &r.Cloud.Assume, vm); err != nil {
+	if err := checkDeletable(r.Cloud.Store, &r.Cloud.Assume, vm); err != nil {
 		return nil, err
 	}
 	return StartVM(r, vm, store.Work{Op: cloud.OpDeleteVM})
 }
 
-// powerWork is what a power action does.
+// powerWork returns the work of a power action.
 func powerWork(action string) store.Work {
 	switch action {
 	case "powerOn":
@@ -75,8 +76,8 @@ func powerWork(action string) store.Work {
 	}
 }
 
-// allowedAction refuses a power action that the VM's state rules out.
-func allowedAction(vm *store.VM, action string) error {
+// checkPowerAction refuses a power action that the state of the VM does not allow.
+func checkPowerAction(vm *store.VM, action string) error {
 	on := vm.Status == store.PoweredOn
 	switch {
 	case vm.Status == store.Unresolved || vm.Status == store.FailedCreation:
@@ -96,7 +97,7 @@ func powerVM(r *api.Request, action string) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := allowedAction(vm, action); err != nil {
+	if err := checkPowerAction(vm, action); err != nil {
 		return nil, err
 	}
 	w := powerWork(action)

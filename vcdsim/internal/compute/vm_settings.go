@@ -31,14 +31,14 @@ func vmSettingRoutes(add api.AddRoute) {
 	}, cloud.LatencyWrite)
 }
 
-// changeVMSetting changes a setting of the hardware, which takes a VM that is off.
-func changeVMSetting(r *api.Request, what string, edit func(*store.VM)) (*api.Response, error) {
+// changeVMSetting changes a hardware setting of a VM, which must be powered off.
+func changeVMSetting(r *api.Request, setting string, edit func(*store.VM)) (*api.Response, error) {
 	vm, err := IdleVM(r)
 	if err != nil {
 		return nil, err
 	}
 	if vm.Status != store.PoweredOff {
-		return nil, store.BadRequest("The %s of VM %q can be changed only while it is powered off.", what, vm.Name)
+		return nil, store.BadRequest("The %s of VM %q can be changed only while it is powered off.", setting, vm.Name)
 	}
 	c := &store.VMChange{VM: vm.Clone(), Settings: true}
 	edit(&c.VM)
@@ -51,7 +51,7 @@ func putCapabilities(r *api.Request) (*api.Response, error) {
 	})
 }
 
-// readCapabilities reads VmCapabilities: without a field it is off.
+// readCapabilities reads VmCapabilities. A capability that the element omits is disabled.
 func readCapabilities(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	n := tree.At("VmCapabilities")
 	if n == nil {
@@ -63,7 +63,7 @@ func readCapabilities(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store
 	return nil
 }
 
-// readBoot reads BootOptions; what they do not name stays.
+// readBoot reads BootOptions. Options that it omits keep their values.
 func readBoot(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChange) error {
 	n := tree.At("BootOptions")
 	if n == nil {
@@ -92,7 +92,7 @@ func readBoot(_ *api.Request, vm *store.VM, tree *xmltree.Node, c *store.VMChang
 	return nil
 }
 
-// readMachine reads from a VmSpecSection what kind of machine a VM is.
+// readMachine reads firmware, time synchronization, operating system and hardware version from a VmSpecSection.
 func readMachine(vm *store.VM, spec *xmltree.Node, c *store.VMChange) error {
 	if f := spec.Str("Firmware"); f != "" && f != api.OrElse(vm.Firmware, ovf.FirmwareBIOS) {
 		if !slices.Contains([]string{ovf.FirmwareBIOS, ovf.FirmwareEFI}, f) {

@@ -12,7 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// grants are the access controls of entities, or of entity types; the latter are only stored and shown.
+// grants serves the access controls of entities or of entity types. Those of entity types have no effect: they are only
+// stored and shown.
 type grants struct {
 	path string
 	find func(*api.Request) (*store.Object, error)
@@ -32,8 +33,8 @@ func grantRoutes(add api.AddRoute) {
 	}
 }
 
-// of returns what is shared, and the key of its grants.
-func (g grants) of(r *api.Request) (*store.Object, string, error) {
+// target returns the entity or entity type in the path, and the key of its access controls in the store.
+func (g grants) target(r *api.Request) (*store.Object, string, error) {
 	d, err := g.find(r)
 	if err != nil {
 		return nil, "", err
@@ -42,15 +43,15 @@ func (g grants) of(r *api.Request) (*store.Object, string, error) {
 }
 
 func (g grants) list(r *api.Request) (*api.Response, error) {
-	_, key, err := g.of(r)
+	_, key, err := g.target(r)
 	if err != nil {
 		return nil, err
 	}
 	return r.PageOf(r.Cloud.Store.Documents[key])
 }
 
-// read takes a grant from the body, without the fields that the server sets.
-func (g grants) read(r *api.Request, of *store.Object) (map[string]any, error) {
+// read reads an access control from the body, and sets the fields that the server controls.
+func (g grants) read(r *api.Request, target *store.Object) (map[string]any, error) {
 	body := map[string]any{}
 	if err := r.Document(&body); err != nil {
 		return nil, err
@@ -60,17 +61,17 @@ func (g grants) read(r *api.Request, of *store.Object) (map[string]any, error) {
 			return nil, store.BadRequest("The field %s must not be empty.", field)
 		}
 	}
-	body["objectId"] = of.ID()
+	body["objectId"] = target.ID()
 	body["tenant"] = api.Ref("org", r.Session.OrgID, r.Session.Org)
 	return body, nil
 }
 
 func (g grants) create(r *api.Request) (*api.Response, error) {
-	of, key, err := g.of(r)
+	target, key, err := g.target(r)
 	if err != nil {
 		return nil, err
 	}
-	body, err := g.read(r, of)
+	body, err := g.read(r, target)
 	if err != nil {
 		return nil, err
 	}
@@ -79,21 +80,22 @@ func (g grants) create(r *api.Request) (*api.Response, error) {
 	return &api.Response{Status: http.StatusCreated, JSON: body}, nil
 }
 
-func (g grants) one(r *api.Request) (of, grant *store.Object, key string, err error) {
-	of, key, err = g.of(r)
+// grantInPath returns the access control in the path, its entity or entity type, and its key in the store.
+func (g grants) grantInPath(r *api.Request) (target, grant *store.Object, key string, err error) {
+	target, key, err = g.target(r)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	for _, d := range r.Cloud.Store.Documents[key] {
 		if store.Bare(d.ID()) == store.Bare(r.Vars["grant"]) {
-			return of, d, key, nil
+			return target, d, key, nil
 		}
 	}
 	return nil, nil, "", store.Forbidden("ACCESS_CONTROL_VIEW", r.Vars["grant"])
 }
 
 func (g grants) get(r *api.Request) (*api.Response, error) {
-	_, d, _, err := g.one(r)
+	_, d, _, err := g.grantInPath(r)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +103,11 @@ func (g grants) get(r *api.Request) (*api.Response, error) {
 }
 
 func (g grants) put(r *api.Request) (*api.Response, error) {
-	of, d, _, err := g.one(r)
+	target, d, _, err := g.grantInPath(r)
 	if err != nil {
 		return nil, err
 	}
-	body, err := g.read(r, of)
+	body, err := g.read(r, target)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +117,7 @@ func (g grants) put(r *api.Request) (*api.Response, error) {
 }
 
 func (g grants) remove(r *api.Request) (*api.Response, error) {
-	_, d, key, err := g.one(r)
+	_, d, key, err := g.grantInPath(r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package entities answers for defined entities: their types, interfaces, behaviours, access and metadata.
+// Package entities handles the requests for defined entities: their types, interfaces, behaviors, access controls and
+// metadata. It does not know the content of an entity beyond the schema of its type.
 package entities

@@ -23,7 +23,7 @@ const (
 	stateError      = "RESOLUTION_ERROR"
 )
 
-// Routes are the routes of defined entities.
+// Routes adds the routes of defined entities.
 func Routes(add api.AddRoute) {
 	const base = "/cloudapi/1.0.0/entities"
 	add("POST", "/cloudapi/1.0.0/entityTypes/{id}", createEntity, cloud.LatencyWrite)
@@ -35,10 +35,10 @@ func Routes(add api.AddRoute) {
 	add("GET", base+"/interfaces/{vendor}/{nss}/{version}", listByInterface, cloud.LatencyCloudAPI)
 	grantRoutes(add)
 	entityMetadataRoutes(add)
-	behaviourRoutes(add)
+	behaviorRoutes(add)
 }
 
-// rdeType finds an entity type.
+// rdeType returns the entity type with the given ID.
 func rdeType(st *store.Store, id string) (*store.Object, error) {
 	for _, d := range st.Documents[access.TypesPath] {
 		if d.ID() == id {
@@ -48,13 +48,13 @@ func rdeType(st *store.Store, id string) (*store.Object, error) {
 	return nil, store.Forbidden("DEFINED_ENTITY_TYPE_VIEW", id)
 }
 
-// createEntity makes an entity, and a task that runs until it is resolved.
+// createEntity creates an entity, and a task that runs until the entity is resolved.
 func createEntity(r *api.Request) (*api.Response, error) {
 	typ, err := rdeType(r.Cloud.Store, r.Vars["id"])
 	if err != nil {
 		return nil, err
 	}
-	if err := mayCreateEntity(r, typ); err != nil {
+	if err := checkMayCreateEntity(r, typ); err != nil {
 		return nil, err
 	}
 	var in struct {
@@ -90,14 +90,14 @@ func createEntity(r *api.Request) (*api.Response, error) {
 
 func entityByID(r *api.Request) (*store.Object, error) {
 	for _, d := range r.Cloud.Store.Documents[access.EntitiesPath] {
-		if d.ID() == r.Vars["id"] && reachesEntity(r, d, neededOfEntity(r)) {
+		if d.ID() == r.Vars["id"] && canAccessEntity(r, d, neededLevel(r)) {
 			return d, nil
 		}
 	}
 	return nil, store.Forbidden("DEFINED_ENTITY_VIEW", r.Vars["id"])
 }
 
-// entityResponse answers with an entity and the ETag of its version.
+// entityResponse returns a response with an entity, and the ETag of its version.
 func entityResponse(d *store.Object) *api.Response {
 	return &api.Response{Status: http.StatusOK, JSON: d.Body, Header: map[string]string{"ETag": etag(d)}}
 }
@@ -108,40 +108,42 @@ func getEntity(_ *api.Request, d *store.Object) (*api.Response, error) {
 	return entityResponse(d), nil
 }
 
-// listEntities lists the entities of a type; a version such as 1 or 1.1 stands for all that begin with it.
+// listEntities lists the entities of a type. A partial version such as 1 or 1.1 matches all versions that start with
+// it.
 func listEntities(r *api.Request) (*api.Response, error) {
-	return entitiesOf(r, func(d *store.Object) bool { return entityVersioned(r, store.Text(d.Body, "entityType"), "type") })
+	return listMatching(r, func(d *store.Object) bool { return matchesVersion(r, store.Text(d.Body, "entityType"), "type") })
 }
 
 // listByInterface lists the entities of all types that have an interface.
 func listByInterface(r *api.Request) (*api.Response, error) {
-	return entitiesOf(r, func(d *store.Object) bool {
+	return listMatching(r, func(d *store.Object) bool {
 		typ, err := rdeType(r.Cloud.Store, store.Text(d.Body, "entityType"))
 		if err != nil {
 			return false
 		}
 		list, _ := typ.Body["interfaces"].([]any)
-		return slices.ContainsFunc(list, func(id any) bool { return entityVersioned(r, fmt.Sprint(id), "interface") })
+		return slices.ContainsFunc(list, func(id any) bool { return matchesVersion(r, fmt.Sprint(id), "interface") })
 	})
 }
 
-// entityVersioned reports whether an id matches the path, which may name only the beginning of a version.
-func entityVersioned(r *api.Request, id, kind string) bool {
+// matchesVersion reports whether an ID matches the path, which may contain a partial version.
+func matchesVersion(r *api.Request, id, kind string) bool {
 	want := "urn:vcloud:" + kind + ":" + r.Vars["vendor"] + ":" + r.Vars["nss"] + ":" + r.Vars["version"]
 	return id == want || strings.HasPrefix(id, want+".")
 }
 
-func entitiesOf(r *api.Request, wanted func(*store.Object) bool) (*api.Response, error) {
+func listMatching(r *api.Request, wanted func(*store.Object) bool) (*api.Response, error) {
 	var out []*store.Object
 	for _, d := range r.Cloud.Store.Documents[access.EntitiesPath] {
-		if wanted(d) && reachesEntity(r, d, access.LevelRead) {
+		if wanted(d) && canAccessEntity(r, d, access.LevelRead) {
 			out = append(out, d)
 		}
 	}
 	return r.PageOf(out)
 }
 
-// putEntity replaces an entity, if the caller has seen its last version. One that is resolved must stay valid.
+// putEntity replaces the content of an entity. It refuses if the If-Match header does not match the current version, or
+// if a resolved entity would become invalid.
 func putEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 	if match := r.Header.Get("If-Match"); match != "" && match != etag(d) {
 		return nil, store.Refuse(http.StatusPreconditionFailed, "PRECONDITION_FAILED",
@@ -156,7 +158,7 @@ func putEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 		return nil, store.BadRequest("A defined entity needs an entity.")
 	}
 	if d.Body["state"] == stateResolved {
-		if err := validEntity(r.Cloud, d, entity); err != nil {
+		if err := validateEntity(r.Cloud, d, entity); err != nil {
 			return nil, store.Refuse(http.StatusBadRequest, "RDE_ENTITY_NOT_VALID", "%s", err)
 		}
 	}
@@ -171,34 +173,34 @@ func putEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 	return entityResponse(d), nil
 }
 
-// validEntity checks the content of an entity against the schema of its type.
-func validEntity(c *cloud.Cloud, d *store.Object, entity map[string]any) error {
+// validateEntity validates the content of an entity against the schema of its type.
+func validateEntity(c *cloud.Cloud, d *store.Object, entity map[string]any) error {
 	typ, err := rdeType(c.Store, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return err
 	}
 	schema, _ := typ.Body["schema"].(map[string]any)
 	if c.Assume.EntitiesAdmitNull {
-		entity, _ = withoutNull(entity).(map[string]any)
+		entity, _ = withoutNulls(entity).(map[string]any)
 	}
 	return jsonschema.Validate(schema, entity)
 }
 
-// withoutNull copies a JSON value without the fields that are null.
-func withoutNull(value any) any {
+// withoutNulls returns a copy of a JSON value without the fields that are null.
+func withoutNulls(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		fields := map[string]any{}
 		for key, field := range value {
 			if field != nil {
-				fields[key] = withoutNull(field)
+				fields[key] = withoutNulls(field)
 			}
 		}
 		return fields
 	case []any:
 		items := make([]any, len(value))
 		for i, item := range value {
-			items[i] = withoutNull(item)
+			items[i] = withoutNulls(item)
 		}
 		return items
 	}
@@ -209,7 +211,7 @@ func resolveEntity(r *api.Request, d *store.Object) (*api.Response, error) {
 	entity, _ := d.Body["entity"].(map[string]any)
 	state := stateResolved
 	message := any(nil)
-	if err := validEntity(r.Cloud, d, entity); err != nil {
+	if err := validateEntity(r.Cloud, d, entity); err != nil {
 		state = stateError
 		message = err.Error()
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// entityMetadataRoutes serve metadata of entities; each entry has a namespace and a key, which never change.
+// entityMetadataRoutes adds the routes of metadata of entities. Each entry has an immutable namespace and key.
 func entityMetadataRoutes(add api.AddRoute) {
 	const base = "/cloudapi/" + access.EntitiesPath + "/{id}/metadata"
 	add("GET", base, api.With(entityByID, listEntries), cloud.LatencyCloudAPI)
@@ -23,7 +23,7 @@ func entityMetadataRoutes(add api.AddRoute) {
 	add("DELETE", base+"/{entry}", api.With2(entryByID, deleteEntry), cloud.LatencyWrite)
 }
 
-// entriesPath is where the metadata of an entity is kept.
+// entriesPath returns the key of an entity's metadata in the store.
 func entriesPath(entity *store.Object) string {
 	return access.EntitiesPath + "/" + entity.ID() + "/metadata"
 }
@@ -40,13 +40,13 @@ func entryByID(r *api.Request) (entity, entry *store.Object, err error) {
 	return nil, nil, store.Forbidden("METADATA_VIEW", r.Vars["entry"])
 }
 
-// entryKey is the namespace and the key of an entry.
+// entryKey returns the namespace and the key of an entry.
 func entryKey(body map[string]any) (namespace, key string) {
 	pair, _ := body["keyValue"].(map[string]any)
 	return store.Text(pair, "namespace"), store.Text(pair, "key")
 }
 
-// readEntry reads an entry of an entity; old is the one that it replaces.
+// readEntry reads a metadata entry of an entity. The entry replaces old, which is nil for a new entry.
 func readEntry(r *api.Request, entity, old *store.Object) (map[string]any, error) {
 	body := map[string]any{}
 	if err := r.Document(&body); err != nil {
@@ -69,7 +69,8 @@ func readEntry(r *api.Request, entity, old *store.Object) (map[string]any, error
 	return body, checkEntry(body)
 }
 
-// checkEntry refuses a value that is not of its type. Only metadata of tenants can be read-only.
+// checkEntry refuses a value that does not match its type. It also refuses read-only metadata of the domain PROVIDER,
+// as only metadata of tenants can be read-only.
 func checkEntry(body map[string]any) error {
 	pair, _ := body["keyValue"].(map[string]any)
 	typed, _ := pair["value"].(map[string]any)

@@ -12,14 +12,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// entityLevels are the access levels of defined entities.
+// entityLevels maps the access levels of defined entities to those of package access.
 var entityLevels = map[string]access.Level{
 	"urn:vcloud:accessLevel:ReadOnly":    access.LevelRead,
 	"urn:vcloud:accessLevel:ReadWrite":   access.LevelChange,
 	"urn:vcloud:accessLevel:FullControl": access.LevelFull,
 }
 
-// typeRightsFor are the rights of a type of which an operation takes one: beside access to the entity, or without.
+// typeRightsFor returns the rights of a type that permit an access level. A right of the first list permits it together
+// with access to the entity, a right of the second list permits it alone.
 func typeRightsFor(needs access.Level) (withAccess, alone []string) {
 	if needs == access.LevelRead {
 		return []string{access.TypeView, access.TypeModify, access.TypeFull}, []string{access.TypeAdminView, access.TypeAdminFull}
@@ -30,8 +31,8 @@ func typeRightsFor(needs access.Level) (withAccess, alone []string) {
 	return []string{access.TypeFull}, []string{access.TypeAdminFull}
 }
 
-// neededOfEntity is what a request needs of the entity in its path.
-func neededOfEntity(r *api.Request) access.Level {
+// neededLevel returns the access level that a request requires for the entity in its path.
+func neededLevel(r *api.Request) access.Level {
 	_, path, _ := strings.Cut(r.Operation, " ")
 	switch {
 	case r.Method == http.MethodGet:
@@ -44,9 +45,9 @@ func neededOfEntity(r *api.Request) access.Level {
 	return access.LevelChange
 }
 
-// reachesEntity reports whether the caller may do something with an entity: by a right of administrators of its type,
-// or by another right of the type together with access to the entity.
-func reachesEntity(r *api.Request, d *store.Object, needs access.Level) bool {
+// canAccessEntity reports whether the caller has an access level to an entity. The caller needs an administrator's
+// right of its type, or another right of the type together with access to the entity.
+func canAccessEntity(r *api.Request, d *store.Object, needs access.Level) bool {
 	if !r.Session.Sees(d.OrgID) {
 		return false
 	}
@@ -61,7 +62,7 @@ func reachesEntity(r *api.Request, d *store.Object, needs access.Level) bool {
 		entityLevel(r.Session, r.Cloud.Store, d) >= needs && slices.ContainsFunc(withAccess, has)
 }
 
-// entityLevel is the access that the caller has to an entity as its owner, or by its access controls.
+// entityLevel returns the access level of the caller as the owner of an entity, or by its access controls.
 func entityLevel(session *store.Session, st *store.Store, d *store.Object) access.Level {
 	if id, _ := api.At(d.Body, []string{"owner", "id"}); id == store.URN("user", session.UserID) {
 		return access.LevelFull
@@ -76,8 +77,8 @@ func entityLevel(session *store.Session, st *store.Store, d *store.Object) acces
 	return out
 }
 
-// mayCreateEntity refuses callers who have no full access to a type.
-func mayCreateEntity(r *api.Request, typ *store.Object) error {
+// checkMayCreateEntity refuses callers without full access to a type.
+func checkMayCreateEntity(r *api.Request, typ *store.Object) error {
 	if !r.Cloud.Assume.EntitiesTakeRights || r.Session.Provider() {
 		return nil
 	}

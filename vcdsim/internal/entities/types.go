@@ -16,12 +16,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// capvcdSchema has the fields, and their types, that VMware's schema of capvcdCluster 1.1.0 has.
+// capvcdSchema has the fields and types of VMware's schema of capvcdCluster 1.1.0.
 //
 //go:embed capvcd.json
 var capvcdSchema []byte
 
-// TypeCollections are the collections of interfaces and entity types.
+// TypeCollections returns the collections of interfaces and entity types.
 func TypeCollections() []*documents.Collection {
 	key := []string{"vendor", "nss", "version"}
 	return []*documents.Collection{
@@ -33,7 +33,7 @@ func TypeCollections() []*documents.Collection {
 			Required: slices.Concat(key, []string{"name"}),
 			Fixed:    key,
 			Defaults: map[string]any{"readonly": false},
-			NewID:    typed("interface"),
+			NewID:    typeURN("interface"),
 		},
 		{
 			Path:     access.TypesPath,
@@ -43,20 +43,21 @@ func TypeCollections() []*documents.Collection {
 			Required: slices.Concat(key, []string{"name"}),
 			Fixed:    slices.Concat(key, []string{"schema", "interfaces"}),
 			Defaults: map[string]any{"readonly": false},
-			NewID:    typed("type"),
+			NewID:    typeURN("type"),
 			Check:    checkType,
-			Free:     unusedType,
+			Free:     releaseType,
 		},
 	}
 }
 
-// typed names interfaces and types by vendor, namespace and version.
-func typed(kind string) func(map[string]any) string {
+// typeURN returns a function that returns the ID of an interface or type from its vendor, namespace and version.
+func typeURN(kind string) func(map[string]any) string {
 	return func(body map[string]any) string {
 		return "urn:vcloud:" + kind + ":" + store.Text(body, "vendor") + ":" + store.Text(body, "nss") + ":" + store.Text(body, "version")
 	}
 }
 
+// checkType validates an entity type, and creates its rights bundle if that does not exist.
 func checkType(r *api.Request, body map[string]any) error {
 	schema, ok := body["schema"].(map[string]any)
 	if !ok {
@@ -83,12 +84,14 @@ func checkType(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// typeBundle is the rights bundle that comes with an entity type.
+// typeBundle returns the name of the rights bundle that VCD creates with an entity type.
 func typeBundle(body map[string]any) string {
 	return store.Text(body, "vendor") + ":" + store.Text(body, "nss") + " Entitlement"
 }
 
-func unusedType(r *api.Request, d *store.Object) error {
+// releaseType refuses to delete an entity type that has entities. Otherwise it removes the behaviors, the access levels
+// and the rights bundle of the type.
+func releaseType(r *api.Request, d *store.Object) error {
 	for _, e := range r.Cloud.Store.Documents[access.EntitiesPath] {
 		if e.Body["entityType"] == d.Body["id"] {
 			return store.Refuse(http.StatusBadRequest, "RDE_TYPE_IN_USE", "The entity type %s has entities.", d.ID())
@@ -105,7 +108,7 @@ func unusedType(r *api.Request, d *store.Object) error {
 	return nil
 }
 
-// seedTypes are the interfaces and types a VCD comes with.
+// seedTypes adds the interfaces and types that VCD predefines.
 func seedTypes(s *cloud.Cloud, org *store.Org) {
 	if org.Name != store.SystemOrg {
 		return
@@ -139,7 +142,7 @@ func seedTypes(s *cloud.Cloud, org *store.Org) {
 	for _, version := range []string{"1.1.0", "1.2.0", "1.3.0"} {
 		var schema map[string]any
 		if err := json.Unmarshal(capvcdSchema, &schema); err != nil {
-			panic(err) // It is part of the program.
+			panic(err) // The schema is embedded in the program.
 		}
 		s.Store.Documents.Add(access.TypesPath, org.ID, map[string]any{
 			"id":          "urn:vcloud:type:vmware:capvcdCluster:" + version,
@@ -155,7 +158,7 @@ func seedTypes(s *cloud.Cloud, org *store.Org) {
 	}
 }
 
-// SeedDocuments adds what every organization has.
+// SeedDocuments adds the documents that every organization has.
 func SeedDocuments(s *cloud.Cloud, org *store.Org) {
 	access.SeedRoles(s, org)
 	seedTypes(s, org)

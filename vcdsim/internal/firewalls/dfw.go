@@ -19,7 +19,8 @@ const (
 	dfwRulesPath   = dfwPath + "/{policy}/rules"
 )
 
-func onGroup(r *api.Request) (documents.Scope, error) {
+// vdcGroupScope returns the scope of the VDC group in the path.
+func vdcGroupScope(r *api.Request) (documents.Scope, error) {
 	org, g := r.Cloud.Store.Group(store.Bare(r.Vars["group"]))
 	if g == nil || !r.Session.Sees(org.ID) {
 		return documents.Scope{}, store.Forbidden("VDC_GROUP_VIEW", r.Vars["group"])
@@ -27,14 +28,15 @@ func onGroup(r *api.Request) (documents.Scope, error) {
 	return documents.Scope{OrgID: org.ID, Parent: g.ID, Locks: []string{g.ID}}, nil
 }
 
-// dfwSettings are the distributed firewall of VDC groups: whether it is on, its one policy, and the rules of that.
+// dfwSettings returns the settings of the distributed firewall of a VDC group: whether it is enabled, its only policy,
+// and the rules of that policy. The rules are the last element.
 func dfwSettings() []*documents.Setting {
 	return []*documents.Setting{
 		{
 			Path:    dfwPath,
 			Kind:    "dfwPolicies",
 			Title:   "Distributed Firewall",
-			Scope:   onGroup,
+			Scope:   vdcGroupScope,
 			Prepare: prepareDFW,
 			Show:    showDFW,
 		},
@@ -42,7 +44,7 @@ func dfwSettings() []*documents.Setting {
 			Path:  dfwDefaultPath,
 			Kind:  "dfwPolicy",
 			Title: "Distributed Firewall Policy",
-			Scope: onGroup,
+			Scope: vdcGroupScope,
 			Show: func(r *api.Request, p documents.Scope, out map[string]any) {
 				dfwPolicyJSON(r.Cloud.Store, r.Cloud.IDs, p, out)
 			},
@@ -52,7 +54,7 @@ func dfwSettings() []*documents.Setting {
 			Path:    dfwRulesPath,
 			Kind:    "dfwRules",
 			Title:   "Distributed Firewall Rules",
-			Scope:   onGroup,
+			Scope:   vdcGroupScope,
 			Prepare: prepareDFWRules,
 			Show:    showDFWRules,
 		},
@@ -66,7 +68,7 @@ func dfwRoutes(add api.AddRoute) {
 	add("DELETE", "/cloudapi/"+one, deleteDFWRule, cloud.LatencyWrite)
 }
 
-// prepareDFW switches the firewall; while its policy is on it cannot be switched off.
+// prepareDFW enables or disables the firewall. It refuses to disable the firewall while the default policy is enabled.
 func prepareDFW(r *api.Request, body map[string]any) error {
 	_, g := r.Cloud.Store.Group(store.Bare(r.Vars["group"]))
 	on, _ := body["enabled"].(bool)
@@ -108,7 +110,8 @@ func dfwPolicyJSON(st *store.Store, source *ids.Source, p documents.Scope, out m
 
 func dfwPolicyID(source *ids.Source, group string) string { return source.Named("dfwPolicy", group) }
 
-func knownDFWPolicy(r *api.Request) error {
+// checkDFWPolicy returns an error unless the path refers to the default policy.
+func checkDFWPolicy(r *api.Request) error {
 	if id := r.Vars["policy"]; id != "default" && id != dfwPolicyID(r.Cloud.IDs, store.Bare(r.Vars["group"])) {
 		return store.Forbidden("DFW_POLICY_VIEW", id)
 	}
@@ -116,7 +119,7 @@ func knownDFWPolicy(r *api.Request) error {
 }
 
 func prepareDFWRules(r *api.Request, body map[string]any) error {
-	if err := knownDFWPolicy(r); err != nil {
+	if err := checkDFWPolicy(r); err != nil {
 		return err
 	}
 	return prepareRules("values")(r, body)
@@ -129,7 +132,7 @@ func showDFWRules(r *api.Request, p documents.Scope, out map[string]any) {
 	delete(out, "version")
 }
 
-// defaultDFWRule is the rule every policy begins with.
+// defaultDFWRule returns the initial rule of each policy.
 func defaultDFWRule(st *store.Store, source *ids.Source, group string) map[string]any {
 	name := group
 	if _, g := st.Group(group); g != nil {
@@ -154,13 +157,13 @@ func defaultDFWRule(st *store.Store, source *ids.Source, group string) map[strin
 	}
 }
 
-// dfwRules are the rules of the group in the path, with the setting they are in.
+// dfwRules returns the rules of the group in the path, and the setting that contains them.
 func dfwRules(r *api.Request) (*documents.Setting, []any, error) {
 	all := dfwSettings()
 	x := all[len(all)-1]
 	p, err := x.Scope(r)
 	if err == nil {
-		err = knownDFWPolicy(r)
+		err = checkDFWPolicy(r)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -171,17 +174,17 @@ func dfwRules(r *api.Request) (*documents.Setting, []any, error) {
 	return x, values, nil
 }
 
-// dfwRule finds the rule in the path among its policy's.
+// dfwRule returns the setting and the rules of the policy, and the index of the rule in the path.
 func dfwRule(r *api.Request) (x *documents.Setting, values []any, at int, err error) {
 	if x, values, err = dfwRules(r); err != nil {
 		return nil, nil, 0, err
 	}
 	at, err = dfwRuleIndex(r, values)
-	x.Prepare = nil // one rule changes; the others keep their versions
+	x.Prepare = nil // only one rule changes; the others keep their versions
 	return x, values, at, err
 }
 
-// dfwRuleIndex finds the rule in the path among rules of any firewall.
+// dfwRuleIndex returns the index of the rule in the path among the rules of a distributed or edge firewall.
 func dfwRuleIndex(r *api.Request, rules []any) (int, error) {
 	i := slices.IndexFunc(rules, func(v any) bool {
 		m, _ := v.(map[string]any)

@@ -16,8 +16,8 @@ import (
 
 const edgeRulesPath = "1.0.0/edgeGateways/{gateway}/firewall/rules"
 
-// prepareRules gives the rules of a firewall ids and completes their references. Versions are checked only
-// if they are sent.
+// prepareRules assigns IDs to new rules of a firewall and completes their references. Versions are checked only if the
+// request contains them.
 func prepareRules(field string) func(*api.Request, map[string]any) error {
 	return func(r *api.Request, body map[string]any) error {
 		rules, _ := body[field].([]any)
@@ -44,7 +44,7 @@ func prepareFirewallRule(r *api.Request, rule map[string]any) error {
 	if store.Text(rule, "id") == "" {
 		rule["id"] = r.Cloud.IDs.Next("firewallRule")
 	}
-	if err := ruleSizes(r.Cloud.Assume, rule); err != nil {
+	if err := checkRuleSizes(r.Cloud.Assume, rule); err != nil {
 		return err
 	}
 	action := store.Text(rule, "actionValue")
@@ -56,7 +56,7 @@ func prepareFirewallRule(r *api.Request, rule map[string]any) error {
 	}
 	rule["actionValue"] = action
 	if rule["action"] = action; action == "REJECT" {
-		rule["action"] = nil // older clients know no REJECT
+		rule["action"] = nil // the older field does not have REJECT
 	}
 	documents.Complete(rule, map[string]any{"enabled": true, "logging": false, "direction": "IN_OUT", "ipProtocol": "IPV4_IPV6"})
 	version := 0
@@ -64,11 +64,11 @@ func prepareFirewallRule(r *api.Request, rule map[string]any) error {
 		version = documents.Number(v["version"]) + 1
 	}
 	rule["version"] = map[string]any{"version": version}
-	return ruleReferences(r.Session, r.Cloud.Store, rule)
+	return completeReferences(r.Session, r.Cloud.Store, rule)
 }
 
-// ruleSizes refuses more of something than VMware's OpenAPI document allows in a rule.
-func ruleSizes(a cloud.Assumptions, rule map[string]any) error {
+// checkRuleSizes refuses a rule that exceeds the limits of VMware's OpenAPI document.
+func checkRuleSizes(a cloud.Assumptions, rule map[string]any) error {
 	for _, field := range []string{"sourceFirewallGroups", "destinationFirewallGroups", "applicationPortProfiles"} {
 		if err := documents.AtMost(rule, field, 128); err != nil {
 			return err
@@ -80,8 +80,8 @@ func ruleSizes(a cloud.Assumptions, rule map[string]any) error {
 	return documents.WithinSizes(a, rule)
 }
 
-// ruleReferences completes what a rule refers to.
-func ruleReferences(session *store.Session, st *store.Store, rule map[string]any) error {
+// completeReferences completes the references of a rule with names, and refuses references to unknown objects.
+func completeReferences(session *store.Session, st *store.Store, rule map[string]any) error {
 	for field, path := range map[string]string{
 		"sourceFirewallGroups":      GroupPath,
 		"destinationFirewallGroups": GroupPath,
@@ -102,18 +102,18 @@ func ruleReferences(session *store.Session, st *store.Store, rule map[string]any
 const edgeRulesOperation = "/cloudapi/" + edgeRulesPath
 
 func firewallRoutes(add api.AddRoute) {
-	for operation, form := range map[string]ruleForm{
-		edgeRulesOperation:   firstForm(),
-		secondRulesOperation: secondForm(),
+	for operation, form := range map[string]ruleFormat{
+		edgeRulesOperation: v1Format(),
+		v2RulesOperation:   v2Format(),
 	} {
 		add("POST", operation, form.create, cloud.LatencyWrite)
 		add("GET", operation+"/{rule}", form.get, cloud.LatencyCloudAPI)
 		add("PUT", operation+"/{rule}", form.put, cloud.LatencyWrite)
 		add("DELETE", operation+"/{rule}", api.With2(edgeRule, deleteEdgeRule), cloud.LatencyWrite)
 	}
-	add("GET", secondRulesOperation, api.With(gateways.OnGateway, getSecondRules), cloud.LatencyCloudAPI)
-	add("PUT", secondRulesOperation, putSecondRules, cloud.LatencyWrite)
-	add("DELETE", secondRulesOperation, edgeFirewall().Remove, cloud.LatencyWrite)
+	add("GET", v2RulesOperation, api.With(gateways.OnGateway, getV2Rules), cloud.LatencyCloudAPI)
+	add("PUT", v2RulesOperation, putV2Rules, cloud.LatencyWrite)
+	add("DELETE", v2RulesOperation, edgeFirewall().Remove, cloud.LatencyWrite)
 }
 
 func edgeFirewall() *documents.Setting {
@@ -127,7 +127,7 @@ func edgeFirewall() *documents.Setting {
 	}
 }
 
-// edgeRules are the rules that users gave a gateway's firewall.
+// edgeRules returns the user-defined rules of a gateway's firewall.
 func edgeRules(r *api.Request) ([]any, error) {
 	p, err := gateways.OnGateway(r)
 	if err != nil {
@@ -138,7 +138,7 @@ func edgeRules(r *api.Request) ([]any, error) {
 	return slices.Clone(rules), nil
 }
 
-// edgeRule finds the rule in the path among them.
+// edgeRule returns the user-defined rules of a gateway's firewall, and the index of the rule in the path.
 func edgeRule(r *api.Request) (rules []any, at int, err error) {
 	if rules, err = edgeRules(r); err != nil {
 		return nil, 0, err
@@ -147,7 +147,8 @@ func edgeRule(r *api.Request) (rules []any, at int, err error) {
 	return rules, at, err
 }
 
-// changeEdgeRules makes these the gateway's rules. What is new of them is prepared: the others keep their versions.
+// changeEdgeRules replaces the rules of a gateway. The caller has prepared the new rules; the others keep their
+// versions.
 func changeEdgeRules(r *api.Request, rules []any) (*api.Response, error) {
 	x := edgeFirewall()
 	x.Prepare = nil
@@ -161,8 +162,8 @@ func changeEdgeRules(r *api.Request, rules []any) (*api.Response, error) {
 const maxEdgeRules = 1000
 
 // create inserts one rule at the position in the request, by default at the bottom. The other rules do not change. The
-// answer does not contain the rule's id: the task's owner is the gateway.
-func (f ruleForm) create(r *api.Request) (*api.Response, error) {
+// response does not contain the ID of the rule: the owner of the task is the gateway.
+func (f ruleFormat) create(r *api.Request) (*api.Response, error) {
 	if since := r.Cloud.Assume.EdgeRuleCreateSince; r.Version < since {
 		return nil, store.Refuse(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED",
 			"The method POST is not allowed here before API version %s.", since)
@@ -187,7 +188,7 @@ func (f ruleForm) create(r *api.Request) (*api.Response, error) {
 	return changeEdgeRules(r, slices.Insert(rules, at, any(rule)))
 }
 
-// edgeRulePosition is where a new rule goes.
+// edgeRulePosition returns the index at which a new rule is inserted.
 func edgeRulePosition(assume *cloud.Assumptions, version string, rule map[string]any, rules []any) (int, error) {
 	position, _ := rule["relativePosition"].(map[string]any)
 	adjacent := slices.IndexFunc(rules, hasID(store.Text(position, "adjacentRuleId")))
@@ -210,7 +211,7 @@ func edgeRulePosition(assume *cloud.Assumptions, version string, rule map[string
 	return adjacent, nil
 }
 
-// hasID reports whether something is a rule with an id.
+// hasID returns a function that reports whether its argument is the rule with the given ID.
 func hasID(id string) func(any) bool {
 	return func(v any) bool {
 		m, _ := v.(map[string]any)
@@ -218,7 +219,7 @@ func hasID(id string) func(any) bool {
 	}
 }
 
-func (f ruleForm) get(r *api.Request) (*api.Response, error) {
+func (f ruleFormat) get(r *api.Request) (*api.Response, error) {
 	rules, at, err := edgeRule(r)
 	if err != nil {
 		return nil, err
@@ -226,7 +227,7 @@ func (f ruleForm) get(r *api.Request) (*api.Response, error) {
 	return api.JSON(f.shown(r.Version, rules[at])), nil
 }
 
-func (f ruleForm) put(r *api.Request) (*api.Response, error) {
+func (f ruleFormat) put(r *api.Request) (*api.Response, error) {
 	rules, at, err := edgeRule(r)
 	if err != nil {
 		return nil, err
@@ -250,7 +251,7 @@ func deleteEdgeRule(r *api.Request, rules []any, at int) (*api.Response, error) 
 
 func showEdgeRules(r *api.Request, p documents.Scope, out map[string]any) {
 	showRules(r.Cloud.IDs, p, out)
-	firstForm().showAll(r.Version, out)
+	v1Format().showAll(r.Version, out)
 }
 
 func showRules(source *ids.Source, p documents.Scope, out map[string]any) {
@@ -276,8 +277,8 @@ func showRules(source *ids.Source, p documents.Scope, out map[string]any) {
 	delete(out, "version")
 }
 
-// freeOfFirewallRules refuses to delete what a firewall rule refers to in one of some fields.
-func freeOfFirewallRules(s *cloud.Cloud, kind string, d *store.Object, fields ...string) error {
+// checkNoFirewallRules refuses to delete an object that a firewall rule refers to in one of the fields.
+func checkNoFirewallRules(s *cloud.Cloud, kind string, d *store.Object, fields ...string) error {
 	for _, x := range []struct{ path, field string }{{edgeRulesPath, "userDefinedRules"}, {dfwRulesPath, "values"}} {
 		for _, doc := range s.Store.Documents[x.path] {
 			rules, _ := doc.Body[x.field].([]any)

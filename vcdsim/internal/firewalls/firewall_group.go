@@ -15,10 +15,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// GroupPath is where firewall groups are: IP sets, and groups of VMs.
+// GroupPath is the path of firewall groups: IP sets and groups of VMs.
 const GroupPath = "1.0.0/firewallGroups"
 
-// Kinds of firewall groups.
+// Types of firewall groups.
 const (
 	groupIPSet   = "IP_SET"
 	groupStatic  = "SECURITY_GROUP"
@@ -38,7 +38,7 @@ func groupCollection() *documents.Collection {
 		Fixed:    []string{"typeValue", "type"},
 		Scope:    groupScope,
 		Prepare:  prepareGroup,
-		Free:     freeGroup,
+		Free:     checkGroupUnused,
 		Show:     showGroup,
 	}
 }
@@ -48,7 +48,7 @@ func groupRoutes(add api.AddRoute) {
 	add("GET", "/cloudapi/"+GroupPath+"/{id}/associatedVMs", listFirewallGroupVMs, cloud.LatencyCloudAPI)
 }
 
-// groupScope: a group belongs to an edge gateway or to a VDC group.
+// groupScope returns the owner of a firewall group, which is an edge gateway or a VDC group.
 func groupScope(r *api.Request, body map[string]any) (documents.Scope, error) {
 	id := store.RefID(body, "ownerRef")
 	if id == "" {
@@ -84,12 +84,12 @@ func prepareGroup(r *api.Request, body map[string]any, old *store.Object) error 
 	if body["type"] = kind; kind == groupDynamic {
 		body["type"] = nil
 	}
-	return firewallGroupContent(r.Session, r.Cloud.Store, body)
+	return checkGroupContent(r.Session, r.Cloud.Store, body)
 }
 
-// firewallGroupContent checks the addresses and networks of a group.
-func firewallGroupContent(session *store.Session, st *store.Store, body map[string]any) error {
-	for _, a := range strs(body["ipAddresses"]) {
+// checkGroupContent checks the addresses and networks of a group.
+func checkGroupContent(session *store.Session, st *store.Store, body map[string]any) error {
+	for _, a := range stringList(body["ipAddresses"]) {
 		if len(gateways.ParseAddresses(a)) == 0 {
 			return store.BadRequest("The IP address %q is invalid.", a)
 		}
@@ -102,8 +102,8 @@ func firewallGroupContent(session *store.Session, st *store.Store, body map[stri
 	return nil
 }
 
-// strs reads a list of texts.
-func strs(v any) []string {
+// stringList returns the strings of a JSON list.
+func stringList(v any) []string {
 	var out []string
 	list, _ := v.([]any)
 	for _, item := range list {
@@ -141,17 +141,18 @@ func showGroup(r *api.Request, d *store.Object, out map[string]any) {
 	}
 }
 
-// freeGroup refuses to delete what a pool or a rule uses.
-func freeGroup(r *api.Request, d *store.Object) error {
+// checkGroupUnused refuses to delete a group that a load balancer pool or a firewall rule uses.
+func checkGroupUnused(r *api.Request, d *store.Object) error {
 	for _, p := range r.Cloud.Store.Documents[documents.PoolPath] {
 		if store.RefID(p.Body, "memberGroupRef") == d.ID() {
 			return documents.InUse("firewall group", store.Text(d.Body, "name"), "load balancer pool "+store.Text(p.Body, "name"))
 		}
 	}
-	return freeOfFirewallRules(r.Cloud, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
+	return checkNoFirewallRules(r.Cloud, "firewall group", d, "sourceFirewallGroups", "destinationFirewallGroups")
 }
 
-// listFirewallGroups lists the groups without what is in them; _context narrows it to a gateway or VDC group.
+// listFirewallGroups lists the groups without their content. A _context filter selects the groups of one gateway or VDC
+// group.
 func listFirewallGroups(r *api.Request) (*api.Response, error) {
 	c := groupCollection()
 	context := r.FilterValue("_context")
@@ -169,7 +170,8 @@ func listFirewallGroups(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// listFirewallGroupVMs are the VMs with a NIC on a member of the group, or that its criteria choose by their name.
+// listFirewallGroupVMs lists the VMs of a group: those with a NIC on a member network, and those whose name matches the
+// criteria.
 func listFirewallGroupVMs(r *api.Request) (*api.Response, error) {
 	d, err := groupCollection().FindScoped(r, r.Vars["id"])
 	if err != nil {
@@ -180,7 +182,7 @@ func listFirewallGroupVMs(r *api.Request) (*api.Response, error) {
 	viewer := access.ViewerOf(r)
 	for _, vm := range store.Sorted(r.Cloud.Store.VMs) {
 		vapp := r.Cloud.Store.VApps[vm.VAppID]
-		if !viewer.Sees(vapp) || vapp.OrgID != d.OrgID || !vmOnNetworks(vm, vapp, nets) && !chosen(d.Body, vm.Name) {
+		if !viewer.Sees(vapp) || vapp.OrgID != d.OrgID || !vmOnNetworks(vm, vapp, nets) && !matchesCriteria(d.Body, vm.Name) {
 			continue
 		}
 		_, vdc := r.Cloud.Store.VDC(vapp.VDCID)
@@ -198,7 +200,7 @@ func listFirewallGroupVMs(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// vmOnNetworks reports whether a VM has a NIC on one of some org VDC networks.
+// vmOnNetworks reports whether a VM has a NIC on one of the org VDC networks.
 func vmOnNetworks(vm *store.VM, vapp *store.VApp, nets []string) bool {
 	return slices.ContainsFunc(vm.NICs, func(nic store.NIC) bool {
 		n := vapp.Network(nic.Network)
@@ -206,9 +208,9 @@ func vmOnNetworks(vm *store.VM, vapp *store.VApp, nets []string) bool {
 	})
 }
 
-// chosen reports whether the criteria of a dynamic group choose a VM: all rules of one criterion must hold. VMs here
-// have no tags.
-func chosen(body map[string]any, name string) bool {
+// matchesCriteria reports whether the name of a VM matches a criterion of a dynamic group. All rules of a criterion
+// must match. Rules on tags never match, as this package does not read the tags of VMs.
+func matchesCriteria(body map[string]any, name string) bool {
 	criteria, _ := body["vmCriteria"].([]any)
 	return slices.ContainsFunc(criteria, func(c any) bool {
 		m, _ := c.(map[string]any)
@@ -216,12 +218,12 @@ func chosen(body map[string]any, name string) bool {
 		return len(rules) > 0 && !slices.ContainsFunc(rules, func(x any) bool {
 			rule, _ := x.(map[string]any)
 			return store.Text(rule, "attributeType") != "VM_NAME" ||
-				!compares(store.Text(rule, "operator"), name, store.Text(rule, "attributeValue"))
+				!matchesOperator(store.Text(rule, "operator"), name, store.Text(rule, "attributeValue"))
 		})
 	})
 }
 
-func compares(operator, have, want string) bool {
+func matchesOperator(operator, have, want string) bool {
 	switch operator {
 	case "EQUALS":
 		return have == want
@@ -235,10 +237,10 @@ func compares(operator, have, want string) bool {
 	return false
 }
 
-// SetAddresses are the addresses an IP set lists one by one; prefixes count as their first.
+// SetAddresses returns the addresses that an IP set lists. A prefix contributes only its first address.
 func SetAddresses(d *store.Object) []netip.Addr {
 	var out []netip.Addr
-	for _, a := range strs(d.Body["ipAddresses"]) {
+	for _, a := range stringList(d.Body["ipAddresses"]) {
 		out = append(out, gateways.ParseAddresses(a)...)
 	}
 	return out

@@ -24,7 +24,7 @@ func profileCollection() *documents.Collection {
 		Fixed:    []string{"scope", "orgRef"},
 		Scope:    profileScope,
 		Prepare:  prepareProfile,
-		Free:     freeProfile,
+		Free:     checkProfileUnused,
 		Show: func(r *api.Request, d *store.Object, out map[string]any) {
 			out["status"] = documents.Realization(r.Cloud.Tasks, store.Bare(d.ID()), d.Failed)
 			out["usableForNAT"] = usableForNAT(d.Body)
@@ -34,7 +34,8 @@ func profileCollection() *documents.Collection {
 	}
 }
 
-// profileScope: a tenant's profile belongs to one of its VDCs or VDC groups, the provider's to an NSX manager.
+// profileScope returns the owner of a profile. A tenant's profile belongs to a VDC or a VDC group, a provider's profile
+// to an NSX manager.
 func profileScope(r *api.Request, body map[string]any) (documents.Scope, error) {
 	context := store.Text(body, "contextEntityId")
 	switch store.Text(body, "scope") {
@@ -79,7 +80,7 @@ func prepareProfile(r *api.Request, body map[string]any, old *store.Object) erro
 	return nil
 }
 
-// usableForNAT: NAT takes profiles of one protocol with one port.
+// usableForNAT reports whether a NAT rule can use a profile: it must have one TCP or UDP entry with one port.
 func usableForNAT(body map[string]any) bool {
 	ports, _ := body["applicationPorts"].([]any)
 	if len(ports) != 1 {
@@ -90,17 +91,17 @@ func usableForNAT(body map[string]any) bool {
 	return len(destinations) == 1 && (store.Text(m, "protocol") == "TCP" || store.Text(m, "protocol") == "UDP")
 }
 
-// freeProfile refuses to delete what a rule uses.
-func freeProfile(r *api.Request, d *store.Object) error {
+// checkProfileUnused refuses to delete a profile that a NAT rule or a firewall rule uses.
+func checkProfileUnused(r *api.Request, d *store.Object) error {
 	for _, nat := range r.Cloud.Store.Documents[gateways.NATPath] {
 		if store.RefID(nat.Body, "applicationPortProfile") == d.ID() {
 			return documents.InUse("application port profile", store.Text(d.Body, "name"), "NAT rule "+store.Text(nat.Body, "name"))
 		}
 	}
-	return freeOfFirewallRules(r.Cloud, "application port profile", d, "applicationPortProfiles")
+	return checkNoFirewallRules(r.Cloud, "application port profile", d, "applicationPortProfiles")
 }
 
-// systemProfiles are the services NSX knows, with protocol and port.
+// systemProfiles lists services that NSX defines, with protocol and port.
 var systemProfiles = []struct{ name, protocol, port string }{
 	{"DNS-TCP", "TCP", "53"},
 	{"DNS-UDP", "UDP", "53"},
@@ -191,7 +192,7 @@ var systemProfiles = []struct{ name, protocol, port string }{
 	{"ICMPv6-ALL", "ICMPv6", "any"},
 }
 
-// SeedProfiles adds the profiles that every site has.
+// SeedProfiles adds the system profiles that every site has.
 func SeedProfiles(s *cloud.Cloud) {
 	for _, p := range systemProfiles {
 		ports := []any{p.port}

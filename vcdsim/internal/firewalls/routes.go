@@ -7,19 +7,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 )
 
-// Routes are the routes of firewalls and their groups.
+// Routes adds the routes of firewalls and their groups.
 func Routes(add api.AddRoute) {
 	groupRoutes(add)
 	dfwRoutes(add)
 	firewallRoutes(add)
 }
 
-// Collections are application port profiles and firewall groups.
+// Collections returns the collections of application port profiles and firewall groups.
 func Collections() []*documents.Collection {
 	return []*documents.Collection{profileCollection(), groupCollection()}
 }
 
-// Settings are the firewalls of edge gateways and of VDC groups.
+// Settings returns the firewall settings of edge gateways and VDC groups.
 func Settings() []*documents.Setting {
 	return append(dfwSettings(), edgeFirewall())
 }

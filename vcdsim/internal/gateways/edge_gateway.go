@@ -31,7 +31,7 @@ type EdgeGateways struct{ cloud *cloud.Cloud }
 // EdgesOf returns the edge gateways of a cloud.
 func EdgesOf(c *cloud.Cloud) EdgeGateways { return EdgeGateways{cloud: c} }
 
-// EdgeByID finds the gateway with an id the caller may see.
+// EdgeByID returns a gateway with its organization and VDC, or an error if the caller cannot see it.
 func EdgeByID(session *store.Session, st *store.Store, id string) (*store.Org, *store.VDC, *store.EdgeGateway, error) {
 	org, vdc, g := st.Gateway(store.Bare(id))
 	if g == nil || !session.Sees(org.ID) {
@@ -40,7 +40,7 @@ func EdgeByID(session *store.Session, st *store.Store, id string) (*store.Org, *
 	return org, vdc, g, nil
 }
 
-// GatewayScope is the scope of documents on a gateway, which is busy while they change.
+// GatewayScope returns the scope of documents on a gateway. Changing such a document locks the gateway.
 func GatewayScope(session *store.Session, st *store.Store, id string) (documents.Scope, error) {
 	org, _, g, err := EdgeByID(session, st, id)
 	if err != nil {
@@ -49,7 +49,7 @@ func GatewayScope(session *store.Session, st *store.Store, id string) (documents
 	return documents.Scope{OrgID: org.ID, Parent: g.ID, Locks: []string{g.ID}}, nil
 }
 
-// AddEdgeOwner are the references to the VDC or VDC group that something is in.
+// AddEdgeOwner adds references to the organization, and to the VDC or VDC group that owns an object.
 func AddEdgeOwner(org *store.Org, vdc *store.VDC, group string, out map[string]any) {
 	ref := api.Ref("vdc", vdc.ID, vdc.Name)
 	out["orgRef"] = api.Ref("org", org.ID, org.Name)
@@ -132,7 +132,7 @@ func getEdge(r *api.Request) (*api.Response, error) {
 	return api.JSON(edgeJSON(r, org, vdc, g)), nil
 }
 
-// edgeBody is what is read of a gateway.
+// An edgeBody holds the fields of a gateway that the simulator reads.
 type edgeBody struct {
 	Name        string       `json:"name"`
 	Description string       `json:"description"`
@@ -147,7 +147,7 @@ type JSONRefBody struct {
 	Name string `json:"name"`
 }
 
-// Owner is the id of the VDC or VDC group; older clients know only VDCs.
+// Owner returns the ID of the VDC or VDC group that owns an object. Older clients send only a VDC.
 func Owner(ownerRef, orgVDC JSONRefBody) string {
 	if ownerRef.ID != "" {
 		return ownerRef.ID
@@ -155,17 +155,17 @@ func Owner(ownerRef, orgVDC JSONRefBody) string {
 	return orgVDC.ID
 }
 
-// edgeFields are stored as they were sent.
+// edgeFields are the fields of a gateway that are stored unchanged.
 var edgeFields = []string{
 	"distributedRoutingEnabled", "nonDistributedRoutingEnabled", "deploymentMode",
 	"serviceNetworkDefinition", "edgeClusterConfig",
 }
 
-// Rest picks fields that are set.
+// Rest returns the listed fields that a JSON document sets. The document must be valid.
 func Rest(raw []byte, fields []string) map[string]any {
 	all := map[string]any{}
 	out := map[string]any{}
-	_ = json.Unmarshal(raw, &all) // parsed before
+	_ = json.Unmarshal(raw, &all) // the caller has already parsed it
 	for _, f := range fields {
 		if all[f] != nil {
 			out[f] = all[f]
@@ -174,7 +174,7 @@ func Rest(raw []byte, fields []string) map[string]any {
 	return out
 }
 
-// readEdge reads and checks a gateway that comes in; old is what it replaces, nil for a new one.
+// readEdge reads and checks a gateway. The gateway replaces old, which is nil for a new gateway.
 func readEdge(r *api.Request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGateway, error) {
 	var body edgeBody
 	if err := r.Document(&body); err != nil {
@@ -202,10 +202,11 @@ func readEdge(r *api.Request, old *store.EdgeGateway) (*store.VDC, *store.EdgeGa
 		}
 		g.Uplinks = append(g.Uplinks, uplink)
 	}
-	return vdc, g, EdgesOf(r.Cloud).keepsUsed(old, g)
+	return vdc, g, EdgesOf(r.Cloud).checkUsedKept(old, g)
 }
 
-// EdgeOwner finds the VDC that a reference means, or the first of a VDC group, with the id of the group.
+// EdgeOwner returns the VDC with the given ID. If the ID is that of a VDC group, it returns the first VDC of the group
+// and the ID of the group.
 func EdgeOwner(session *store.Session, st *store.Store, id string) (org *store.Org, vdc *store.VDC, group string, err error) {
 	if org, vdc = st.VDC(store.Bare(id)); vdc == nil {
 		if org, vdc = st.FirstOf(store.Bare(id)); vdc != nil {
@@ -255,7 +256,7 @@ func putEdge(r *api.Request) (*api.Response, error) {
 	return r.Start(store.Work{Op: "update edgeGateway"}, next.Entity(), []string{next.ID}), nil
 }
 
-// moveNetworks takes the networks of a gateway along into a VDC group or out of it.
+// moveNetworks sets the VDC group of all networks of a gateway. An empty group removes them from their group.
 func (eg EdgeGateways) moveNetworks(gateway, group string) {
 	for o := range eg.cloud.Store.Model.Orgs {
 		for v := range eg.cloud.Store.Model.Orgs[o].VDCs {
@@ -297,7 +298,7 @@ func deleteEdge(r *api.Request) (*api.Response, error) {
 	return r.Start(store.Work{Op: "delete edgeGateway"}, g.Entity(), []string{g.ID}), nil
 }
 
-// commitDeleteEdge removes a gateway and what was on it.
+// commitDeleteEdge removes a gateway and the documents on it.
 func commitDeleteEdge(s *cloud.Cloud, t *store.Task) error {
 	if !RemoveGateway(s, t.Owner.ID) {
 		return cloud.Gone("edge gateway", t.Owner.ID)
@@ -305,7 +306,7 @@ func commitDeleteEdge(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// RemoveGateway reports whether there was a gateway with an id.
+// RemoveGateway removes a gateway and the documents on it. It reports whether the gateway existed.
 func RemoveGateway(s *cloud.Cloud, id string) bool {
 	_, vdc, g := s.Store.Gateway(id)
 	if g == nil {

@@ -16,16 +16,17 @@ import (
 // MimeEdge is the media type of an edge gateway in the XML API.
 const MimeEdge = "application/vnd.vmware.admin.edgeGateway+xml"
 
-// legacyEdgeRoutes are the edge gateways of the legacy API, which only shows them: services on NSX-T are cloudapi's.
+// legacyEdgeRoutes adds the edge gateways of the legacy API, which is read-only: the services of NSX-T gateways are
+// part of cloudapi.
 func legacyEdgeRoutes(add api.AddRoute) {
 	add("GET", "/api/admin/edgeGateway/{gateway}", getLegacyGateway, cloud.LatencyLegacy)
 	add("GET", "/api/edgeGateway/{gateway}", getLegacyGateway, cloud.LatencyLegacy)
 }
 
-// EdgeHref is the address of an edge gateway in the XML API.
+// EdgeHref returns the address of an edge gateway in the XML API.
 func EdgeHref(site wire.Site, id string) string { return site.Base() + "/api/admin/edgeGateway/" + id }
 
-// EdgeRef is a reference to an edge gateway.
+// EdgeRef returns a reference to an edge gateway.
 func EdgeRef(site wire.Site, g *store.EdgeGateway) *xmltree.Node {
 	return xmltree.New("EdgeGateway", xmltree.A("href", EdgeHref(site, g.ID)), xmltree.A("id", store.URN("gateway", g.ID)),
 		xmltree.A("name", g.Name), xmltree.A("type", MimeEdge))
@@ -57,7 +58,7 @@ func getLegacyGateway(r *api.Request) (*api.Response, error) {
 			T("DistributedRoutingEnabled", false)))), nil
 }
 
-// gatewayInterface is a connection of a gateway to a network.
+// gatewayInterface returns the interface that connects a gateway to a network.
 func gatewayInterface(name, kind string, network *xmltree.Node, subnets []*xmltree.Node, first bool) *xmltree.Node {
 	T := xmltree.T
 	return xmltree.New("GatewayInterface", T("Name", name), T("DisplayName", name), network, T("InterfaceType", kind),
@@ -78,18 +79,18 @@ func uplinkInterface(site wire.Site, st *store.Store, u store.Uplink, first bool
 	}
 	var subnets []*xmltree.Node
 	for i, s := range u.Subnets {
-		subnets = append(subnets, participation(s.Gateway, s.Primary, s.Addresses, first && i == 0))
+		subnets = append(subnets, subnetParticipation(s.Gateway, s.Primary, s.Addresses, first && i == 0))
 	}
 	return gatewayInterface(name, "uplink", adminNetworkRef(site, u.Network, name), subnets, first)
 }
 
 func networkInterface(site wire.Site, n *store.Network) *xmltree.Node {
 	return gatewayInterface(n.Name, "internal", adminNetworkRef(site, n.ID, n.Name),
-		[]*xmltree.Node{participation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
+		[]*xmltree.Node{subnetParticipation(n.Gateway, n.Gateway.Addr(), nil, false)}, false)
 }
 
-// participation is what a gateway has of a subnet.
-func participation(subnet netip.Prefix, address netip.Addr, ranges []store.Range, first bool) *xmltree.Node {
+// subnetParticipation returns the addresses of a gateway in a subnet.
+func subnetParticipation(subnet netip.Prefix, address netip.Addr, ranges []store.Range, first bool) *xmltree.Node {
 	T := xmltree.T
 	n := xmltree.New("SubnetParticipation", T("Gateway", subnet.Addr()), T("Netmask", ovf.Netmask(subnet)))
 	if address.IsValid() {

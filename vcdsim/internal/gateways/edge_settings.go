@@ -8,12 +8,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// OnGateway is the scope of what belongs to the gateway in the path.
+// OnGateway returns the scope of documents on the gateway in the path.
 func OnGateway(r *api.Request) (documents.Scope, error) {
 	return GatewayScope(r.Session, r.Cloud.Store, r.Vars["gateway"])
 }
 
-// Always is the same initial value for every entity.
+// Always returns an Initial function with the same value for every entity.
 func Always(body map[string]any) func(*api.Request) map[string]any {
 	return func(*api.Request) map[string]any {
 		out := map[string]any{}
@@ -24,7 +24,7 @@ func Always(body map[string]any) func(*api.Request) map[string]any {
 	}
 }
 
-// Settings are the settings of edge gateways.
+// Settings returns the settings of edge gateways.
 func Settings() []*documents.Setting { //nolint:funlen // A table with one field per line.
 	const gw = "1.0.0/edgeGateways/{gateway}/"
 	return []*documents.Setting{
@@ -96,7 +96,7 @@ func Settings() []*documents.Setting { //nolint:funlen // A table with one field
 	}
 }
 
-// prepareDNS gives the forwarder the address it listens on, and its zones ids.
+// prepareDNS sets the default listener address of the forwarder, and assigns IDs to new zones.
 func prepareDNS(r *api.Request, body map[string]any) error {
 	if store.Text(body, "listenerIp") == "" {
 		body["listenerIp"] = "192.168.255.228"
@@ -139,7 +139,7 @@ func prepareQoS(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// prepareBGP refuses what a gateway that shares its external network cannot do.
+// prepareBGP refuses BGP on a gateway that shares its external network, unless the network uses IP Spaces.
 func prepareBGP(r *api.Request, body map[string]any) error {
 	_, _, g, err := EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
 	if err != nil {
@@ -152,12 +152,12 @@ func prepareBGP(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// OnlyVersions shows the version of a document as settings do.
+// OnlyVersions shows the version of a document in the format of settings.
 func OnlyVersions(_ *api.Request, d *store.Object, out map[string]any) {
 	out["version"] = map[string]any{"version": d.Version - 1}
 }
 
-// gatewayCollection are the documents of a gateway below a path, with bare ids and versions.
+// gatewayCollection returns a collection of documents on a gateway, with bare IDs and versions.
 func gatewayCollection(path, kind, title string, required ...string) *documents.Collection {
 	return &documents.Collection{
 		Path:     "1.0.0/edgeGateways/{gateway}/" + path,

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// uplinkBody is what is read of an uplink.
+// An uplinkBody holds the fields of an uplink that the simulator reads.
 type uplinkBody struct {
 	UplinkID string `json:"uplinkId"`
 	Subnets  struct {
@@ -34,8 +34,8 @@ func (eg EdgeGateways) usesSpaces(u store.Uplink) bool {
 	return e != nil && e.UsesSpaces
 }
 
-// readUplink gives a gateway addresses as an uplink asks for; old is the gateway as it was. Only the first uplink has a
-// primary address.
+// readUplink reads an uplink and allocates the addresses that it requests. The gateway before the update is old, or nil
+// for a new gateway. Only the first uplink has a primary address.
 func (eg EdgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first bool) (store.Uplink, error) {
 	external := eg.cloud.Store.External(store.Bare(body.UplinkID))
 	if external == nil {
@@ -52,27 +52,28 @@ func (eg EdgeGateways) readUplink(body uplinkBody, old *store.EdgeGateway, first
 		}
 		u.Subnets = append(u.Subnets, subnet)
 	}
-	return u, eg.settleUplink(external, &u, old, body.QuickAdd, first)
+	return u, eg.completeUplink(external, &u, old, body.QuickAdd, first)
 }
 
-// settleUplink adds the addresses that were asked for by number, and the primary one.
-func (eg EdgeGateways) settleUplink(external *store.ExternalNetwork, u *store.Uplink, old *store.EdgeGateway, more int,
+// completeUplink allocates the requested number of additional addresses, and selects the primary address.
+func (eg EdgeGateways) completeUplink(external *store.ExternalNetwork, u *store.Uplink, old *store.EdgeGateway, more int,
 	first bool,
 ) error {
 	primary := slices.ContainsFunc(u.Subnets, func(x store.UplinkSubnet) bool { return x.Primary.IsValid() })
 	for i := range u.Subnets {
 		sub := &u.Subnets[i]
-		least := more
+		minimum := more
 		if first && !primary && len(sub.Addresses) == 0 {
-			least = max(1, more)
+			minimum = max(1, more)
 		}
-		if least > 0 {
-			got, ok := take(externalPool(external, sub.Gateway), append(eg.handedOut(external.ID, old), sub.Addresses...), least)
+		if minimum > 0 {
+			taken := append(eg.allocatedAddresses(external.ID, old), sub.Addresses...)
+			got, ok := takeAddresses(subnetPool(external, sub.Gateway), taken, minimum)
 			if !ok {
 				return store.Refuse(400, store.CodeBadRequest, "There are not enough free IP addresses in the external "+
 					"network %q.", external.Name)
 			}
-			sub.Addresses = merged(append(sub.Addresses, got...))
+			sub.Addresses = mergeRanges(append(sub.Addresses, got...))
 			more = 0
 		}
 		if first && !primary && len(sub.Addresses) > 0 {
@@ -102,21 +103,21 @@ func (eg EdgeGateways) readUplinkSubnet(external *store.ExternalNetwork, in upli
 		}
 		out.Primary = primary[0].From
 	}
-	taken := eg.handedOut(external.ID, old)
+	taken := eg.allocatedAddresses(external.ID, old)
 	if in.Auto && in.Total != nil {
-		own := merged(append(gatewayAddresses(old, external.ID, out.Gateway), primary...))
-		if out.Addresses, err = resized(external, own, subnet.Pool, taken, *in.Total); err != nil {
+		own := mergeRanges(append(gatewayAddresses(old, external.ID, out.Gateway), primary...))
+		if out.Addresses, err = resizeAddresses(external, own, subnet.Pool, taken, *in.Total); err != nil {
 			return out, err
 		}
 	}
 	if !within(primary, out.Addresses) {
-		out.Addresses = merged(append(out.Addresses, primary...))
+		out.Addresses = mergeRanges(append(out.Addresses, primary...))
 	}
-	return out, available(external, out.Addresses, subnet.Pool, taken)
+	return out, checkAvailable(external, out.Addresses, subnet.Pool, taken)
 }
 
-// available refuses addresses that are not in the pool or that another gateway has.
-func available(external *store.ExternalNetwork, addresses, pool, taken []store.Range) error {
+// checkAvailable refuses addresses that are outside the pool or allocated to another gateway.
+func checkAvailable(external *store.ExternalNetwork, addresses, pool, taken []store.Range) error {
 	switch {
 	case !within(addresses, pool):
 		return store.BadRequest("The IP ranges are not within the static IP pool of the external network %q.", external.Name)
@@ -126,8 +127,8 @@ func available(external *store.ExternalNetwork, addresses, pool, taken []store.R
 	return nil
 }
 
-// externalSubnet finds the subnet with a gateway. VCD accepts one the network does not have, as go-vcloud-director's
-// tests show, and uses the first instead.
+// externalSubnet returns the subnet of an external network with a gateway address. VCD accepts an address that the
+// network does not have, as the tests of go-vcloud-director show, and uses the first subnet instead.
 func externalSubnet(e *store.ExternalNetwork, gateway string) (store.ExternalSubnet, error) {
 	a, err := netip.ParseAddr(gateway)
 	if err != nil {
@@ -144,25 +145,26 @@ func externalSubnet(e *store.ExternalNetwork, gateway string) (store.ExternalSub
 	return e.Subnets[0], nil
 }
 
-// resized is how many addresses a gateway asks for: its own as far as they go, then further ones.
-func resized(external *store.ExternalNetwork, own, pool, taken []store.Range, total int) ([]store.Range, error) {
+// resizeAddresses changes the number of a gateway's addresses to total. It keeps the gateway's own addresses as far as
+// possible, and then takes free addresses of the pool.
+func resizeAddresses(external *store.ExternalNetwork, own, pool, taken []store.Range, total int) ([]store.Range, error) {
 	if total < 1 {
 		return nil, store.BadRequest("An edge gateway must keep at least one IP address of the external network %q.",
 			external.Name)
 	}
-	out, ok := take(own, nil, total)
+	out, ok := takeAddresses(own, nil, total)
 	if ok {
 		return out, nil
 	}
-	more, ok := take(pool, append(slices.Clone(taken), own...), total-Count(own))
+	more, ok := takeAddresses(pool, append(slices.Clone(taken), own...), total-Count(own))
 	if !ok {
 		return nil, store.BadRequest("There are not enough free IP addresses in the external network %q.", external.Name)
 	}
-	return merged(append(out, more...)), nil
+	return mergeRanges(append(out, more...)), nil
 }
 
-// externalPool are the addresses of the subnet with a gateway.
-func externalPool(e *store.ExternalNetwork, gateway netip.Prefix) []store.Range {
+// subnetPool returns the static pool of the subnet with a gateway address.
+func subnetPool(e *store.ExternalNetwork, gateway netip.Prefix) []store.Range {
 	for _, s := range e.Subnets {
 		if s.Gateway == gateway {
 			return s.Pool
@@ -171,7 +173,7 @@ func externalPool(e *store.ExternalNetwork, gateway netip.Prefix) []store.Range 
 	return nil
 }
 
-// gatewayAddresses are what a gateway has of a subnet; none if there is no gateway.
+// gatewayAddresses returns the addresses of a gateway in a subnet of an external network. It returns nil if g is nil.
 func gatewayAddresses(g *store.EdgeGateway, external string, gateway netip.Prefix) []store.Range {
 	if g == nil {
 		return nil
@@ -187,8 +189,9 @@ func gatewayAddresses(g *store.EdgeGateway, external string, gateway netip.Prefi
 	return out
 }
 
-// handedOut are the addresses of an external network that gateways have, except one of them.
-func (eg EdgeGateways) handedOut(external string, except *store.EdgeGateway) []store.Range {
+// allocatedAddresses returns the addresses of an external network that are allocated to gateways. Those of the gateway
+// except do not count; except may be nil.
+func (eg EdgeGateways) allocatedAddresses(external string, except *store.EdgeGateway) []store.Range {
 	var out []store.Range
 	for o := range eg.cloud.Store.Model.Orgs {
 		for v := range eg.cloud.Store.Model.Orgs[o].VDCs {
@@ -209,8 +212,8 @@ func (eg EdgeGateways) handedOut(external string, except *store.EdgeGateway) []s
 	return out
 }
 
-// keepsUsed refuses to take an address from a gateway that it uses.
-func (eg EdgeGateways) keepsUsed(old, next *store.EdgeGateway) error {
+// checkUsedKept refuses a change of a gateway that removes an address in use.
+func (eg EdgeGateways) checkUsedKept(old, next *store.EdgeGateway) error {
 	if old == nil {
 		return nil
 	}
@@ -276,7 +279,7 @@ func uplinkJSON(r *api.Request, g *store.EdgeGateway, u store.Uplink) map[string
 	return out
 }
 
-// ExternalBacking is the kind of what backs an external network.
+// ExternalBacking returns the type of the backing of an external network.
 func ExternalBacking(e *store.ExternalNetwork) string {
 	if e.Backing == "" {
 		return store.BackingTier0

@@ -16,10 +16,11 @@ import (
 type UsedAddress struct {
 	Address  netip.Addr
 	Category string
-	network  string // id of the external network
+	network  string // ID of the external network
 }
 
-// UsedBy are the addresses a gateway uses of its uplinks, sorted, each once per category.
+// UsedBy returns the addresses of a gateway's uplinks that are in use, sorted by address. It lists an address once per
+// category.
 func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []UsedAddress {
 	var out []UsedAddress
 	for _, u := range g.Uplinks {
@@ -55,7 +56,7 @@ func (eg EdgeGateways) UsedBy(g *store.EdgeGateway) []UsedAddress {
 		func(a, b UsedAddress) bool { return a.Address == b.Address && a.Category == b.Category })
 }
 
-// externalAddresses are the external addresses in a text.
+// externalAddresses returns the external addresses in a string that ParseAddresses can read.
 func (eg EdgeGateways) externalAddresses(g *store.EdgeGateway, text, category string) []UsedAddress {
 	var out []UsedAddress
 	for _, a := range ParseAddresses(text) {
@@ -66,7 +67,7 @@ func (eg EdgeGateways) externalAddresses(g *store.EdgeGateway, text, category st
 	return out
 }
 
-// externalNetworkOf finds the external network whose address this is.
+// externalNetworkOf returns the ID of the external network that an address belongs to.
 func (eg EdgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (string, bool) {
 	for _, u := range g.Uplinks {
 		for _, sub := range u.Subnets {
@@ -75,15 +76,16 @@ func (eg EdgeGateways) externalNetworkOf(g *store.EdgeGateway, a netip.Addr) (st
 			}
 		}
 		if eg.usesSpaces(u) &&
-			slices.ContainsFunc(spacesOf(eg.cloud).of(u.Network),
-				func(p *store.IPSpace) bool { return InRanges(p.Ranges, a) || spaceHasPrefix(p, a) }) {
+			slices.ContainsFunc(spacesOf(eg.cloud).withUplinkTo(u.Network),
+				func(p *store.IPSpace) bool { return InRanges(p.Ranges, a) || prefixesContain(p, a) }) {
 			return u.Network, true
 		}
 	}
 	return "", false
 }
 
-// ParseAddresses reads an address, the ends of a range, or the first address of a prefix; nothing if it is none.
+// ParseAddresses returns the address in a string, the first address of a prefix, or up to 256 addresses of a range. It
+// returns nil if the string is none of these.
 func ParseAddresses(text string) []netip.Addr {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return []netip.Addr{a}
@@ -124,8 +126,8 @@ func listUsed(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// OwnAddress refuses external addresses that the gateway's organization has not allocated from an IP Space, or that its
-// gateway does not have of its external network. Internal addresses are not checked.
+// OwnAddress refuses an external address of an IP Space that is not allocated to the gateway's organization. It also
+// refuses an address of an external network that is not allocated to the gateway. Internal addresses are not checked.
 func OwnAddress(r *api.Request, gateway, text string) error {
 	org, _, g, err := EdgeByID(r.Session, r.Cloud.Store, gateway)
 	if err != nil {
@@ -133,10 +135,10 @@ func OwnAddress(r *api.Request, gateway, text string) error {
 	}
 	for _, a := range ParseAddresses(text) {
 		for _, u := range g.Uplinks {
-			if err := EdgesOf(r.Cloud).allocatedTo(org, u, a); err != nil {
+			if err := EdgesOf(r.Cloud).checkAllocatedTo(org, u, a); err != nil {
 				return err
 			}
-			if err := EdgesOf(r.Cloud).suballocatedTo(u, a); err != nil {
+			if err := EdgesOf(r.Cloud).checkSuballocatedTo(u, a); err != nil {
 				return err
 			}
 		}
@@ -144,12 +146,12 @@ func OwnAddress(r *api.Request, gateway, text string) error {
 	return nil
 }
 
-// allocatedTo refuses an address of an IP Space that the organization has not allocated.
-func (eg EdgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr) error {
+// checkAllocatedTo refuses an address of an IP Space that is not allocated to the organization.
+func (eg EdgeGateways) checkAllocatedTo(org *store.Org, u store.Uplink, a netip.Addr) error {
 	if !eg.cloud.Assume.SpaceAddressMustBeAllocated {
 		return nil
 	}
-	for _, p := range spacesOf(eg.cloud).of(u.Network) {
+	for _, p := range spacesOf(eg.cloud).withUplinkTo(u.Network) {
 		if InRanges(p.Ranges, a) && !slices.ContainsFunc(p.Allocations, func(x store.IPAllocation) bool {
 			return x.OrgID == org.ID && x.Type == store.FloatingIP && x.Value == a.String()
 		}) {
@@ -159,8 +161,8 @@ func (eg EdgeGateways) allocatedTo(org *store.Org, u store.Uplink, a netip.Addr)
 	return nil
 }
 
-// suballocatedTo refuses an address in a subnet of the external network that is not among the gateway's own.
-func (eg EdgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
+// checkSuballocatedTo refuses an address in a subnet of the external network that is not allocated to the gateway.
+func (eg EdgeGateways) checkSuballocatedTo(u store.Uplink, a netip.Addr) error {
 	if !eg.cloud.Assume.UplinkAddressMustBeOwn {
 		return nil
 	}
@@ -172,7 +174,7 @@ func (eg EdgeGateways) suballocatedTo(u store.Uplink, a netip.Addr) error {
 	return nil
 }
 
-// VirtualIPs are the addresses of a virtual service.
+// VirtualIPs returns the addresses of a virtual service.
 func VirtualIPs(body map[string]any) []string {
 	var out []string
 	for _, f := range []string{"virtualIpAddress", "ipv6VirtualIpAddress"} {

@@ -51,7 +51,7 @@ type externalBody struct {
 	DedicatedOrg JSONRefBody `json:"dedicatedOrg"`
 }
 
-// readExternal reads and checks an external network; old is what it replaces.
+// readExternal reads and checks an external network. The network replaces old, which is nil for a new network.
 func readExternal(r *api.Request, old *store.ExternalNetwork) (*store.ExternalNetwork, error) {
 	var body externalBody
 	if err := r.Document(&body); err != nil {
@@ -84,16 +84,16 @@ func readExternal(r *api.Request, old *store.ExternalNetwork) (*store.ExternalNe
 	if err := readExternalSubnets(e, body); err != nil {
 		return nil, err
 	}
-	return e, EdgesOf(r.Cloud).keepsHandedOut(e)
+	return e, EdgesOf(r.Cloud).checkAllocatedKept(e)
 }
 
-// keepsHandedOut refuses to take addresses away that gateways have.
-func (eg EdgeGateways) keepsHandedOut(e *store.ExternalNetwork) error {
+// checkAllocatedKept refuses to remove addresses that are allocated to gateways.
+func (eg EdgeGateways) checkAllocatedKept(e *store.ExternalNetwork) error {
 	var pools []store.Range
 	for _, sub := range e.Subnets {
 		pools = append(pools, sub.Pool...)
 	}
-	if e.ID != "" && !within(eg.handedOut(e.ID, nil), pools) {
+	if e.ID != "" && !within(eg.allocatedAddresses(e.ID, nil), pools) {
 		return store.BadRequest("Addresses of the external network %q are allocated to edge gateways and cannot be removed.",
 			e.Name)
 	}
@@ -138,7 +138,7 @@ func readBacking(r *api.Request, e *store.ExternalNetwork, body externalBody) er
 
 func externalJSON(r *api.Request, e *store.ExternalNetwork) map[string]any {
 	s := r.Cloud
-	used := Count(EdgesOf(s).handedOut(e.ID, nil))
+	used := Count(EdgesOf(s).allocatedAddresses(e.ID, nil))
 	total := 0
 	subnets := []any{}
 	for _, sub := range e.Subnets {
@@ -152,7 +152,7 @@ func externalJSON(r *api.Request, e *store.ExternalNetwork) map[string]any {
 			"ipRanges":     RangesJSON(sub.Pool),
 			"enabled":      !sub.Disabled,
 			"totalIpCount": Count(sub.Pool),
-			"usedIpCount":  Count(common(EdgesOf(s).handedOut(e.ID, nil), sub.Pool)),
+			"usedIpCount":  Count(overlapping(EdgesOf(s).allocatedAddresses(e.ID, nil), sub.Pool)),
 		})
 	}
 	name := cmp.Or(e.BackingName, strings.ToLower(e.Name))
@@ -170,7 +170,7 @@ func externalJSON(r *api.Request, e *store.ExternalNetwork) map[string]any {
 		"networkBackings": map[string]any{"values": []any{map[string]any{
 			"backingId":         s.IDs.Named("backing", name),
 			"name":              name,
-			"backingType":       backingKind(ExternalBacking(e)),
+			"backingType":       legacyBackingType(ExternalBacking(e)),
 			"backingTypeValue":  ExternalBacking(e),
 			"isNsxTVlanSegment": false,
 			"parentTier0Ref":    nil,
@@ -182,26 +182,27 @@ func externalJSON(r *api.Request, e *store.ExternalNetwork) map[string]any {
 	if org := s.Store.Org(e.DedicatedTo); org != nil {
 		out["dedicatedOrg"] = api.Ref("org", org.ID, org.Name)
 	}
-	if g := EdgesOf(s).dedicatedTo(e.ID); g != nil {
+	if g := EdgesOf(s).dedicatedGateway(e.ID); g != nil {
 		out["dedicatedEdgeGateway"] = api.Ref("gateway", g.ID, g.Name)
 	}
 	return out
 }
 
-// backingKind is the older, coarser name of a backing type.
-func backingKind(kind string) string {
+// legacyBackingType returns the value of the older field, which distinguishes fewer types of backings.
+func legacyBackingType(kind string) string {
 	if kind == store.BackingTier0 {
 		return kind
 	}
 	return "UNKNOWN"
 }
 
-// common are the ranges of a that lie in b.
-func common(a, b []store.Range) []store.Range {
+// overlapping returns the ranges of a that overlap with b.
+func overlapping(a, b []store.Range) []store.Range {
 	return slices.DeleteFunc(slices.Clone(a), func(r store.Range) bool { return !Overlap([]store.Range{r}, b) })
 }
 
-func (eg EdgeGateways) dedicatedTo(external string) *store.EdgeGateway {
+// dedicatedGateway returns the gateway that an external network is dedicated to, or nil if it is not dedicated.
+func (eg EdgeGateways) dedicatedGateway(external string) *store.EdgeGateway {
 	for o := range eg.cloud.Store.Model.Orgs {
 		for v := range eg.cloud.Store.Model.Orgs[o].VDCs {
 			gateways := eg.cloud.Store.Model.Orgs[o].VDCs[v].EdgeGateways
@@ -226,7 +227,7 @@ func listExternal(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// ownExternal finds the external network in the path; only the provider sees them.
+// ownExternal returns the external network in the path. Only a provider can see external networks.
 func ownExternal(r *api.Request) (*store.ExternalNetwork, error) {
 	e := r.Cloud.Store.External(store.Bare(r.Vars["id"]))
 	if e == nil || !r.Session.Provider() {
@@ -277,7 +278,7 @@ func deleteExternal(r *api.Request, e *store.ExternalNetwork) (*api.Response, er
 			}
 		}
 	}
-	if spaces := spacesOf(r.Cloud).of(e.ID); len(spaces) > 0 {
+	if spaces := spacesOf(r.Cloud).withUplinkTo(e.ID); len(spaces) > 0 {
 		return nil, documents.InUse("external network", e.Name, "IP space "+spaces[0].Name)
 	}
 	return r.Start(store.Work{Op: "delete externalNetwork"}, e.Entity(), []string{e.ID}), nil

@@ -25,20 +25,20 @@ func allocationRoutes(add api.AddRoute) {
 	add("GET", spacePath+"/floatingIpSuggestions", suggestIPs, cloud.LatencyCloudAPI)
 }
 
-// An allocationRequest is what a tenant asks of an IP Space.
+// An allocationRequest is a tenant's request for values of an IP Space.
 type allocationRequest struct {
 	Type         string `json:"type"`
 	Quantity     int    `json:"quantity"`
 	PrefixLength int    `json:"prefixLength"`
 	Value        string `json:"value"`
-	// OrgRef is the organization that a provider allocates for.
+	// OrgRef is the organization for which a provider allocates.
 	OrgRef JSONRefBody `json:"orgRef"`
 }
 
-// spaceCandidates are the free values that fit a request, in order, as many as it wants.
-func spaceCandidates(p *store.IPSpace, q allocationRequest) []string {
+// freeValues returns the first free values that match a request, at most its quantity.
+func freeValues(p *store.IPSpace, q allocationRequest) []string {
 	var out []string
-	spaceValues(p, q, func(value string) bool {
+	forEachValue(p, q, func(value string) bool {
 		taken := slices.ContainsFunc(p.Allocations,
 			func(a store.IPAllocation) bool { return a.Type == q.Type && a.Value == value })
 		if !taken && (q.Value == "" || q.Value == value) {
@@ -49,13 +49,13 @@ func spaceCandidates(p *store.IPSpace, q allocationRequest) []string {
 	return out
 }
 
-// spaceValues calls f with every value of the space that fits the request, until f returns false.
-func spaceValues(p *store.IPSpace, q allocationRequest, f func(value string) bool) {
+// forEachValue calls f with every value of the space that matches the request, until f returns false.
+func forEachValue(p *store.IPSpace, q allocationRequest, f func(value string) bool) {
 	if q.Type == store.IPPrefix {
 		for _, x := range p.Prefixes {
 			more := true
 			if x.First.Bits() == q.PrefixLength {
-				eachPrefix(x, func(n netip.Prefix) bool { more = f(n.String()); return more })
+				forEachPrefix(x, func(n netip.Prefix) bool { more = f(n.String()); return more })
 			}
 			if !more {
 				return
@@ -72,7 +72,8 @@ func spaceValues(p *store.IPSpace, q allocationRequest, f func(value string) boo
 	}
 }
 
-// quota is how many floating IPs, or prefixes of a length, an organization may have; -1 is unlimited.
+// quota returns the maximum number of floating IPs, or of prefixes of a length, for an organization. A quota of -1 is
+// unlimited.
 func (sp IPSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) int {
 	custom := sp.customQuotas(p.ID, orgID)
 	if q.Type == store.FloatingIP {
@@ -95,8 +96,9 @@ func (sp IPSpaces) quota(p *store.IPSpace, orgID string, q allocationRequest) in
 	return -1
 }
 
-// choose returns the values an organization gets, or why it gets none.
-func (sp IPSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) ([]string, error) {
+// chooseValues returns the values for a request of an organization. It returns an error if the quota or the free values
+// do not suffice.
+func (sp IPSpaces) chooseValues(p *store.IPSpace, orgID string, q allocationRequest) ([]string, error) {
 	if q.Type == store.IPPrefix && q.Value != "" {
 		prefix, err := netip.ParsePrefix(q.Value)
 		if err != nil {
@@ -104,11 +106,11 @@ func (sp IPSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) (
 		}
 		q.PrefixLength = prefix.Bits()
 	}
-	if limit := sp.quota(p, orgID, q); limit >= 0 && heldInSpace(p, orgID, q)+q.Quantity > limit {
+	if limit := sp.quota(p, orgID, q); limit >= 0 && countAllocated(p, orgID, q)+q.Quantity > limit {
 		return nil, store.Refuse(http.StatusBadRequest, "QUOTA_EXCEEDED",
 			"The quota of %d for %s in the IP space %q would be exceeded.", limit, q.Type, p.Name)
 	}
-	got := spaceCandidates(p, q)
+	got := freeValues(p, q)
 	switch {
 	case len(got) == 0 && q.Value != "":
 		return nil, store.BadRequest("%s is not available in the IP space %q: it is allocated already, or not part of it.",
@@ -119,8 +121,9 @@ func (sp IPSpaces) choose(p *store.IPSpace, orgID string, q allocationRequest) (
 	return got, nil
 }
 
-// heldInSpace counts what an organization already has of the kind it asks for.
-func heldInSpace(p *store.IPSpace, orgID string, q allocationRequest) int {
+// countAllocated returns the number of allocations of an organization that have the type, and for prefixes the length,
+// of a request.
+func countAllocated(p *store.IPSpace, orgID string, q allocationRequest) int {
 	n := 0
 	for _, a := range p.Allocations {
 		if a.Type == q.Type && a.OrgID == orgID &&
@@ -131,7 +134,7 @@ func heldInSpace(p *store.IPSpace, orgID string, q allocationRequest) int {
 	return n
 }
 
-// readAllocation reads and checks what is asked for: either one value or a number of them.
+// readAllocation reads and checks a request for either a specific value or a number of values.
 func readAllocation(r *api.Request) (allocationRequest, error) {
 	q := allocationRequest{Quantity: 1}
 	if err := r.Document(&q); err != nil {
@@ -154,23 +157,23 @@ func allocateIP(r *api.Request, p *store.IPSpace) (*api.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	orgID := spacesOf(r.Cloud).allocatesFor(r, p, q)
+	orgID := spacesOf(r.Cloud).allocationOrg(r, p, q)
 	if !spacesOf(r.Cloud).assignedTo(p, orgID) {
 		return nil, store.BadRequest("The IP space %q is not available to the organization.", p.Name)
 	}
 	if p.Type == store.SpaceShared && !r.Session.Provider() {
 		return nil, store.Forbidden("IP_SPACE_ALLOCATE", r.Vars["id"])
 	}
-	if _, err := spacesOf(r.Cloud).choose(p, orgID, q); err != nil {
+	if _, err := spacesOf(r.Cloud).chooseValues(p, orgID, q); err != nil {
 		return nil, err
 	}
 	body := map[string]any{"type": q.Type, "quantity": q.Quantity, "prefixLength": q.PrefixLength, "value": q.Value}
 	return r.Start(store.Work{Op: "allocate ipSpace", Name: orgID, Body: body}, p.Entity(), nil), nil
 }
 
-// allocatesFor is the organization that a request allocates for. A provider who names none allocates for the owner of a
-// private space, or for the only organization that another space is available to.
-func (sp IPSpaces) allocatesFor(r *api.Request, p *store.IPSpace, q allocationRequest) string {
+// allocationOrg returns the ID of the organization for which a request allocates. If a provider does not specify one,
+// it is the owner of a private space, or the only organization to which another space is available.
+func (sp IPSpaces) allocationOrg(r *api.Request, p *store.IPSpace, q allocationRequest) string {
 	tenant := r.Tenant()
 	if r.Session.Provider() && q.OrgRef.ID != "" {
 		return store.Bare(q.OrgRef.ID)
@@ -193,7 +196,7 @@ func (sp IPSpaces) allocatesFor(r *api.Request, p *store.IPSpace, q allocationRe
 	return assigned[0]
 }
 
-// commitAllocate assigns the values and writes them into the task's result.
+// commitAllocate allocates the values and writes them to the result of the task.
 func commitAllocate(s *cloud.Cloud, t *store.Task) error {
 	p := s.Store.Space(t.Owner.ID)
 	if p == nil {
@@ -206,7 +209,7 @@ func commitAllocate(s *cloud.Cloud, t *store.Task) error {
 		PrefixLength: documents.Number(b["prefixLength"]),
 		Value:        store.Text(b, "value"),
 	}
-	values, err := spacesOf(s).choose(p, t.Work.Name, q)
+	values, err := spacesOf(s).chooseValues(p, t.Work.Name, q)
 	if err != nil {
 		return err
 	}
@@ -227,12 +230,13 @@ func commitAllocate(s *cloud.Cloud, t *store.Task) error {
 	return err
 }
 
-// usage reports whether an allocation is in use, by what gateway or network, and for what kinds of services.
+// usage returns the usage state of an allocation, the gateway or network that uses it, and the categories of the
+// services.
 func (sp IPSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity, categories []any) {
 	if org := sp.cloud.Store.Org(a.OrgID); org != nil {
 		for v := range org.VDCs {
 			for g := range org.VDCs[v].EdgeGateways {
-				if by, categories = sp.usedFor(&org.VDCs[v].EdgeGateways[g], a); by != nil {
+				if by, categories = sp.userOf(&org.VDCs[v].EdgeGateways[g], a); by != nil {
 					return store.UsageUsed, by, categories
 				}
 			}
@@ -244,10 +248,11 @@ func (sp IPSpaces) usage(a *store.IPAllocation) (state string, by *store.Entity,
 	return store.UsageFree, nil, nil
 }
 
-// usedFor is the gateway that uses an allocation, or the network behind it that does.
-func (sp IPSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *store.Entity, categories []any) {
+// userOf returns the gateway that uses an allocation, or the network behind the gateway that uses a prefix. It returns
+// nil if the allocation is unused.
+func (sp IPSpaces) userOf(g *store.EdgeGateway, a *store.IPAllocation) (by *store.Entity, categories []any) {
 	if prefix, err := netip.ParsePrefix(a.Value); err == nil {
-		return sp.networkIn(g, prefix), nil
+		return sp.networkWithPrefix(g, prefix), nil
 	}
 	for _, used := range EdgesOf(sp.cloud).UsedBy(g) {
 		if used.Address.String() == a.Value {
@@ -261,7 +266,7 @@ func (sp IPSpaces) usedFor(g *store.EdgeGateway, a *store.IPAllocation) (by *sto
 	return &e, categories
 }
 
-func (sp IPSpaces) networkIn(g *store.EdgeGateway, prefix netip.Prefix) *store.Entity {
+func (sp IPSpaces) networkWithPrefix(g *store.EdgeGateway, prefix netip.Prefix) *store.Entity {
 	_, vdc, _ := sp.cloud.Store.Gateway(g.ID)
 	for _, n := range vdc.Networks {
 		if n.Edge == g.ID && n.Gateway.Masked() == prefix.Masked() {
@@ -306,7 +311,7 @@ func listAllocations(r *api.Request, p *store.IPSpace) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// ownAllocation finds the allocation in the path.
+// ownAllocation returns the allocation in the path and its IP Space.
 func ownAllocation(r *api.Request) (*store.IPSpace, *store.IPAllocation, error) {
 	p, err := ownSpace(r)
 	if err != nil {
@@ -324,7 +329,7 @@ func getAllocation(r *api.Request, _ *store.IPSpace, a *store.IPAllocation) (*ap
 	return api.JSON(allocationJSON(r, a)), nil
 }
 
-// putAllocation marks an allocation as used manually, or unmarks it.
+// putAllocation marks an allocation as used manually, or removes that mark.
 func putAllocation(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*api.Response, error) {
 	if err := r.Cloud.Tasks.CheckIdle(a.ID); err != nil {
 		return nil, err
@@ -333,22 +338,22 @@ func putAllocation(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*ap
 	if err := r.Document(&body); err != nil {
 		return nil, err
 	}
-	if err := spacesOf(r.Cloud).usable(a, store.Text(body, "usageState")); err != nil {
+	if err := spacesOf(r.Cloud).checkUsageState(a, store.Text(body, "usageState")); err != nil {
 		return nil, err
 	}
 	w := store.Work{Op: "update ipSpaceAllocation", Document: p.ID, Body: body}
-	return r.Start(w, ownAddress(r, a), []string{a.ID}), nil
+	return r.Start(w, allocationEntity(r, a), []string{a.ID}), nil
 }
 
-// ownAddress is an allocation at the address of a request for it.
-func ownAddress(r *api.Request, a *store.IPAllocation) store.Entity {
+// allocationEntity returns an allocation as an entity whose address is the path of the request.
+func allocationEntity(r *api.Request, a *store.IPAllocation) store.Entity {
 	e := a.Entity()
 	e.Path = strings.TrimSuffix(r.URL.Path, "/")
 	return e
 }
 
-// usable refuses a usage state that a client cannot set.
-func (sp IPSpaces) usable(a *store.IPAllocation, wanted string) error {
+// checkUsageState refuses a usage state that a client cannot set.
+func (sp IPSpaces) checkUsageState(a *store.IPAllocation, wanted string) error {
 	state, _, _ := sp.usage(a)
 	switch {
 	case wanted == store.UsageManual && state == store.UsageUsed:
@@ -361,7 +366,7 @@ func (sp IPSpaces) usable(a *store.IPAllocation, wanted string) error {
 	return nil
 }
 
-func commitMark(s *cloud.Cloud, t *store.Task) error {
+func commitUsageState(s *cloud.Cloud, t *store.Task) error {
 	if p := s.Store.Space(t.Work.Document); p != nil {
 		for i := range p.Allocations {
 			if a := &p.Allocations[i]; a.ID == t.Owner.ID {
@@ -374,7 +379,7 @@ func commitMark(s *cloud.Cloud, t *store.Task) error {
 	return cloud.Gone("IP allocation", t.Owner.ID)
 }
 
-// releaseIP releases an allocation that is not in use.
+// releaseIP releases an unused allocation.
 func releaseIP(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*api.Response, error) {
 	if err := r.Cloud.Tasks.CheckIdle(a.ID); err != nil {
 		return nil, err
@@ -384,7 +389,7 @@ func releaseIP(r *api.Request, p *store.IPSpace, a *store.IPAllocation) (*api.Re
 		return nil, store.Refuse(http.StatusBadRequest, "VALIDATION_ERROR",
 			"%s cannot be released because it is in use (%s).", a.Value, state)
 	}
-	return r.Start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, ownAddress(r, a), []string{a.ID}), nil
+	return r.Start(store.Work{Op: "delete ipSpaceAllocation", Document: p.ID}, allocationEntity(r, a), []string{a.ID}), nil
 }
 
 func commitRelease(s *cloud.Cloud, t *store.Task) error {
@@ -396,8 +401,8 @@ func commitRelease(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// suggestIPs lists, for each IP Space that a gateway reaches, the floating IPs its organization has and does not use. A
-// gateway with IP blocks answers 403, which is how clients detect it.
+// suggestIPs lists, for each IP Space that a gateway can use, the unused floating IPs of its organization. For a
+// gateway that uses IP blocks, the response is 403, by which clients detect such a gateway.
 func suggestIPs(r *api.Request) (*api.Response, error) {
 	id := r.FilterValue("gatewayId")
 	org, _, g, err := EdgeByID(r.Session, r.Cloud.Store, id)
@@ -410,22 +415,22 @@ func suggestIPs(r *api.Request) (*api.Response, error) {
 	family := r.FilterValue("ipType")
 	var out []any
 	for _, u := range g.Uplinks {
-		for _, p := range spacesOf(r.Cloud).of(u.Network) {
+		for _, p := range spacesOf(r.Cloud).withUplinkTo(u.Network) {
 			if family != "" && !slices.ContainsFunc(p.Ranges,
 				func(x store.Range) bool { return x.From.Is4() == (family == "IPV4") }) {
 				continue
 			}
 			out = append(out, map[string]any{
 				"ipSpaceRef":   api.Ref("ipSpace", p.ID, p.Name),
-				"unusedValues": spacesOf(r.Cloud).unused(p, org.ID),
+				"unusedValues": spacesOf(r.Cloud).unusedFloatingIPs(p, org.ID),
 			})
 		}
 	}
 	return r.PageIgnoring(out, []string{"gatewayId", "ipType"})
 }
 
-// unused are the floating IPs that an organization has of a space and does not use.
-func (sp IPSpaces) unused(p *store.IPSpace, orgID string) []any {
+// unusedFloatingIPs returns unused floating IPs of an organization in a space, at most maxSuggestions.
+func (sp IPSpaces) unusedFloatingIPs(p *store.IPSpace, orgID string) []any {
 	out := []any{}
 	for i := range p.Allocations {
 		a := &p.Allocations[i]
@@ -437,5 +442,5 @@ func (sp IPSpaces) unused(p *store.IPSpace, orgID string) []any {
 	return out
 }
 
-// maxSuggestions is how many addresses are suggested of each IP Space.
+// maxSuggestions is the maximum number of suggested addresses per IP Space.
 const maxSuggestions = 5

@@ -21,20 +21,20 @@ func spaceRoutes(add api.AddRoute) {
 	add("GET", spacePath+"/summaries", listSpaces, cloud.LatencyCloudAPI)
 	add("POST", spacePath, createSpace, cloud.LatencyWrite)
 	add("GET", spacePath+"/{id}", api.With(ownSpace, getSpace), cloud.LatencyCloudAPI)
-	add("PUT", spacePath+"/{id}", api.With(manageSpace, putSpace), cloud.LatencyWrite)
-	add("DELETE", spacePath+"/{id}", api.With(manageSpace, deleteSpace), cloud.LatencyWrite)
+	add("PUT", spacePath+"/{id}", api.With(writableSpace, putSpace), cloud.LatencyWrite)
+	add("DELETE", spacePath+"/{id}", api.With(writableSpace, deleteSpace), cloud.LatencyWrite)
 	allocationRoutes(add)
 	spaceUplinkRoutes(add)
 }
 
-// IPSpaces computes what is used and free in IP spaces.
+// IPSpaces computes the used and free values of IP Spaces.
 type IPSpaces struct{ cloud *cloud.Cloud }
 
 // spacesOf returns the IP Spaces of a cloud.
 func spacesOf(c *cloud.Cloud) IPSpaces { return IPSpaces{cloud: c} }
 
-// of are the IP Spaces with an uplink to an external network.
-func (sp IPSpaces) of(external string) []*store.IPSpace {
+// withUplinkTo returns the IP Spaces with an uplink to an external network.
+func (sp IPSpaces) withUplinkTo(external string) []*store.IPSpace {
 	var out []*store.IPSpace
 	for i := range sp.cloud.Store.Model.IPSpaces {
 		p := &sp.cloud.Store.Model.IPSpaces[i]
@@ -45,9 +45,9 @@ func (sp IPSpaces) of(external string) []*store.IPSpace {
 	return out
 }
 
-// assignedTo reports whether an organization may use a space: it is its own, or a gateway of it has an uplink to where
-// the space is available, or it had one and still has addresses of the space (an assumption: allocations outlive the
-// gateway, so they can be released).
+// assignedTo reports whether an organization can use a space. It can if it owns the space, or if one of its gateways
+// has an uplink to a network on which the space is available. An organization that still has allocations can also use
+// the space. This is an assumption: allocations outlive the gateway, so that they can be released.
 func (sp IPSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
 	if p.OrgID != "" {
 		return p.OrgID == orgID
@@ -58,7 +58,7 @@ func (sp IPSpaces) assignedTo(p *store.IPSpace, orgID string) bool {
 	org := sp.cloud.Store.Org(orgID)
 	return org != nil && slices.ContainsFunc(org.VDCs, func(v store.VDC) bool {
 		return slices.ContainsFunc(v.EdgeGateways, func(g store.EdgeGateway) bool {
-			return slices.ContainsFunc(g.Uplinks, func(u store.Uplink) bool { return slices.Contains(sp.of(u.Network), p) })
+			return slices.ContainsFunc(g.Uplinks, func(u store.Uplink) bool { return slices.Contains(sp.withUplinkTo(u.Network), p) })
 		})
 	})
 }
@@ -67,7 +67,7 @@ func seesSpace(r *api.Request, p *store.IPSpace) bool {
 	return r.Session.Provider() || spacesOf(r.Cloud).assignedTo(p, r.Session.OrgID)
 }
 
-// ownSpace finds the IP Space in the path.
+// ownSpace returns the IP Space in the path.
 func ownSpace(r *api.Request) (*store.IPSpace, error) {
 	p := r.Cloud.Store.Space(store.Bare(r.Vars["id"]))
 	if p == nil || !seesSpace(r, p) {
@@ -76,7 +76,7 @@ func ownSpace(r *api.Request) (*store.IPSpace, error) {
 	return p, nil
 }
 
-// allocatedInSpace counts the allocations of a type whose value a test accepts.
+// allocatedInSpace counts the allocations of a type whose value satisfies accept.
 func allocatedInSpace(p *store.IPSpace, kind string, accept func(value string) bool) int {
 	n := 0
 	for _, a := range p.Allocations {
@@ -141,13 +141,13 @@ func spaceJSON(r *api.Request, p *store.IPSpace, summary bool) map[string]any {
 	return out
 }
 
-// prefixesJSON lists the prefixes, those of one length together.
+// prefixesJSON lists the prefixes of a space, grouped by length.
 func prefixesJSON(source *ids.Source, p *store.IPSpace) []any {
 	out := []any{}
 	at := map[int]map[string]any{}
 	for _, x := range p.Prefixes {
 		bits := x.First.Bits()
-		used := allocatedInSpace(p, store.IPPrefix, func(value string) bool { return holdsPrefix(x, value) })
+		used := allocatedInSpace(p, store.IPPrefix, func(value string) bool { return containsPrefix(x, value) })
 		sequence := map[string]any{
 			"id":                        source.Named("ipSpacePrefix", p.ID+x.First.String()),
 			"startingPrefixIpAddress":   x.First.Addr().String(),
@@ -167,14 +167,14 @@ func prefixesJSON(source *ids.Source, p *store.IPSpace) []any {
 	return out
 }
 
-// eachPrefix calls f with every prefix of a run, until f returns false.
-func eachPrefix(x store.PrefixPool, f func(netip.Prefix) bool) {
+// forEachPrefix calls f with every prefix of a pool, until f returns false.
+func forEachPrefix(x store.PrefixPool, f func(netip.Prefix) bool) {
 	p := x.First.Masked()
 	for range x.Count {
 		if !f(p) {
 			return
 		}
-		last := lastOf(p).Next()
+		last := lastAddress(p).Next()
 		if !last.IsValid() {
 			return
 		}
@@ -182,17 +182,17 @@ func eachPrefix(x store.PrefixPool, f func(netip.Prefix) bool) {
 	}
 }
 
-func holdsPrefix(x store.PrefixPool, value string) bool {
+func containsPrefix(x store.PrefixPool, value string) bool {
 	found := false
-	eachPrefix(x, func(p netip.Prefix) bool {
+	forEachPrefix(x, func(p netip.Prefix) bool {
 		found = p.String() == value
 		return !found
 	})
 	return found
 }
 
-// lastOf is the last address of a prefix.
-func lastOf(p netip.Prefix) netip.Addr {
+// lastAddress returns the last address of a prefix.
+func lastAddress(p netip.Prefix) netip.Addr {
 	b := p.Masked().Addr().AsSlice()
 	for bit := p.Bits(); bit < len(b)*8; bit++ {
 		b[bit/8] |= 1 << (7 - bit%8)
@@ -201,10 +201,10 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return a
 }
 
-func spaceHasPrefix(p *store.IPSpace, a netip.Addr) bool {
+func prefixesContain(p *store.IPSpace, a netip.Addr) bool {
 	found := false
 	for _, x := range p.Prefixes {
-		eachPrefix(x, func(q netip.Prefix) bool {
+		forEachPrefix(x, func(q netip.Prefix) bool {
 			found = found || q.Contains(a)
 			return !found
 		})
@@ -222,7 +222,7 @@ func (sp IPSpaces) utilization(p *store.IPSpace) map[string]any {
 			map[string]any{
 				"prefixLength":   x.First.Bits(),
 				"totalCount":     x.Count,
-				"allocatedCount": allocatedInSpace(p, store.IPPrefix, func(value string) bool { return holdsPrefix(x, value) }),
+				"allocatedCount": allocatedInSpace(p, store.IPPrefix, func(value string) bool { return containsPrefix(x, value) }),
 			})
 	}
 	used := map[string]int{}
@@ -276,8 +276,8 @@ func createSpace(r *api.Request) (*api.Response, error) {
 	return r.Start(store.Work{Op: "create ipSpace", Creates: true}, p.Entity(), []string{p.ID}), nil
 }
 
-// manageSpace finds the IP Space in the path if the caller may change it and it is not busy.
-func manageSpace(r *api.Request) (*store.IPSpace, error) {
+// writableSpace returns the IP Space in the path, or an error if the caller cannot change it or a task uses it.
+func writableSpace(r *api.Request) (*store.IPSpace, error) {
 	p, err := ownSpace(r)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type spaceBody struct {
 	External string   `json:"ipSpaceExternalScope"`
 }
 
-// readSpace reads and checks an IP Space; old is what it replaces.
+// readSpace reads and checks an IP Space. The space replaces old, which is nil for a new space.
 func readSpace(r *api.Request, old *store.IPSpace) (*store.IPSpace, error) {
 	var body spaceBody
 	if err := r.Document(&body); err != nil {
@@ -45,7 +45,7 @@ func readSpace(r *api.Request, old *store.IPSpace) (*store.IPSpace, error) {
 	if body.Ranges.Quota != nil {
 		p.RangeQuota = *body.Ranges.Quota
 	}
-	if err := spaceOwner(r.Session, r.Cloud.Store, p, old, body.OrgRef.ID); err != nil {
+	if err := setSpaceOwner(r.Session, r.Cloud.Store, p, old, body.OrgRef.ID); err != nil {
 		return nil, err
 	}
 	if p.Name == "" || !slices.Contains([]string{store.SpacePublic, store.SpaceShared, store.SpacePrivate}, p.Type) {
@@ -65,11 +65,12 @@ func readSpaceContent(p *store.IPSpace, body spaceBody) error {
 	if err := readSpaceRanges(p, body); err != nil {
 		return err
 	}
-	return keepsAllocated(p)
+	return checkAllocationsKept(p)
 }
 
-// spaceOwner takes over whose a space is from the old one, or finds the organization of a new private one.
-func spaceOwner(session *store.Session, st *store.Store, p, old *store.IPSpace, orgID string) error {
+// setSpaceOwner copies the fields that an update cannot change from old. For a new private space, it sets the
+// organization.
+func setSpaceOwner(session *store.Session, st *store.Store, p, old *store.IPSpace, orgID string) error {
 	if old != nil {
 		if p.Type != "" && p.Type != old.Type || orgID != "" && store.Bare(orgID) != old.OrgID {
 			return store.BadRequest("The type and the organization of the IP space %q cannot be changed.", old.Name)
@@ -113,7 +114,7 @@ func readSpaceScopes(p *store.IPSpace, body spaceBody) error {
 	return nil
 }
 
-// readSpaceRanges reads ranges and prefixes: all lie in the internal scope, and none overlaps another.
+// readSpaceRanges reads ranges and prefixes. All must lie within the internal scope and must not overlap.
 func readSpaceRanges(p *store.IPSpace, body spaceBody) error {
 	var taken []store.Range
 	for _, v := range body.Ranges.Ranges {
@@ -132,16 +133,16 @@ func readSpaceRanges(p *store.IPSpace, body spaceBody) error {
 			}
 			x := store.PrefixPool{First: netip.PrefixFrom(from, v.Bits), Count: v.Count, Quota: group.Quota}
 			last := from
-			eachPrefix(x, func(q netip.Prefix) bool { last = lastOf(q); return true })
+			forEachPrefix(x, func(q netip.Prefix) bool { last = lastAddress(q); return true })
 			p.Prefixes = append(p.Prefixes, x)
 			taken = append(taken, store.Range{From: x.First.Masked().Addr(), To: last})
 		}
 	}
-	return spaceFits(p, taken)
+	return checkSpaceRanges(p, taken)
 }
 
-// spaceFits refuses ranges that are outside of the internal scope or overlap.
-func spaceFits(p *store.IPSpace, taken []store.Range) error {
+// checkSpaceRanges refuses ranges that are outside the internal scope or overlap.
+func checkSpaceRanges(p *store.IPSpace, taken []store.Range) error {
 	for i, r := range taken {
 		inside := slices.ContainsFunc(p.Internal,
 			func(x netip.Prefix) bool { return x.Masked().Contains(r.From) && x.Masked().Contains(r.To) })
@@ -153,11 +154,11 @@ func spaceFits(p *store.IPSpace, taken []store.Range) error {
 	return nil
 }
 
-// keepsAllocated refuses to take away what is allocated.
-func keepsAllocated(p *store.IPSpace) error {
+// checkAllocationsKept refuses a change that removes allocated values.
+func checkAllocationsKept(p *store.IPSpace) error {
 	for _, a := range p.Allocations {
 		held := a.Type == store.FloatingIP && InRanges(p.Ranges, ParseAddresses(a.Value)[0]) ||
-			a.Type == store.IPPrefix && slices.ContainsFunc(p.Prefixes, func(x store.PrefixPool) bool { return holdsPrefix(x, a.Value) })
+			a.Type == store.IPPrefix && slices.ContainsFunc(p.Prefixes, func(x store.PrefixPool) bool { return containsPrefix(x, a.Value) })
 		if !held {
 			return store.BadRequest("%s is allocated and cannot be removed from the IP space %q.", a.Value, p.Name)
 		}

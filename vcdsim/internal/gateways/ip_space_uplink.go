@@ -63,7 +63,7 @@ func listSpaceUplinks(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// spaceUplink finds the uplink in the path; only the provider sees them.
+// spaceUplink returns the uplink in the path and its IP Space. Only a provider can see uplinks.
 func spaceUplink(r *api.Request) (*store.IPSpace, *store.SpaceUplink, error) {
 	if r.Session.Provider() {
 		for i := range r.Cloud.Store.Model.IPSpaces {
@@ -89,7 +89,7 @@ type spaceUplinkBody struct {
 	Space       JSONRefBody `json:"ipSpaceRef"`
 }
 
-// spaceInterfaces are the interfaces of the router that an uplink is for, with their names.
+// spaceInterfaces returns the router interfaces of an uplink, completed with names and types.
 func spaceInterfaces(r *api.Request) map[string]any {
 	fields := Rest(r.Content, []string{"interfaces"})
 	list, _ := fields["interfaces"].([]any)
@@ -118,7 +118,7 @@ func createSpaceUplink(r *api.Request) (*api.Response, error) {
 	if !e.UsesSpaces {
 		return nil, store.BadRequest("The external network %q does not use IP spaces.", e.Name)
 	}
-	if body.Name == "" || slices.Contains(spacesOf(r.Cloud).of(e.ID), p) {
+	if body.Name == "" || slices.Contains(spacesOf(r.Cloud).withUplinkTo(e.ID), p) {
 		return nil, store.DuplicateName(body.Name)
 	}
 	u := store.SpaceUplink{
@@ -152,7 +152,8 @@ func putSpaceUplink(r *api.Request, p *store.IPSpace, u *store.SpaceUplink) (*ap
 	return r.Start(store.Work{Op: "update ipSpaceUplink"}, u.Entity(), []string{u.ID}), nil
 }
 
-// deleteSpaceUplink takes a space away from an external network, unless a gateway uses an address of it there.
+// deleteSpaceUplink removes the uplink of a space to an external network. It refuses if an allocation of the space is
+// in use.
 func deleteSpaceUplink(r *api.Request, p *store.IPSpace, u *store.SpaceUplink) (*api.Response, error) {
 	if err := r.Cloud.Tasks.CheckIdle(u.ID); err != nil {
 		return nil, err
@@ -174,8 +175,8 @@ func commitDeleteSpaceUplink(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// spaceAssignments are the organizations that may use each space: VCD assigns one when its first gateway reaches the
-// space.
+// spaceAssignments returns the assignments of spaces to organizations. VCD assigns an organization once its first
+// gateway can use the space.
 func spaceAssignments(r *api.Request) []any {
 	var out []any
 	for i := range r.Cloud.Store.Model.IPSpaces {
@@ -227,7 +228,7 @@ func (sp IPSpaces) customQuotas(space, org string) map[string]any {
 
 func listSpaceAssignments(r *api.Request) (*api.Response, error) { return r.Page(spaceAssignments(r)) }
 
-// putSpaceAssignment sets quotas of an organization.
+// putSpaceAssignment sets the custom quotas of an organization.
 func putSpaceAssignment(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("IP_SPACE_MANAGE"); err != nil {
 		return nil, err

@@ -13,16 +13,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// The security of an IPsec tunnel: NSX's own connection properties, or those of connectionField.
+// Security types of an IPsec tunnel: the defaults of NSX, or the properties in connectionField.
 const (
 	securityDefault = "DEFAULT"
 	securityCustom  = "CUSTOM"
 )
 
-// connectionField is the field of a tunnel that keeps its connection properties, which have an address of their own.
+// connectionField is the field of a tunnel that stores its connection properties. VCD shows them at a separate address.
 const connectionField = "connectionProperties"
 
-// How a tunnel authenticates.
+// Authentication modes of an IPsec tunnel.
 const (
 	authPSK         = "PSK"
 	authCertificate = "CERTIFICATE"
@@ -30,7 +30,7 @@ const (
 
 var initiationModes = []string{"INITIATOR", "RESPOND_ONLY", "ON_DEMAND"}
 
-// ipsecCollection are the IPsec VPN tunnels of a gateway.
+// ipsecCollection returns the collection of IPsec VPN tunnels of a gateway.
 func ipsecCollection() *documents.Collection {
 	c := gatewayCollection("ipsec/tunnels", "ipSecVpnTunnel", "IPSec VPN Tunnel", "name")
 	c.Path = documents.IPsecPath
@@ -56,13 +56,13 @@ func ipsecRoutes(add api.AddRoute) {
 	c := ipsecCollection()
 	path := "/cloudapi/" + c.Path
 	add("GET", path+"/defaultConnectionProperties", getDefaultConnection, cloud.LatencyCloudAPI)
-	add("GET", path+"/{id}/connectionProperties", api.With(tunnelOf(c), getConnection), cloud.LatencyCloudAPI)
-	add("PUT", path+"/{id}/connectionProperties", api.With(tunnelOf(c), putConnection(c)), cloud.LatencyWrite)
-	add("GET", path+"/{id}/status", api.With(tunnelOf(c), getIPsecStatus), cloud.LatencyCloudAPI)
+	add("GET", path+"/{id}/connectionProperties", api.With(tunnelInPath(c), getConnection), cloud.LatencyCloudAPI)
+	add("PUT", path+"/{id}/connectionProperties", api.With(tunnelInPath(c), putConnection(c)), cloud.LatencyWrite)
+	add("GET", path+"/{id}/status", api.With(tunnelInPath(c), getIPsecStatus), cloud.LatencyCloudAPI)
 }
 
-// tunnelOf finds the tunnel in the path.
-func tunnelOf(c *documents.Collection) func(*api.Request) (*store.Object, error) {
+// tunnelInPath returns a lookup function for the tunnel in the path.
+func tunnelInPath(c *documents.Collection) func(*api.Request) (*store.Object, error) {
 	return func(r *api.Request) (*store.Object, error) {
 		if _, err := OnGateway(r); err != nil {
 			return nil, err
@@ -71,15 +71,15 @@ func tunnelOf(c *documents.Collection) func(*api.Request) (*store.Object, error)
 	}
 }
 
-// prepareIPsec checks the ends, the authentication and the security of a tunnel.
+// prepareIPsec checks the endpoints, the authentication and the security of a tunnel.
 func prepareIPsec(r *api.Request, body map[string]any, old *store.Object) error {
 	if err := SameVersion(body, old); err != nil {
 		return err
 	}
-	if err := prepareEnds(body); err != nil {
+	if err := prepareEndpoints(body); err != nil {
 		return err
 	}
-	if err := onlyTunnel(r, body, old); err != nil {
+	if err := checkUniqueTunnel(r, body, old); err != nil {
 		return err
 	}
 	if mode := store.Text(body, "connectorInitiationMode"); !slices.Contains(initiationModes, mode) {
@@ -95,8 +95,8 @@ func prepareIPsec(r *api.Request, body map[string]any, old *store.Object) error 
 	return OwnAddress(r, r.Vars["gateway"], store.Text(local, "localAddress"))
 }
 
-// prepareEnds checks the local and the remote end. What identifies an end is its address if nothing else is said.
-func prepareEnds(body map[string]any) error {
+// prepareEndpoints checks the local and the remote endpoint. The ID of an endpoint defaults to its address.
+func prepareEndpoints(body map[string]any) error {
 	for _, side := range []string{"local", "remote"} {
 		end, _ := body[side+"Endpoint"].(map[string]any)
 		address := store.Text(end, side+"Address")
@@ -108,14 +108,14 @@ func prepareEnds(body map[string]any) error {
 		if side == "local" && len(networks) == 0 {
 			return store.BadRequest("An IPSec VPN tunnel needs at least one local network.")
 		}
-		if err := onlyPrefixes(networks); err != nil {
+		if err := checkPrefixes(networks); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func onlyPrefixes(networks []any) error {
+func checkPrefixes(networks []any) error {
 	for _, n := range networks {
 		text, _ := n.(string)
 		if _, err := netip.ParsePrefix(text); err != nil {
@@ -125,8 +125,8 @@ func onlyPrefixes(networks []any) error {
 	return nil
 }
 
-// onlyTunnel refuses a second tunnel between the same two addresses.
-func onlyTunnel(r *api.Request, body map[string]any, old *store.Object) error {
+// checkUniqueTunnel refuses a second tunnel between the same two addresses.
+func checkUniqueTunnel(r *api.Request, body map[string]any, old *store.Object) error {
 	_, _, g, err := EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
 	if err != nil {
 		return err
@@ -147,7 +147,8 @@ func tunnelAddresses(body map[string]any) (local, remote string) {
 	return store.Text(l, "localAddress"), store.Text(m, "remoteAddress")
 }
 
-// prepareAuthentication requires what a tunnel authenticates with, and completes the references to certificates.
+// prepareAuthentication checks that the body has the credentials of its authentication mode. It completes the
+// references to certificates.
 func prepareAuthentication(r *api.Request, body map[string]any) error {
 	for _, field := range []string{"certificateRef", "caCertificateRef"} {
 		id := store.RefID(body, field)
@@ -172,7 +173,7 @@ func prepareAuthentication(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// prepareSecurity resets the connection properties of a tunnel that is to have the default ones.
+// prepareSecurity removes the connection properties of a tunnel with the default security type.
 func prepareSecurity(body map[string]any) error {
 	switch kind := store.Text(body, "securityType"); {
 	case kind == securityDefault:
@@ -185,7 +186,7 @@ func prepareSecurity(body map[string]any) error {
 	return nil
 }
 
-// connectionProperties are NSX's own.
+// connectionProperties returns the default connection properties of NSX.
 func connectionProperties(kind string) map[string]any {
 	return map[string]any{
 		"securityType": kind,
@@ -222,7 +223,8 @@ func getConnection(_ *api.Request, d *store.Object) (*api.Response, error) {
 	return api.JSON(connectionProperties(securityDefault)), nil
 }
 
-// putConnection gives a tunnel connection properties of its own; what is left out has NSX's value.
+// putConnection returns a handler that sets the connection properties of a tunnel. Properties that the request omits
+// have the default values of NSX.
 func putConnection(c *documents.Collection) func(*api.Request, *store.Object) (*api.Response, error) {
 	return func(r *api.Request, d *store.Object) (*api.Response, error) {
 		given := map[string]any{}
@@ -238,7 +240,7 @@ func putConnection(c *documents.Collection) func(*api.Request, *store.Object) (*
 			if !ok {
 				continue
 			}
-			if err := connectionSection(field, section); err != nil {
+			if err := checkConnectionSection(field, section); err != nil {
 				return nil, err
 			}
 			documents.Complete(section, value.(map[string]any)) //nolint:forcetypeassert // all sections are objects
@@ -251,7 +253,7 @@ func putConnection(c *documents.Collection) func(*api.Request, *store.Object) (*
 	}
 }
 
-// connectionValues are the values that the fields of connection properties can have.
+// connectionValues lists the valid values of the fields of connection properties.
 var connectionValues = map[string]map[string][]string{
 	"ikeConfiguration": {
 		"ikeVersion":           {"IKE_V1", "IKE_V2", "IKE_FLEX"},
@@ -276,8 +278,8 @@ var (
 	groups  = []string{"GROUP2", "GROUP5", "GROUP14", "GROUP15", "GROUP16", "GROUP19", "GROUP20", "GROUP21"}
 )
 
-// connectionSection checks a section of connection properties.
-func connectionSection(name string, section map[string]any) error {
+// checkConnectionSection checks a section of connection properties.
+func checkConnectionSection(name string, section map[string]any) error {
 	for field, known := range connectionValues[name] {
 		list, ok := section[field].([]any)
 		if text := store.Text(section, field); !ok && text != "" {
@@ -295,7 +297,7 @@ func connectionSection(name string, section map[string]any) error {
 	return nil
 }
 
-// noPeer is why a tunnel is down: nothing is simulated at its other end.
+// noPeer is the failure reason of all tunnels: the simulator does not simulate the remote endpoint.
 const noPeer = "The peer does not respond."
 
 func getIPsecStatus(_ *api.Request, _ *store.Object) (*api.Response, error) {

@@ -15,25 +15,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// l2Path is where the L2 VPN tunnels of a gateway are.
+// l2Path is the path of the L2 VPN tunnels of a gateway.
 const l2Path = "1.0.0/edgeGateways/{gateway}/l2vpn/tunnels"
 
-// The ends of an L2 VPN: the server makes the peer code that the client needs.
+// Session modes of an L2 VPN tunnel. The server generates the peer code that the client needs.
 const (
 	l2Server = "SERVER"
 	l2Client = "CLIENT"
 )
 
-// maskedKey is shown in place of a pre-shared key since VCD 10.5.1.1. Of the releases simulated, 10.6 is the first.
+// maskedKey replaces a pre-shared key in responses since VCD 10.5.1.1. Of the simulated releases, 10.6 is the first
+// that masks it.
 const maskedKey = "******"
 
-// maxTunnelID is the highest number of a stretched network.
+// maxTunnelID is the highest tunnel ID of a stretched network.
 const maxTunnelID = 4093
 
-// defaultInterface is the subnet of a server's interface that nothing was said of.
+// defaultInterface is the default subnet of a server's tunnel interface.
 const defaultInterface = "169.254.64.225/27"
 
-// l2Collection are the L2 VPN tunnels of a gateway. The details of the task that makes one are its id.
+// l2Collection returns the collection of L2 VPN tunnels of a gateway. The details of the task that creates a tunnel
+// contain its ID.
 func l2Collection() *documents.Collection {
 	c := gatewayCollection("l2vpn/tunnels", "l2VpnTunnel", "L2 VPN Tunnel", "name", "sessionMode", "localEndpointIP",
 		"remoteEndpointIP")
@@ -60,8 +62,8 @@ func l2Collection() *documents.Collection {
 func l2Routes(add api.AddRoute) {
 	c := l2Collection()
 	path := "/cloudapi/" + c.Path + "/{id}"
-	add("GET", path+"/status", api.With(tunnelOf(c), getL2Status), cloud.LatencyCloudAPI)
-	add("GET", path+"/metrics", api.With(tunnelOf(c), getL2Metrics), cloud.LatencyCloudAPI)
+	add("GET", path+"/status", api.With(tunnelInPath(c), getL2Status), cloud.LatencyCloudAPI)
+	add("GET", path+"/metrics", api.With(tunnelInPath(c), getL2Metrics), cloud.LatencyCloudAPI)
 }
 
 func prepareL2(r *api.Request, body map[string]any, old *store.Object) error {
@@ -85,8 +87,8 @@ func prepareL2(r *api.Request, body map[string]any, old *store.Object) error {
 	return OwnAddress(r, r.Vars["gateway"], store.Text(body, "localEndpointIP"))
 }
 
-// prepareSession checks what an end of an L2 VPN must have. A server has a key and an interface, and its peer code
-// follows from both; a client has the peer code of its server.
+// prepareSession checks the fields that a session mode requires. A server needs a key and a tunnel interface, from
+// which its peer code is derived. A client needs the peer code of its server.
 func prepareSession(body map[string]any, old *store.Object) error {
 	mode := store.Text(body, "sessionMode")
 	if old != nil && mode != store.Text(old.Body, "sessionMode") {
@@ -138,8 +140,8 @@ func readPeerCode(code string) error {
 	return nil
 }
 
-// prepareStretched completes the networks that a tunnel stretches. A server numbers them; a client says the numbers that
-// its server has.
+// prepareStretched completes the stretched networks of a tunnel. A server assigns the tunnel IDs; a client must send
+// the tunnel IDs of its server.
 func prepareStretched(r *api.Request, body map[string]any, old *store.Object) error {
 	server := store.Text(body, "sessionMode") == l2Server
 	numbers := map[string]int{}
@@ -158,7 +160,7 @@ func prepareStretched(r *api.Request, body map[string]any, old *store.Object) er
 		if server {
 			number = numbers[n.ID]
 			if number == 0 {
-				number = freeTunnelID(numbers)
+				number = nextTunnelID(numbers)
 			}
 		}
 		if number < 1 || number > maxTunnelID {
@@ -170,7 +172,7 @@ func prepareStretched(r *api.Request, body map[string]any, old *store.Object) er
 	return nil
 }
 
-// tunnelIDs are the numbers of a tunnel's networks by their bare ids.
+// tunnelIDs returns the tunnel IDs of a tunnel's networks by the bare ID of the network.
 func tunnelIDs(body map[string]any) map[string]int {
 	out := map[string]int{}
 	for _, x := range listOf(body, "stretchedNetworks") {
@@ -180,7 +182,7 @@ func tunnelIDs(body map[string]any) map[string]int {
 	return out
 }
 
-func freeTunnelID(taken map[string]int) int {
+func nextTunnelID(taken map[string]int) int {
 	highest := 0
 	for _, n := range taken {
 		highest = max(highest, n)
@@ -188,7 +190,7 @@ func freeTunnelID(taken map[string]int) int {
 	return highest + 1
 }
 
-// showL2 shows what a tunnel is, without its key where the release masks it.
+// showL2 shows a tunnel, and masks its key if the release does.
 func showL2(r *api.Request, d *store.Object, out map[string]any) {
 	OnlyVersions(r, d, out)
 	if store.Text(out, "preSharedKey") != "" && api.HighestVersion(r) >= string(cells.Version106) {

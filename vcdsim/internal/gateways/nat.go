@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// NATPath is where the NAT rules of a gateway are.
+// NATPath is the path of the NAT rules of a gateway.
 const NATPath = "1.0.0/edgeGateways/{gateway}/nat/rules"
 
-// natTypes are the kinds of NAT rules; the older field knows no REFLEXIVE.
+// natTypes lists the types of NAT rules. The older field ruleType does not have REFLEXIVE.
 var natTypes = []string{"DNAT", "SNAT", "NO_DNAT", "NO_SNAT", "REFLEXIVE"}
 
 func natCollection() *documents.Collection {
@@ -56,19 +56,19 @@ func natCollection() *documents.Collection {
 	}
 }
 
-// prepareNAT settles the type, which has an old and a new name, and checks addresses, profile and version.
+// prepareNAT sets the type, which has an old and a new field, and checks addresses, port profile and version.
 func prepareNAT(r *api.Request, body map[string]any, old *store.Object) error {
-	kind, err := settleNATType(body, old)
+	kind, err := setNATType(body, old)
 	if err != nil {
 		return err
 	}
 	if err := documents.WithinBounds(body, documents.Bound{Field: "priority", From: 0, To: 2147481599}); err != nil {
 		return err
 	}
-	if err := natAddresses(body, kind); err != nil {
+	if err := checkNATAddresses(body, kind); err != nil {
 		return err
 	}
-	if err := natProfile(r.Session, r.Cloud.Store, body); err != nil {
+	if err := completeNATProfile(r.Session, r.Cloud.Store, body); err != nil {
 		return err
 	}
 	if err := SameVersion(body, old); err != nil {
@@ -77,7 +77,7 @@ func prepareNAT(r *api.Request, body map[string]any, old *store.Object) error {
 	return OwnAddress(r, r.Vars["gateway"], store.Text(body, "externalAddresses"))
 }
 
-func settleNATType(body map[string]any, old *store.Object) (string, error) {
+func setNATType(body map[string]any, old *store.Object) (string, error) {
 	kind := store.Text(body, "type")
 	if t := store.Text(body, "ruleType"); t != "" && (old == nil || kind == "" || t != store.Text(old.Body, "ruleType")) {
 		kind = t
@@ -93,8 +93,8 @@ func settleNATType(body map[string]any, old *store.Object) (string, error) {
 	return kind, nil
 }
 
-// natNeeds are the fields that rules of each type must have.
-var natNeeds = map[string][]string{
+// natRequiredFields lists the required fields of each type of NAT rule.
+var natRequiredFields = map[string][]string{
 	"DNAT":      {"externalAddresses", "internalAddresses"},
 	"SNAT":      {"externalAddresses"},
 	"NO_DNAT":   {"externalAddresses"},
@@ -102,8 +102,8 @@ var natNeeds = map[string][]string{
 	"REFLEXIVE": {"externalAddresses", "internalAddresses"},
 }
 
-func natAddresses(body map[string]any, kind string) error {
-	for _, field := range natNeeds[kind] {
+func checkNATAddresses(body map[string]any, kind string) error {
+	for _, field := range natRequiredFields[kind] {
 		if store.Text(body, field) == "" {
 			return store.BadRequest("The field %s must not be empty for a NAT rule of type %s.", field, kind)
 		}
@@ -113,11 +113,11 @@ func natAddresses(body map[string]any, kind string) error {
 			return store.BadRequest("The IP address %q is invalid.", a)
 		}
 	}
-	return natPort(body)
+	return checkNATPort(body)
 }
 
-// natProfile completes the reference to the application port profile.
-func natProfile(session *store.Session, st *store.Store, body map[string]any) error {
+// completeNATProfile completes the reference to the application port profile.
+func completeNATProfile(session *store.Session, st *store.Store, body map[string]any) error {
 	id := store.RefID(body, "applicationPortProfile")
 	if id == "" {
 		body["applicationPortProfile"] = nil
@@ -130,7 +130,7 @@ func natProfile(session *store.Session, st *store.Store, body map[string]any) er
 	return err
 }
 
-func natPort(body map[string]any) error {
+func checkNATPort(body map[string]any) error {
 	port := store.Text(body, "dnatExternalPort")
 	if port == "" {
 		return nil
@@ -141,7 +141,8 @@ func natPort(body map[string]any) error {
 	return nil
 }
 
-// SameVersion refuses a change of an object that changed since it was read. Requests without a version are not checked.
+// SameVersion refuses a change of an object that has changed since the client read it. Requests without a version are
+// not checked.
 func SameVersion(body map[string]any, old *store.Object) error {
 	v, ok := body["version"].(map[string]any)
 	delete(body, "version")
@@ -155,7 +156,7 @@ func SameVersion(body map[string]any, old *store.Object) error {
 	return nil
 }
 
-// DocumentReference finds a document the caller sees and returns the reference to it.
+// DocumentReference returns a reference to a document, or an error if the caller cannot see it.
 func DocumentReference(session *store.Session, st *store.Store, path, operation, id string) (map[string]any, error) {
 	d := st.Documents.Find(path, id)
 	if d == nil || d.OrgID != "" && !session.Sees(d.OrgID) {
@@ -164,5 +165,5 @@ func DocumentReference(session *store.Session, st *store.Store, path, operation,
 	return map[string]any{"id": d.ID(), "name": store.Text(d.Body, "name")}, nil
 }
 
-// ProfilePath is where application port profiles are.
+// ProfilePath is the path of application port profiles.
 const ProfilePath = "1.0.0/applicationPortProfiles"

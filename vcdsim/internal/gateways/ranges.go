@@ -10,18 +10,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// JSONRange is how cloudapi writes a range of addresses.
+// JSONRange is a range of addresses in cloudapi.
 type JSONRange struct {
 	StartAddress string `json:"startAddress"`
 	EndAddress   string `json:"endAddress"`
 }
 
-// JSONRanges is how it writes several.
+// JSONRanges is a list of ranges in cloudapi.
 type JSONRanges struct {
 	Values []JSONRange `json:"values"`
 }
 
-// Ranges reads them; each must lie in the subnet and none may overlap another.
+// Ranges parses the ranges. Each must lie within the subnet, unless that is the zero value. The ranges must not
+// overlap.
 func (j JSONRanges) Ranges(subnet netip.Prefix) ([]store.Range, error) {
 	var out []store.Range
 	for _, v := range j.Values {
@@ -42,7 +43,7 @@ func (j JSONRanges) Ranges(subnet netip.Prefix) ([]store.Range, error) {
 	return out, nil
 }
 
-// read reads the ends; without a second it is one address.
+// read parses the range. Without an end address, the range is a single address.
 func (j JSONRange) read() (store.Range, error) {
 	from, err := netip.ParseAddr(j.StartAddress)
 	if err != nil {
@@ -58,7 +59,7 @@ func (j JSONRange) read() (store.Range, error) {
 	return store.Range{From: from, To: to}, nil
 }
 
-// RangesJSON writes ranges as JSON.
+// RangesJSON returns ranges in the format of cloudapi.
 func RangesJSON(ranges []store.Range) map[string]any {
 	values := []any{}
 	for _, r := range ranges {
@@ -67,7 +68,7 @@ func RangesJSON(ranges []store.Range) map[string]any {
 	return map[string]any{"values": values}
 }
 
-// Overlap reports whether ranges have an address in common.
+// Overlap reports whether a and b have an address in common.
 func Overlap(a, b []store.Range) bool {
 	for _, x := range a {
 		for _, y := range b {
@@ -87,11 +88,11 @@ func InRanges(ranges []store.Range, a netip.Addr) bool {
 // within reports whether every address of inner is in outer.
 func within(inner, outer []store.Range) bool {
 	return !slices.ContainsFunc(inner, func(r store.Range) bool {
-		return !slices.ContainsFunc(merged(outer), func(o store.Range) bool { return o.Contains(r.From) && o.Contains(r.To) })
+		return !slices.ContainsFunc(mergeRanges(outer), func(o store.Range) bool { return o.Contains(r.From) && o.Contains(r.To) })
 	})
 }
 
-// Count is the number of addresses in ranges.
+// Count returns the number of addresses in ranges, at most math.MaxInt32.
 func Count(ranges []store.Range) int {
 	n := 0
 	for _, r := range ranges {
@@ -100,8 +101,8 @@ func Count(ranges []store.Range) int {
 	return n
 }
 
-// merged joins ranges that touch, sorted by address.
-func merged(ranges []store.Range) []store.Range {
+// mergeRanges sorts ranges by address, and joins those that overlap or touch.
+func mergeRanges(ranges []store.Range) []store.Range {
 	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b store.Range) int { return a.From.Compare(b.From) })
 	var out []store.Range
 	for _, r := range sorted {
@@ -116,10 +117,10 @@ func merged(ranges []store.Range) []store.Range {
 	return out
 }
 
-// take finds the first n addresses of a pool that are not taken; ok reports whether there are so many.
-func take(pool, taken []store.Range, n int) (got []store.Range, ok bool) {
-	taken = merged(taken)
-	for _, p := range merged(pool) {
+// takeAddresses returns the first n addresses of a pool that are not taken. It returns false if the pool has fewer.
+func takeAddresses(pool, taken []store.Range, n int) (got []store.Range, ok bool) {
+	taken = mergeRanges(taken)
+	for _, p := range mergeRanges(pool) {
 		for a := p.From; n > 0 && a.IsValid() && p.Contains(a); {
 			if i := slices.IndexFunc(taken, func(t store.Range) bool { return t.Contains(a) }); i >= 0 {
 				a = taken[i].To.Next()
@@ -130,5 +131,5 @@ func take(pool, taken []store.Range, n int) (got []store.Range, ok bool) {
 			a = a.Next()
 		}
 	}
-	return merged(got), n == 0
+	return mergeRanges(got), n == 0
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 )
 
-// Routes are the routes of edge gateways, external networks and IP Spaces.
+// Routes adds the routes of edge gateways, external networks and IP Spaces.
 func Routes(add api.AddRoute) {
 	legacyEdgeRoutes(add)
 	edgeRoutes(add)
@@ -18,7 +18,7 @@ func Routes(add api.AddRoute) {
 	l2Routes(add)
 }
 
-// Operations are the operations on edge gateways, external networks and IP Spaces.
+// Operations returns the operations on edge gateways, external networks and IP Spaces.
 func Operations() map[string]cloud.Operation {
 	out := cloud.Changes(
 		cloud.Changed{Kind: "edgeGateway", Title: "Edge Gateway", Remove: commitDeleteEdge},
@@ -28,11 +28,11 @@ func Operations() map[string]cloud.Operation {
 		cloud.Changed{Kind: "ipSpaceAllocation", Title: "IP Space Allocation", Remove: commitRelease},
 	)
 	out["allocate ipSpace"] = cloud.NewChange("create", "ipSpaceAllocation", "IP Space Allocation", commitAllocate)
-	out["update ipSpaceAllocation"] = cloud.NewChange("update", "ipSpaceAllocation", "IP Space Allocation", commitMark)
+	out["update ipSpaceAllocation"] = cloud.NewChange("update", "ipSpaceAllocation", "IP Space Allocation", commitUsageState)
 	return out
 }
 
-// Collections are NAT rules, static routes, BGP neighbors, prefix lists and VPN tunnels.
+// Collections returns the collections of NAT rules, static routes, BGP neighbors, prefix lists and VPN tunnels.
 func Collections() []*documents.Collection {
 	return []*documents.Collection{
 		natCollection(),

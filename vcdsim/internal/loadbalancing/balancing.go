@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Collections are the collections of load balancing.
+// Collections returns the collections of load balancing.
 func Collections() []*documents.Collection {
 	return []*documents.Collection{
 		poolCollection(),
@@ -20,7 +20,7 @@ func Collections() []*documents.Collection {
 	}
 }
 
-// Settings are the settings of load balancing: of edge gateways and of virtual services.
+// Settings returns the load balancing settings of edge gateways and virtual services.
 func Settings() []*documents.Setting {
 	return append(policySettings(), &documents.Setting{
 		Path:    "1.0.0/edgeGateways/{gateway}/loadBalancer",
@@ -32,8 +32,9 @@ func Settings() []*documents.Setting {
 	})
 }
 
-// balancing is the state of what a gateway's load balancer has.
-func (lb LoadBalancing) balancing(d *store.Object) string {
+// realization returns the realization state of a load balancing object of a gateway. If the simulator assumes so, the
+// object is configuring while the gateway is busy.
+func (lb LoadBalancing) realization(d *store.Object) string {
 	state := documents.Realization(lb.cloud.Tasks, store.Bare(d.ID()), d.Failed)
 	if state == documents.StateRealized && lb.cloud.Assume.BusyGatewayConfiguresAll && lb.cloud.Tasks.Busy(d.Parent) {
 		return documents.StateConfiguring

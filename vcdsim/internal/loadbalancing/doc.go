@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loadbalancing answers for NSX ALB: its controllers and clouds, service engine groups, pools and virtual
-// services, and their health.
+// Package loadbalancing handles the requests for NSX ALB: its controllers, clouds and service engine groups, and pools
+// and virtual services with their health. It does not forward traffic.
 package loadbalancing

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Routes are the routes of load balancing that are no collections.
+// Routes adds the routes of load balancing that are not part of a collection.
 func Routes(add api.AddRoute) {
 	add("GET", "/cloudapi/1.0.0/edgeGateways/{gateway}/loadBalancer/poolSummaries", summaries(documents.PoolPath, poolSummary),
 		cloud.LatencyCloudAPI)
@@ -24,8 +24,8 @@ func Routes(add api.AddRoute) {
 	add("POST", "/cloudapi/"+enginePath+"/{id}/sync", syncEngines, cloud.LatencyWrite)
 }
 
-// prepareBalancer enables or disables the load balancer of a gateway. Only the provider may, and only while it is
-// empty.
+// prepareBalancer enables or disables the load balancer of a gateway. Only a provider can do so, and can disable it
+// only while it is empty.
 func prepareBalancer(r *api.Request, body map[string]any) error {
 	_, _, g, err := gateways.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])
 	if err != nil {
@@ -81,7 +81,7 @@ func showBalancer(r *api.Request, p documents.Scope, out map[string]any) {
 		"licenseType":              "ENTERPRISE",
 	})
 	if balancerSetting(g.LoadBalancer, "ipv6ServiceNetworkDefinition") != "" {
-		out["serviceNetworkDefinition"] = nil // the default is used without any
+		out["serviceNetworkDefinition"] = nil // the default applies only if no network is set
 	}
 	maps.Copy(out, g.LoadBalancer.Fields)
 	for _, d := range r.Cloud.Store.Documents[cloudPath] {
@@ -96,9 +96,9 @@ func assignmentCollection() *documents.Collection {
 		Right:   "SERVICE_ENGINE_GROUP",
 		Title:   "Service Engine Group Assignment",
 		Fixed:   []string{"gatewayRef", "serviceEngineGroupRef"},
-		Scope:   balancedScope,
+		Scope:   gatewayScope,
 		Prepare: prepareAssignment,
-		Free:    freeAssignment,
+		Free:    checkAssignmentUnused,
 		Show:    showAssignment,
 	}
 }
@@ -107,7 +107,7 @@ func prepareAssignment(r *api.Request, body map[string]any, old *store.Object) e
 	if err := r.ByProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
-	g, err := balancedGateway(r.Session, r.Cloud.Store, body, old)
+	g, err := loadBalancerGateway(r.Session, r.Cloud.Store, body, old)
 	if err != nil {
 		return err
 	}
@@ -124,12 +124,12 @@ func prepareAssignment(r *api.Request, body map[string]any, old *store.Object) e
 	if documents.Number(body["minVirtualServices"]) > documents.Number(body["maxVirtualServices"]) {
 		return store.BadRequest("The least number of virtual services is greater than the most.")
 	}
-	return BalancingOf(r.Cloud).assignable(engines, g, old, documents.Number(body["minVirtualServices"]))
+	return BalancingOf(r.Cloud).checkAssignable(engines, g, old, documents.Number(body["minVirtualServices"]))
 }
 
-// assignable refuses to assign a group of service engines twice to a gateway, a dedicated one to two, or more of it
-// than there is.
-func (lb LoadBalancing) assignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
+// checkAssignable refuses to assign a service engine group to a gateway twice, or a dedicated group to two gateways. It
+// also refuses to reserve more virtual services than the group can hold.
+func (lb LoadBalancing) checkAssignable(engines *store.Object, g *store.EdgeGateway, old *store.Object, reserved int) error {
 	name := store.Text(engines.Body, "name")
 	for _, d := range assignmentsOf(lb.cloud.Store.Documents, engines.ID(), "") {
 		switch {
@@ -148,7 +148,7 @@ func (lb LoadBalancing) assignable(engines *store.Object, g *store.EdgeGateway, 
 	return nil
 }
 
-// assignmentsOf are those of a group of service engines or of a gateway, or of both.
+// assignmentsOf returns the assignments of a service engine group, of a gateway, or of both. An empty ID matches all.
 func assignmentsOf(ds store.Objects, engines, gateway string) []*store.Object {
 	var out []*store.Object
 	for _, d := range ds[documents.AssignmentPath] {
@@ -160,7 +160,8 @@ func assignmentsOf(ds store.Objects, engines, gateway string) []*store.Object {
 	return out
 }
 
-// deployedServices counts the virtual services of a gateway, or of all, on a group of service engines.
+// deployedServices counts the virtual services on a service engine group. An empty gateway counts those of all
+// gateways.
 func deployedServices(ds store.Objects, engines, gateway string) int {
 	n := 0
 	for _, d := range ds[documents.ServicePath] {
@@ -171,8 +172,9 @@ func deployedServices(ds store.Objects, engines, gateway string) int {
 	return n
 }
 
-// serviceEngineGroup checks the service engine group of a virtual service: assigned to the gateway, and not full.
-func serviceEngineGroup(st *store.Store, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
+// checkServiceEngineGroup checks that the service engine group of a virtual service is assigned to the gateway and has
+// capacity. It completes the reference to the group.
+func checkServiceEngineGroup(st *store.Store, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
 	id := store.RefID(body, "serviceEngineGroupRef")
 	assigned := assignmentsOf(st.Documents, id, g.ID)
 	engines := st.Documents.Find(enginePath, id)
@@ -191,12 +193,12 @@ func serviceEngineGroup(st *store.Store, body map[string]any, old *store.Object,
 	return nil
 }
 
-func freeAssignment(r *api.Request, d *store.Object) error {
+func checkAssignmentUnused(r *api.Request, d *store.Object) error {
 	if err := r.ByProvider("SERVICE_ENGINE_GROUP_ASSIGN"); err != nil {
 		return err
 	}
 	if n := deployedServices(r.Cloud.Store.Documents, store.RefID(d.Body, "serviceEngineGroupRef"), d.Parent); n > 0 {
-		group, _ := d.Body["serviceEngineGroupRef"].(map[string]any) // checked when it was made
+		group, _ := d.Body["serviceEngineGroupRef"].(map[string]any) // prepareAssignment has checked it
 		return documents.InUse("service engine group assignment", store.Text(group, "name"), "virtual services")
 	}
 	return nil
@@ -228,7 +230,7 @@ func showAssignment(r *api.Request, d *store.Object, out map[string]any) {
 	}
 }
 
-// policySettings are the HTTP policies of virtual services.
+// policySettings returns the settings with the HTTP policies of virtual services.
 func policySettings() []*documents.Setting {
 	var out []*documents.Setting
 	for _, p := range []string{"request", "response", "security"} {
@@ -237,14 +239,14 @@ func policySettings() []*documents.Setting {
 			Kind:  "http" + p + "Policy",
 			Title: "HTTP " + p + " Policy",
 			List:  true,
-			Scope: onService,
+			Scope: serviceScope,
 		})
 	}
 	return out
 }
 
-// onService is the scope of what belongs to the virtual service in the path: the service is busy, not its gateway.
-func onService(r *api.Request) (documents.Scope, error) {
+// serviceScope returns the scope of the virtual service in the path. Changes lock the service and its gateway.
+func serviceScope(r *api.Request) (documents.Scope, error) {
 	d, err := serviceCollection().FindScoped(r, r.Vars["service"])
 	if err != nil {
 		return documents.Scope{}, err

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Values that take the feature set PREMIUM of the gateway's load balancer: VMware's guide for providers lists the
-// algorithms, its API document the persistence.
+// Values that require the feature set PREMIUM of the gateway's load balancer. VMware's guide for providers lists the
+// algorithms; its API document lists the persistence types.
 var (
 	premiumAlgorithms = []string{
 		"FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM", "FEWEST_TASKS", "CORE_AFFINITY",
@@ -21,24 +21,24 @@ var (
 	premiumApplications = []string{"L4_TLS"}
 )
 
-// balancerSetting returns a field of the load balancer's settings, empty if it has the default.
+// balancerSetting returns a field of a load balancer's settings. It is empty if the field has its default value.
 func balancerSetting(lb *store.LoadBalancer, field string) string {
 	return store.Text(lb.Fields, field)
 }
 
-// refusePremium refuses a value that takes PREMIUM on a gateway with the feature set STANDARD.
-func refusePremium(assume *cloud.Assumptions, g *store.EdgeGateway, what, value string, premium []string) error {
+// refusePremium refuses a value that requires PREMIUM on a gateway with the feature set STANDARD.
+func refusePremium(assume *cloud.Assumptions, g *store.EdgeGateway, feature, value string, premium []string) error {
 	if !assume.PremiumFeaturesRefused || balancerSetting(g.LoadBalancer, "supportedFeatureSet") != "STANDARD" ||
 		!slices.Contains(premium, value) {
 		return nil
 	}
 	return store.BadRequest("The %s %s requires the feature set PREMIUM, which the load balancer of the edge gateway %q "+
-		"does not have.", what, value, g.Name)
+		"does not have.", feature, value, g.Name)
 }
 
-// refuseFamilies refuses virtual IPs of a family for which the load balancer has no service network. Without any, it
-// has VCD's default one, of IPv4.
-func refuseFamilies(assume *cloud.Assumptions, body map[string]any, g *store.EdgeGateway) error {
+// refuseUnsupportedFamilies refuses virtual IPs of an address family without a service network. If no service network
+// is set, the load balancer uses VCD's default IPv4 network.
+func refuseUnsupportedFamilies(assume *cloud.Assumptions, body map[string]any, g *store.EdgeGateway) error {
 	if !assume.IPv6NeedsServiceNetwork {
 		return nil
 	}
@@ -54,8 +54,8 @@ func refuseFamilies(assume *cloud.Assumptions, body map[string]any, g *store.Edg
 	return nil
 }
 
-// refuseMove refuses another virtual IP for a virtual service that shares the one it has.
-func refuseMove(assume *cloud.Assumptions, body map[string]any, old *store.Object, others []*store.Object) error {
+// refuseVIPChange refuses to change a virtual IP that a virtual service shares with another.
+func refuseVIPChange(assume *cloud.Assumptions, body map[string]any, old *store.Object, others []*store.Object) error {
 	if old == nil || !assume.SharedVIPStays || slices.Equal(gateways.VirtualIPs(body), gateways.VirtualIPs(old.Body)) {
 		return nil
 	}

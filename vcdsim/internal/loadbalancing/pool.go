@@ -40,22 +40,23 @@ func poolCollection() *documents.Collection {
 			"domainNames":              nil,
 			"members":                  nil,
 		},
-		// VMware's document says 37.1 of memberGroupRef, but its SDK uses it with 37.0.
+		// VMware's document has memberGroupRef since 37.1, but its SDK uses it with 37.0.
 		Since:   map[string]string{"memberGroupRef": "37.0", "sslEnabled": "37.0"},
-		Scope:   balancedScope,
+		Scope:   gatewayScope,
 		Prepare: preparePool,
 		Show:    showPool,
-		Free:    freePool,
+		Free:    checkPoolUnused,
 	}
 }
 
-// balancedScope is the gateway a pool or virtual service is on.
-func balancedScope(r *api.Request, body map[string]any) (documents.Scope, error) {
+// gatewayScope returns the scope of the gateway of a pool or virtual service.
+func gatewayScope(r *api.Request, body map[string]any) (documents.Scope, error) {
 	return gateways.GatewayScope(r.Session, r.Cloud.Store, store.RefID(body, "gatewayRef"))
 }
 
-// balancedGateway refuses when the gateway has no load balancer, and completes the reference to the gateway.
-func balancedGateway(session *store.Session, st *store.Store, body map[string]any, old *store.Object) (*store.EdgeGateway, error) {
+// loadBalancerGateway returns the gateway of an object and completes the reference to it. It returns an error if the
+// gateway has no load balancer or differs from the gateway of old.
+func loadBalancerGateway(session *store.Session, st *store.Store, body map[string]any, old *store.Object) (*store.EdgeGateway, error) {
 	if old != nil {
 		if id := store.RefID(body, "gatewayRef"); id != "" && id != store.RefID(old.Body, "gatewayRef") {
 			return nil, store.BadRequest("The edge gateway of %q cannot be changed.", store.Text(old.Body, "name"))
@@ -79,7 +80,7 @@ var poolAlgorithms = []string{
 }
 
 func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
-	g, err := balancedGateway(r.Session, r.Cloud.Store, body, old)
+	g, err := loadBalancerGateway(r.Session, r.Cloud.Store, body, old)
 	if err != nil {
 		return err
 	}
@@ -90,20 +91,21 @@ func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
 	if err := refusePremium(&r.Cloud.Assume, g, "algorithm", algorithm, premiumAlgorithms); err != nil {
 		return err
 	}
-	if err := poolSizes(body); err != nil {
+	if err := checkPoolSizes(body); err != nil {
 		return err
 	}
-	if err := poolMemberGroup(r.Session, r.Cloud.Store, body); err != nil {
+	if err := completeMemberGroup(r.Session, r.Cloud.Store, body); err != nil {
 		return err
 	}
-	if err := cmp.Or(settleMembers(body), settleMonitors(body), settlePersistence(&r.Cloud.Assume, g, body)); err != nil {
+	if err := cmp.Or(completeMembers(body), completeMonitors(body), completePersistence(&r.Cloud.Assume, g, body)); err != nil {
 		return err
 	}
-	return knownCertificates(r.Session, r.Cloud.Store, documents.Members(body, "caCertificateRefs"))
+	return checkCertificates(r.Session, r.Cloud.Store, documents.Members(body, "caCertificateRefs"))
 }
 
-// settlePersistence names a persistence profile after its type, and refuses one that the gateway's features lack.
-func settlePersistence(assume *cloud.Assumptions, g *store.EdgeGateway, body map[string]any) error {
+// completePersistence sets the name of a persistence profile to its type by default. It refuses a type that the
+// gateway's feature set lacks.
+func completePersistence(assume *cloud.Assumptions, g *store.EdgeGateway, body map[string]any) error {
 	profile, _ := body["persistenceProfile"].(map[string]any)
 	if err := refusePremium(assume, g, "persistence", store.Text(profile, "type"), premiumPersistence); err != nil {
 		return err
@@ -114,8 +116,8 @@ func settlePersistence(assume *cloud.Assumptions, g *store.EdgeGateway, body map
 	return nil
 }
 
-// poolSizes refuses more of something than VMware's OpenAPI document allows in a pool.
-func poolSizes(body map[string]any) error {
+// checkPoolSizes refuses a pool that exceeds the limits of VMware's OpenAPI document.
+func checkPoolSizes(body map[string]any) error {
 	for field, limit := range map[string]int{"members": 100, "caCertificateRefs": 100, "domainNames": 10} {
 		if err := documents.AtMost(body, field, limit); err != nil {
 			return err
@@ -124,8 +126,8 @@ func poolSizes(body map[string]any) error {
 	return documents.WithinBounds(body, documents.Bound{Field: "defaultPort", From: 1, To: 65535}, documents.Bound{Field: "gracefulTimeoutPeriod", From: -1, To: 7200})
 }
 
-// poolMemberGroup completes the reference to the group whose addresses are the members.
-func poolMemberGroup(session *store.Session, st *store.Store, body map[string]any) error {
+// completeMemberGroup completes the reference to the firewall group whose addresses are the members of the pool.
+func completeMemberGroup(session *store.Session, st *store.Store, body map[string]any) error {
 	id := store.RefID(body, "memberGroupRef")
 	if id == "" {
 		body["memberGroupRef"] = nil
@@ -141,7 +143,7 @@ func poolMemberGroup(session *store.Session, st *store.Store, body map[string]an
 	return nil
 }
 
-func settleMembers(body map[string]any) error {
+func completeMembers(body map[string]any) error {
 	for _, m := range PoolMembers(body) {
 		if _, err := netip.ParseAddr(store.Text(m, "ipAddress")); err != nil {
 			return store.BadRequest("The IP address %q is invalid.", store.Text(m, "ipAddress"))
@@ -154,7 +156,7 @@ func settleMembers(body map[string]any) error {
 	return nil
 }
 
-func settleMonitors(body map[string]any) error {
+func completeMonitors(body map[string]any) error {
 	monitors, _ := body["healthMonitors"].([]any)
 	for _, x := range monitors {
 		m, ok := x.(map[string]any)
@@ -167,7 +169,7 @@ func settleMonitors(body map[string]any) error {
 	return nil
 }
 
-// PoolMembers are the members of a pool as objects.
+// PoolMembers returns the members of a pool as objects.
 func PoolMembers(body map[string]any) []map[string]any {
 	var out []map[string]any
 	list, _ := body["members"].([]any)
@@ -179,7 +181,7 @@ func PoolMembers(body map[string]any) []map[string]any {
 	return out
 }
 
-// enabledMembers counts the members a pool may send to.
+// enabledMembers returns the number of enabled members of a pool, and the number of all members.
 func (lb LoadBalancing) enabledMembers(d *store.Object) (on, all int) {
 	if g := lb.cloud.Store.Documents.Find(firewalls.GroupPath, store.RefID(d.Body, "memberGroupRef")); g != nil {
 		n := len(firewalls.SetAddresses(g))
@@ -194,7 +196,7 @@ func (lb LoadBalancing) enabledMembers(d *store.Object) (on, all int) {
 	return on, all
 }
 
-// UpMembers counts the members that answer.
+// UpMembers returns the number of members that respond. Without probes, all enabled members are up.
 func (lb LoadBalancing) UpMembers(d *store.Object) int {
 	on, _ := lb.enabledMembers(d)
 	probed := lb.cloud.Probed[d.ID()]
@@ -210,12 +212,12 @@ func (lb LoadBalancing) UpMembers(d *store.Object) int {
 	return min(up, on)
 }
 
-// MemberPort is the port of a member of a pool: its own, or the pool's default.
+// MemberPort returns the port of a member. It defaults to the default port of the pool.
 func MemberPort(pool, member map[string]any) uint16 {
 	return uint16(cmp.Or(documents.Number(member["port"]), documents.Number(pool["defaultPort"]))) //nolint:gosec // within its bounds
 }
 
-// MemberHealth is that of one member of a pool with some health.
+// MemberHealth returns the health of one member of a pool. The parameter health is the health of the pool.
 func (lb LoadBalancing) MemberHealth(d *store.Object, m map[string]any, health string) string {
 	address, _ := netip.ParseAddr(store.Text(m, "ipAddress"))
 	up, known := lb.cloud.Probed[d.ID()][netip.AddrPortFrom(address, MemberPort(d.Body, m))]
@@ -227,7 +229,7 @@ func (lb LoadBalancing) MemberHealth(d *store.Object, m map[string]any, health s
 	}
 }
 
-// ServicesOfPool are the virtual services that send to a pool.
+// ServicesOfPool returns the virtual services that use a pool.
 func ServicesOfPool(ds store.Objects, pool string) []*store.Object {
 	var out []*store.Object
 	for _, d := range ds[documents.ServicePath] {
@@ -238,7 +240,8 @@ func ServicesOfPool(ds store.Objects, pool string) []*store.Object {
 	return out
 }
 
-// Health is that of a pool or virtual service; it changes some time after the object.
+// Health returns the health of a pool or virtual service with a number of members that are up. The health is pending
+// for some time after a change of the object.
 func (lb LoadBalancing) Health(d *store.Object, members int) string {
 	switch {
 	case d.Since.IsZero() || lb.cloud.Clock.Now().Sub(d.Since) < lb.cloud.Profile.Scaled(cloud.DurationHealth):
@@ -264,13 +267,13 @@ func showPool(r *api.Request, d *store.Object, out map[string]any) {
 	}
 	if len(refs) == 0 && health == "UP" {
 		health = "UNAVAILABLE"
-		up = 0 // no virtual service uses it, so its members are not checked
+		up = 0 // members of a pool without virtual services are not probed
 	}
 	message := healthMessages[health]
 	if len(refs) == 0 {
 		message = "The pool is unassigned."
 	}
-	out["status"] = BalancingOf(r.Cloud).balancing(d)
+	out["status"] = BalancingOf(r.Cloud).realization(d)
 	out["healthStatus"] = health
 	out["healthMessage"] = message
 	out["memberCount"] = all
@@ -309,14 +312,14 @@ func memberJSON(m map[string]any, health string) map[string]any {
 	return out
 }
 
-func freePool(r *api.Request, d *store.Object) error {
+func checkPoolUnused(r *api.Request, d *store.Object) error {
 	for _, vs := range ServicesOfPool(r.Cloud.Store.Documents, d.ID()) {
 		return documents.InUse("load balancer pool", store.Text(d.Body, "name"), "virtual service "+store.Text(vs.Body, "name"))
 	}
 	return nil
 }
 
-// poolSummary is a pool as lists show it.
+// poolSummary returns a pool as lists show it.
 func poolSummary(r *api.Request, d *store.Object) map[string]any {
 	full := poolCollection().Shown(r, d)
 	monitors, _ := d.Body["healthMonitors"].([]any)
@@ -342,5 +345,5 @@ func poolSummary(r *api.Request, d *store.Object) map[string]any {
 	return out
 }
 
-// maxSummaryRefs is how many virtual services the summary of a pool names.
+// maxSummaryRefs is the maximum number of virtual services in the summary of a pool.
 const maxSummaryRefs = 10

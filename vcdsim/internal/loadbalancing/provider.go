@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-// What the provider has of NSX ALB.
+// Paths of the NSX ALB objects of the provider.
 const (
 	controllerPath = "1.0.0/loadBalancer/controllers"
 	cloudPath      = "1.0.0/loadBalancer/clouds"
 	enginePath     = "1.0.0/loadBalancer/serviceEngineGroups"
 )
 
-// importableCloud and importableEngines are what can be imported from an ALB controller.
+// importableCloud and importableEngines are the names of the objects that can be imported from an ALB controller.
 const (
 	importableCloud   = "nsxalb-cloud"
 	importableEngines = "Default-Group"
@@ -42,13 +42,13 @@ func controllerCollection() *documents.Collection {
 		Show:     func(_ *api.Request, _ *store.Object, out map[string]any) { out["password"] = hiddenPassword },
 		Defaults: map[string]any{"description": "", "licenseType": "", "version": "22.1.5"},
 		Free: func(r *api.Request, d *store.Object) error {
-			return BalancingOf(r.Cloud).usedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
+			return BalancingOf(r.Cloud).checkUnusedIn(cloudPath, "load balancer controller", d, "loadBalancerCloudBacking",
 				"loadBalancerControllerRef")
 		},
 	}
 }
 
-// hiddenPassword stands for a password in answers; sending it back does not change the password.
+// hiddenPassword replaces a password in responses. A request that contains it does not change the password.
 const hiddenPassword = "******"
 
 func keepPassword(_ *api.Request, body map[string]any, old *store.Object) error {
@@ -80,7 +80,7 @@ func cloudCollection() *documents.Collection {
 			return nil
 		},
 		Free: func(r *api.Request, d *store.Object) error {
-			return BalancingOf(r.Cloud).usedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
+			return BalancingOf(r.Cloud).checkUnusedIn(enginePath, "load balancer cloud", d, "serviceEngineGroupBacking",
 				"loadBalancerCloudRef")
 		},
 		Show: func(r *api.Request, d *store.Object, out map[string]any) {
@@ -136,7 +136,7 @@ func engineCollection() *documents.Collection {
 	}
 }
 
-// maxServices is how many virtual services a group of service engines holds.
+// maxServices returns the maximum number of virtual services on a service engine group.
 func maxServices(engines *store.Object) int {
 	return documents.Number(engines.Body["maxVirtualServices"])
 }
@@ -147,8 +147,8 @@ type LoadBalancing struct{ cloud *cloud.Cloud }
 // BalancingOf returns the load balancing of a cloud.
 func BalancingOf(c *cloud.Cloud) LoadBalancing { return LoadBalancing{cloud: c} }
 
-// usedIn refuses to delete what documents of a path refer to.
-func (lb LoadBalancing) usedIn(path, kind string, d *store.Object, object, ref string) error {
+// checkUnusedIn refuses to delete an object that documents at a path refer to.
+func (lb LoadBalancing) checkUnusedIn(path, kind string, d *store.Object, object, ref string) error {
 	for _, x := range lb.cloud.Store.Documents[path] {
 		if o, _ := x.Body[object].(map[string]any); store.RefID(o, ref) == d.ID() {
 			return documents.InUse(kind, store.Text(d.Body, "name"), store.Text(x.Body, "name"))
@@ -192,7 +192,8 @@ func listImportableEngines(r *api.Request) (*api.Response, error) {
 	}})
 }
 
-// syncEngines reads a service engine group again from the controller; nothing has changed there.
+// syncEngines synchronizes a service engine group with its controller. This is a no-op, as nothing changes in the
+// simulated controller.
 func syncEngines(r *api.Request) (*api.Response, error) {
 	d, err := engineCollection().FindScoped(r, r.Vars["id"])
 	if err != nil {
@@ -201,7 +202,7 @@ func syncEngines(r *api.Request) (*api.Response, error) {
 	return r.Done(store.Entity{Kind: "serviceEngineGroup", ID: store.Bare(d.ID()), Name: store.Text(d.Body, "name")}), nil
 }
 
-// SeedBalancers makes the load balancing that a model describes: a controller with a cloud, the service engine groups,
+// SeedBalancers creates the load balancing objects of the model: a controller with a cloud, the service engine groups,
 // and their assignments to gateways.
 func SeedBalancers(s *cloud.Cloud) {
 	engines := s.Store.Model.ServiceEngineGroups
@@ -219,7 +220,7 @@ func SeedBalancers(s *cloud.Cloud) {
 			"url":         "https://alb1.example",
 			"username":    "admin",
 			"password":    "password",
-			"licenseType": "", // features are those of service engine groups, since VCD 10.4
+			"licenseType": "", // since VCD 10.4, service engine groups define the features
 			"version":     "22.1.5",
 		})
 	cloud := named(cloudPath, "loadBalancerCloud", "alb1-cloud", map[string]any{

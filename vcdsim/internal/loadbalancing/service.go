@@ -30,13 +30,13 @@ func serviceCollection() *documents.Collection {
 			"virtualIpAddress":       nil,
 		},
 		Since:   map[string]string{"ipv6VirtualIpAddress": "37.0", "transparentModeEnabled": "37.1"},
-		Scope:   balancedScope,
+		Scope:   gatewayScope,
 		Prepare: prepareService,
 		Show:    showService,
 	}
 }
 
-// applicationProfiles are the types of virtual services with the profile VCD chooses.
+// applicationProfiles maps the types of virtual services to the application profiles that VCD selects.
 var applicationProfiles = map[string]string{
 	"HTTP":   "System-HTTP",
 	"HTTPS":  "System-Secure-HTTP",
@@ -51,7 +51,7 @@ var tcpProfiles = map[string]string{
 }
 
 func prepareService(r *api.Request, body map[string]any, old *store.Object) error {
-	g, err := balancedGateway(r.Session, r.Cloud.Store, body, old)
+	g, err := loadBalancerGateway(r.Session, r.Cloud.Store, body, old)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func prepareService(r *api.Request, body map[string]any, old *store.Object) erro
 		return store.Forbidden("LOAD_BALANCER_POOL_VIEW", store.RefID(body, "loadBalancerPoolRef"))
 	}
 	body["loadBalancerPoolRef"] = map[string]any{"id": pool.ID(), "name": store.Text(pool.Body, "name")}
-	if err := serviceEngineGroup(r.Cloud.Store, body, old, g); err != nil {
+	if err := checkServiceEngineGroup(r.Cloud.Store, body, old, g); err != nil {
 		return err
 	}
 	profile, _ := body["applicationProfile"].(map[string]any)
@@ -74,17 +74,17 @@ func prepareService(r *api.Request, body map[string]any, old *store.Object) erro
 	if err := refusePremium(&r.Cloud.Assume, g, "application profile", kind, premiumApplications); err != nil {
 		return err
 	}
-	if err := servicePorts(body); err != nil {
+	if err := completeServicePorts(body); err != nil {
 		return err
 	}
-	if err := serviceCertificate(r.Session, r.Cloud.Store, body, kind); err != nil {
+	if err := completeCertificate(r.Session, r.Cloud.Store, body, kind); err != nil {
 		return err
 	}
-	return freeVIP(r, body, old, g)
+	return checkVIPs(r, body, old, g)
 }
 
-// servicePorts completes and checks the ports.
-func servicePorts(body map[string]any) error {
+// completeServicePorts completes and checks the ports of a virtual service.
+func completeServicePorts(body map[string]any) error {
 	ports, _ := body["servicePorts"].([]any)
 	if len(ports) == 0 {
 		return store.BadRequest("The field servicePorts must not be empty.")
@@ -94,14 +94,14 @@ func servicePorts(body map[string]any) error {
 	}
 	for _, p := range ports {
 		m, _ := p.(map[string]any)
-		if err := servicePort(m); err != nil {
+		if err := completeServicePort(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func servicePort(m map[string]any) error {
+func completeServicePort(m map[string]any) error {
 	from, ok := m["portStart"].(float64)
 	if !ok || from < 1 || from > 65535 {
 		return store.BadRequest("The service port is invalid.")
@@ -120,8 +120,9 @@ func servicePort(m map[string]any) error {
 	return nil
 }
 
-// serviceCertificate checks the certificate, which encrypted services must have.
-func serviceCertificate(session *store.Session, st *store.Store, body map[string]any, kind string) error {
+// completeCertificate checks the certificate of a virtual service and completes the reference. Encrypted services
+// require a certificate.
+func completeCertificate(session *store.Session, st *store.Store, body map[string]any, kind string) error {
 	id := store.RefID(body, "certificateRef")
 	if id == "" {
 		if body["certificateRef"] = nil; kind == "HTTPS" || kind == "L4_TLS" {
@@ -138,7 +139,7 @@ func serviceCertificate(session *store.Session, st *store.Store, body map[string
 	return nil
 }
 
-func knownCertificates(session *store.Session, st *store.Store, ids []string) error {
+func checkCertificates(session *store.Session, st *store.Store, ids []string) error {
 	for _, id := range ids {
 		if d := st.Documents.Find(documents.CertificatePath, store.URN("certificateLibraryItem", id)); d == nil ||
 			!session.Sees(d.OrgID) {
@@ -148,12 +149,13 @@ func knownCertificates(session *store.Session, st *store.Store, ids []string) er
 	return nil
 }
 
-// sharedVIP is the API version, VCD 10.4's, since which virtual services may share an address.
-const sharedVIP = "37.0"
+// sharedVIPSince is the API version of VCD 10.4, the first in which virtual services can share an address.
+const sharedVIPSince = "37.0"
 
-// freeVIP refuses an address that the gateway does not have, and an address and port that another virtual service of it
-// listens on. Before VCD 10.4 no address has two virtual services, whatever their ports.
-func freeVIP(r *api.Request, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
+// checkVIPs refuses an address that the gateway does not own. It also refuses an address and port on which another
+// virtual service of the gateway listens. Before VCD 10.4, two virtual services cannot share an address, even with
+// different ports.
+func checkVIPs(r *api.Request, body map[string]any, old *store.Object, g *store.EdgeGateway) error {
 	vips := gateways.VirtualIPs(body)
 	if len(vips) == 0 {
 		return store.BadRequest("A virtual service needs a virtual IP address.")
@@ -166,33 +168,34 @@ func freeVIP(r *api.Request, body map[string]any, old *store.Object, g *store.Ed
 			return err
 		}
 	}
-	if err := refuseFamilies(&r.Cloud.Assume, body, g); err != nil {
+	if err := refuseUnsupportedFamilies(&r.Cloud.Assume, body, g); err != nil {
 		return err
 	}
 	others := slices.DeleteFunc(r.Cloud.Store.Documents.On(g.ID, documents.ServicePath), func(d *store.Object) bool { return d == old })
-	if err := refuseMove(&r.Cloud.Assume, body, old, others); err != nil {
+	if err := refuseVIPChange(&r.Cloud.Assume, body, old, others); err != nil {
 		return err
 	}
-	return unsharedVIP(body, others, api.HighestVersion(r) >= sharedVIP)
+	return checkVIPConflicts(body, others, api.HighestVersion(r) >= sharedVIPSince)
 }
 
-// unsharedVIP refuses an address that another virtual service has, on the same port if addresses can be shared.
-func unsharedVIP(body map[string]any, others []*store.Object, shared bool) error {
+// checkVIPConflicts refuses an address that another virtual service uses. If addresses can be shared, it refuses only a
+// common port.
+func checkVIPConflicts(body map[string]any, others []*store.Object, shared bool) error {
 	vips := gateways.VirtualIPs(body)
 	for _, d := range others {
-		if shared && !portsMeet(body, d.Body) {
+		if shared && !portsOverlap(body, d.Body) {
 			continue
 		}
 		for _, vip := range gateways.VirtualIPs(d.Body) {
 			if slices.Contains(vips, vip) {
-				return takenVIP(vip, store.Text(d.Body, "name"), shared)
+				return vipInUse(vip, store.Text(d.Body, "name"), shared)
 			}
 		}
 	}
 	return nil
 }
 
-func takenVIP(vip, by string, shared bool) error {
+func vipInUse(vip, by string, shared bool) error {
 	if shared {
 		return store.BadRequest("The virtual IP address %s is already used with the same port by the virtual service %q.",
 			vip, by)
@@ -200,8 +203,8 @@ func takenVIP(vip, by string, shared bool) error {
 	return store.BadRequest("The virtual IP address %s is already used by the virtual service %q.", vip, by)
 }
 
-// portsMeet reports whether two virtual services share a port of the same protocol.
-func portsMeet(a, b map[string]any) bool {
+// portsOverlap reports whether two virtual services have a common port of the same protocol.
+func portsOverlap(a, b map[string]any) bool {
 	for _, x := range portRanges(a) {
 		for _, y := range portRanges(b) {
 			if x.udp == y.udp && x.from <= y.to && y.from <= x.to {
@@ -237,14 +240,14 @@ func showService(r *api.Request, d *store.Object, out map[string]any) {
 		members = BalancingOf(r.Cloud).UpMembers(pool)
 	}
 	health := BalancingOf(r.Cloud).Health(d, members)
-	out["status"] = BalancingOf(r.Cloud).balancing(d)
+	out["status"] = BalancingOf(r.Cloud).realization(d)
 	out["healthStatus"] = health
 	if out["healthMessage"] = healthMessages[health]; r.Session.Provider() {
 		out["detailedHealthMessage"] = healthMessages[health]
 	}
 }
 
-// serviceSummary is a virtual service as lists show it.
+// serviceSummary returns a virtual service as lists show it.
 func serviceSummary(r *api.Request, d *store.Object) map[string]any {
 	out := serviceCollection().Shown(r, d)
 	profile, _ := d.Body["applicationProfile"].(map[string]any)
@@ -253,7 +256,7 @@ func serviceSummary(r *api.Request, d *store.Object) map[string]any {
 	return out
 }
 
-// summaries lists what a gateway has of a collection.
+// summaries returns a handler that lists the objects of a collection on a gateway.
 func summaries(path string, summary func(*api.Request, *store.Object) map[string]any) api.Handler {
 	return func(r *api.Request) (*api.Response, error) {
 		_, _, g, err := gateways.EdgeByID(r.Session, r.Cloud.Store, r.Vars["gateway"])

@@ -9,15 +9,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// commitChange applies the named parts of a change.
+// commitChange applies the parts of a change that are marked as changed.
 func commitChange(s *cloud.Cloud, t *store.Task) error {
 	vm := s.Store.VMs[t.Work.VM]
 	c := t.Work.Change
 	if vm == nil {
 		return cloud.Gone("vm", t.Work.VM)
 	}
-	// The addresses come first: without them nothing has changed.
-	if err := VMsOf(s).connect(vm, c); err != nil {
+	// The NICs come first: if no address is available, nothing has changed.
+	if err := VMsOf(s).changeNICs(vm, c); err != nil {
 		return err
 	}
 	applyChange(vm, c)
@@ -27,7 +27,7 @@ func commitChange(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// applyChange takes over the named parts of a change, but for NICs and extra configuration.
+// applyChange applies the parts of a change that are marked as changed, except for NICs and extra configuration.
 func applyChange(vm *store.VM, c *store.VMChange) {
 	if c.Name {
 		vm.Name = c.VM.Name
@@ -50,15 +50,16 @@ func applyChange(vm *store.VM, c *store.VMChange) {
 		vm.Customization = c.VM.Customization
 	}
 	if c.Settings {
-		changeMachine(vm, &c.VM)
+		applySettings(vm, &c.VM)
 	}
 	if c.Properties {
 		vm.Properties = c.VM.Properties
 	}
 }
 
-// changeMachine applies operating system, firmware, boot options, hardware version and hot-add settings.
-func changeMachine(vm *store.VM, to *store.VM) {
+// applySettings applies operating system, firmware, boot options, hardware version, hot-add and other hardware
+// settings.
+func applySettings(vm *store.VM, to *store.VM) {
 	vm.OS = to.OS
 	vm.Firmware = to.Firmware
 	vm.BootOptions = to.BootOptions
@@ -69,7 +70,7 @@ func changeMachine(vm *store.VM, to *store.VM) {
 	vm.TimeSync = to.TimeSync
 }
 
-// MergeExtraConfig sets keys; an empty value removes one.
+// MergeExtraConfig sets keys of the extra configuration. An empty value removes a key.
 func MergeExtraConfig(vm *store.VM, keys map[string]string) {
 	if vm.ExtraConfig == nil {
 		vm.ExtraConfig = map[string]string{}
@@ -83,9 +84,9 @@ func MergeExtraConfig(vm *store.VM, keys map[string]string) {
 	}
 }
 
-// connect changes the NICs of a VM, if the change is about them, and gives them addresses; they stay as they were if it
-// cannot.
-func (m VMs) connect(vm *store.VM, c *store.VMChange) error {
+// changeNICs applies the NICs of a change and assigns their addresses. It is a no-op for a change without NICs. On an
+// error, the VM and its vApp remain unchanged.
+func (m VMs) changeNICs(vm *store.VM, c *store.VMChange) error {
 	if !c.NICs {
 		return nil
 	}

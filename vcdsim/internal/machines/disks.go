@@ -10,7 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Independent disks are SCSI disks on a paravirtual controller unless the request says otherwise.
+// Defaults of independent disks: SCSI disks on a paravirtual controller. A disk is either exclusive to one VM or shared
+// by several.
 const (
 	BusSCSI     = "6"
 	BusSubtype  = "VirtualSCSI"
@@ -21,19 +22,19 @@ const (
 // BusNames are the display names of bus types.
 var BusNames = map[string]string{"5": "IDE", BusSCSI: "SCSI", "20": "SATA"}
 
-// UnitsOfBus is how many units a bus has; MaxBus is the number of the last one.
+// UnitsOfBus is the number of units per bus. MaxBus is the highest bus number.
 const (
 	UnitsOfBus = 16
 	MaxBus     = 3
 )
 
-// DefaultDiskAdapter is the number of paravirtual SCSI.
+// DefaultDiskAdapter is the adapter type of paravirtual SCSI.
 const DefaultDiskAdapter = "5"
 
-// DiskID numbers the disks of a VM as VCD does, from 2000 on, bus by bus.
+// DiskID returns the ID of a disk of a VM. As in VCD, IDs start at 2000 and ascend bus by bus.
 func DiskID(i int) string { return strconv.Itoa(2000 + i) }
 
-// NextUnit is the first unit of a bus behind all disks that are on it.
+// NextUnit returns the first unit of a bus after all its disks.
 func NextUnit(disks []store.VMDisk, bus int) int {
 	unit := 0
 	for _, d := range disks {
@@ -44,7 +45,7 @@ func NextUnit(disks []store.VMDisk, bus int) int {
 	return unit
 }
 
-// TemplateDisks are the disks of a VM made from a template, on a storage profile.
+// TemplateDisks returns the disks of a VM that is created from a template, on a storage profile.
 func TemplateDisks(vm *store.TemplateVM, profile string) []store.VMDisk {
 	var out []store.VMDisk
 	for i, size := range vm.DisksMiB {
@@ -53,10 +54,10 @@ func TemplateDisks(vm *store.TemplateVM, profile string) []store.VMDisk {
 	return out
 }
 
-// SharedDisk reports whether several VMs may have the disk at a time.
+// SharedDisk reports whether several VMs can attach the disk at the same time.
 func SharedDisk(d *store.Disk) bool { return d.SharingType != SharingNone }
 
-// commitDisk ends the creation or change of a disk.
+// commitDisk completes the creation or change of a disk.
 func commitDisk(s *cloud.Cloud, t *store.Task) error {
 	d := s.Store.Disks[t.Work.Disk]
 	if d == nil {
@@ -117,7 +118,7 @@ func commitConsolidate(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// Name returns the name of a VM, "" if there is none with the id.
+// Name returns the name of a VM, or its ID if the VM does not exist.
 func (m VMs) Name(id string) string {
 	if vm := m.cloud.Store.VMs[id]; vm != nil {
 		return vm.Name

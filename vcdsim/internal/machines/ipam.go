@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// An Allocation is an address a NIC holds.
+// An Allocation is an address of a NIC.
 type Allocation struct {
 	Address netip.Addr
 	VM      *store.VM
@@ -20,10 +20,10 @@ type Allocation struct {
 // IPAM assigns addresses to NICs.
 type IPAM struct{ cloud *cloud.Cloud }
 
-// IPAMOf returns the addresses of a cloud.
+// IPAMOf returns the IPAM of a cloud.
 func IPAMOf(c *cloud.Cloud) IPAM { return IPAM{cloud: c} }
 
-// AddressesIn lists what NICs hold on a network, sorted by address.
+// AddressesIn lists the addresses of NICs on a network, sorted by address.
 func (ip IPAM) AddressesIn(networkID string) []Allocation {
 	var out []Allocation
 	for _, vm := range ip.cloud.Store.VMs {
@@ -47,7 +47,7 @@ func (ip IPAM) AddressesIn(networkID string) []Allocation {
 	return out
 }
 
-// A Subnet is what matters of a network for handing out addresses.
+// A Subnet holds the parts of a network that address assignment needs.
 type Subnet struct {
 	id      string
 	Gateway netip.Prefix
@@ -63,7 +63,7 @@ func (ip IPAM) SubnetOf(n *store.VAppNetwork) Subnet {
 	return Subnet{n.ID, n.Gateway, n.Pool, nil}
 }
 
-// SecondSubnetOf returns the second subnet of a network, false if it has one only.
+// SecondSubnetOf returns the second subnet of a network, or false if the network has only one.
 func (ip IPAM) SecondSubnetOf(n *store.VAppNetwork) (Subnet, bool) {
 	_, _, parent := ip.cloud.Store.Network(n.ParentID)
 	if parent == nil || parent.Second == nil {
@@ -72,7 +72,7 @@ func (ip IPAM) SecondSubnetOf(n *store.VAppNetwork) (Subnet, bool) {
 	return Subnet{parent.ID, parent.Second.Gateway, parent.Second.StaticPool, nil}, true
 }
 
-// firstFree finds the first free address of some ranges.
+// firstFree returns the first free address of the ranges.
 func (ip IPAM) firstFree(sub Subnet, ranges []store.Range) (netip.Addr, bool) {
 	taken := map[netip.Addr]bool{sub.Gateway.Addr(): true}
 	for _, a := range ip.AddressesIn(sub.id) {
@@ -88,16 +88,16 @@ func (ip IPAM) firstFree(sub Subnet, ranges []store.Range) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// updatingConnections begins VCD's message when an address is refused.
+// updatingConnections is the prefix of VCD's message for a refused address.
 const updatingConnections = "Following errors occurred while updating network connections:\n- "
 
-func noAddresses() *store.Refusal {
+func insufficientAddresses() *store.Refusal {
 	return store.Refuse(http.StatusBadRequest, store.CodeBadRequest, updatingConnections+
 		"There are insufficient IP addresses to complete operation. "+
 		"You need to add IP addresses to the network that is associated with the object being created or deployed.")
 }
 
-// CheckNIC refuses an unknown network or mode, and an address outside the subnet or in use.
+// CheckNIC refuses an unknown network or mode, and an address that is outside the subnet or in use.
 func (ip IPAM) CheckNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
 	if nic.Network == "none" || nic.Mode == store.ModeNone {
 		return nil
@@ -119,7 +119,8 @@ func (ip IPAM) CheckNIC(vapp *store.VApp, vm *store.VM, nic store.NIC) error {
 	}
 }
 
-// checkSecondary refuses an address of the second subnet where there is none, or that does not fit it.
+// checkSecondary refuses a secondary address on a network without a second subnet. It also refuses an address that is
+// outside that subnet or in use.
 func (ip IPAM) checkSecondary(n *store.VAppNetwork, vm *store.VM, nic store.NIC) error {
 	second, ok := ip.SecondSubnetOf(n)
 	switch {
@@ -146,7 +147,8 @@ func (ip IPAM) checkManual(sub Subnet, vm *store.VM, address string) error {
 	return nil
 }
 
-// assign gives the NICs of a VM their addresses: POOL at once, MANUAL as asked, DHCP when the guest runs.
+// assign sets the addresses of a VM's NICs: POOL addresses at once and MANUAL addresses as requested. DHCP addresses
+// follow when the guest runs.
 func (ip IPAM) assign(vm *store.VM) error {
 	vapp := ip.cloud.Store.VApps[vm.VAppID]
 	for i := range vm.NICs {
@@ -164,9 +166,9 @@ func (ip IPAM) assign(vm *store.VM) error {
 	return nil
 }
 
-// holdWhileOn gives the addresses of static pools back when a VM is powered off, and takes some when it is powered on. A
-// pool without free addresses leaves a NIC without one.
-func (ip IPAM) holdWhileOn(vm *store.VM) {
+// updatePoolAddresses releases the static pool addresses of a VM that is powered off, and assigns new ones to a VM that
+// is powered on. If a pool has no free address, the NIC remains without one.
+func (ip IPAM) updatePoolAddresses(vm *store.VM) {
 	vapp := ip.cloud.Store.VApps[vm.VAppID]
 	for i := range vm.NICs {
 		nic := &vm.NICs[i]
@@ -179,13 +181,13 @@ func (ip IPAM) holdWhileOn(vm *store.VM) {
 	}
 }
 
-// assignPool gives a NIC addresses of the static pools, those that it is to have and has not.
+// assignPool assigns the static pool addresses that a NIC lacks.
 func (ip IPAM) assignPool(vapp *store.VApp, nic *store.NIC) error {
 	if nic.Mode == store.ModePool && nic.Address == "" && nic.Network != "none" {
 		sub := ip.SubnetOf(vapp.Network(nic.Network))
 		a, ok := ip.firstFree(sub, sub.pool)
 		if !ok {
-			return noAddresses()
+			return insufficientAddresses()
 		}
 		nic.Address = a.String()
 	}
@@ -193,14 +195,14 @@ func (ip IPAM) assignPool(vapp *store.VApp, nic *store.NIC) error {
 		sub, _ := ip.SecondSubnetOf(vapp.Network(nic.Network))
 		a, ok := ip.firstFree(sub, sub.pool)
 		if !ok {
-			return noAddresses()
+			return insufficientAddresses()
 		}
 		nic.Secondary = a.String()
 	}
 	return nil
 }
 
-// LeaseDHCP gives a NIC of mode DHCP the address the DHCP server would; empty if the network has none.
+// LeaseDHCP assigns an address of the DHCP pool to a NIC of mode DHCP. It is a no-op if the pool has no free address.
 func (ip IPAM) LeaseDHCP(vm *store.VM, nic *store.NIC) {
 	n := ip.cloud.Store.VApps[vm.VAppID].Network(nic.Network)
 	if n == nil || nic.Mode != store.ModeDHCP || nic.Lease != "" {

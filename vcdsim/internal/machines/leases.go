@@ -15,9 +15,9 @@ type Leases struct{ cloud *cloud.Cloud }
 // LeasesOf returns the leases of a cloud.
 func LeasesOf(c *cloud.Cloud) Leases { return Leases{cloud: c} }
 
-// watch sets the alarm for the next end of a vApp's leases. An alarm that rings too early, because the lease was
-// renewed, sets the next.
-func (l Leases) watch(v *store.VApp) {
+// setAlarm sets alarms for the ends of a vApp's leases. An alarm that rings too early, because the lease was renewed,
+// has no effect.
+func (l Leases) setAlarm(v *store.VApp) {
 	for _, end := range []time.Time{v.Lease.Undeploys(), v.Lease.Deletes()} {
 		if end.IsZero() {
 			continue
@@ -26,7 +26,7 @@ func (l Leases) watch(v *store.VApp) {
 	}
 }
 
-// End stops a vApp whose runtime lease ended, and deletes one whose storage lease did.
+// End stops a vApp whose runtime lease has expired, and deletes a vApp whose storage lease has expired.
 func (l Leases) End(id string, end time.Time) {
 	v := l.cloud.Store.VApps[id]
 	if v == nil {
@@ -56,7 +56,8 @@ func (l Leases) End(id string, end time.Time) {
 	}
 }
 
-// DeployedChanged keeps the lease in step with whether anything in the vApp is deployed.
+// DeployedChanged updates the deployment state of a vApp and its leases after its VMs have changed. It is a no-op if v
+// is nil.
 func (l Leases) DeployedChanged(v *store.VApp) {
 	if v == nil {
 		return
@@ -78,16 +79,17 @@ func (l Leases) DeployedChanged(v *store.VApp) {
 	default:
 		return
 	}
-	l.watch(v)
+	l.setAlarm(v)
 }
 
-// Capped applies the organization's maximum: 0 asks for no end, which only an organization without one grants.
-func Capped(asked, limit time.Duration) time.Duration {
-	if limit > 0 && (asked == 0 || asked > limit) {
+// Capped limits a lease to the maximum of the organization. A lease of 0 never expires, which is only possible if the
+// organization has no maximum.
+func Capped(requested, limit time.Duration) time.Duration {
+	if limit > 0 && (requested == 0 || requested > limit) {
 		return limit
 	}
-	return asked
+	return requested
 }
 
-// Seconds reads a lease, which is written in seconds.
+// Seconds converts a lease from seconds.
 func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// commitMetadata is what the task does.
+// commitMetadata sets and removes metadata entries of an entity.
 func commitMetadata(s *cloud.Cloud, t *store.Task) error {
 	m := MetadataOf(s, t.Owner)
 	if m == nil {
@@ -22,7 +22,8 @@ func commitMetadata(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// MetadataOf is the live metadata of an entity, nil if it is gone.
+// MetadataOf returns the metadata of an entity, or nil if the entity does not exist. Changes of the map change the
+// entity.
 func MetadataOf(s *cloud.Cloud, e store.Entity) map[string]store.Metadata {
 	live := func(m *map[string]store.Metadata) map[string]store.Metadata {
 		if *m == nil {

@@ -6,12 +6,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/cloud"
 )
 
-// Operations are the operations on vApps, VMs, disks, metadata and affinity rules.
+// Operations returns the operations on vApps, VMs, disks, metadata and affinity rules.
 func Operations() map[string]cloud.Operation {
 	return map[string]cloud.Operation{
 		cloud.OpCompose: cloud.NewOperation("vdcComposeVapp", "Composing Virtual Application", cloud.DurationCompose,
 			CommitCompose).UndoneBy(UndoCompose),
-		// Cloning takes the same time in a compose.
+		// Cloning takes as long in a compose as in a recompose.
 		cloud.OpComposeVMs: cloud.NewOperation("vdcComposeVapp", "Composing Virtual Application", cloud.DurationRecompose,
 			CommitCompose).Cloning(UndoCompose),
 		cloud.OpRecompose: cloud.NewOperation("vdcRecomposeVapp", "Recomposing Virtual Application", cloud.DurationRecompose,

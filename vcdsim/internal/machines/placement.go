@@ -10,11 +10,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// codePlacement is the code of a VM that no host can run.
+// codePlacement is the error code for a VM that no host can run.
 const codePlacement = "NO_FEASIBLE_PLACEMENT_SOLUTION"
 
-// hostFor refuses to start a VM that a mandatory rule keeps apart from as many running VMs as the VDC has hosts.
-func (m VMs) hostFor(vm *store.VM) error {
+// checkPlacement refuses to start a VM if a mandatory rule separates it from at least as many running VMs as the VDC
+// has hosts.
+func (m VMs) checkPlacement(vm *store.VM) error {
 	v := m.cloud.Store.VApps[vm.VAppID]
 	if v == nil {
 		return nil
@@ -24,7 +25,7 @@ func (m VMs) hostFor(vm *store.VM) error {
 		return nil
 	}
 	for _, a := range store.Sorted(m.cloud.Store.Affinity) {
-		if a.MustSeparate(vm.ID) && m.running(a.VMs, vm.ID) >= vdc.Hosts {
+		if a.MustSeparate(vm.ID) && m.countRunning(a.VMs, vm.ID) >= vdc.Hosts {
 			return store.Refuse(http.StatusInternalServerError, codePlacement,
 				"There is no feasible placement for VM %q: it would violate the anti-affinity rule %q.", vm.Name,
 				a.Name)
@@ -33,8 +34,8 @@ func (m VMs) hostFor(vm *store.VM) error {
 	return nil
 }
 
-// running counts the VMs of a list that run, but for one.
-func (m VMs) running(ids []string, except string) int {
+// countRunning counts the running VMs of a list, except for one.
+func (m VMs) countRunning(ids []string, except string) int {
 	n := 0
 	for _, id := range ids {
 		if other := m.cloud.Store.VMs[id]; other != nil && id != except && other.Status == store.PoweredOn {
@@ -44,7 +45,7 @@ func (m VMs) running(ids []string, except string) int {
 	return n
 }
 
-// Shared counts what two lists have in common.
+// Shared counts the elements of a that b also contains.
 func Shared(a, b []string) int {
 	n := 0
 	for _, x := range a {
@@ -55,7 +56,7 @@ func Shared(a, b []string) int {
 	return n
 }
 
-// commitAffinity creates, changes or removes a rule.
+// commitAffinity creates, changes or removes an affinity rule.
 func commitAffinity(s *cloud.Cloud, t *store.Task) error {
 	if t.Work.Op != cloud.OpCreateAffinity && s.Store.Affinity[t.Work.Document] == nil {
 		return cloud.Gone("vmAffinityRule", t.Work.Document)

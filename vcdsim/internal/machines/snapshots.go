@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// ChangeSnapshot refuses an operation on snapshots that the VM's state rules out.
+// ChangeSnapshot refuses a snapshot operation that the state of the VM does not allow.
 func ChangeSnapshot(vm *store.VM, op string) error {
 	switch {
 	case vm.Status == store.Unresolved || vm.Status == store.FailedCreation:
@@ -41,7 +41,7 @@ func commitSnapshot(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// revert brings a VM back to its snapshot; without memory in it the VM is off then.
+// revert restores the snapshot of a VM. The VM is powered off afterwards unless the snapshot includes memory.
 func (m VMs) revert(vm *store.VM) {
 	x := vm.Snapshot.Clone()
 	if x == nil {

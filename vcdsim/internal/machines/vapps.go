@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// VApps changes vApps for tasks that end.
+// VApps changes vApps when tasks end.
 type VApps struct{ cloud *cloud.Cloud }
 
 // VAppsOf returns the vApps of a cloud.
 func VAppsOf(c *cloud.Cloud) VApps { return VApps{cloud: c} }
 
-// CommitCompose ends compose, recompose and every change of a vApp as a whole.
+// CommitCompose completes compose, recompose and all other changes of a vApp as a whole.
 func CommitCompose(s *cloud.Cloud, t *store.Task) error {
 	w := t.Work
 	v := s.Store.VApps[w.VApp]
@@ -33,7 +33,7 @@ func CommitCompose(s *cloud.Cloud, t *store.Task) error {
 		return nil
 	}
 	for _, id := range w.VMs {
-		if err := VMsOf(s).materialise(id, w.PowerOn); err != nil {
+		if err := VMsOf(s).finishCreation(id, w.PowerOn); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (va VApps) setNetworks(v *store.VApp, w store.Work) {
 	}
 }
 
-// UndoCompose removes what a compose has made.
+// UndoCompose removes the vApp that an unsuccessful compose created.
 func UndoCompose(s *cloud.Cloud, t *store.Task) {
 	if v := s.Store.VApps[t.Work.VApp]; v != nil && v.Status == store.Unresolved {
 		VAppsOf(s).Remove(v)
@@ -86,14 +86,14 @@ func commitLease(s *cloud.Cloud, t *store.Task) error {
 	now := s.Clock.Now()
 	v.Lease.Runtime = t.Work.Lease.Runtime
 	v.Lease.Storage = t.Work.Lease.Storage
-	// Setting a lease starts it anew.
+	// Setting a lease restarts it.
 	if !v.Lease.Deployed.IsZero() {
 		v.Lease.Deployed = now
 	}
 	if !v.Lease.Stopped.IsZero() {
 		v.Lease.Stopped = now
 	}
-	LeasesOf(s).watch(v)
+	LeasesOf(s).setAlarm(v)
 	return nil
 }
 
@@ -106,18 +106,18 @@ func commitDeleteVApp(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// removeVMs removes VMs of a vApp, and reports whether the vApp went with them.
-func (va VApps) removeVMs(v *store.VApp, ids []string) (goneToo bool) {
+// removeVMs removes VMs of a vApp. It reports whether this removed the vApp too.
+func (va VApps) removeVMs(v *store.VApp, ids []string) (vappRemoved bool) {
 	for _, id := range ids {
 		if vm := va.cloud.Store.VMs[id]; vm != nil {
 			VMsOf(va.cloud).Remove(vm)
 		}
 	}
-	return len(ids) > 0 && va.removeEmptied(v)
+	return len(ids) > 0 && va.removeIfEmpty(v)
 }
 
-// removeEmptied removes the vApp of a standalone VM that is gone, and reports whether it did.
-func (va VApps) removeEmptied(v *store.VApp) bool {
+// removeIfEmpty removes the vApp of a standalone VM that no longer exists. It reports whether it did so.
+func (va VApps) removeIfEmpty(v *store.VApp) bool {
 	if v == nil || !v.AutoNature || len(va.cloud.Store.VMsOf(v.ID)) > 0 {
 		return false
 	}
@@ -125,7 +125,7 @@ func (va VApps) removeEmptied(v *store.VApp) bool {
 	return true
 }
 
-// Remove removes a vApp with its VMs.
+// Remove removes a vApp and its VMs.
 func (va VApps) Remove(v *store.VApp) {
 	for _, vm := range slices.Clone(va.cloud.Store.VMsOf(v.ID)) {
 		VMsOf(va.cloud).Remove(vm)
@@ -135,12 +135,12 @@ func (va VApps) Remove(v *store.VApp) {
 	va.cloud.Store.Forget(v.ID)
 }
 
-// Locks are the entities a write to a whole vApp holds.
+// Locks returns the IDs of the entities that a write to a whole vApp locks.
 func (va VApps) Locks(v *store.VApp) []string {
 	return append([]string{v.ID}, va.VMIDs(v)...)
 }
 
-// VMIDs are the ids of a vApp's VMs.
+// VMIDs returns the IDs of a vApp's VMs.
 func (va VApps) VMIDs(v *store.VApp) []string {
 	var out []string
 	for _, vm := range va.cloud.Store.VMsOf(v.ID) {
@@ -149,7 +149,7 @@ func (va VApps) VMIDs(v *store.VApp) []string {
 	return out
 }
 
-// CheckIdle refuses when a vApp, or, as is assumed, one of its VMs is busy.
+// CheckIdle returns an error if a task uses the vApp or, if the simulator assumes so, one of its VMs.
 func (va VApps) CheckIdle(v *store.VApp) error {
 	if va.cloud.Assume.VAppWaitsForVM {
 		return va.cloud.Tasks.CheckIdle(va.Locks(v)...)

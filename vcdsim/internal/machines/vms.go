@@ -7,14 +7,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// VMs changes VMs for tasks that end.
+// VMs changes VMs when tasks end.
 type VMs struct{ cloud *cloud.Cloud }
 
 // VMsOf returns the VMs of a cloud.
 func VMsOf(c *cloud.Cloud) VMs { return VMs{cloud: c} }
 
-// materialise completes a VM that a compose created: its addresses, then its power state.
-func (m VMs) materialise(id string, powerOn bool) error {
+// finishCreation completes a VM that a compose request created: it assigns the addresses and then sets the power state.
+func (m VMs) finishCreation(id string, powerOn bool) error {
 	vm := m.cloud.Store.VMs[id]
 	if vm == nil {
 		return cloud.Gone("vm", id)
@@ -32,7 +32,7 @@ func (m VMs) materialise(id string, powerOn bool) error {
 	return nil
 }
 
-// Remove removes a VM; an independent disk that is still attached is set free, never deleted.
+// Remove removes a VM. It detaches independent disks and never deletes them.
 func (m VMs) Remove(vm *store.VM) {
 	for _, d := range vm.Disks {
 		if x := m.cloud.Store.Disks[d.DiskID]; x != nil {
@@ -50,13 +50,13 @@ func commitDeleteVM(s *cloud.Cloud, t *store.Task) error {
 		return cloud.Gone("vm", t.Work.VM)
 	}
 	VMsOf(s).Remove(vm)
-	if v := s.Store.VApps[vm.VAppID]; !VAppsOf(s).removeEmptied(v) {
+	if v := s.Store.VApps[vm.VAppID]; !VAppsOf(s).removeIfEmpty(v) {
 		LeasesOf(s).DeployedChanged(v)
 	}
 	return nil
 }
 
-// commitPower brings VMs, or a vApp with its VMs, to a power state; undeploying also releases them.
+// commitPower sets the power state of VMs, or of a vApp and its VMs. An undeploy also marks them as not deployed.
 func commitPower(s *cloud.Cloud, t *store.Task) error {
 	for _, id := range t.Work.VMs {
 		vm := s.Store.VMs[id]
@@ -64,11 +64,11 @@ func commitPower(s *cloud.Cloud, t *store.Task) error {
 			continue
 		}
 		if t.Work.Power == store.PoweredOn && vm.Status != store.PoweredOn {
-			if err := VMsOf(s).hostFor(vm); err != nil {
+			if err := VMsOf(s).checkPlacement(vm); err != nil {
 				return err
 			}
 		}
-		VMsOf(s).powerTo(vm, t.Work)
+		VMsOf(s).applyPower(vm, t.Work)
 	}
 	v := s.Store.VApps[t.Work.VApp]
 	if v != nil && t.Owner.Kind == "vapp" && (t.Work.Op == cloud.OpDeploy || t.Work.Op == cloud.OpUndeploy) {
@@ -78,7 +78,7 @@ func commitPower(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-func (m VMs) powerTo(vm *store.VM, w store.Work) {
+func (m VMs) applyPower(vm *store.VM, w store.Work) {
 	if w.Power != 0 {
 		m.SetPower(vm, w.Power, w.Gently)
 	}
@@ -90,18 +90,19 @@ func (m VMs) powerTo(vm *store.VM, w store.Work) {
 	}
 }
 
-// SetPower changes the power state and starts or ends the guest; gently ends it through VMware Tools.
+// SetPower changes the power state, and starts or stops the guest. If gently is true, it stops the guest through VMware
+// Tools.
 func (m VMs) SetPower(vm *store.VM, to store.Status, gently bool) {
 	if vm.Status == to || vm.Status == store.Unresolved || vm.Status == store.FailedCreation {
 		return
 	}
-	was := vm.Status
+	previous := vm.Status
 	vm.Status = to
 	if !m.cloud.Assume.PoolAddressKept {
-		IPAMOf(m.cloud).holdWhileOn(vm)
+		IPAMOf(m.cloud).updatePoolAddresses(vm)
 	}
 	switch {
-	case to == store.PoweredOn && was == store.Suspended:
+	case to == store.PoweredOn && previous == store.Suspended:
 		vm.Deployed = true
 		m.cloud.Guests.Resume(vm)
 	case to == store.PoweredOn:
@@ -124,7 +125,7 @@ func commitRestart(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// CheckIdle refuses when a VM, or, as is assumed, its vApp is busy.
+// CheckIdle returns an error if a task uses the VM or, if the simulator assumes so, its vApp.
 func (m VMs) CheckIdle(vm *store.VM) error {
 	if m.cloud.Assume.VMWaitsForVApp || m.cloud.Assume.VMWriteLocksVApp {
 		return m.cloud.Tasks.CheckIdle(vm.ID, vm.VAppID)
@@ -132,7 +133,7 @@ func (m VMs) CheckIdle(vm *store.VM) error {
 	return m.cloud.Tasks.CheckIdle(vm.ID)
 }
 
-// Locks are the entities a write to a VM holds.
+// Locks returns the IDs of the entities that a write to a VM locks.
 func (m VMs) Locks(vm *store.VM) []string {
 	if m.cloud.Assume.VMWriteLocksVApp {
 		return []string{vm.ID, vm.VAppID}
@@ -140,7 +141,7 @@ func (m VMs) Locks(vm *store.VM) []string {
 	return []string{vm.ID}
 }
 
-// CountIn counts the VMs of a VDC, and those that run.
+// CountIn returns the number of VMs of a VDC, and the number of those that are running.
 func (m VMs) CountIn(vdcID string) (all, running int) {
 	for _, vm := range m.cloud.Store.VMs {
 		if v := m.cloud.Store.VApps[vm.VAppID]; v == nil || v.VDCID != vdcID {

@@ -67,7 +67,7 @@ func getNetwork(r *api.Request) (*api.Response, error) {
 	return api.XML(out), nil
 }
 
-// getVAppNetwork shows the network of a vApp.
+// getVAppNetwork returns a network of a vApp.
 func getVAppNetwork(r *api.Request, id string) (*api.Response, error) {
 	viewer := access.ViewerOf(r)
 	for _, v := range r.Cloud.Store.VApps {
@@ -89,8 +89,8 @@ func getVAppNetwork(r *api.Request, id string) (*api.Response, error) {
 	return nil, store.Forbidden("ORG_NETWORK_VIEW", id)
 }
 
-// server is the DNS server with an index, empty if there is none.
-func server(dns []netip.Addr, i int) string {
+// dnsServer returns the DNS server at an index, or an empty string if the list is shorter.
+func dnsServer(dns []netip.Addr, i int) string {
 	if i < len(dns) {
 		return dns[i].String()
 	}
@@ -103,8 +103,8 @@ func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Networ
 	subnets := []any{map[string]any{
 		"gateway":      n.Gateway.Addr().String(),
 		"prefixLength": n.Gateway.Bits(),
-		"dnsServer1":   server(n.DNS, 0),
-		"dnsServer2":   server(n.DNS, 1),
+		"dnsServer1":   dnsServer(n.DNS, 0),
+		"dnsServer2":   dnsServer(n.DNS, 1),
 		"dnsSuffix":    n.DNSSuffix,
 		"ipRanges":     gateways.RangesJSON(n.StaticPool),
 		"enabled":      true,
@@ -115,8 +115,8 @@ func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Networ
 		subnets = append(subnets, map[string]any{
 			"gateway":      n.Second.Gateway.Addr().String(),
 			"prefixLength": n.Second.Gateway.Bits(),
-			"dnsServer1":   server(n.Second.DNS, 0),
-			"dnsServer2":   server(n.Second.DNS, 1),
+			"dnsServer1":   dnsServer(n.Second.DNS, 0),
+			"dnsServer2":   dnsServer(n.Second.DNS, 1),
 			"dnsSuffix":    n.Second.DNSSuffix,
 			"ipRanges":     gateways.RangesJSON(n.Second.StaticPool),
 			"enabled":      true,
@@ -169,7 +169,7 @@ func networkJSON(r *api.Request, org *store.Org, vdc *store.VDC, n *store.Networ
 			"connected":           true,
 		}
 		if kind == "NON_DISTRIBUTED" {
-			// the older field does not know it
+			// The older field connectionType does not have this value.
 			out["connection"] = map[string]any{
 				"routerRef":           api.Ref("gateway", g.ID, g.Name),
 				"connectionTypeValue": kind,
@@ -195,7 +195,7 @@ func listNetworks(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// ownNetwork finds the network in the path.
+// ownNetwork returns the network in the path, with its organization and VDC.
 func ownNetwork(r *api.Request) (*store.Org, *store.VDC, *store.Network, error) {
 	org, vdc, n := r.Cloud.Store.Network(store.Bare(r.Vars["id"]))
 	if n == nil || !r.Session.Sees(org.ID) {

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-// segmentProfiles are the kinds of segment profiles, each with its one profile.
+// segmentProfiles maps the types of segment profiles to the name of their only custom profile.
 var segmentProfiles = map[string]string{
 	"segmentIpDiscoveryProfiles":  "ip-discovery",
 	"segmentMacDiscoveryProfiles": "mac-discovery",
@@ -76,7 +76,7 @@ func listQoS(r *api.Request) (*api.Response, error) {
 	}})
 }
 
-// listInterfaces are the interfaces of the router behind an external network.
+// listInterfaces returns the interfaces of the router that backs an external network.
 func listInterfaces(r *api.Request) (*api.Response, error) {
 	e := r.Cloud.Store.External(store.Bare(r.FilterValue("externalNetworkId")))
 	if e == nil || !r.Session.Provider() {
@@ -105,7 +105,8 @@ func listSegmentProfiles(r *api.Request, kind, name string) (*api.Response, erro
 	return r.CursorPage(out, "orgVdcId", "vdcGroupId")
 }
 
-// listSwitches are the segments that can be imported, a plain list outside of cloudapi.
+// listSwitches returns the segments that can be imported. The response is a plain list, as the path is not part of
+// cloudapi.
 func listSwitches(r *api.Request) (*api.Response, error) {
 	if r.Query.Get("orgVdc") == "" && r.Query.Get("nsxTManager") == "" && r.Query.Get("vdcGroup") == "" {
 		return nil, store.BadRequest("One of the parameters orgVdc, vdcGroup and nsxTManager is required.")
@@ -129,7 +130,7 @@ func importedSegment(s *cloud.Cloud, segment string) bool {
 	})
 }
 
-// contextProfiles are some of the applications NSX recognises.
+// contextProfiles lists some of the applications that NSX recognizes.
 var contextProfiles = []string{
 	"ACTIVDIR", "AMQP", "APACHE", "BITTRNT", "CIFS", "CITRIX", "CVS", "DHCP", "DIAMETER", "DNS", "EPIC", "FIX", "FTP",
 	"GIT",
@@ -157,7 +158,7 @@ func listContextProfiles(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// getManager shows the NSX manager; the legacy API answers this in JSON.
+// getManager returns the NSX manager. The legacy API responds to this request in JSON.
 func getManager(r *api.Request) (*api.Response, error) {
 	id := r.Cloud.IDs.Named("nsxtmanager", vdcs.ProviderNetworks)
 	if !r.Session.Provider() || store.Bare(r.Vars["id"]) != id {
@@ -181,7 +182,8 @@ func getManager(r *api.Request) (*api.Response, error) {
 	}), nil
 }
 
-// templateDefaults are the templates of networks whose VDC says nothing.
+// templateDefaults returns the default segment profile templates, which apply if the VDC of a network does not specify
+// any.
 func templateDefaults() *documents.Setting {
 	return &documents.Setting{
 		Path:  "1.0.0/segmentProfileTemplates/default",
@@ -198,7 +200,7 @@ func templateDefaults() *documents.Setting {
 	}
 }
 
-// templateCollection are the segment profile templates.
+// templateCollection returns the collection of segment profile templates.
 func templateCollection() *documents.Collection {
 	return &documents.Collection{
 		Path:     "1.0.0/segmentProfileTemplates",

@@ -22,12 +22,12 @@ const orgNetworkPath = "/cloudapi/1.0.0/orgVdcNetworks"
 
 func orgNetworkRoutes(add api.AddRoute) {
 	add("POST", orgNetworkPath, createOrgNetwork, cloud.LatencyWrite)
-	add("PUT", orgNetworkPath+"/{id}", api.With2(freeNetwork, putOrgNetwork), cloud.LatencyWrite)
-	add("DELETE", orgNetworkPath+"/{id}", api.With2(freeNetwork, deleteOrgNetwork), cloud.LatencyWrite)
-	add("PUT", orgNetworkPath+"/{id}/dhcp", api.With2(freeNetwork, putDHCP), cloud.LatencyWrite)
-	add("DELETE", orgNetworkPath+"/{id}/dhcp", api.With2(freeNetwork, deleteDHCP), cloud.LatencyWrite)
+	add("PUT", orgNetworkPath+"/{id}", api.With2(idleNetwork, putOrgNetwork), cloud.LatencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}", api.With2(idleNetwork, deleteOrgNetwork), cloud.LatencyWrite)
+	add("PUT", orgNetworkPath+"/{id}/dhcp", api.With2(idleNetwork, putDHCP), cloud.LatencyWrite)
+	add("DELETE", orgNetworkPath+"/{id}/dhcp", api.With2(idleNetwork, deleteDHCP), cloud.LatencyWrite)
 	add("GET", orgNetworkPath+"/{id}/segmentProfiles", getSegmentProfiles, cloud.LatencyCloudAPI)
-	add("PUT", orgNetworkPath+"/{id}/segmentProfiles", api.With2(freeNetwork, putSegmentProfiles), cloud.LatencyWrite)
+	add("PUT", orgNetworkPath+"/{id}/segmentProfiles", api.With2(idleNetwork, putSegmentProfiles), cloud.LatencyWrite)
 }
 
 type orgNetworkBody struct {
@@ -55,13 +55,13 @@ type orgSubnetBody struct {
 	IPRanges     gateways.JSONRanges `json:"ipRanges"`
 }
 
-// networkFields are stored as they were sent.
+// networkFields are the fields of a network that are stored unchanged.
 var networkFields = []string{
 	"guestVlanTaggingAllowed", "enableDualSubnetNetwork", "routeAdvertised", "shared", "segmentProfileTemplateRef",
 	"retainNicResources",
 }
 
-// readNetwork reads and checks a network; old is what it replaces, nil for a new one.
+// readNetwork reads and checks a network. The network replaces old, which is nil for a new network.
 func readNetwork(r *api.Request, old *store.Network) (*store.VDC, *store.Network, error) {
 	var body orgNetworkBody
 	if err := r.Document(&body); err != nil {
@@ -78,7 +78,7 @@ func readNetwork(r *api.Request, old *store.Network) (*store.VDC, *store.Network
 		Group:       group,
 		Fields:      gateways.Rest(r.Content, networkFields),
 	}
-	replaceNetwork(n, old)
+	copyFixedFields(n, old)
 	if n.Name == "" {
 		return nil, nil, store.BadRequest("The field name must not be empty.")
 	}
@@ -92,11 +92,11 @@ func readNetwork(r *api.Request, old *store.Network) (*store.VDC, *store.Network
 	if err := readOrgSubnets(n, body.Subnets.Values); err != nil {
 		return nil, nil, err
 	}
-	return vdc, n, subnetFits(r.Cloud, org, n, old)
+	return vdc, n, checkSubnet(r.Cloud, org, n, old)
 }
 
-// replaceNetwork takes what does not change from an old network, if there is one.
-func replaceNetwork(n *store.Network, old *store.Network) {
+// copyFixedFields copies the fields that an update cannot change from old, if it is not nil.
+func copyFixedFields(n *store.Network, old *store.Network) {
 	if old == nil {
 		return
 	}
@@ -114,7 +114,7 @@ func replaceNetwork(n *store.Network, old *store.Network) {
 	}
 }
 
-// readConnection finds what a network is connected to: a gateway, an imported segment, or nothing.
+// readConnection reads the connection of a network: a gateway, an imported segment, or none.
 func readConnection(r *api.Request, org *store.Org, n *store.Network, body orgNetworkBody) error {
 	switch n.Type {
 	case store.Isolated:
@@ -131,7 +131,7 @@ func readConnection(r *api.Request, org *store.Org, n *store.Network, body orgNe
 	var raw struct {
 		Connection map[string]any `json:"connection"`
 	}
-	_ = json.Unmarshal(r.Content, &raw) // parsed before
+	_ = json.Unmarshal(r.Content, &raw) // r.Document has already parsed it
 	for _, f := range []string{"connectionTypeValue", "connectionType"} {
 		if kind := store.Text(raw.Connection, f); kind != "" {
 			n.Fields["connectionType"] = kind
@@ -149,13 +149,13 @@ func readConnection(r *api.Request, org *store.Org, n *store.Network, body orgNe
 	return r.Cloud.Tasks.CheckIdle(g.ID)
 }
 
-// Kinds of what an imported network is.
+// Types of the backing of an imported network.
 const (
 	importedNSX = "NSXT_FIXED_SEGMENT"
 	importedVC  = "DV_PORTGROUP"
 )
 
-// readImported finds the segment or, if the body says so, the port group that a network is.
+// readImported reads the segment that backs a network, or the port group if the body specifies that backing type.
 func readImported(r *api.Request, n *store.Network, body orgNetworkBody) error {
 	if body.BackingType == importedVC {
 		n.Fields["backingNetworkId"] = body.Segment
@@ -178,7 +178,7 @@ func readImported(r *api.Request, n *store.Network, body orgNetworkBody) error {
 	return store.BadRequest("The segment %q does not exist.", body.Segment)
 }
 
-// readOrgSubnets reads one subnet, or an IPv4 and an IPv6 one.
+// readOrgSubnets reads either one subnet, or an IPv4 and an IPv6 subnet.
 func readOrgSubnets(n *store.Network, values []orgSubnetBody) error {
 	if len(values) == 0 || len(values) > 2 {
 		return store.BadRequest("A network has one subnet, or one for IPv4 and one for IPv6.")
@@ -204,7 +204,7 @@ func readOrgSubnets(n *store.Network, values []orgSubnetBody) error {
 	return nil
 }
 
-// readDNS reads the addresses of DNS servers, of which the second moves up if there is no first.
+// readDNS reads the addresses of the DNS servers. Without a first server, the second becomes the first.
 func (v orgSubnetBody) readDNS() ([]netip.Addr, error) {
 	var out []netip.Addr
 	for _, text := range []string{v.DNS1, v.DNS2} {
@@ -220,7 +220,7 @@ func (v orgSubnetBody) readDNS() ([]netip.Addr, error) {
 	return out, nil
 }
 
-// read reads the gateway with the length of the subnet, and the static pool.
+// read returns the gateway with the prefix length of the subnet, and the static pool.
 func (v orgSubnetBody) read() (netip.Prefix, []store.Range, error) {
 	gateway, err := netip.ParseAddr(v.Gateway)
 	if err != nil || v.PrefixLength < 1 || v.PrefixLength >= gateway.BitLen() {
@@ -234,8 +234,9 @@ func (v orgSubnetBody) read() (netip.Prefix, []store.Range, error) {
 	return prefix, pool, err
 }
 
-// subnetFits refuses a subnet that overlaps with another behind the same gateway, and one without an address in use.
-func subnetFits(s *cloud.Cloud, org *store.Org, n, old *store.Network) error {
+// checkSubnet refuses a subnet that overlaps with another subnet behind the same gateway. It also refuses a change that
+// excludes an address in use.
+func checkSubnet(s *cloud.Cloud, org *store.Org, n, old *store.Network) error {
 	for v := range org.VDCs {
 		for _, x := range org.VDCs[v].Networks {
 			if n.Type == store.Routed && x.Edge == n.Edge && x.ID != n.ID && x.Gateway.Masked().Overlaps(n.Gateway.Masked()) {
@@ -264,8 +265,8 @@ func createOrgNetwork(r *api.Request) (*api.Response, error) {
 	return r.Start(store.Work{Op: "create orgVdcNetwork", Creates: true}, n.Entity(), n.Locks()), nil
 }
 
-// freeNetwork finds the network in the path and refuses when it or its gateway is busy.
-func freeNetwork(r *api.Request) (*store.VDC, *store.Network, error) {
+// idleNetwork returns the network in the path, or an error if a task uses the network or its gateway.
+func idleNetwork(r *api.Request) (*store.VDC, *store.Network, error) {
 	_, vdc, n, err := ownNetwork(r)
 	if err != nil {
 		return nil, nil, err
@@ -313,7 +314,7 @@ func commitDeleteNetwork(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// getSegmentProfiles shows the profiles of a network's segment, or the template they come from.
+// getSegmentProfiles returns the segment profiles of a network, or the template that it uses.
 func getSegmentProfiles(r *api.Request) (*api.Response, error) {
 	_, _, n, err := ownNetwork(r)
 	if err != nil {

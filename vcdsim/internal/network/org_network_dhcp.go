@@ -70,7 +70,8 @@ func showDHCP(d *store.NetworkDHCP, out map[string]any) {
 	}
 }
 
-// putDHCP sets how a network hands out addresses: by its gateway, by a server on the network, or by relaying to others.
+// putDHCP sets the DHCP mode of a network: EDGE, where the gateway assigns addresses, NETWORK, where a server on the
+// network does, or RELAY, which forwards requests to other servers.
 func putDHCP(r *api.Request, _ *store.VDC, n *store.Network) (*api.Response, error) {
 	var body dhcpBody
 	if err := r.Document(&body); err != nil {
@@ -98,7 +99,7 @@ func putDHCP(r *api.Request, _ *store.VDC, n *store.Network) (*api.Response, err
 	return r.Start(store.Work{Op: "update orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
 
-// readDHCPPools reads the pools, none of which overlaps another or the static one.
+// readDHCPPools reads the DHCP pools. They must not overlap with each other or with the static pool.
 func readDHCPPools(n *store.Network, body dhcpBody) ([]store.Range, error) {
 	var pools []store.Range
 	for _, p := range body.Pools {
@@ -128,7 +129,8 @@ func deleteDHCP(r *api.Request, _ *store.VDC, n *store.Network) (*api.Response, 
 	return r.Start(store.Work{Op: "update orgVdcNetwork"}, n.Entity(), n.Locks()), nil
 }
 
-// bindingCollection are the addresses that the DHCP server of a network keeps for a MAC address.
+// bindingCollection returns the collection of DHCP bindings, the addresses that the DHCP server of a network reserves
+// for MAC addresses.
 func bindingCollection() *documents.Collection {
 	return &documents.Collection{
 		Path:     bindingPath,

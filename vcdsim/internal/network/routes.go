@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/documents"
 )
 
-// Routes are the routes of networks, VDC groups and the resources of NSX.
+// Routes adds the routes of networks, VDC groups and the resources of NSX.
 func Routes(add api.AddRoute) {
 	networkRoutes(add)
 	resourceRoutes(add)
@@ -16,7 +16,7 @@ func Routes(add api.AddRoute) {
 	vdcGroupRoutes(add)
 }
 
-// Operations are the operations on networks and VDC groups.
+// Operations returns the operations on networks and VDC groups.
 func Operations() map[string]cloud.Operation {
 	return cloud.Changes(
 		cloud.Changed{Kind: "orgVdcNetwork", Title: "Organization VDC Network", Remove: commitDeleteNetwork},
@@ -24,12 +24,12 @@ func Operations() map[string]cloud.Operation {
 	)
 }
 
-// Collections are DHCP bindings and templates of segment profiles.
+// Collections returns the collections of DHCP bindings and segment profile templates.
 func Collections() []*documents.Collection {
 	return []*documents.Collection{bindingCollection(), templateCollection()}
 }
 
-// Settings are the settings of VDCs' networks, and the defaults of segment profiles.
+// Settings returns the network profiles of VDCs, and the default segment profile templates.
 func Settings() []*documents.Setting {
 	return []*documents.Setting{vdcNetworkProfile(), templateDefaults()}
 }

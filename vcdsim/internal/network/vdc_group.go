@@ -29,7 +29,7 @@ func vdcGroupRoutes(add api.AddRoute) {
 	add("GET", vdcGroupPath+"/networkingCandidateVdcs", listCandidates, cloud.LatencyCloudAPI)
 }
 
-const scopeOfVDCs = "provider" // network provider scope: all VDCs are on one NSX
+const scopeOfVDCs = "provider" // the network provider scope: all VDCs share one NSX manager
 
 func groupMemberJSON(source *ids.Source, org *store.Org, v *store.VDC) map[string]any {
 	return map[string]any{
@@ -106,7 +106,7 @@ type vdcGroupBody struct {
 	Firewall bool `json:"dfwEnabled"`
 }
 
-// readVDCGroup reads and checks a VDC group; a VDC is in one group at most.
+// readVDCGroup reads and checks a VDC group. A VDC can be in at most one group.
 func readVDCGroup(r *api.Request, org *store.Org, old *store.VDCGroup) (*store.VDCGroup, error) {
 	var body vdcGroupBody
 	if err := r.Document(&body); err != nil {
@@ -138,7 +138,7 @@ func readVDCGroup(r *api.Request, org *store.Org, old *store.VDCGroup) (*store.V
 	return g, nil
 }
 
-// groupCandidate finds a VDC of an organization that is in no other group.
+// groupCandidate returns a VDC of an organization, or an error if it is in another group.
 func groupCandidate(s *cloud.Cloud, org *store.Org, group *store.VDCGroup, id string) (*store.VDC, error) {
 	owner, v := s.Store.VDC(id)
 	if v == nil || owner.ID != org.ID {
@@ -179,13 +179,14 @@ func putVDCGroup(r *api.Request, org *store.Org, old *store.VDCGroup) (*api.Resp
 	if err != nil {
 		return nil, err
 	}
-	keepWithGroup(r.Cloud, org, g)
+	moveToRemainingVDC(r.Cloud, org, g)
 	*old = *g
 	return r.Start(store.Work{Op: "update vdcGroup"}, g.Entity(), []string{g.ID}), nil
 }
 
-// keepWithGroup moves what belongs to a group from VDCs that leave it to one that stays.
-func keepWithGroup(s *cloud.Cloud, org *store.Org, g *store.VDCGroup) {
+// moveToRemainingVDC moves the networks and edge gateways of a group from the VDCs that leave it to the first VDC that
+// remains.
+func moveToRemainingVDC(s *cloud.Cloud, org *store.Org, g *store.VDCGroup) {
 	_, home := s.Store.VDC(g.VDCs[0])
 	for v := range org.VDCs {
 		from := &org.VDCs[v]
@@ -212,15 +213,15 @@ func deleteVDCGroup(r *api.Request, org *store.Org, g *store.VDCGroup) (*api.Res
 		return nil, err
 	}
 	if r.Query.Get("force") != "true" {
-		if by := groupHolds(r.Cloud, org, g); by != "" {
+		if by := objectInGroup(r.Cloud, org, g); by != "" {
 			return nil, documents.InUse("data center group", g.Name, by)
 		}
 	}
 	return r.Start(store.Work{Op: "delete vdcGroup"}, g.Entity(), []string{g.ID}), nil
 }
 
-// groupHolds returns the name of something that belongs to a group, empty if nothing does.
-func groupHolds(s *cloud.Cloud, org *store.Org, g *store.VDCGroup) string {
+// objectInGroup returns the kind and name of an object that belongs to a group, or an empty string if no object does.
+func objectInGroup(s *cloud.Cloud, org *store.Org, g *store.VDCGroup) string {
 	for v := range org.VDCs {
 		for _, n := range org.VDCs[v].Networks {
 			if n.Group == g.ID {
@@ -241,7 +242,7 @@ func groupHolds(s *cloud.Cloud, org *store.Org, g *store.VDCGroup) string {
 	return ""
 }
 
-// commitDeleteGroup removes a group; gateways and networks stay with the VDC that kept them.
+// commitDeleteGroup removes a group. Its gateways and networks stay in the VDC that holds them.
 func commitDeleteGroup(s *cloud.Cloud, t *store.Task) error {
 	org, g := s.Store.Group(t.Owner.ID)
 	if g == nil {
@@ -265,7 +266,8 @@ func commitDeleteGroup(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// listCandidates are the VDCs that may be in a group with the one, or in the group, that the filter names.
+// listCandidates returns the VDCs that can join a group: those without a group, and the members of the group that the
+// filter selects.
 func listCandidates(r *api.Request) (*api.Response, error) {
 	var out []any
 	for _, o := range api.VisibleOrgs(r.Session, r.Cloud.Store) {

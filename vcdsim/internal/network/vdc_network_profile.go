@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// vdcNetworkProfile is what a VDC uses of NSX.
+// vdcNetworkProfile returns the setting that selects the NSX edge clusters and segment profile templates of a VDC.
 func vdcNetworkProfile() *documents.Setting {
 	return &documents.Setting{
 		Path:  "1.0.0/vdcs/{vdc}/networkProfile",

@@ -28,7 +28,7 @@ func adminRoutes(add api.AddRoute) {
 	add("DELETE", "/api/catalog/{id}", api.With(catalogs.OwnCatalog, catalogs.DeleteCatalog), cloud.LatencyWrite)
 }
 
-// getRole shows a role with its rights.
+// getRole returns a role with its rights.
 func getRole(r *api.Request) (*api.Response, error) {
 	for _, d := range r.Cloud.Store.Documents[access.RolesPath] {
 		if store.Bare(d.ID()) != store.Bare(r.Vars["id"]) || !r.Session.Sees(d.OrgID) {
@@ -60,7 +60,7 @@ func getRight(r *api.Request) (*api.Response, error) {
 	return nil, store.Forbidden("RIGHT_VIEW", r.Vars["id"])
 }
 
-// getAdminOrg shows an organization as its administrators see it.
+// getAdminOrg returns the administrator's view of an organization.
 func getAdminOrg(r *api.Request, o *store.Org) (*api.Response, error) {
 	T := xmltree.T
 	path := r.Site.Base() + "/api/admin/org/" + o.ID

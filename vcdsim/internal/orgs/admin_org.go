@@ -29,7 +29,7 @@ func adminOrgRoutes(add api.AddRoute) {
 	add("POST", "/api/admin/user/{id}/action/takeOwnership", takeOwnership, cloud.LatencyWrite)
 }
 
-// orgSettingsNode is the Settings element of an organization.
+// orgSettingsNode returns the Settings element of an organization.
 func orgSettingsNode(o *store.Org) *xmltree.Node {
 	T := xmltree.T
 	s := o.Settings
@@ -47,7 +47,7 @@ func orgSettingsNode(o *store.Org) *xmltree.Node {
 			T("StorageLeaseSeconds", secs(s.TemplateLease))))
 }
 
-// readOrgSettings applies the settings in an AdminOrg; those it does not name stay.
+// readOrgSettings applies an AdminOrg document. Groups of settings that it omits keep their values.
 func readOrgSettings(o *store.Org, tree *xmltree.Node) {
 	o.FullName = tree.Str("FullName")
 	o.Description = tree.Str("Description")
@@ -116,7 +116,7 @@ func enableOrg(r *api.Request, on bool) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-// deleteOrg removes a disabled organization; one that has VDCs only with recursive.
+// deleteOrg removes a disabled organization. Removing one that has VDCs requires the recursive parameter.
 func deleteOrg(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("ORG_DELETE"); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// getUser shows a user of an organization.
+// getUser returns a user of an organization.
 func getUser(r *api.Request) (*api.Response, error) {
 	org, u, err := access.UserByID(r.Session, r.Cloud.Store, store.Bare(r.Vars["id"]))
 	if err != nil {
@@ -55,7 +55,7 @@ func userNode(site wire.Site, s *cloud.Cloud, o *store.Org, u *store.User) *xmlt
 	return n
 }
 
-// readUser applies a User element. A password is stored and never shown.
+// readUser applies a User element. The password is stored but never shown.
 func readUser(st *store.Store, org *store.Org, u *store.User, tree *xmltree.Node) error {
 	name := tree.Attr("name")
 	if err := api.CheckName("user", name); err != nil {
@@ -126,7 +126,7 @@ func deleteUser(r *api.Request) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-// takeOwnership makes what a user owns the caller's.
+// takeOwnership transfers the vApps and disks of a user to the caller.
 func takeOwnership(r *api.Request) (*api.Response, error) {
 	_, u, err := access.UserByID(r.Session, r.Cloud.Store, store.Bare(r.Vars["id"]))
 	if err != nil {

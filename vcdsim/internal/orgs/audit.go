@@ -17,11 +17,11 @@ func auditRoutes(add api.AddRoute) {
 	add("GET", "/cloudapi/1.0.0/auditTrail", listEvents, cloud.LatencyCloudAPI)
 }
 
-// An event is something that happened.
+// An event is an entry of the audit trail.
 type event struct {
 	at      time.Time
-	kind    string // what happened to what: session/login
-	subject string // id of the session or task
+	kind    string // object and action, such as session/login
+	subject string // ID of the session or task
 	orgID   string
 	userID  string
 	user    string
@@ -31,11 +31,11 @@ type event struct {
 	failed  bool
 }
 
-// auditTime is how the audit trail writes a time, so that the order of texts is the order of times.
+// auditTime is the time format of the audit trail. Times in this format sort as strings.
 const auditTime = "2006-01-02T15:04:05.000Z"
 
-// listEvents are the logins of the sessions that there are, and the beginnings and ends of tasks, newest last. There is
-// no store of events: what the site forgets, such as a closed session, is in its audit trail no more.
+// listEvents returns the logins of existing sessions and the starts and ends of tasks, newest last. Events are not
+// stored: once the site forgets an object, such as a closed session, its events disappear from the audit trail.
 func listEvents(r *api.Request) (*api.Response, error) {
 	var out []any
 	for _, e := range events(r.Cloud) {

@@ -23,8 +23,8 @@ type connectionBody struct {
 	Secure bool   `json:"secure"`
 }
 
-// testConnection shows the certificates of a server, so that a client can trust them. From here only the site itself is
-// reached: the simulator connects to nothing.
+// testConnection returns the certificates of a server, so that a client can trust them. The simulator opens no
+// connections, so only the site itself is reachable.
 func testConnection(r *api.Request) (*api.Response, error) {
 	var body connectionBody
 	if err := r.Document(&body); err != nil {

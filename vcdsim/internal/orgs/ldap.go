@@ -15,16 +15,16 @@ import (
 
 const ldapPath = "admin/org/{id}/settings/ldap"
 
-// Where the users of an organization are, if anywhere.
+// Values of OrgLdapMode: the directory that holds the users of an organization.
 const (
 	ldapNone   = "NONE"
-	ldapSystem = "SYSTEM" // in the provider's directory
-	ldapCustom = "CUSTOM" // in one of the organization's own
+	ldapSystem = "SYSTEM" // the provider's directory
+	ldapCustom = "CUSTOM" // a directory of the organization
 )
 
 const customLDAP = "CustomOrgLdapSettings"
 
-// ldapFields are the LDAP settings of an organization. They are kept; no directory is asked.
+// ldapFields are the LDAP settings of an organization. The simulator stores them but contacts no directory.
 var ldapFields = []field{
 	{name: "OrgLdapMode"},
 	{name: "CustomUsersOu"},
@@ -106,11 +106,11 @@ func putLDAP(r *api.Request, org *store.Org, tree *xmltree.Node) (*api.Response,
 		return nil, err
 	}
 	keepPassword(body, settingsBody(r.Cloud.Store, org, ldapPath))
-	keepSettings(r.Cloud.Store, org, ldapPath, body)
+	storeSettings(r.Cloud.Store, org, ldapPath, body)
 	return getLDAP(r, org)
 }
 
-// checkLDAP refuses settings of another mode than the one that is chosen.
+// checkLDAP refuses settings that do not belong to the selected mode.
 func checkLDAP(body map[string]any) error {
 	mode := store.Text(body, "OrgLdapMode")
 	custom, _ := body[customLDAP].(map[string]any)
@@ -135,7 +135,8 @@ func checkLDAP(body map[string]any) error {
 	return nil
 }
 
-// keepPassword keeps the password that is never shown, and so is not said again.
+// keepPassword copies the old password to a body without one. VCD never shows the password, so clients cannot send it
+// back.
 func keepPassword(body, old map[string]any) {
 	custom, _ := body[customLDAP].(map[string]any)
 	had, _ := old[customLDAP].(map[string]any)

@@ -30,7 +30,7 @@ const (
 	oidcClaims = "OIDCAttributeMapping"
 )
 
-// oidcFields are the OpenID Connect settings of an organization. They are kept; no login uses them.
+// oidcFields are the OpenID Connect settings of an organization. The simulator stores them, but logins do not use them.
 var oidcFields = []field{
 	{name: "OrgRedirectUri", computed: true},
 	{name: "IssuerId"},
@@ -94,7 +94,7 @@ func oidcRoutes(add api.AddRoute) {
 	add("POST", path+"/openIdProviderConfig", api.With2(api.Parsed(access.OwnOrg), discoverOIDC), cloud.LatencyWrite)
 }
 
-// OpenRoutes adds the routes that need no session: how the site describes itself as an OpenID provider.
+// OpenRoutes adds the routes that need no session: the OpenID provider configuration of the site.
 func OpenRoutes(add api.AddRoute) {
 	add("GET", wellKnown, getWellKnown, cloud.LatencyCloudAPI)
 }
@@ -116,11 +116,11 @@ func putOIDC(r *api.Request, org *store.Org, tree *xmltree.Node) (*api.Response,
 	if err := checkOIDC(body); err != nil {
 		return nil, err
 	}
-	keepSettings(r.Cloud.Store, org, oidcPath, body)
+	storeSettings(r.Cloud.Store, org, oidcPath, body)
 	return getOIDC(r, org)
 }
 
-// checkOIDC refuses settings without what a login needs.
+// checkOIDC refuses settings that lack a field that logins need.
 func checkOIDC(body map[string]any) error {
 	for _, name := range []string{
 		"ClientId", "ClientSecret", "UserAuthorizationEndpoint", "AccessTokenEndpoint",
@@ -135,7 +135,7 @@ func checkOIDC(body map[string]any) error {
 		return store.BadRequest("The strategy %q for refreshed keys is invalid.", s)
 	}
 	keys, _ := body[oidcKeys].(map[string]any)
-	for _, x := range groupsOf(keys, oidcKey) {
+	for _, x := range listOf(keys, oidcKey) {
 		key, _ := x.(map[string]any)
 		if err := checkKey(key); err != nil {
 			return err
@@ -144,7 +144,7 @@ func checkOIDC(body map[string]any) error {
 	return nil
 }
 
-// checkKey refuses what is no public key of a known kind.
+// checkKey refuses anything other than a public RSA or EC key in PEM format.
 func checkKey(key map[string]any) error {
 	if a := store.Text(key, "Algorithm"); a != "RSA" && a != "EC" {
 		return store.BadRequest("The algorithm %q of the key %q is invalid.", a, store.Text(key, "KeyId"))
@@ -166,9 +166,9 @@ func deleteOIDC(r *api.Request, org *store.Org) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-// provider describes the site as an OpenID provider for other services, which VCD is since 10.4.1. Only the description
-// is simulated.
-func provider(site wire.Site) map[string]any {
+// openIDProvider returns the configuration of the site as an OpenID provider for other services, a role that VCD has
+// since 10.4.1. The simulator implements only the configuration.
+func openIDProvider(site wire.Site) map[string]any {
 	issuer := site.Base() + "/oidc"
 	return map[string]any{
 		"issuer":                                issuer,
@@ -183,16 +183,18 @@ func provider(site wire.Site) map[string]any {
 	}
 }
 
-func getWellKnown(r *api.Request) (*api.Response, error) { return api.JSON(provider(r.Site)), nil }
+func getWellKnown(r *api.Request) (*api.Response, error) {
+	return api.JSON(openIDProvider(r.Site)), nil
+}
 
-// discoverOIDC answers with the settings that an OpenID provider describes. The simulator connects to nothing: only the
-// site itself is reached.
+// discoverOIDC returns the settings that follow from the configuration of an OpenID provider. The simulator opens no
+// connections, so only the site itself is reachable.
 func discoverOIDC(r *api.Request, org *store.Org, tree *xmltree.Node) (*api.Response, error) {
 	endpoint := tree.Str("OpenIdProviderConfigurationEndpoint")
 	if endpoint != r.Site.Base()+wellKnown {
 		return nil, store.BadRequest("The OpenID provider at %q cannot be reached.", endpoint)
 	}
-	described := provider(r.Site)
+	described := openIDProvider(r.Site)
 	key, err := siteKey(r.Cloud.Chain())
 	if err != nil {
 		return nil, err
@@ -226,7 +228,7 @@ func discoverOIDC(r *api.Request, org *store.Org, tree *xmltree.Node) (*api.Resp
 		xmltree.T("ProviderConfigResponse", string(raw)))), nil
 }
 
-// siteKey is the public key of the site's certificate.
+// siteKey returns the public key of the site's certificate.
 func siteKey(chain string) (map[string]any, error) {
 	block, _ := pem.Decode([]byte(chain))
 	if block == nil {

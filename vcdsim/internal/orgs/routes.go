@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
-// Routes are the routes of organizations and their administration.
+// Routes adds the routes of organizations and their administration.
 func Routes(add api.AddRoute) {
 	orgRoutes(add)
 	adminRoutes(add)

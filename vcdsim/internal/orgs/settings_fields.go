@@ -9,31 +9,31 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// A fieldKind is what an element of an organization's settings has in it.
+// A fieldKind is the type of content of an element in an organization's settings.
 type fieldKind int
 
 // Kinds of fields.
 const (
 	fieldText   fieldKind = iota
 	fieldFlag             // always shown
-	fieldNumber           // shown unless it is empty
+	fieldNumber           // shown unless empty
 	fieldTexts            // any number of elements
-	fieldGroup            // an element with fields of its own
-	fieldGroups           // any number of those
+	fieldGroup            // an element with fields
+	fieldGroups           // any number of groups
 )
 
-// A field is an element of an organization's settings. Documents keep all values as texts.
+// A field is an element of an organization's settings. The documents in the store hold all values as strings.
 type field struct {
 	name     string
 	kind     fieldKind
 	fields   []field // of a group
-	since    string  // API version it came with; empty: all have it
+	since    string  // first API version that has the field; empty for all
 	hidden   bool    // a secret, which is never shown
-	computed bool    // what clients say of it is ignored
+	computed bool    // the value from clients is ignored
 	required bool
 }
 
-// readFields reads what a client says.
+// readFields reads the fields of an element that a client sent.
 func readFields(tree *xmltree.Node, fields []field) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range fields {
@@ -85,7 +85,7 @@ func readField(tree *xmltree.Node, f field) (any, error) {
 	return tree.Str(f.name), nil
 }
 
-// addFields adds what a document has to an element, as an API version shows it.
+// addFields adds the fields of a document to an element, as the API version shows them.
 func addFields(n *xmltree.Node, version string, fields []field, body map[string]any) {
 	for _, f := range fields {
 		if f.hidden || version < f.since {
@@ -99,7 +99,7 @@ func addFields(n *xmltree.Node, version string, fields []field, body map[string]
 		case fieldFlag:
 			n.Add(xmltree.T(f.name, store.Text(body, f.name) == "true"))
 		case fieldTexts:
-			for _, x := range groupsOf(body, f.name) {
+			for _, x := range listOf(body, f.name) {
 				n.Add(xmltree.T(f.name, x))
 			}
 		case fieldGroup:
@@ -107,7 +107,7 @@ func addFields(n *xmltree.Node, version string, fields []field, body map[string]
 				n.Add(fieldNode(f, version, group))
 			}
 		case fieldGroups:
-			for _, x := range groupsOf(body, f.name) {
+			for _, x := range listOf(body, f.name) {
 				group, _ := x.(map[string]any)
 				n.Add(fieldNode(f, version, group))
 			}
@@ -121,12 +121,12 @@ func fieldNode(f field, version string, body map[string]any) *xmltree.Node {
 	return n
 }
 
-func groupsOf(body map[string]any, name string) []any {
+func listOf(body map[string]any, name string) []any {
 	list, _ := body[name].([]any)
 	return list
 }
 
-// settingsOf is the document with the settings of an organization at a path, nil if it has none.
+// settingsOf returns the document with an organization's settings at a path, or nil if none exists.
 func settingsOf(st *store.Store, org *store.Org, path string) *store.Object {
 	for _, d := range st.Documents[path] {
 		if d.OrgID == org.ID {
@@ -136,7 +136,7 @@ func settingsOf(st *store.Store, org *store.Org, path string) *store.Object {
 	return nil
 }
 
-// settingsBody is what an organization's settings at a path are, empty if nothing was set.
+// settingsBody returns an organization's settings at a path. They are empty if none were set.
 func settingsBody(st *store.Store, org *store.Org, path string) map[string]any {
 	if d := settingsOf(st, org, path); d != nil {
 		return d.Body
@@ -144,8 +144,8 @@ func settingsBody(st *store.Store, org *store.Org, path string) map[string]any {
 	return map[string]any{}
 }
 
-// keepSettings sets an organization's settings at a path.
-func keepSettings(st *store.Store, org *store.Org, path string, body map[string]any) {
+// storeSettings replaces an organization's settings at a path.
+func storeSettings(st *store.Store, org *store.Org, path string, body map[string]any) {
 	if d := settingsOf(st, org, path); d != nil {
 		d.Body = body
 		d.Version++

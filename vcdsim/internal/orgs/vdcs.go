@@ -23,10 +23,11 @@ func vdcChangeRoutes(add api.AddRoute) {
 	add("DELETE", "/api/admin/vdc/{id}", deleteVDC, cloud.LatencyWrite)
 }
 
-// guaranteedSince is the API version since which a VDC that counts the overhead of memory needs a guaranteed share of it.
+// guaranteedSince is the first API version in which a VDC that includes the memory overhead requires a guaranteed share
+// of memory.
 const guaranteedSince = "39.0"
 
-// createVDC creates a VDC on the one provider VDC. Its capacity is stored and limits nothing.
+// createVDC creates a VDC on the only provider VDC. The simulator stores its capacity but does not enforce it.
 func createVDC(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("VDC_CREATE"); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func createVDC(r *api.Request) (*api.Response, error) {
 	}
 	vdcs.ReadVDC(&v, tree)
 	v.ID = r.Cloud.IDs.Next("vdc")
-	readVDCProfiles(r, &v, tree)
+	addVDCProfiles(r, &v, tree)
 	org.VDCs = append(org.VDCs, v)
 	r.StartTask(store.Work{Op: "create vdc", Creates: true}, v.Entity(), []string{v.ID})
 	r.Vars["id"] = v.ID
@@ -63,8 +64,8 @@ func createVDC(r *api.Request) (*api.Response, error) {
 	return res, err
 }
 
-// putVDC changes a VDC except for its storage. Without IsEnabled the VDC is disabled, and without the field it does not
-// overcommit: go-vcloud-director omits what is false.
+// putVDC changes a VDC except for its storage. Without IsEnabled the VDC is disabled, and without OverCommitAllowed it
+// does not overcommit: go-vcloud-director omits fields that are false.
 func putVDC(r *api.Request) (*api.Response, error) {
 	org, v, tree, err := vdcs.VDCToChange(r, "VDC_UPDATE")
 	if err != nil {
@@ -95,7 +96,7 @@ func putVDC(r *api.Request) (*api.Response, error) {
 	return r.Start(store.Work{Op: cloud.OpDone}, v.Entity(), []string{v.ID}), nil
 }
 
-// renameVDC gives a VDC another name, also where it is known by it.
+// renameVDC renames a VDC, and updates the templates and media that refer to it by name.
 func renameVDC(v *store.VDC, org *store.Org, name string) {
 	for c := range org.Catalogs {
 		for t := range org.Catalogs[c].Templates {
@@ -112,8 +113,9 @@ func renameVDC(v *store.VDC, org *store.Org, name string) {
 	v.Name = name
 }
 
-// readVDCProfiles gives a VDC the storage profiles of the provider that are asked for.
-func readVDCProfiles(r *api.Request, v *store.VDC, tree *xmltree.Node) {
+// addVDCProfiles adds the requested storage profiles of the provider to a VDC. It ignores profiles that the provider
+// does not have.
+func addVDCProfiles(r *api.Request, v *store.VDC, tree *xmltree.Node) {
 	for _, x := range tree.All("VdcStorageProfile") {
 		if p, found := vdcs.ReadProfileParams(r, x); found {
 			v.StorageProfiles = append(v.StorageProfiles, p)
@@ -121,7 +123,7 @@ func readVDCProfiles(r *api.Request, v *store.VDC, tree *xmltree.Node) {
 	}
 }
 
-// deleteVDC removes a VDC; by force and with what is in it.
+// deleteVDC removes a VDC. Removing one that is not empty requires the recursive parameter.
 func deleteVDC(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("VDC_DELETE"); err != nil {
 		return nil, err
@@ -137,15 +139,15 @@ func deleteVDC(r *api.Request) (*api.Response, error) {
 		return nil, documents.InUse("VDC", v.Name, "data center group "+g.Name)
 	}
 	if r.Query.Get("recursive") != "true" {
-		if by := vdcHolds(r.Cloud, v); by != "" {
+		if by := objectInVDC(r.Cloud, v); by != "" {
 			return nil, documents.InUse("VDC", v.Name, by)
 		}
 	}
 	return r.Start(store.Work{Op: "delete vdc"}, v.Entity(), []string{v.ID}), nil
 }
 
-// vdcHolds returns the name of something in a VDC, empty if there is nothing.
-func vdcHolds(s *cloud.Cloud, v *store.VDC) string {
+// objectInVDC returns the kind and name of an object in a VDC, or an empty string if the VDC is empty.
+func objectInVDC(s *cloud.Cloud, v *store.VDC) string {
 	for _, vapp := range store.Sorted(s.Store.VApps) {
 		if vapp.VDCID == v.ID {
 			return "vApp " + vapp.Name
@@ -182,7 +184,7 @@ func commitDeleteVDC(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// Operations are the operations on VDCs.
+// Operations returns the operations on VDCs.
 func Operations() map[string]cloud.Operation {
 	return cloud.Changes(cloud.Changed{Kind: "vdc", Title: "Virtual Datacenter", Remove: commitDeleteVDC})
 }

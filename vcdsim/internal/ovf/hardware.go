@@ -15,7 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// rasdFields are the elements of a hardware item in the order of the schema; VCD writes every one, nil if unused.
+// rasdFields lists the elements of a hardware item in the order of the schema. VCD writes all of them, and marks unused
+// ones as nil.
 var rasdFields = []string{
 	"Address", "AddressOnParent", "AllocationUnits", "AutomaticAllocation", "AutomaticDeallocation", "Caption",
 	"ChangeableType",
@@ -26,7 +27,7 @@ var rasdFields = []string{
 	"VirtualQuantityUnits", "Weight",
 }
 
-// optionalRasd are left out, not nil, when unused.
+// optionalRasd lists the elements that are omitted if unused, instead of nil.
 var optionalRasd = map[string]bool{"Connection": true, "HostResource": true}
 
 var vssdFields = []string{
@@ -63,7 +64,7 @@ func fill(n *xmltree.Node, prefix string, order []string, f fields) *xmltree.Nod
 	return n
 }
 
-// VcloudPrefix begins attributes of VMware's namespace.
+// VcloudPrefix is the prefix of attributes of VMware's namespace.
 const VcloudPrefix = "vcloud:"
 
 func item(element string, f fields, attrs ...xmltree.Attr) *xmltree.Node {
@@ -89,7 +90,7 @@ func nicItem(element string, vm *store.VM, nic store.NIC) *xmltree.Node {
 
 const controllerInstance = 100
 
-// DiskItems are the items of a VM's disks and their controllers.
+// DiskItems returns the hardware items of a VM's disk controller and disks.
 func DiskItems(site wire.Site, st *store.Store, element string, vm *store.VM) []*xmltree.Node {
 	out := []*xmltree.Node{item(element, fields{
 		"Address":         0,
@@ -130,7 +131,8 @@ func DiskItems(site wire.Site, st *store.Store, element string, vm *store.VM) []
 	return out
 }
 
-// driveItem is the CD drive, which VCD shows when something is in it.
+// driveItem returns the hardware item of the CD drive. It returns nil if the drive is empty, as VCD does not show an
+// empty drive.
 func driveItem(st *store.Store, element string, vm *store.VM) *xmltree.Node {
 	_, m := st.Media(vm.MediaID)
 	if m == nil {
@@ -148,7 +150,7 @@ func driveItem(st *store.Store, element string, vm *store.VM) *xmltree.Node {
 	})
 }
 
-// CPUItem is the item of a VM's CPUs.
+// CPUItem returns the hardware item of a VM's CPUs.
 func CPUItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/cpu"
 	n := item(element, fields{
@@ -166,7 +168,7 @@ func CPUItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-// MemoryItem is the item of a VM's memory.
+// MemoryItem returns the hardware item of a VM's memory.
 func MemoryItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/memory"
 	n := item(element, fields{
@@ -183,7 +185,8 @@ func MemoryItem(site wire.Site, element string, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-// HardwareSection is the VirtualHardwareSection with its extra configuration.
+// HardwareSection returns the VirtualHardwareSection of a VM. It includes the extra configuration if the caller may
+// read it.
 func HardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	href := r.Site.Href("vm", vm.ID) + "/virtualHardwareSection/"
@@ -228,7 +231,7 @@ func HardwareSection(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
-// ItemsList answers with items of one kind.
+// ItemsList returns a response with the hardware items of one kind.
 func ItemsList(site wire.Site, vm *store.VM, part string, items []*xmltree.Node) *api.Response {
 	href := site.Href("vm", vm.ID) + "/virtualHardwareSection/" + part
 	n := xmltree.New("RasdItemsList", wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value),

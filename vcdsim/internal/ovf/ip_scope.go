@@ -10,12 +10,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Netmask writes the length of a prefix as an address.
+// Netmask returns the netmask of a prefix.
 func Netmask(p netip.Prefix) string {
 	return net.IP(net.CIDRMask(p.Bits(), p.Addr().BitLen())).String()
 }
 
-// IPScope is the IpScopes element of a subnet.
+// IPScope returns the IpScopes element with a subnet.
 func IPScope(gateway netip.Prefix, dns []netip.Addr, suffix string, pool []store.Range, inherited bool) *xmltree.Node {
 	s := xmltree.New("IpScope", xmltree.T("IsInherited", inherited), xmltree.T("Gateway", gateway.Addr()),
 		xmltree.T("Netmask", Netmask(gateway)), xmltree.T("SubnetPrefixLength", gateway.Bits()))

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// ProductSection shows properties, when there are any.
+// ProductSection returns a ProductSection with properties. It returns nil if there are no properties.
 func ProductSection(properties map[string]store.Property) *xmltree.Node {
 	if len(properties) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func ProductSection(properties map[string]store.Property) *xmltree.Node {
 	return n
 }
 
-// PropertyValues are the properties as the guest reads them.
+// PropertyValues returns the properties as the guest reads them.
 func PropertyValues(properties map[string]store.Property) map[string]string {
 	out := make(map[string]string, len(properties))
 	for key, p := range properties {
@@ -38,7 +38,7 @@ func PropertyValues(properties map[string]store.Property) map[string]string {
 	return out
 }
 
-// ProductSections is the list of product sections of what is at a path, which can be edited there.
+// ProductSections returns the editable list of product sections of the entity at a path.
 func ProductSections(site wire.Site, path string, properties map[string]store.Property) *xmltree.Node {
 	n := NoProductSections(site, path)
 	n.Add(site.Link("edit", path+"/productSections/", wire.Mime("productSections")))
@@ -46,7 +46,7 @@ func ProductSections(site wire.Site, path string, properties map[string]store.Pr
 	return n
 }
 
-// NoProductSections is the empty list of product sections of what is at a path and cannot have any.
+// NoProductSections returns the empty list of product sections of the entity at a path, which cannot have any.
 func NoProductSections(site wire.Site, path string) *xmltree.Node {
 	return xmltree.New("ProductSectionList", wire.Namespaces(), xmltree.A("href", site.Base()+path+"/productSections/"),
 		xmltree.A("type", wire.Mime("productSections")))

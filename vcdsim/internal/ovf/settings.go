@@ -9,16 +9,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Firmware that VMs start with.
+// Firmware types of VMs.
 const (
 	FirmwareBIOS = "bios"
 	FirmwareEFI  = "efi"
 )
 
-// settingsVersion is the API version that firmware and most boot options came with.
+// settingsVersion is the first API version with firmware and most boot options.
 const settingsVersion = "37.1"
 
-// CapabilitiesSection is the VmCapabilities element of a VM, root if it is a document of its own.
+// CapabilitiesSection returns the VmCapabilities element of a VM. If root is true, the element is a document.
 func CapabilitiesSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	n := wire.Element("VmCapabilities", root)
 	path := "/api/vApp/vm-" + vm.ID + "/vmCapabilities/"
@@ -33,7 +33,7 @@ func CapabilitiesSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node 
 	return n
 }
 
-// bootOptionsNode shows what the API version that was asked for knows.
+// bootOptionsNode returns the boot options that the requested API version has.
 func bootOptionsNode(version string, vm *store.VM) *xmltree.Node {
 	o := vm.BootOptions
 	n := xmltree.New("BootOptions", xmltree.T("BootDelay", o.DelayMS), xmltree.T("EnterBIOSSetup", o.EnterBIOS))
@@ -49,7 +49,7 @@ func bootOptionsNode(version string, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-// firmwareNode is what the machine starts with, nil for API versions that do not know it.
+// firmwareNode returns the firmware of a VM, or nil for API versions without this element.
 func firmwareNode(version string, vm *store.VM) *xmltree.Node {
 	if version < settingsVersion {
 		return nil
@@ -57,7 +57,7 @@ func firmwareNode(version string, vm *store.VM) *xmltree.Node {
 	return xmltree.T("Firmware", api.OrElse(vm.Firmware, FirmwareBIOS))
 }
 
-// SnapshotSection is the SnapshotSection element of a VM, root if it is a document of its own.
+// SnapshotSection returns the SnapshotSection element of a VM. If root is true, the element is a document.
 func SnapshotSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	n := wire.Element("SnapshotSection", root)
 	n.Add(api.Section(site.Href("vm", vm.ID)+"/snapshotSection", "snapshotSection"))

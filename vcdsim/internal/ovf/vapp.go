@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// VAppNode is the VApp document of a vApp.
+// VAppNode returns the VApp document of a vApp.
 func VAppNode(r *api.Request, v *store.VApp) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
@@ -42,7 +42,7 @@ func VAppNode(r *api.Request, v *store.VApp) *xmltree.Node {
 	return n
 }
 
-// vappLinks are the actions a vApp offers in its state.
+// vappLinks returns links to the actions that a vApp offers in its current state.
 func vappLinks(site wire.Site, st *store.Store, v *store.VApp) []*xmltree.Node {
 	path := "/api/vApp/vapp-" + v.ID
 	var out []*xmltree.Node
@@ -87,7 +87,7 @@ func vappLinks(site wire.Site, st *store.Store, v *store.VApp) []*xmltree.Node {
 // UserName returns the name of a vApp's owner.
 func UserName(st *store.Store, v *store.VApp) string { return st.User(v.OrgID, v.OwnerID) }
 
-// LeaseSection is the LeaseSettingsSection element of a vApp, root if it is a document of its own.
+// LeaseSection returns the LeaseSettingsSection element of a vApp. If root is true, the element is a document.
 func LeaseSection(site wire.Site, v *store.VApp, root bool) *xmltree.Node {
 	href := site.Href("vapp", v.ID) + "/leaseSettingsSection/"
 	n := wire.Element("LeaseSettingsSection", root)
@@ -136,7 +136,7 @@ func networkSection(site wire.Site, v *store.VApp) *xmltree.Node {
 	return n
 }
 
-// NetworkConfigSection is the NetworkConfigSection element of a vApp, root if it is a document of its own.
+// NetworkConfigSection returns the NetworkConfigSection element of a vApp. If root is true, the element is a document.
 func NetworkConfigSection(site wire.Site, st *store.Store, v *store.VApp, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
@@ -156,7 +156,7 @@ func NetworkConfigSection(site wire.Site, st *store.Store, v *store.VApp, root b
 	return n
 }
 
-// VAppNetworkConfiguration is the NetworkConfig element of a vApp's network.
+// VAppNetworkConfiguration returns the Configuration element of a vApp's network.
 func VAppNetworkConfiguration(site wire.Site, st *store.Store, net store.VAppNetwork) *xmltree.Node {
 	n := xmltree.New("Configuration")
 	_, _, parent := st.Network(net.ParentID)
@@ -178,7 +178,7 @@ func VAppNetworkConfiguration(site wire.Site, st *store.Store, net store.VAppNet
 	return n
 }
 
-// featuresNode is the Features element of a network as it was written, nil if there was none.
+// featuresNode returns the Features element of a network as the client sent it, or nil if it did not send one.
 func featuresNode(n store.VAppNetwork) *xmltree.Node {
 	features, err := xmltree.Parse([]byte(n.Features))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// VMNode is the whole document of a VM.
+// VMNode returns the complete element of a VM. If root is true, the element is a document.
 func VMNode(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
@@ -56,7 +56,7 @@ func VMNode(r *api.Request, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
-// vmLinks are the actions a VM offers in its state.
+// vmLinks returns links to the actions that a VM offers in its current state.
 func vmLinks(r *api.Request, vm *store.VM) []*xmltree.Node {
 	path := "/api/vApp/vm-" + vm.ID
 	var out []*xmltree.Node
@@ -100,7 +100,7 @@ func vmLinks(r *api.Request, vm *store.VM) []*xmltree.Node {
 	return append(out, r.Site.Link("up", "/api/vApp/vapp-"+vm.VAppID, wire.Mime("vapp")))
 }
 
-// computePolicy is there since API 33.
+// computePolicy returns the ComputePolicy element of a VM, which exists since API version 33.
 func computePolicy(site wire.Site, st *store.Store, vm *store.VM) *xmltree.Node {
 	n := xmltree.New("ComputePolicy")
 	for element, id := range map[string]string{
@@ -132,14 +132,14 @@ func osSection(site wire.Site, vm *store.VM) *xmltree.Node {
 		xmltree.T("ovf:Info", "Specifies the operating system installed"), xmltree.T("ovf:Description", OSName(vm.OS)))
 }
 
-// osNames are the display names of guest operating systems.
+// osNames maps guest operating systems to their display names.
 var osNames = map[string]string{
 	"ubuntu64Guest":       "Ubuntu Linux (64-bit)",
 	"vmwarePhoton64Guest": "VMware Photon OS (64-bit)",
 	"otherLinux64Guest":   "Other Linux (64-bit)",
 }
 
-// OSName returns the name of an operating system by its id.
+// OSName returns the display name of an operating system, or its ID if the name is unknown.
 func OSName(id string) string {
 	if n, ok := osNames[id]; ok {
 		return n
@@ -158,7 +158,7 @@ func runtimeSection(site wire.Site, vm *store.VM) *xmltree.Node {
 	return n
 }
 
-// ConnectionSection is the NetworkConnectionSection element of a VM, root if it is a document of its own.
+// ConnectionSection returns the NetworkConnectionSection element of a VM. If root is true, the element is a document.
 func ConnectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
@@ -180,7 +180,7 @@ func ConnectionSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	return n
 }
 
-// NICItems are the items of a VM's network cards.
+// NICItems returns the hardware items of a VM's network cards.
 func NICItems(vm *store.VM) []*xmltree.Node {
 	var out []*xmltree.Node
 	for _, nic := range vm.NICs {
@@ -193,7 +193,8 @@ func nicDescription(nic store.NIC) string {
 	return fmt.Sprintf("Vmxnet3 ethernet adapter on %q", nic.Network)
 }
 
-// CustomizationSection is the GuestCustomizationSection element of a VM, root if it is a document of its own.
+// CustomizationSection returns the GuestCustomizationSection element of a VM. If root is true, the element is a
+// document.
 func CustomizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node {
 	A := xmltree.A
 	T := xmltree.T
@@ -225,14 +226,14 @@ func CustomizationSection(site wire.Site, vm *store.VM, root bool) *xmltree.Node
 	return n
 }
 
-// CustomizationStatus is the document of the state of a VM's guest customization.
+// CustomizationStatus returns the document with the status of a VM's guest customization.
 func CustomizationStatus(vm *store.VM) *xmltree.Node {
 	return xmltree.New("GuestCustomizationStatusSection", wire.Namespaces(), xmltree.A("ovf:required", false),
 		xmltree.T("ovf:Info", "Specifies the status of guest customization"),
 		xmltree.T("GuestCustStatus", GCStatus(vm)))
 }
 
-// GCStatus returns the state of a VM's guest customization.
+// GCStatus returns the status of a VM's guest customization.
 func GCStatus(vm *store.VM) string {
 	if vm.Boot.Up {
 		return "GC_COMPLETE"
@@ -242,12 +243,12 @@ func GCStatus(vm *store.VM) string {
 
 var notHostname = regexp.MustCompile(`[^a-zA-Z0-9-]+`)
 
-// ComputerName makes a valid host name of a VM's name.
+// ComputerName converts the name of a VM to a valid host name.
 func ComputerName(name string) string {
 	return strings.Trim(notHostname.ReplaceAllString(name, "-"), "-")
 }
 
-// SpecSection is the VmSpecSection element of a VM.
+// SpecSection returns the VmSpecSection element of a VM.
 func SpecSection(r *api.Request, vm *store.VM) *xmltree.Node {
 	T := xmltree.T
 	disks := xmltree.New("DiskSection")
@@ -277,7 +278,7 @@ func SpecSection(r *api.Request, vm *store.VM) *xmltree.Node {
 		T("ToolsGuestOsId", vm.OS), T("VirtualCpuType", "VM64"), T("TimeSyncWithHost", vm.TimeSync))
 }
 
-// shareNode is what a VM has of a resource.
+// shareNode returns the configured amount of a resource of a VM, with its reservation, limit and shares.
 func shareNode(element string, configured int64, s store.Share) *xmltree.Node {
 	return xmltree.New(element,
 		xmltree.T("Configured", configured),
@@ -287,13 +288,13 @@ func shareNode(element string, configured int64, s store.Share) *xmltree.Node {
 		xmltree.T("Shares", s.Shares))
 }
 
-// RootItem makes a document of a hardware item.
+// RootItem adds the namespaces to a hardware item, which makes it a document.
 func RootItem(n *xmltree.Node) *xmltree.Node {
 	n.Attrs = append(append(wire.Namespaces(), xmltree.A("xmlns:vcloud", wire.Namespaces()[0].Value)), n.Attrs...)
 	return n
 }
 
-// Newest is the version of virtual hardware that one is upgraded to.
+// Newest returns the hardware version after an upgrade: the default version, or version itself if that is newer.
 func Newest(version string) string {
 	if HardwareNumber(version) > HardwareNumber(vdcs.DefaultHardware) {
 		return version
@@ -303,11 +304,11 @@ func Newest(version string) string {
 
 // HardwareNumber returns the number in a hardware version: 19 for vmx-19.
 func HardwareNumber(version string) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-")) // 0 for what is not a version
+	n, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-")) // 0 for an invalid version
 	return n
 }
 
-// ProfileRef is a reference to a storage profile.
+// ProfileRef returns a reference to a storage profile, or nil for an empty ID.
 func ProfileRef(site wire.Site, st *store.Store, element, id string) *xmltree.Node {
 	if id == "" {
 		return nil

@@ -47,8 +47,8 @@ func mediaRecords(r *api.Request) []*record {
 	return out
 }
 
-// kept drops the attributes that were left out.
-func kept(attrs []xmltree.Attr) []xmltree.Attr {
+// dropEmpty removes the zero attributes. It reuses the slice.
+func dropEmpty(attrs []xmltree.Attr) []xmltree.Attr {
 	out := attrs[:0]
 	for _, a := range attrs {
 		if a.Name != "" {
@@ -63,7 +63,7 @@ func recordLinks(site wire.Site, kind, id string) []*xmltree.Node {
 		xmltree.A("type", wire.Mime(kind)))}
 }
 
-// visibleCatalogs are the catalogs the caller may see.
+// visibleCatalogs returns the catalogs that the caller can see.
 func visibleCatalogs(r *api.Request) []store.OrgCatalog {
 	var out []store.OrgCatalog
 	for _, sh := range r.Cloud.Store.Catalogs() {

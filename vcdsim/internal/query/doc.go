@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package query answers for the query service: records of all kinds, filtered, sorted and page by page.
+// Package query handles the requests of the query service: records of all types, filtered, sorted and divided into
+// pages. It does not change the objects that it lists.
 package query

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Formats of the query service: attributes with references as addresses, or as URNs, or nothing but a reference to each
-// object.
+// Formats of the query service: attributes with references as addresses, attributes with references as URNs, or only a
+// reference to each object.
 const (
 	formatRecords    = "records"
 	formatIDRecords  = "idrecords"
@@ -27,9 +27,9 @@ func formatType(format string) string {
 	return "application/vnd.vmware.vcloud.query." + format + "+xml"
 }
 
-// references are what the elements of format references begin with, by query type. Types that are not here have no such
-// format.
-var references = map[string]string{
+// referencePrefixes maps query types to the prefix of their elements in the format references. A type that is not in
+// the map does not support this format.
+var referencePrefixes = map[string]string{
 	"vm":                        "VM",
 	"adminVM":                   "VM",
 	"vApp":                      "VApp",
@@ -61,30 +61,30 @@ var references = map[string]string{
 	"adminMedia":                "Media",
 }
 
-// queryFormat is the format of the answer to a query of a type.
+// queryFormat returns the format of the response to a query of a type.
 func queryFormat(query api.Values, name string) (string, error) {
 	format := api.OrElse(query.Get("format"), formatRecords)
 	if !slices.Contains(queryFormats, format) {
 		return "", store.BadRequest("The query format %q is invalid.", format)
 	}
-	if format == formatReferences && references[name] == "" {
+	if format == formatReferences && referencePrefixes[name] == "" {
 		return "", store.BadRequest("The query type %q does not support the format %q.", name, format)
 	}
 	return format, nil
 }
 
-// container is the element that a page of rows is in.
-func container(name, format string) string {
+// containerElement returns the name of the element that contains a page of rows.
+func containerElement(name, format string) string {
 	if format == formatReferences {
-		return references[name] + "References"
+		return referencePrefixes[name] + "References"
 	}
 	return "QueryResultRecords"
 }
 
-// in writes a row in a format.
-func (rec *record) in(site wire.Site, query api.Values, name, element, format string) *xmltree.Node {
+// rowNode returns a row in a format.
+func (rec *record) rowNode(site wire.Site, query api.Values, name, element, format string) *xmltree.Node {
 	if format == formatReferences {
-		return rec.reference(references[name] + "Reference")
+		return rec.reference(referencePrefixes[name] + "Reference")
 	}
 	fields := strings.FieldsFunc(query.Get("fields"), func(c rune) bool { return c == ',' })
 	n := rec.node(element, fields, query.Get("links") == "true")
@@ -94,7 +94,7 @@ func (rec *record) in(site wire.Site, query api.Values, name, element, format st
 	return n
 }
 
-// reference writes only a reference to the object.
+// reference returns only a reference to the object.
 func (rec *record) reference(element string) *xmltree.Node {
 	n := xmltree.New(element)
 	for _, name := range []string{"type", "name", "href"} {
@@ -105,7 +105,7 @@ func (rec *record) reference(element string) *xmltree.Node {
 	return n
 }
 
-// attrsByID replaces addresses in a row by URNs; its own address becomes its id.
+// attrsByID replaces the addresses in a row with URNs, and renames the attribute href to id.
 func attrsByID(site wire.Site, attrs []xmltree.Attr) []xmltree.Attr {
 	out := slices.Clone(attrs)
 	for i := range out {
@@ -121,24 +121,24 @@ func attrsByID(site wire.Site, attrs []xmltree.Attr) []xmltree.Attr {
 	return out
 }
 
-// queryAlternates are links to the same page in the other formats.
+// queryAlternates returns links to the same page in the other formats.
 func queryAlternates(site wire.Site, query api.Values, name, format string, page int) []*xmltree.Node {
 	var out []*xmltree.Node
 	for _, other := range queryFormats {
-		if other != format && (other != formatReferences || references[name] != "") {
+		if other != format && (other != formatReferences || referencePrefixes[name] != "") {
 			out = append(out, site.Link("alternate", pageURI(query, page, other), formatType(other)))
 		}
 	}
 	return out
 }
 
-// queryList answers which queries there are: each type in each of its formats.
+// queryList returns the available queries: each type in each of its formats.
 func queryList(site wire.Site, session *store.Session) *api.Response {
 	n := xmltree.New("QueryList", wire.Namespaces(), xmltree.A("href", site.Base()+"/api/query"),
 		xmltree.A("type", "application/vnd.vmware.vcloud.query.queryList+xml"))
 	for _, name := range queryNames(session) {
 		for _, format := range queryFormats {
-			if format != formatReferences || references[name] != "" {
+			if format != formatReferences || referencePrefixes[name] != "" {
 				n.Add(site.Link("down", "/api/query?type="+name+"&format="+format, formatType(format), name))
 			}
 		}
@@ -146,7 +146,7 @@ func queryList(site wire.Site, session *store.Session) *api.Response {
 	return &api.Response{Status: http.StatusOK, XML: n}
 }
 
-// queryNames are the types of queries the caller may run, sorted.
+// queryNames returns the query types that are available to the caller, sorted.
 func queryNames(session *store.Session) []string {
 	var out []string
 	for name := range queryTypes {

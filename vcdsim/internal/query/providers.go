@@ -48,7 +48,7 @@ func poolRecords(r *api.Request) []*record {
 	return out
 }
 
-// resourcePoolRecords are the resource pools that the provider VDC has.
+// resourcePoolRecords returns the resource pool of the provider VDC.
 func resourcePoolRecords(r *api.Request) []*record {
 	if !r.Session.Provider() {
 		return nil
@@ -70,7 +70,7 @@ func resourcePoolRecords(r *api.Request) []*record {
 	}}}
 }
 
-// vmGroupRecords are the VM groups of the cluster.
+// vmGroupRecords returns the VM groups of the cluster.
 func vmGroupRecords(r *api.Request) []*record {
 	if !r.Session.Provider() {
 		return nil
@@ -144,7 +144,7 @@ func providerProfileRecords(r *api.Request) []*record {
 	return out
 }
 
-// gatewayRecords are the edge gateways.
+// gatewayRecords returns the edge gateways.
 func gatewayRecords(r *api.Request) []*record {
 	A := xmltree.A
 	var out []*record
@@ -201,7 +201,7 @@ func vappNetworkRecords(r *api.Request) []*record {
 			if gateway.IsValid() {
 				attrs = append(attrs, A("gateway", gateway.Addr()), A("netmask", ovf.Netmask(gateway)))
 			}
-			out = append(out, &record{attrs: kept(append(attrs, A("href", r.Site.Href("network", n.ID)),
+			out = append(out, &record{attrs: dropEmpty(append(attrs, A("href", r.Site.Href("network", n.ID)),
 				A("type", wire.Mime("vAppNetwork"))))})
 		}
 	}

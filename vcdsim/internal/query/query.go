@@ -21,15 +21,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Routes are the routes of the query service.
+// Routes adds the routes of the query service.
 func Routes(add api.AddRoute) {
 	add("GET", "/api/query", runQuery, cloud.LatencyQuery)
-	add("GET", "/api/admin/vdc/{id}/edgeGateways", api.With2(vdcs.OwnVDC, queryOf("edgeGateway")), cloud.LatencyQuery)
-	add("GET", "/api/admin/vdc/{id}/networks", api.With2(vdcs.OwnVDC, queryOf("orgVdcNetwork")), cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/edgeGateways", api.With2(vdcs.OwnVDC, vdcQuery("edgeGateway")), cloud.LatencyQuery)
+	add("GET", "/api/admin/vdc/{id}/networks", api.With2(vdcs.OwnVDC, vdcQuery("orgVdcNetwork")), cloud.LatencyQuery)
 }
 
-// queryOf answers with what a VDC has of a type, as a query with a filter does.
-func queryOf(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Response, error) {
+// vdcQuery returns a handler that lists the objects of a type in a VDC. It runs a query with a filter for the VDC.
+func vdcQuery(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Response, error) {
 	return func(r *api.Request, _ *store.Org, v *store.VDC) (*api.Response, error) {
 		filter := "vdc==" + r.Site.Href("vdc", v.ID)
 		if more := r.Query.Get("filter"); more != "" {
@@ -41,22 +41,22 @@ func queryOf(name string) func(*api.Request, *store.Org, *store.VDC) (*api.Respo
 	}
 }
 
-// A record is a row of the query service: attributes in the order they are written, and metadata to filter by.
+// A record is a row of the query service: attributes in the order of the output, and metadata for filters.
 type record struct {
 	attrs    []xmltree.Attr
 	metadata map[string]store.Metadata
 	links    []*xmltree.Node
-	row      row // of numerous records: attributes and links are made on demand
+	row      row // creates attributes and links on demand; set for types with many records
 }
 
-// A row makes a record on demand.
+// A row creates the content of a record on demand.
 type row interface {
-	// peek returns an attribute without making the record; references as bare ids.
+	// peek returns one attribute without creating the others. References are bare IDs.
 	peek(name string) (value string, found bool)
 	fill(rec *record)
 }
 
-// complete makes the attributes and links of a record that has none yet.
+// complete creates the attributes and links of a record that does not have them yet.
 func (rec *record) complete() {
 	if rec.row != nil {
 		rec.row.fill(rec)
@@ -76,16 +76,16 @@ func (rec *record) get(name string) (string, bool) {
 	return "", false
 }
 
-// A queryType is one type of the query service. Attributes are what a filter may name; a row leaves some out when they
-// are empty.
+// A queryType is a type of the query service. Its attributes are those that a filter can use; a row may omit an
+// attribute that is empty.
 type queryType struct {
 	element    string
-	admin      string // element for system administrators, if another
+	admin      string // element for system administrators, if it differs
 	attributes string
 	rows       func(r *api.Request) []*record
 }
 
-// queryTypes by name; the admin names show the same rows to those who may ask.
+// queryTypes maps the names of query types to the types. Under the names in adminTypes, providers get the same rows.
 var queryTypes = map[string]queryType{
 	"vm": {
 		"VMRecord",
@@ -219,7 +219,7 @@ var queryTypes = map[string]queryType{
 	},
 }
 
-// adminTypes are other names for the same rows.
+// adminTypes maps the alternative names of query types to the names in queryTypes. They are reserved for providers.
 var adminTypes = map[string]string{
 	"adminVM":                   "vm",
 	"adminVApp":                 "vApp",
@@ -254,7 +254,7 @@ func runQuery(r *api.Request) (*api.Response, error) {
 	return recordsPage(r, name, element, rows)
 }
 
-// queryTypeOf finds a type by its name, and the element of its rows.
+// queryTypeOf returns the type with the given name, and the element of its rows.
 func queryTypeOf(r *api.Request, name string) (queryType, string, error) {
 	qt, ok := queryTypes[name]
 	element := qt.element
@@ -273,30 +273,31 @@ func queryTypeOf(r *api.Request, name string) (queryType, string, error) {
 	return qt, element, nil
 }
 
-// matchingRecords evaluates the filter over the rows.
+// matchingRecords returns the rows that match the filter.
 func matchingRecords(r *api.Request, qt queryType) ([]*record, error) {
 	filter, err := fiql.Parse(r.Query.Get("filter"))
 	if err != nil {
 		return nil, store.BadRequest("Invalid filter expression: %s", err)
 	}
-	if err := qt.known(filter); err != nil {
+	if err := qt.checkAttributes(filter); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(qt.rows(r), func(rec *record) bool {
-		return !filter.Match(func(t fiql.Term) bool { return rec.holds(reference(r, t)) })
+		return !filter.Match(func(t fiql.Term) bool { return rec.matches(hrefTerm(r, t)) })
 	}), nil
 }
 
-// reference returns a term with which an address of another host than the public one equals nothing.
-func reference(r *api.Request, t fiql.Term) fiql.Term {
+// hrefTerm returns t, or a term that matches nothing. It returns the latter for an address on a host other than the
+// public one, if the simulator assumes that VCD compares addresses as text.
+func hrefTerm(r *api.Request, t fiql.Term) fiql.Term {
 	if r.Cloud.Assume.HrefFilterIsText && strings.Contains(t.Value, "://") && !strings.HasPrefix(t.Value, r.Site.Base()+"/") {
 		t.Value += "#"
 	}
 	return t
 }
 
-// known refuses a filter on an attribute the type does not have, as VCD does.
-func (qt queryType) known(filter *fiql.Expr) error {
+// checkAttributes refuses a filter on an attribute that the type does not have, as VCD does.
+func (qt queryType) checkAttributes(filter *fiql.Expr) error {
 	attributes := append(strings.Fields(qt.attributes), "id", "href")
 	for _, t := range filter.Terms() {
 		if !strings.HasPrefix(t.Attr, "metadata") && !slices.Contains(attributes, t.Attr) {
@@ -306,26 +307,26 @@ func (qt queryType) known(filter *fiql.Expr) error {
 	return nil
 }
 
-// holds evaluates one comparison; metadata:key==STRING:value compares metadata.
-func (rec *record) holds(t fiql.Term) bool {
+// matches evaluates one comparison of a filter. The term metadata:key==STRING:value compares metadata.
+func (rec *record) matches(t fiql.Term) bool {
 	if domain, key, ok := strings.Cut(t.Attr, ":"); ok && strings.HasPrefix(domain, "metadata") {
 		if domain == "metadata@SYSTEM" {
 			key = "SYSTEM/" + key
 		}
 		have, found := rec.metadata[key]
-		return found && holdsMetadata(t, have)
+		return found && matchesMetadata(t, have)
 	}
 	have, found := rec.get(t.Attr)
 	if !found && t.Attr == "id" {
 		have, found = rec.get("href")
 	}
 	if !found && t.Op != "==" && t.Op != "!=" {
-		return false // without a date no comparison holds
+		return false // an attribute without a value, such as a date, matches no comparison
 	}
 	return fiql.Compare(t, have)
 }
 
-// metadataTypes are the types of metadata as a filter writes them.
+// metadataTypes maps the types of metadata in filters to those in the store.
 var metadataTypes = map[string]string{
 	"STRING":   "MetadataStringValue",
 	"NUMBER":   "MetadataNumberValue",
@@ -333,8 +334,9 @@ var metadataTypes = map[string]string{
 	"DATETIME": "MetadataDateTimeValue",
 }
 
-// holdsMetadata evaluates one comparison of metadata. A value of another type than that of the filter equals nothing.
-func holdsMetadata(t fiql.Term, have store.Metadata) bool {
+// matchesMetadata evaluates one comparison of metadata. A value does not match if its type differs from that of the
+// filter.
+func matchesMetadata(t fiql.Term, have store.Metadata) bool {
 	kind, value, typed := strings.Cut(t.Value, ":")
 	if of, known := metadataTypes[kind]; typed && known {
 		return of == have.Type && fiql.Compare(fiql.Term{Op: t.Op, Value: value}, have.Value)
@@ -342,7 +344,7 @@ func holdsMetadata(t fiql.Term, have store.Metadata) bool {
 	return fiql.Compare(fiql.Term{Op: t.Op, Value: t.Value}, have.Value)
 }
 
-// sortRecords sorts the rows from an index to another, as if all were sorted.
+// sortRecords sorts the rows from one index to another, as if all rows were sorted.
 func sortRecords(query api.Values, rows []*record, from, to int) {
 	key := query.Get("sortAsc")
 	sign := 1
@@ -354,15 +356,15 @@ func sortRecords(query api.Values, rows []*record, from, to int) {
 		key = "id"
 		sign = 1
 	}
-	if inOrder(rows, key, sign) {
-		return // as those of a type with many rows are made
+	if isSorted(rows, key, sign) {
+		return // types with many rows create them in this order
 	}
 	keyed := make([]keyedRecord, len(rows))
 	for i, rec := range rows {
 		keyed[i] = keyOf(rec, key)
 		keyed[i].place = i
 	}
-	arrange(keyed, from, to, func(a, b *keyedRecord) int {
+	sortRange(keyed, from, to, func(a, b *keyedRecord) int {
 		return cmp.Or(sign*a.compare(b), cmp.Compare(a.place, b.place))
 	})
 	for i := range keyed {
@@ -370,8 +372,8 @@ func sortRecords(query api.Values, rows []*record, from, to int) {
 	}
 }
 
-// inOrder reports whether rows are sorted already.
-func inOrder(rows []*record, key string, sign int) bool {
+// isSorted reports whether rows are already sorted.
+func isSorted(rows []*record, key string, sign int) bool {
 	var last keyedRecord
 	for i, rec := range rows {
 		next := keyOf(rec, key)
@@ -383,13 +385,13 @@ func inOrder(rows []*record, key string, sign int) bool {
 	return true
 }
 
-// A keyedRecord is a record with what it is sorted by, which is computed once.
+// A keyedRecord is a record with its sort key, which is computed only once.
 type keyedRecord struct {
 	record  *record
 	text    string
 	number  int
 	numeric bool
-	place   int // among those with the same key
+	place   int // original index, which orders records with the same key
 }
 
 func keyOf(rec *record, key string) keyedRecord {
@@ -397,11 +399,11 @@ func keyOf(rec *record, key string) keyedRecord {
 	if !found && key == "id" {
 		text, _ = rec.get("href")
 	}
-	number, numeric := whole(text)
+	number, numeric := parseInteger(text)
 	return keyedRecord{record: rec, text: text, number: number, numeric: numeric}
 }
 
-// compare compares numbers as such, anything else as text.
+// compare compares two numbers by value, and all other keys as text.
 func (k *keyedRecord) compare(other *keyedRecord) int {
 	if k.numeric && other.numeric {
 		return cmp.Compare(k.number, other.number)
@@ -409,8 +411,8 @@ func (k *keyedRecord) compare(other *keyedRecord) int {
 	return strings.Compare(k.text, other.text)
 }
 
-// whole reads a number that has nothing but digits, which most values are not.
-func whole(s string) (int, bool) {
+// parseInteger parses an integer of digits only. It returns early for most other values.
+func parseInteger(s string) (int, bool) {
 	if s == "" || s[0] < '0' || s[0] > '9' || s[len(s)-1] < '0' || s[len(s)-1] > '9' || len(s) > 18 {
 		return 0, false
 	}
@@ -418,7 +420,7 @@ func whole(s string) (int, bool) {
 	return n, err == nil
 }
 
-// queryPage is how many rows a page has, and which page was asked for.
+// queryPage returns the requested page size and page number.
 func queryPage(assume *cloud.Assumptions, query api.Values) (size, page int, err error) {
 	size = query.Number("pageSize", api.DefaultPage)
 	page = query.Number("page", 1)
@@ -428,7 +430,7 @@ func queryPage(assume *cloud.Assumptions, query api.Values) (size, page int, err
 	return min(size, api.MaxPage), page, nil
 }
 
-// recordsPage cuts the page that was asked for and writes it.
+// recordsPage returns the requested page of the rows.
 func recordsPage(r *api.Request, name, element string, rows []*record) (*api.Response, error) {
 	size, page, err := queryPage(&r.Cloud.Assume, r.Query)
 	if err != nil {
@@ -444,7 +446,7 @@ func recordsPage(r *api.Request, name, element string, rows []*record) (*api.Res
 	from := min((page-1)*size, len(rows))
 	to := min(from+size, len(rows))
 	sortRecords(r.Query, rows, from, to)
-	n := xmltree.New(container(name, format), wire.Namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
+	n := xmltree.New(containerElement(name, format), wire.Namespaces(), xmltree.A("total", len(rows)), xmltree.A("pageSize", size),
 		xmltree.A("page", page),
 		xmltree.A("name", name), xmltree.A("type", formatType(format)),
 		xmltree.A("href", r.Site.Base()+pageURI(r.Query, page, format)))
@@ -461,12 +463,12 @@ func recordsPage(r *api.Request, name, element string, rows []*record) (*api.Res
 		other("lastPage", (len(rows)+size-1)/size)
 	}
 	for _, rec := range rows[from:to] {
-		n.Add(rec.in(r.Site, r.Query, name, element, format))
+		n.Add(rec.rowNode(r.Site, r.Query, name, element, format))
 	}
 	return &api.Response{Status: http.StatusOK, XML: n}, nil
 }
 
-// pageURI is the address of a page of the query at hand.
+// pageURI returns the address of a page of the current query.
 func pageURI(query api.Values, page int, format string) string {
 	size := min(query.Number("pageSize", api.DefaultPage), api.MaxPage)
 	uri := fmt.Sprintf("/api/query?type=%s&page=%d&pageSize=%d&format=%s", query.Get("type"), page, size, format)
@@ -478,7 +480,8 @@ func pageURI(query api.Values, page int, format string) string {
 	return uri
 }
 
-// node writes the row: all attributes, or href and those in fields, which may name metadata too.
+// node returns the row with all attributes, or with href and those in fields. If fields contains metadata, the row
+// includes the metadata.
 func (rec *record) node(element string, fields []string, links bool) *xmltree.Node {
 	rec.complete()
 	n := xmltree.New(element)

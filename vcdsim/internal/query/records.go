@@ -60,7 +60,7 @@ func leaseAttr(name string, t time.Time) xmltree.Attr {
 	return xmltree.A(name, t)
 }
 
-// networkHref is the address of a vApp's network by its name.
+// networkHref returns the address of a vApp's network by its name.
 func networkHref(site wire.Site, v *store.VApp, name string) string {
 	if n := v.Network(name); n != nil {
 		return site.Href("network", n.ID)
@@ -87,11 +87,11 @@ func vappRecords(r *api.Request) []*record {
 		out = append(out, &record{
 			metadata: v.Metadata,
 			links:    recordLinks(r.Site, "vapp", v.ID),
-			attrs: kept([]xmltree.Attr{
+			attrs: dropEmpty([]xmltree.Attr{
 				A("name", v.Name),
 				A("vdc", r.Site.Href("vdc", v.VDCID)),
 				A("vdcName", vdcName),
-				orgOf(r, v.OrgID),
+				orgAttr(r, v.OrgID),
 				A("isPublic", false),
 				A("isEnabled", true),
 				A("isBusy", r.Cloud.Tasks.Busy(v.ID)),
@@ -380,7 +380,7 @@ func diskRecords(r *api.Request) []*record {
 		out = append(out, &record{
 			metadata: d.Metadata,
 			links:    recordLinks(r.Site, "disk", d.ID),
-			attrs: kept([]xmltree.Attr{
+			attrs: dropEmpty([]xmltree.Attr{
 				A("name", d.Name),
 				A("vdc", r.Site.Href("vdc", d.VDCID)),
 				A("description", d.Description),
@@ -399,7 +399,7 @@ func diskRecords(r *api.Request) []*record {
 				Opt("sharingType", d.SharingType),
 				A("uuid", d.UUID),
 				A("encrypted", false),
-				datastoreOf(r),
+				datastoreAttr(r),
 				A("href", r.Site.Href("disk", d.ID)),
 				A("type", wire.Mime("disk")),
 			}),
@@ -408,8 +408,8 @@ func diskRecords(r *api.Request) []*record {
 	return out
 }
 
-// datastoreOf is where a disk is, which only providers see.
-func datastoreOf(r *api.Request) xmltree.Attr {
+// datastoreAttr returns the datastore of a disk. It returns the zero value unless the caller is a provider.
+func datastoreAttr(r *api.Request) xmltree.Attr {
 	if !r.Session.Provider() {
 		return xmltree.Attr{}
 	}

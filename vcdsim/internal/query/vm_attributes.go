@@ -12,15 +12,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// A vmAttribute is an attribute of a VM's record. Each is computed alone, so that a filter or a sort by one does not make
-// whole rows.
+// A vmAttribute is an attribute of a VM's record. Each attribute is computed separately, so that filtering or sorting
+// by one attribute does not create whole rows.
 type vmAttribute struct {
 	name     string
 	value    func(w *vmRow) string
-	optional bool // left out when it is empty
+	optional bool // omitted if empty
 }
 
-// vmAttributes are those of a VM's record, in the order in which they are written.
+// vmAttributes lists the attributes of a VM's record, in the order of the output.
 var vmAttributes = []vmAttribute{
 	{name: "name", value: func(w *vmRow) string { return w.vm.Name }},
 	{name: "containerName", value: func(w *vmRow) string { return w.vapp.Name }},
@@ -29,27 +29,27 @@ var vmAttributes = []vmAttribute{
 	{name: "owner", value: func(w *vmRow) string { return w.table.r.Site.Base() + "/api/admin/user/" + w.vapp.OwnerID }},
 	{name: "vdc", value: func(w *vmRow) string { return w.table.r.Site.Href("vdc", w.vapp.VDCID) }},
 	{name: "vdcName", value: func(w *vmRow) string { return w.table.r.Cloud.Store.VDCName(w.vapp.VDCID) }},
-	{name: "isVAppTemplate", value: always(false)},
-	{name: "isDeleted", value: always(false)},
+	{name: "isVAppTemplate", value: constant(false)},
+	{name: "isDeleted", value: constant(false)},
 	{name: "guestOs", value: func(w *vmRow) string { return ovf.OSName(w.vm.OS) }},
 	{name: "numberOfCpus", value: func(w *vmRow) string { return strconv.FormatInt(w.vm.CPUs, 10) }},
 	{name: "memoryMB", value: func(w *vmRow) string { return strconv.FormatInt(w.vm.MemoryMiB, 10) }},
 	{name: "status", value: func(w *vmRow) string { return w.vm.Status.Text() }},
-	{name: "org", value: byProvider(func(w *vmRow) string { return w.table.r.Site.Href("org", w.vapp.OrgID) }), optional: true},
-	{name: "networkName", value: ofPrimary(func(_ *vmRow, nic *store.NIC) string { return nic.Network }), optional: true},
+	{name: "org", value: providerOnly(func(w *vmRow) string { return w.table.r.Site.Href("org", w.vapp.OrgID) }), optional: true},
+	{name: "networkName", value: ofPrimaryNIC(func(_ *vmRow, nic *store.NIC) string { return nic.Network }), optional: true},
 	{
 		name:     "network",
-		value:    ofPrimary(func(w *vmRow, nic *store.NIC) string { return networkHref(w.table.r.Site, w.vapp, nic.Network) }),
+		value:    ofPrimaryNIC(func(w *vmRow, nic *store.NIC) string { return networkHref(w.table.r.Site, w.vapp, nic.Network) }),
 		optional: true,
 	},
-	{name: "ipAddress", value: ofPrimary(func(_ *vmRow, nic *store.NIC) string { return nic.Address }), optional: true},
+	{name: "ipAddress", value: ofPrimaryNIC(func(_ *vmRow, nic *store.NIC) string { return nic.Address }), optional: true},
 	{name: "isBusy", value: func(w *vmRow) string { return strconv.FormatBool(w.table.r.Cloud.Tasks.Busy(w.vm.ID)) }},
 	{name: "isDeployed", value: func(w *vmRow) string { return strconv.FormatBool(w.vm.Deployed) }},
-	{name: "isPublished", value: always(false)},
+	{name: "isPublished", value: constant(false)},
 	{name: "catalogName", value: func(*vmRow) string { return "" }},
 	{name: "hardwareVersion", value: func(w *vmRow) string { return strconv.Itoa(ovf.HardwareNumber(w.vm.HardwareVersion)) }},
 	{name: "vmToolsStatus", value: func(*vmRow) string { return "RUNNING" }},
-	{name: "isInMaintenanceMode", value: always(false)},
+	{name: "isInMaintenanceMode", value: constant(false)},
 	{name: "isAutoNature", value: func(w *vmRow) string { return strconv.FormatBool(w.vapp.AutoNature) }},
 	{name: "storageProfileName", value: func(w *vmRow) string { return w.table.r.Cloud.Store.ProfileName(w.vm.StorageProfileID) }},
 	{name: "gcStatus", value: func(w *vmRow) string { return ovf.GCStatus(w.vm) }},
@@ -63,24 +63,24 @@ var vmAttributes = []vmAttribute{
 		value:    func(w *vmRow) string { return date("autoDeleteDate", w.vapp.Lease.Deletes()) },
 		optional: true,
 	},
-	{name: "isAutoUndeployNotified", value: always(false)},
-	{name: "isAutoDeleteNotified", value: always(false)},
-	{name: "isComputePolicyCompliant", value: always(true)},
+	{name: "isAutoUndeployNotified", value: constant(false)},
+	{name: "isAutoDeleteNotified", value: constant(false)},
+	{name: "isComputePolicyCompliant", value: constant(true)},
 	{name: "vmSizingPolicyId", value: func(w *vmRow) string { return policyURN(w.vm.SizingPolicyID) }, optional: true},
 	{name: "vmPlacementPolicyId", value: func(w *vmRow) string { return policyURN(w.vm.PlacementPolicyID) }, optional: true},
-	{name: "encrypted", value: always(false)},
+	{name: "encrypted", value: constant(false)},
 	{name: "dateCreated", value: func(w *vmRow) string { return xmltree.A("dateCreated", w.vm.Created).Value }},
 	{name: "totalStorageAllocatedMb", value: func(w *vmRow) string { return strconv.FormatInt(w.vm.Storage(), 10) }},
-	{name: "isExpired", value: always(false)},
+	{name: "isExpired", value: constant(false)},
 	{name: "href", value: func(w *vmRow) string { return w.table.r.Site.Href("vm", w.vm.ID) }},
 	{name: "type", value: func(*vmRow) string { return wire.Mime("vm") }},
-	{name: "vmNameInVc", value: byProvider(func(w *vmRow) string { return w.vm.Name + "-" + w.vm.ID[:4] }), optional: true},
-	{name: "hostName", value: byProvider(func(*vmRow) string { return "esx-1" }), optional: true},
-	{name: "moref", value: byProvider(func(w *vmRow) string { return "vm-" + w.vm.ID[:4] }), optional: true},
+	{name: "vmNameInVc", value: providerOnly(func(w *vmRow) string { return w.vm.Name + "-" + w.vm.ID[:4] }), optional: true},
+	{name: "hostName", value: providerOnly(func(*vmRow) string { return "esx-1" }), optional: true},
+	{name: "moref", value: providerOnly(func(w *vmRow) string { return "vm-" + w.vm.ID[:4] }), optional: true},
 }
 
-// vmAttributeNamed finds an attribute, nil if there is none with the name.
-func vmAttributeNamed(name string) *vmAttribute {
+// vmAttributeByName returns the attribute with the given name, or nil if it does not exist.
+func vmAttributeByName(name string) *vmAttribute {
 	for i := range vmAttributes {
 		if vmAttributes[i].name == name {
 			return &vmAttributes[i]
@@ -89,14 +89,14 @@ func vmAttributeNamed(name string) *vmAttribute {
 	return nil
 }
 
-// always is a value that all VMs share.
-func always(value bool) func(*vmRow) string {
+// constant returns a function for a value that all VMs share.
+func constant(value bool) func(*vmRow) string {
 	text := strconv.FormatBool(value)
 	return func(*vmRow) string { return text }
 }
 
-// byProvider is a value that only providers see.
-func byProvider(value func(*vmRow) string) func(*vmRow) string {
+// providerOnly returns a function for a value that only providers see.
+func providerOnly(value func(*vmRow) string) func(*vmRow) string {
 	return func(w *vmRow) string {
 		if !w.table.r.Session.Provider() {
 			return ""
@@ -105,8 +105,8 @@ func byProvider(value func(*vmRow) string) func(*vmRow) string {
 	}
 }
 
-// ofPrimary is a value of the primary NIC, empty without one.
-func ofPrimary(value func(*vmRow, *store.NIC) string) func(*vmRow) string {
+// ofPrimaryNIC returns a function for a value of the primary NIC. It is empty for a VM without one.
+func ofPrimaryNIC(value func(*vmRow, *store.NIC) string) func(*vmRow) string {
 	return func(w *vmRow) string {
 		nic := w.vm.Primary()
 		if nic == nil {
@@ -118,7 +118,7 @@ func ofPrimary(value func(*vmRow, *store.NIC) string) func(*vmRow) string {
 
 func date(name string, t time.Time) string { return leaseAttr(name, t).Value }
 
-// policyURN is the URN of a compute policy, empty without one.
+// policyURN returns the URN of a compute policy, or an empty string for an empty ID.
 func policyURN(id string) string {
 	if id == "" {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// vmRecords are the rows of VMs, by id, then those of templates' VMs.
+// vmRecords returns the rows of VMs, sorted by ID, followed by the rows of the VMs of templates.
 func vmRecords(r *api.Request) []*record {
 	out := make([]*record, 0, len(r.Cloud.Store.Order))
 	rows := make([]vmRow, len(r.Cloud.Store.Order))
@@ -28,41 +28,42 @@ func vmRecords(r *api.Request) []*record {
 	return append(out, templateVMRecords(r)...)
 }
 
-// A vmRow is a VM's record to be made.
+// A vmRow creates the record of a VM.
 type vmRow struct {
 	table *vmTable
 	vm    *store.VM
 	vapp  *store.VApp
 }
 
-// A vmTable is what all rows of a query share.
+// A vmTable holds the state that all rows of a query share.
 type vmTable struct {
 	r      *api.Request
-	column string       // that was peeked at last
-	last   *vmAttribute // of that name
+	column string       // name of the last attribute
+	last   *vmAttribute // the attribute with that name
 }
 
-// attribute finds an attribute by its name: a filter asks for the same one in row after row.
+// attribute returns the attribute with the given name. It caches the last one, as a filter requests the same attribute
+// for each row.
 func (t *vmTable) attribute(name string) *vmAttribute {
 	if t.column != name {
 		t.column = name
-		t.last = vmAttributeNamed(name)
+		t.last = vmAttributeByName(name)
 	}
 	return t.last
 }
 
-// orgOf is the organization of a row, which only providers see.
-func orgOf(r *api.Request, id string) xmltree.Attr {
+// orgAttr returns the organization of a row. It returns the zero value unless the caller is a provider.
+func orgAttr(r *api.Request, id string) xmltree.Attr {
 	if !r.Session.Provider() {
 		return xmltree.Attr{}
 	}
 	return xmltree.A("org", r.Site.Href("org", id))
 }
 
-// peek computes one attribute alone; references, which filters compare by their ids, are bare ids.
+// peek computes one attribute. References are bare IDs, by which filters compare them.
 func (w *vmRow) peek(name string) (value string, found bool) {
 	switch name {
-	case "id", "href": // in the order of hrefs, VMs come before templates' VMs
+	case "id", "href": // sorted by href, VMs precede the VMs of templates
 		return w.vm.ID, true
 	case "container":
 		return w.vapp.ID, true

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// GetAdminVDC shows a VDC as administrators see it.
+// GetAdminVDC returns the administrator's view of a VDC.
 func GetAdminVDC(r *api.Request) (*api.Response, error) {
 	org, v, err := OwnVDC(r)
 	if err != nil {
@@ -23,7 +23,7 @@ func GetAdminVDC(r *api.Request) (*api.Response, error) {
 		r.Site.Link("up", "/api/admin/org/"+org.ID, "application/vnd.vmware.admin.organization+xml"),
 		r.Site.Link("alternate", "/api/vdc/"+v.ID, wire.Mime("vdc")),
 	})
-	vdcContent(r, n, org, v)
+	addVDCContent(r, n, org, v)
 	c := &v.Compute
 	n.Add([]*xmltree.Node{
 		T("ResourceGuaranteedMemory", c.MemoryGuaranteed),

@@ -12,16 +12,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Hardware are the versions of virtual hardware, oldest first.
+// Hardware lists the versions of virtual hardware, oldest first.
 var Hardware = []string{"vmx-14", "vmx-15", "vmx-17", "vmx-18", "vmx-19", "vmx-20", "vmx-21"}
 
-// A guestOS is an operating system that VMs may have, with the number VCD gives it.
+// A guestOS is an operating system that VMs can have, with the number that VCD assigns to it.
 type guestOS struct {
 	id, name string
 	number   int
 }
 
-// guestFamilies are the operating systems that are listed, by family.
+// guestFamilies lists the supported operating systems by family.
 var guestFamilies = []struct {
 	name    string
 	number  int
@@ -45,7 +45,7 @@ var guestFamilies = []struct {
 	},
 }
 
-// hardwareVersions of VMs; the newest is the default.
+// hardwareVersions returns the hardware versions that a VDC supports, with the default.
 func hardwareVersions(site wire.Site, vdcID string) *xmltree.Node {
 	versions := xmltree.New("SupportedHardwareVersions")
 	for _, v := range Hardware {
@@ -61,12 +61,12 @@ func hardwareVersions(site wire.Site, vdcID string) *xmltree.Node {
 	return xmltree.New("Capabilities", versions)
 }
 
-// numbers are the first and the last of a range.
-func numbers(begin, end int) *xmltree.Node {
+// rangeNode returns a range from its first to its last number.
+func rangeNode(begin, end int) *xmltree.Node {
 	return xmltree.New("Range", xmltree.A("begin", begin), xmltree.A("end", end))
 }
 
-// getHardwareVersion shows what a version of virtual hardware supports.
+// getHardwareVersion returns the capabilities of a version of virtual hardware.
 func getHardwareVersion(r *api.Request, _ *store.Org, v *store.VDC) (*api.Response, error) {
 	name := r.Vars["version"]
 	if !slices.Contains(Hardware, name) {
@@ -104,11 +104,11 @@ func getHardwareVersion(r *api.Request, _ *store.Org, v *store.VDC) (*api.Respon
 		T("supportedCoresPerSocket", 64),
 		xmltree.New("HardDiskAdapter", xmltree.A("id", "VirtualSCSI"), xmltree.A("legacyId", 5),
 			xmltree.A("name", "Paravirtual (SCSI)"),
-			xmltree.A("maximumDiskSizeGb", 62<<10), xmltree.New("BusNumberRanges", numbers(0, 3)),
-			xmltree.New("UnitNumberRanges", numbers(0, 6), numbers(8, 15))),
+			xmltree.A("maximumDiskSizeGb", 62<<10), xmltree.New("BusNumberRanges", rangeNode(0, 3)),
+			xmltree.New("UnitNumberRanges", rangeNode(0, 6), rangeNode(8, 15))),
 	})
 	return api.XML(n), nil
 }
 
-// DefaultHardware is the hardware version of a VM that names none.
+// DefaultHardware is the hardware version of a VM whose request does not specify one.
 const DefaultHardware = "vmx-19"

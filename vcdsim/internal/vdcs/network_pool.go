@@ -19,23 +19,23 @@ const (
 	poolOperation = "NETWORK_POOL_VIEW"
 )
 
-// Kinds of network pools: by what networks on them are separated.
+// Types of network pools. The type is the mechanism that separates the networks of a pool.
 const (
 	poolGeneve    = "GENEVE"
 	poolVLAN      = "VLAN"
 	poolPortGroup = "PORTGROUP_BACKED"
 )
 
-// poolNumbers are the kinds of network pools as the query service has them.
-var poolNumbers = map[string]int{poolVLAN: 0, poolPortGroup: 2, poolGeneve: 4}
+// poolTypeNumbers maps the types of network pools to their numbers in the query service.
+var poolTypeNumbers = map[string]int{poolVLAN: 0, poolPortGroup: 2, poolGeneve: 4}
 
-// transportZones are those of NSX. The provider's pool has the first.
+// transportZones lists the transport zones of NSX. The network pool of the provider VDC uses the first.
 var transportZones = []string{"overlay-zone", "overlay-zone-2"}
 
-// maxVLAN is the highest VLAN.
+// maxVLAN is the highest VLAN ID.
 const maxVLAN = 4094
 
-// poolCollection are the network pools. Lists show summaries.
+// poolCollection returns the collection of network pools. Lists contain summaries only.
 func poolCollection() *documents.Collection {
 	return &documents.Collection{
 		Path:     poolsPath,
@@ -49,7 +49,7 @@ func poolCollection() *documents.Collection {
 		Defaults: map[string]any{"description": "", "promiscuousMode": false},
 		Prepare:  preparePool,
 		Show:     showPool,
-		Free:     freePool,
+		Free:     checkPoolUnused,
 		Scope: func(r *api.Request, _ map[string]any) (documents.Scope, error) {
 			return documents.Scope{OrgID: r.Session.OrgID}, r.ByProvider(poolOperation)
 		},
@@ -62,7 +62,7 @@ func poolRoutes(add api.AddRoute) {
 	add("GET", "/api/admin/extension/networkPool/{id}", getPoolXML, cloud.LatencyLegacy)
 }
 
-// PoolID returns the id of the provider VDC's network pool.
+// PoolID returns the ID of the provider VDC's network pool.
 func PoolID(s *cloud.Cloud) string { return s.IDs.Named("networkPool", ProviderPool) }
 
 // PoolName returns the name of the provider VDC's network pool.
@@ -73,13 +73,13 @@ func PoolName(s *cloud.Cloud) string {
 	return ProviderPool
 }
 
-// Pools are the network pools.
+// Pools returns the network pools.
 func Pools(s *cloud.Cloud) []*store.Object { return s.Store.Documents[poolsPath] }
 
-// PoolNumber is how the query service shows the kind of a pool.
-func PoolNumber(pool *store.Object) int { return poolNumbers[store.Text(pool.Body, "poolType")] }
+// PoolNumber returns the number of a pool's type in the query service.
+func PoolNumber(pool *store.Object) int { return poolTypeNumbers[store.Text(pool.Body, "poolType")] }
 
-// SeedPools makes the network pool of the provider VDC, if the model has a provider.
+// SeedPools creates the network pool of the provider VDC, if the model has a provider organization.
 func SeedPools(s *cloud.Cloud) {
 	provider := s.Store.OrgByName(store.SystemOrg)
 	if provider == nil {
@@ -106,20 +106,20 @@ func managerRef(s *cloud.Cloud) map[string]any {
 	return api.Ref("nsxtmanager", s.IDs.Named("nsxtmanager", ProviderNetworks), ProviderNetworks)
 }
 
-// preparePool checks what backs a pool, and leaves only what its kind has.
+// preparePool checks the backing of a pool, and removes the fields that do not apply to its type.
 func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
-	given, _ := body["backing"].(map[string]any)
+	requested, _ := body["backing"].(map[string]any)
 	owner := centerRef(r.Cloud.IDs)
 	kind := store.Text(body, "poolType")
 	if kind == poolGeneve {
 		owner = managerRef(r.Cloud)
 	}
-	for _, id := range []string{store.RefID(body, "managingOwnerRef"), store.RefID(given, "providerRef")} {
+	for _, id := range []string{store.RefID(body, "managingOwnerRef"), store.RefID(requested, "providerRef")} {
 		if id != owner["id"] {
 			return store.BadRequest("A network pool of the type %s cannot be managed by %q.", kind, id)
 		}
 	}
-	own := map[string]any{
+	result := map[string]any{
 		"providerRef":      owner,
 		"transportZoneRef": nil,
 		"vlanIdRanges":     nil,
@@ -127,36 +127,36 @@ func preparePool(r *api.Request, body map[string]any, old *store.Object) error {
 		"portGroupRefs":    nil,
 	}
 	body["managingOwnerRef"] = owner
-	body["backing"] = own
+	body["backing"] = result
 	switch kind {
 	case poolGeneve:
-		return backByZone(r, given, own, old)
+		return setZoneBacking(r, requested, result, old)
 	case poolPortGroup:
-		return backByPortGroups(r, given, own, old)
+		return setPortGroupBacking(r, requested, result, old)
 	case poolVLAN:
-		return backByVLANs(given, own)
+		return setVLANBacking(requested, result)
 	}
 	return store.BadRequest("The network pool type %q is invalid.", kind)
 }
 
-func backByZone(r *api.Request, given, own map[string]any, old *store.Object) error {
-	id := store.RefID(given, "transportZoneRef")
+func setZoneBacking(r *api.Request, requested, result map[string]any, old *store.Object) error {
+	id := store.RefID(requested, "transportZoneRef")
 	for _, name := range transportZones {
 		if r.Cloud.IDs.Named("transportZone", name) != id {
 			continue
 		}
-		if user := zoneUser(r.Cloud, id); user != nil && user != old {
+		if user := poolOfZone(r.Cloud, id); user != nil && user != old {
 			return store.BadRequest("The transport zone %q is in use by the network pool %q.", name,
 				store.Text(user.Body, "name"))
 		}
-		own["transportZoneRef"] = backing(id, name)
+		result["transportZoneRef"] = backing(id, name)
 		return nil
 	}
 	return store.BadRequest("The transport zone %q does not exist.", id)
 }
 
-// zoneUser is the pool that has a transport zone, nil if none has.
-func zoneUser(s *cloud.Cloud, id string) *store.Object {
+// poolOfZone returns the pool that uses a transport zone, or nil if no pool does.
+func poolOfZone(s *cloud.Cloud, id string) *store.Object {
 	for _, d := range s.Store.Documents[poolsPath] {
 		have, _ := d.Body["backing"].(map[string]any)
 		if store.RefID(have, "transportZoneRef") == id {
@@ -166,15 +166,15 @@ func zoneUser(s *cloud.Cloud, id string) *store.Object {
 	return nil
 }
 
-func backByPortGroups(r *api.Request, given, own map[string]any, old *store.Object) error {
-	var had []map[string]any
+func setPortGroupBacking(r *api.Request, requested, result map[string]any, old *store.Object) error {
+	var previous []map[string]any
 	if old != nil {
-		had = backings(old.Body, "portGroupRefs")
+		previous = backings(old.Body, "portGroupRefs")
 	}
 	refs := []any{}
-	for _, x := range backings(map[string]any{"backing": given}, "portGroupRefs") {
+	for _, x := range backings(map[string]any{"backing": requested}, "portGroupRefs") {
 		id := store.Text(x, "id")
-		kept := slices.ContainsFunc(had, func(y map[string]any) bool { return store.Text(y, "id") == id })
+		kept := slices.ContainsFunc(previous, func(y map[string]any) bool { return store.Text(y, "id") == id })
 		if err := FreePortGroup(r.Cloud, id); err != nil && !kept {
 			return err
 		}
@@ -184,16 +184,16 @@ func backByPortGroups(r *api.Request, given, own map[string]any, old *store.Obje
 	if len(refs) == 0 {
 		return store.BadRequest("A network pool of the type %s needs a port group.", poolPortGroup)
 	}
-	own["portGroupRefs"] = refs
+	result["portGroupRefs"] = refs
 	return nil
 }
 
-func backByVLANs(given, own map[string]any) error {
-	switches := backings(map[string]any{"backing": given}, "vdsRefs")
+func setVLANBacking(requested, result map[string]any) error {
+	switches := backings(map[string]any{"backing": requested}, "vdsRefs")
 	if len(switches) != 1 || store.Text(switches[0], "id") != switchMoref {
 		return store.BadRequest("A network pool of the type %s needs a distributed switch that exists.", poolVLAN)
 	}
-	ranges, _ := given["vlanIdRanges"].(map[string]any)
+	ranges, _ := requested["vlanIdRanges"].(map[string]any)
 	values, _ := ranges["values"].([]any)
 	if len(values) == 0 {
 		return store.BadRequest("A network pool of the type %s needs a range of VLAN IDs.", poolVLAN)
@@ -208,12 +208,12 @@ func backByVLANs(given, own map[string]any) error {
 		}
 		out = append(out, map[string]any{"startId": from, "endId": to})
 	}
-	own["vdsRefs"] = []any{backing(switchMoref, providerSwitch)}
-	own["vlanIdRanges"] = map[string]any{"values": out}
+	result["vdsRefs"] = []any{backing(switchMoref, providerSwitch)}
+	result["vlanIdRanges"] = map[string]any{"values": out}
 	return nil
 }
 
-// backings are what backs a pool, of one kind.
+// backings returns the references in one field of a pool's backing.
 func backings(body map[string]any, field string) []map[string]any {
 	have, _ := body["backing"].(map[string]any)
 	list, _ := have[field].([]any)
@@ -226,7 +226,7 @@ func backings(body map[string]any, field string) []map[string]any {
 	return out
 }
 
-// showPool adds the status and how much there is. Networks of the simulator use nothing of it.
+// showPool adds the status and the number of backings. Networks of the simulator do not use any backing.
 func showPool(r *api.Request, d *store.Object, out map[string]any) {
 	out["status"] = documents.Realization(r.Cloud.Tasks, store.Bare(d.ID()), d.Failed)
 	out["usedBackingsCount"] = 0
@@ -241,8 +241,8 @@ func showPool(r *api.Request, d *store.Object, out map[string]any) {
 	out["totalBackingsCount"] = total
 }
 
-// freePool refuses to delete the pool that the provider VDC has.
-func freePool(r *api.Request, d *store.Object) error {
+// checkPoolUnused refuses to delete the pool of the provider VDC.
+func checkPoolUnused(r *api.Request, d *store.Object) error {
 	if store.Bare(d.ID()) == PoolID(r.Cloud) {
 		return documents.InUse("network pool", store.Text(d.Body, "name"), "provider VDC "+ProviderVDC)
 	}
@@ -262,7 +262,7 @@ func listPools(r *api.Request) (*api.Response, error) {
 	return r.Page(out)
 }
 
-// listTransportZones are those of the NSX manager that a filter names.
+// listTransportZones returns the transport zones of the NSX manager that the filter selects.
 func listTransportZones(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider("NSXT_RESOURCES_VIEW"); err != nil {
 		return nil, err
@@ -278,7 +278,7 @@ func listTransportZones(r *api.Request) (*api.Response, error) {
 			"id":              id,
 			"name":            name,
 			"type":            poolGeneve,
-			"alreadyImported": zoneUser(r.Cloud, id) != nil,
+			"alreadyImported": poolOfZone(r.Cloud, id) != nil,
 		})
 	}
 	return r.CursorPage(out, "networkProviderId", "_context")
@@ -299,12 +299,12 @@ func getPoolXML(r *api.Request) (*api.Response, error) {
 // MimePool is the media type of a network pool.
 const MimePool = "application/vnd.vmware.admin.networkPool+xml"
 
-// PoolHref is where the XML API has a network pool.
+// PoolHref returns the address of a network pool in the XML API.
 func PoolHref(site wire.Site, id string) string {
 	return site.Base() + "/api/admin/extension/networkPool/" + id
 }
 
-// poolRef is a reference to the network pool of the provider VDC.
+// poolRef returns a reference to the network pool of the provider VDC.
 func poolRef(r *api.Request) *xmltree.Node {
 	id := PoolID(r.Cloud)
 	return xmltree.New("NetworkPoolReference", xmltree.A("href", PoolHref(r.Site, id)),

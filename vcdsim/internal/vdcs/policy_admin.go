@@ -24,7 +24,7 @@ func policyAdminRoutes(add api.AddRoute) {
 	add("PUT", "/api/admin/vdc/{id}/computePolicies", assignPolicies, cloud.LatencyWrite)
 }
 
-// readPolicy applies a policy document. Fields without effect in the simulator are stored as they were sent.
+// readPolicy applies a policy document. Fields that have no effect in the simulator are stored unchanged.
 func readPolicy(p *store.ComputePolicy, body map[string]any) error {
 	if store.Text(body, "name") == "" {
 		return store.BadRequest("A compute policy needs a name.")
@@ -85,7 +85,7 @@ func putPolicy(r *api.Request, p *store.ComputePolicy) (*api.Response, error) {
 	if err := readPolicy(p, body); err != nil {
 		return nil, err
 	}
-	eachVDC(r.Cloud.Store, func(v *store.VDC) {
+	forEachVDC(r.Cloud.Store, func(v *store.VDC) {
 		if i := slices.Index(v.Policies, old); i >= 0 {
 			v.Policies[i] = p.Name
 		}
@@ -93,7 +93,7 @@ func putPolicy(r *api.Request, p *store.ComputePolicy) (*api.Response, error) {
 	return api.JSON(policyJSON(r, p)), nil
 }
 
-func eachVDC(st *store.Store, f func(*store.VDC)) {
+func forEachVDC(st *store.Store, f func(*store.VDC)) {
 	for i := range st.Model.Orgs {
 		for j := range st.Model.Orgs[i].VDCs {
 			f(&st.Model.Orgs[i].VDCs[j])
@@ -104,7 +104,7 @@ func eachVDC(st *store.Store, f func(*store.VDC)) {
 // deletePolicy removes a policy that no VDC offers.
 func deletePolicy(r *api.Request, p *store.ComputePolicy) (*api.Response, error) {
 	used := false
-	eachVDC(r.Cloud.Store, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
+	forEachVDC(r.Cloud.Store, func(v *store.VDC) { used = used || slices.Contains(v.Policies, p.Name) })
 	if used {
 		return nil, store.BadRequest("The compute policy %q is assigned to a VDC.", p.Name)
 	}
@@ -114,7 +114,7 @@ func deletePolicy(r *api.Request, p *store.ComputePolicy) (*api.Response, error)
 	return api.NoContent(), nil
 }
 
-// assignPolicies sets the policies a VDC offers. The default stays, and stays first.
+// assignPolicies sets the policies that a VDC offers. The default policy must be among them, and becomes the first.
 func assignPolicies(r *api.Request) (*api.Response, error) {
 	_, v, tree, err := VDCToChange(r, "VDC_COMPUTE_POLICY_MANAGE")
 	if err != nil {
@@ -123,7 +123,7 @@ func assignPolicies(r *api.Request) (*api.Response, error) {
 	path := "/api/admin/vdc/" + v.ID + "/computePolicies"
 	out := xmltree.New("VdcComputePolicyReferences", wire.Namespaces(), xmltree.A("href", r.Site.Base()+path),
 		xmltree.A("type", policyReferences))
-	standard := r.Cloud.Store.Policy(r.Cloud.Store.DefaultSizing(v))
+	defaultPolicy := r.Cloud.Store.Policy(r.Cloud.Store.DefaultSizing(v))
 	var names []string
 	for _, ref := range tree.All("VdcComputePolicyReference") {
 		p := r.Cloud.Store.Policy(store.Bare(ref.Attr("href")))
@@ -133,19 +133,19 @@ func assignPolicies(r *api.Request) (*api.Response, error) {
 		names = append(names, p.Name)
 		out.Add(policyRef(r.Site, "VdcComputePolicyReference", p))
 	}
-	if standard != nil {
-		i := slices.Index(names, standard.Name)
+	if defaultPolicy != nil {
+		i := slices.Index(names, defaultPolicy.Name)
 		if i < 0 {
-			return nil, store.BadRequest("The default compute policy %q of VDC %q cannot be taken away.", standard.Name,
+			return nil, store.BadRequest("The default compute policy %q of VDC %q cannot be taken away.", defaultPolicy.Name,
 				v.Name)
 		}
-		names = slices.Insert(slices.Delete(names, i, i+1), 0, standard.Name)
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, defaultPolicy.Name)
 	}
 	v.Policies = names
 	return api.XML(out), nil
 }
 
-// policyRef is a reference to a compute policy.
+// policyRef returns a reference to a compute policy.
 func policyRef(site wire.Site, element string, p *store.ComputePolicy) *xmltree.Node {
 	urn := store.URN("vdcComputePolicy", p.ID)
 	return xmltree.New(element, xmltree.A("href", site.Base()+"/cloudapi/2.0.0/vdcComputePolicies/"+urn),

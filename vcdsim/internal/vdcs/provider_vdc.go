@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// ProviderVDC is the one provider VDC of all VDCs, with its network pool and its vSphere and NSX objects.
+// Names of the provider VDC that backs all VDCs, of its network pool, and of its vCenter and NSX manager.
 const (
 	ProviderVDC      = "provider"
 	ProviderPool     = "provider-pool"
@@ -18,7 +18,7 @@ const (
 	ProviderNetworks = "nsx1"
 )
 
-// ProviderDatastore is the one datastore of the provider VDC.
+// ProviderDatastore is the only datastore of the provider VDC.
 const ProviderDatastore = "datastore1"
 
 func providerRoutes(add api.AddRoute) {
@@ -30,10 +30,10 @@ func providerRoutes(add api.AddRoute) {
 	add("GET", "/api/admin/pvdcStorageProfile/{id}", getProviderProfile, cloud.LatencyLegacy)
 }
 
-// ProviderID returns the id of the provider VDC.
+// ProviderID returns the ID of the provider VDC.
 func ProviderID(s *cloud.Cloud) string { return s.IDs.Named("providervdc", ProviderVDC) }
 
-// ProviderProfiles are the names of the storage profiles of all VDCs.
+// ProviderProfiles returns the names of the storage profiles of all VDCs.
 func ProviderProfiles(s *cloud.Cloud) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -99,7 +99,7 @@ func getProviderVDC(r *api.Request, extended bool) (*api.Response, error) {
 	return api.XML(n), nil
 }
 
-// extensionRef is a reference to something vSphere or NSX has.
+// extensionRef returns a reference to a vCenter or an NSX manager.
 func extensionRef(r *api.Request, element, path, kind, name string) *xmltree.Node {
 	id := r.Cloud.IDs.Named(kind, name)
 	return xmltree.New(element, xmltree.A("href", r.Site.Base()+"/api/admin/extension/"+path+"/"+id),

@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
-// Routes are the routes of VDCs, their policies, and the provider VDC with what vSphere and NSX have for it.
+// Routes adds the routes of VDCs, their policies, the provider VDC, and its vSphere and NSX resources.
 func Routes(add api.AddRoute) {
 	vdcRoutes(add)
 	vdcCapacityRoutes(add)

@@ -19,7 +19,7 @@ func vdcRoutes(add api.AddRoute) {
 	add("GET", "/cloudapi/1.0.0/vdcs/{id}", api.With2(OwnVDC, getVDCJSON), cloud.LatencyCloudAPI)
 }
 
-// OwnVDC finds the VDC in the path.
+// OwnVDC returns the VDC in the path and its organization.
 func OwnVDC(r *api.Request) (*store.Org, *store.VDC, error) {
 	org, v := r.Cloud.Store.VDC(store.Bare(r.Vars["id"]))
 	if v == nil || !r.Session.Sees(org.ID) {
@@ -28,7 +28,7 @@ func OwnVDC(r *api.Request) (*store.Org, *store.VDC, error) {
 	return org, v, nil
 }
 
-// VDCByID finds the VDC an entity is in.
+// VDCByID returns the VDC with the given ID. It does not check that the caller can see the VDC.
 func VDCByID(st *store.Store, id string) (*store.VDC, error) {
 	_, v := st.VDC(id)
 	if v == nil {
@@ -39,7 +39,7 @@ func VDCByID(st *store.Store, id string) (*store.VDC, error) {
 
 const allocationFlex = "Flex"
 
-// vdcActions are the requests a VDC offers: path below the VDC, and type.
+// vdcActions lists the requests that a VDC offers: the path below the VDC, and the type of the body.
 var vdcActions = [][2]string{
 	{"/action/instantiateVAppTemplate", "instantiateVAppTemplateParams"},
 	{"/action/cloneVApp", "cloneVAppParams"},
@@ -49,18 +49,18 @@ var vdcActions = [][2]string{
 	{"/action/instantiateVmFromTemplate", "instantiateVmTemplateParams"},
 }
 
-// AllocationModel is how a VDC gets its CPU and memory.
+// AllocationModel returns the allocation model of a VDC.
 func AllocationModel(v *store.VDC) string { return api.OrElse(v.AllocationModel, allocationFlex) }
 
 func getVDC(r *api.Request, org *store.Org, v *store.VDC) (*api.Response, error) {
 	n := r.Site.Entity("Vdc", "vdc", v.ID, v.Name, xmltree.A("status", 1))
 	n.Add(r.Site.Link("up", "/api/org/"+org.ID, wire.Mime("org")))
-	vdcContent(r, n, org, v)
+	addVDCContent(r, n, org, v)
 	return api.XML(n), nil
 }
 
-// vdcContent is what a VDC shows to all callers.
-func vdcContent(r *api.Request, n *xmltree.Node, org *store.Org, v *store.VDC) {
+// addVDCContent adds the part of a VDC that all callers see.
+func addVDCContent(r *api.Request, n *xmltree.Node, org *store.Org, v *store.VDC) {
 	path := "/api/vdc/" + v.ID
 	n.Add(r.Site.Link("down", path+"/metadata", wire.Mime("metadata")))
 	for _, a := range vdcActions {
@@ -120,7 +120,7 @@ func resourceEntities(r *api.Request, org *store.Org, v *store.VDC) *xmltree.Nod
 	return n
 }
 
-// availableNetworks are a VDC's own networks and those of the group it is in.
+// availableNetworks returns the networks of a VDC and those that its group shares with it.
 func availableNetworks(site wire.Site, org *store.Org, v *store.VDC) *xmltree.Node {
 	n := xmltree.New("AvailableNetworks")
 	for i := range org.VDCs {
@@ -136,7 +136,8 @@ func availableNetworks(site wire.Site, org *store.Org, v *store.VDC) *xmltree.No
 	return n
 }
 
-// storageProfiles refers to the storage profiles of a VDC; in an AdminVdc to the admin views, which can be changed.
+// storageProfiles returns references to the storage profiles of a VDC. For providers, an AdminVdc refers to the admin
+// views, which can be changed.
 func storageProfiles(site wire.Site, session *store.Session, v *store.VDC, admin bool) *xmltree.Node {
 	n := xmltree.New("VdcStorageProfiles")
 	for _, p := range v.StorageProfiles {
@@ -161,12 +162,12 @@ func getStorageProfile(r *api.Request) (*api.Response, error) {
 		r.Site.Link("up", "/api/vdc/"+vdc.ID, wire.Mime("vdc")),
 		r.Site.Link("down", "/api/vdcStorageProfile/"+p.ID+"/metadata", wire.Mime("metadata")),
 	})
-	profileContent(r.Cloud.Store, n, p)
+	addProfileContent(r.Cloud.Store, n, p)
 	return api.XML(n), nil
 }
 
-// profileContent is what a storage profile shows to all callers.
-func profileContent(st *store.Store, n *xmltree.Node, p *store.StorageProfile) {
+// addProfileContent adds the part of a storage profile that all callers see.
+func addProfileContent(st *store.Store, n *xmltree.Node, p *store.StorageProfile) {
 	n.Add([]*xmltree.Node{
 		xmltree.T("Enabled", !p.Disabled),
 		xmltree.T("Units", "MB"),

@@ -40,10 +40,10 @@ func networkQuota(c *store.Compute) int {
 	return *c.NetworkQuota
 }
 
-// units are how many of the smallest unit another is.
+// units maps units of CPU and memory to their number of MHz or MB.
 var units = map[string]int64{"GHz": 1000, "GB": 1024}
 
-// readVDCCompute applies the compute capacity in a document; what it does not name stays.
+// readVDCCompute applies the compute capacity in a document. Fields that it omits keep their values.
 func readVDCCompute(c *store.Compute, tree *xmltree.Node) {
 	capacity := tree.At("ComputeCapacity")
 	for name, into := range map[string][2]*int64{
@@ -58,7 +58,7 @@ func readVDCCompute(c *store.Compute, tree *xmltree.Node) {
 	}
 	readShares(c, tree)
 	speed := cpuSpeed(c)
-	for _, name := range []string{"VCpuInMhz", "VCpuInMhz2"} { // of which clients change one
+	for _, name := range []string{"VCpuInMhz", "VCpuInMhz2"} { // clients change only one of the two
 		if v, ok := tree.Int(name); ok && v != speed {
 			c.CPUSpeed = v
 		}
@@ -69,7 +69,7 @@ func readVDCCompute(c *store.Compute, tree *xmltree.Node) {
 	}
 }
 
-// readShares reads what is guaranteed and how it is accounted.
+// readShares reads the guaranteed shares, and the settings that account for memory and disks.
 func readShares(c *store.Compute, tree *xmltree.Node) {
 	for name, into := range map[string]*float64{
 		"ResourceGuaranteedCpu":    &c.CPUGuaranteed,
@@ -93,7 +93,7 @@ func readShares(c *store.Compute, tree *xmltree.Node) {
 	}
 }
 
-// ReadVDC applies a document of a VDC except for its names and storage; what it does not name stays.
+// ReadVDC applies a VDC document except for its name, description and storage. Fields that it omits keep their values.
 func ReadVDC(v *store.VDC, tree *xmltree.Node) {
 	readVDCCompute(&v.Compute, tree)
 	if quota, ok := tree.Int("VmQuota"); ok {
@@ -113,7 +113,8 @@ func ReadVDC(v *store.VDC, tree *xmltree.Node) {
 	}
 }
 
-// ReadDefaultPolicy reads the sizing policy of VMs that ask for none, if a document names one.
+// ReadDefaultPolicy reads the default sizing policy of a VDC, which applies to VMs that do not request one. A document
+// without it changes nothing.
 func ReadDefaultPolicy(st *store.Store, v *store.VDC, tree *xmltree.Node) error {
 	id := store.Bare(tree.At("DefaultComputePolicy").Attr("href"))
 	if id == "" {
@@ -127,7 +128,7 @@ func ReadDefaultPolicy(st *store.Store, v *store.VDC, tree *xmltree.Node) error 
 	return nil
 }
 
-// MayUseVDC refuses to create or start something in a VDC that is disabled; what runs in it goes on.
+// MayUseVDC refuses to create or start anything in a disabled VDC. Running VMs are not affected.
 func MayUseVDC(v *store.VDC) error {
 	if v.Disabled {
 		return store.BadRequest("The VDC %q is disabled.", v.Name)
@@ -135,7 +136,7 @@ func MayUseVDC(v *store.VDC) error {
 	return nil
 }
 
-// MayStart refuses to start something in a VDC that is disabled.
+// MayStart refuses work that powers on VMs in a disabled VDC.
 func MayStart(st *store.Store, vdcID string, w store.Work) error {
 	v, err := VDCByID(st, vdcID)
 	if err != nil || w.Op != cloud.OpDeploy || w.Power != store.PoweredOn {
@@ -155,7 +156,7 @@ func computeNode(c *store.Compute) *xmltree.Node {
 		capacity("Memory", "MB", c.MemoryAllocated, c.MemoryLimit))
 }
 
-// resourcePools are the resource pools of a VDC, which its provider sees.
+// resourcePools returns the resource pools of a VDC. It returns nil unless the caller is a provider.
 func resourcePools(r *api.Request, v *store.VDC) *xmltree.Node {
 	if !r.Session.Provider() {
 		return nil
@@ -167,12 +168,12 @@ func resourcePools(r *api.Request, v *store.VDC) *xmltree.Node {
 		xmltree.T("vmext:MoRef", "resgroup-"+v.ID[:4]), xmltree.T("vmext:VimObjectType", "RESOURCE_POOL")))
 }
 
-// providerProfile is the provider's storage profile of a name.
+// providerProfile returns a reference to the provider's storage profile with the given name.
 func providerProfile(site wire.Site, source *ids.Source, element, name string) *xmltree.Node {
 	return api.AdminRef(site, element, "pvdcStorageProfile", source.Named("providerVdcStorageProfile", name), name)
 }
 
-// adminProfile finds the storage profile in the path for its provider.
+// adminProfile returns the storage profile in the path and its VDC. It refuses callers other than providers.
 func adminProfile(r *api.Request) (*store.VDC, *store.StorageProfile, error) {
 	if err := r.ByProvider("VDC_STORAGE_PROFILE_VIEW"); err != nil {
 		return nil, nil, err
@@ -194,12 +195,13 @@ func getAdminProfile(r *api.Request) (*api.Response, error) {
 		xmltree.A("href", r.Site.Base()+"/api/admin/vdcStorageProfile/"+p.ID),
 		xmltree.A("type", "application/vnd.vmware.admin.vdcStorageProfile+xml"))
 	n.Add(r.Site.Link("up", "/api/admin/vdc/"+vdc.ID, "application/vnd.vmware.admin.vdc+xml"))
-	profileContent(r.Cloud.Store, n, p)
+	addProfileContent(r.Cloud.Store, n, p)
 	n.Add(providerProfile(r.Site, r.Cloud.IDs, "ProviderVdcStorageProfile", p.Name))
 	return api.XML(n), nil
 }
 
-// putAdminProfile changes limit, whether the profile can be used, and which is the default. A VDC always has a default.
+// putAdminProfile changes the limit of a profile, whether it is enabled, and whether it is the default. A VDC always
+// has a default.
 func putAdminProfile(r *api.Request, vdc *store.VDC, p *store.StorageProfile) (*api.Response, error) {
 	tree, err := r.Tree()
 	if err != nil {
@@ -217,29 +219,29 @@ func putAdminProfile(r *api.Request, vdc *store.VDC, p *store.StorageProfile) (*
 func changeProfile(v *store.VDC, p *store.StorageProfile, tree *xmltree.Node) error {
 	limit, ok := tree.Int("Limit")
 	enabled := tree.Str("Enabled") != "false"
-	first := tree.Bool("Default")
+	makeDefault := tree.Bool("Default")
 	switch {
 	case !ok || limit < 0:
 		return store.BadRequest("A storage profile needs a limit, which may be 0.")
-	case p.Default && (!first || !enabled):
+	case p.Default && (!makeDefault || !enabled):
 		return store.BadRequest("The storage profile %q is the default of VDC %q: make another the default first.", p.Name,
 			v.Name)
-	case first && !enabled:
+	case makeDefault && !enabled:
 		return store.BadRequest("The storage profile %q cannot be the default while it is disabled.", p.Name)
 	}
-	if first {
+	if makeDefault {
 		for i := range v.StorageProfiles {
 			v.StorageProfiles[i].Default = false
 		}
 	}
 	p.LimitMiB = limit * max(units[tree.Str("Units")], 1)
 	p.Disabled = !enabled
-	p.Default = first
+	p.Default = makeDefault
 	readIOPS(&p.IOPS, tree.At("IopsSettings"))
 	return nil
 }
 
-// readIOPS reads the limits of operations; what is not named stays.
+// readIOPS reads the IOPS limits. Limits that the element omits keep their values.
 func readIOPS(s *store.IOPS, n *xmltree.Node) {
 	if n.At("Enabled") != nil {
 		s.Enabled = n.Bool("Enabled")
@@ -256,7 +258,7 @@ func readIOPS(s *store.IOPS, n *xmltree.Node) {
 	}
 }
 
-// changeProfiles adds a storage profile of the provider to a VDC, or removes one.
+// changeProfiles adds storage profiles of the provider to a VDC, or removes profiles from it.
 func changeProfiles(r *api.Request) (*api.Response, error) {
 	_, v, tree, err := VDCToChange(r, "VDC_UPDATE_STORAGE_PROFILES")
 	if err != nil {
@@ -295,7 +297,7 @@ func addProfile(r *api.Request, v *store.VDC, tree *xmltree.Node) error {
 	return nil
 }
 
-// ReadProfileParams reads what a VDC is to have of its provider's storage.
+// ReadProfileParams reads a new storage profile of a VDC. It returns false if the provider does not have the profile.
 func ReadProfileParams(r *api.Request, tree *xmltree.Node) (store.StorageProfile, bool) {
 	for _, name := range ProviderProfiles(r.Cloud) {
 		if r.Cloud.IDs.Named("providerVdcStorageProfile",
@@ -313,7 +315,8 @@ func ReadProfileParams(r *api.Request, tree *xmltree.Node) (store.StorageProfile
 	return store.StorageProfile{}, false
 }
 
-// removeProfile takes a storage profile from a VDC that is neither enabled nor used nor the default.
+// removeProfile removes a storage profile from a VDC. The profile must be disabled and unused, and must not be the
+// default.
 func removeProfile(st *store.Store, v *store.VDC, id string) error {
 	i := slices.IndexFunc(v.StorageProfiles, func(x store.StorageProfile) bool { return x.ID == id })
 	if i < 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// VDCToChange finds the VDC in the path and parses the body, for a provider who has a right.
+// VDCToChange returns the VDC in the path and the parsed body. It refuses callers other than providers; right is the
+// right that the error mentions.
 func VDCToChange(r *api.Request, right string) (*store.Org, *store.VDC, *xmltree.Node, error) {
 	if err := r.ByProvider(right); err != nil {
 		return nil, nil, nil, err

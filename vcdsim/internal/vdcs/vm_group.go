@@ -12,7 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// logicalGroups are the logical VM groups: VM groups of several clusters under one name.
+// logicalGroups returns the collection of logical VM groups. A logical VM group combines VM groups of several clusters
+// under one name.
 func logicalGroups() *documents.Collection {
 	return &documents.Collection{
 		Path:     "1.0.0/logicalVmGroups",
@@ -24,11 +25,11 @@ func logicalGroups() *documents.Collection {
 		Fixed:    []string{"pvdcId"},
 		Defaults: map[string]any{"description": nil, "namedVmGroupReferences": []any{}},
 		Check:    checkLogicalGroup,
-		Free:     freeLogicalGroup,
+		Free:     checkLogicalGroupUnused,
 	}
 }
 
-// NamedGroupID is the id by which policies name a VM group.
+// NamedGroupID returns the ID by which policies refer to a VM group.
 func NamedGroupID(s *cloud.Cloud, name string) string { return s.IDs.Named("namedVmGroup", name) }
 
 func checkLogicalGroup(r *api.Request, body map[string]any) error {
@@ -43,8 +44,8 @@ func checkLogicalGroup(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// freeLogicalGroup refuses to delete what a placement policy names.
-func freeLogicalGroup(r *api.Request, d *store.Object) error {
+// checkLogicalGroupUnused refuses to delete a logical VM group that a placement policy refers to.
+func checkLogicalGroupUnused(r *api.Request, d *store.Object) error {
 	for _, p := range r.Cloud.Store.Model.Policies {
 		maps, _ := p.Fields["pvdcLogicalVmGroupsMap"].([]any)
 		for _, x := range maps {
@@ -58,7 +59,7 @@ func freeLogicalGroup(r *api.Request, d *store.Object) error {
 	return nil
 }
 
-// Collections are network pools and logical VM groups.
+// Collections returns the collections of network pools and logical VM groups.
 func Collections() []*documents.Collection {
 	return []*documents.Collection{poolCollection(), logicalGroups()}
 }

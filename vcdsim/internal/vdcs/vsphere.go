@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// What the vCenter has: one cluster, one distributed switch, and on that port groups.
+// Names and managed object references of the vCenter's inventory: one cluster and one distributed switch.
 const (
 	ClusterName     = "cluster1"
 	ClusterMoref    = "domain-c8"
@@ -21,30 +21,30 @@ const (
 	centerOperation = "VIM_SERVER_VIEW"
 )
 
-// A ResourcePool is one of the cluster. The provider VDC has the first.
+// A ResourcePool is a resource pool of the cluster. The provider VDC uses the first.
 type ResourcePool struct {
 	Moref, Name string
 }
 
-// ResourcePools are those of the cluster.
+// ResourcePools lists the resource pools of the cluster.
 var ResourcePools = []ResourcePool{
 	{"resgroup-9", "vcd-resources"},
 	{"resgroup-10", "spare-resources"},
 }
 
-// A PortGroup is one of the distributed switch, which a network or a network pool may use.
+// A PortGroup is a port group of the distributed switch. A network or a network pool can use it.
 type PortGroup struct {
 	Moref, Name, VLAN string
 }
 
-// PortGroups are those of the distributed switch.
+// PortGroups lists the port groups of the distributed switch.
 var PortGroups = []PortGroup{
 	{"dvportgroup-21", "port-group", "21"},
 	{"dvportgroup-22", "port-group-2", "22"},
 	{"dvportgroup-23", "port-group-3", "23"},
 }
 
-// VMGroups are the groups of VMs in the cluster that placement policies name.
+// VMGroups lists the VM groups of the cluster, which placement policies refer to.
 var VMGroups = []string{"rack-a-vms", "rack-b-vms"}
 
 func vsphereRoutes(add api.AddRoute) {
@@ -54,23 +54,23 @@ func vsphereRoutes(add api.AddRoute) {
 		func(r *api.Request) (*api.Response, error) {
 			return access.OneOf(r, virtualCenters(r.Session, r.Cloud.IDs), "vcId")
 		}, cloud.LatencyCloudAPI)
-	add("GET", centers+"/{id}/resourcePools/browse", inCenter(listResourcePools), cloud.LatencyCloudAPI)
-	add("GET", centers+"/{id}/resourcePools/browseAll", inCenter(listResourcePools), cloud.LatencyCloudAPI)
-	add("GET", centers+"/{id}/resourcePools/{pool}/hwv", inCenter(getPoolHardware), cloud.LatencyCloudAPI)
-	add("GET", centers+"/{id}/storageProfiles", inCenter(listCenterProfiles), cloud.LatencyCloudAPI)
+	add("GET", centers+"/{id}/resourcePools/browse", forCenter(listResourcePools), cloud.LatencyCloudAPI)
+	add("GET", centers+"/{id}/resourcePools/browseAll", forCenter(listResourcePools), cloud.LatencyCloudAPI)
+	add("GET", centers+"/{id}/resourcePools/{pool}/hwv", forCenter(getPoolHardware), cloud.LatencyCloudAPI)
+	add("GET", centers+"/{id}/storageProfiles", forCenter(listCenterProfiles), cloud.LatencyCloudAPI)
 	add("GET", centers+"/resources/importableDvpgs", listPortGroups, cloud.LatencyCloudAPI)
 	add("GET", centers+"/resources/dvSwitches", listSwitches, cloud.LatencyCloudAPI)
 }
 
-// CenterID is the id of the vCenter.
+// CenterID returns the ID of the vCenter.
 func CenterID(source *ids.Source) string { return source.Named("vimserver", CenterName) }
 
 func centerRef(source *ids.Source) map[string]any {
 	return api.Ref("vimserver", CenterID(source), CenterName)
 }
 
-// inCenter answers only the provider, and only of the vCenter that there is.
-func inCenter(handle api.Handler) api.Handler {
+// forCenter restricts a handler to providers, and to the ID of the only vCenter.
+func forCenter(handle api.Handler) api.Handler {
 	return func(r *api.Request) (*api.Response, error) {
 		if !r.Session.Provider() || store.Bare(r.Vars["id"]) != CenterID(r.Cloud.IDs) {
 			return nil, store.Forbidden(centerOperation, r.Vars["id"])
@@ -109,7 +109,7 @@ func getPoolHardware(r *api.Request) (*api.Response, error) {
 	return nil, store.Forbidden(centerOperation, r.Vars["pool"])
 }
 
-// listCenterProfiles are vCenter's storage policies: those that VDCs have.
+// listCenterProfiles returns the storage policies of the vCenter: one per storage profile of the VDCs.
 func listCenterProfiles(r *api.Request) (*api.Response, error) {
 	var out []any
 	for _, name := range ProviderProfiles(r.Cloud) {
@@ -134,7 +134,7 @@ func listSwitches(r *api.Request) (*api.Response, error) {
 	return r.PageIgnoring([]any{switchJSON(r.Cloud.IDs)}, []string{"virtualCenter.id"})
 }
 
-// listPortGroups are those that nothing uses.
+// listPortGroups returns the unused port groups.
 func listPortGroups(r *api.Request) (*api.Response, error) {
 	if err := r.ByProvider(centerOperation); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func listPortGroups(r *api.Request) (*api.Response, error) {
 	return r.PageIgnoring(out, []string{"orgVdcId"})
 }
 
-// FreePortGroup refuses a port group that there is not, or that something uses already.
+// FreePortGroup refuses a port group that does not exist or is in use.
 func FreePortGroup(s *cloud.Cloud, moref string) error {
 	for _, g := range PortGroups {
 		if g.Moref != moref {
@@ -168,7 +168,8 @@ func FreePortGroup(s *cloud.Cloud, moref string) error {
 	return store.BadRequest("The port group %q does not exist.", moref)
 }
 
-// portGroupUser says what uses a port group, empty if nothing does.
+// portGroupUser describes the network or network pool that uses a port group. It returns an empty string for an unused
+// one.
 func portGroupUser(s *cloud.Cloud, moref string) string {
 	for _, o := range s.Store.Model.Orgs {
 		for _, v := range o.VDCs {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package xmltree is the XML side of the simulator: elements with literal prefixes that are written in the
-// order they were put together, and a reader that compares local names only, as VCD's own parser is tolerant of
-// prefixes. It knows nothing of what the elements mean.
+// Package xmltree reads and writes the XML of the simulator. It writes elements with literal prefixes in the order in
+// which they were added. The reader compares local names only, as VCD's own parser ignores prefixes. The package does
+// not know the meaning of the elements.
 package xmltree
 
 import (
@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// An Attr is an attribute; the name carries its prefix, if any.
+// An Attr is an attribute. The name includes its prefix, if any.
 type Attr struct {
 	Name  string
 	Value string
 }
 
-// A Node is an element. A node has text or children, not both.
+// A Node is an element. It has either text or children.
 type Node struct {
-	Name     string // with prefix when written, local when read
+	Name     string // with the prefix for writing, local name after reading
 	Attrs    []Attr
 	Children []*Node
 	Text     string
 }
 
-// New returns an element with the given parts: an Attr, a *Node, a []*Node, a []Attr or a string for the text.
-// Nil nodes and zero Attrs are left out, so optional parts need no branch at the caller.
+// New returns an element with parts: an Attr, a []Attr, a *Node, a []*Node, or a string for the text. Nil nodes and
+// zero Attrs are omitted, so that callers need no branch for optional parts.
 func New(name string, parts ...any) *Node {
 	n := &Node{Name: name}
 	for _, p := range parts {
@@ -40,7 +40,7 @@ func New(name string, parts ...any) *Node {
 	return n
 }
 
-// Add appends parts as New does.
+// Add appends a part, which has one of the types that New accepts.
 func (n *Node) Add(part any) {
 	switch p := part.(type) {
 	case nil:
@@ -63,12 +63,12 @@ func (n *Node) Add(part any) {
 	}
 }
 
-// A makes an attribute from any scalar.
+// A returns an attribute with a scalar value.
 func A(name string, value any) Attr {
 	return Attr{Name: name, Value: text(value)}
 }
 
-// Opt makes an attribute that is left out when the value is empty.
+// Opt returns an attribute, or the zero Attr if the value is empty.
 func Opt(name, value string) Attr {
 	if value == "" {
 		return Attr{}
@@ -76,12 +76,12 @@ func Opt(name, value string) Attr {
 	return Attr{Name: name, Value: value}
 }
 
-// T makes an element that holds only text.
+// T returns an element that contains only text.
 func T(name string, value any) *Node {
 	return &Node{Name: name, Text: text(value)}
 }
 
-// OptT makes an element that is left out when the text is empty.
+// OptT returns an element that contains only text, or nil if the text is empty.
 func OptT(name, value string) *Node {
 	if value == "" {
 		return nil
@@ -89,7 +89,7 @@ func OptT(name, value string) *Node {
 	return T(name, value)
 }
 
-// timeFormat is VCD's: milliseconds and a numeric zone.
+// timeFormat is the time format of VCD, with milliseconds and a numeric zone.
 const timeFormat = "2006-01-02T15:04:05.000Z07:00"
 
 func text(v any) string {
@@ -118,7 +118,7 @@ func (n *Node) Write(w io.Writer) error {
 	return err
 }
 
-// String returns the element as text, for Parse.
+// String returns the element as text that Parse can read.
 func (n *Node) String() string {
 	var b bytes.Buffer
 	n.write(&b, 0)
@@ -151,16 +151,16 @@ func (n *Node) write(b *bytes.Buffer, depth int) {
 	}
 }
 
-// escape never fails: a bytes.Buffer does not.
+// escape ignores the error of EscapeText, as writes to a bytes.Buffer never fail.
 func escape(b *bytes.Buffer, s string) { _ = xml.EscapeText(b, []byte(s)) }
 
-// errEmpty is a document without an element.
+// errEmpty is the error for a document without an element.
 var errEmpty = errors.New("no element")
 
-// maxDepth bounds what a request body may nest.
+// maxDepth is the maximum nesting depth of a document.
 const maxDepth = 64
 
-// Parse reads a document. Names and attribute names lose their prefix.
+// Parse reads a document. The names of elements and attributes lose their prefix.
 func Parse(data []byte) (*Node, error) {
 	dec := xml.NewDecoder(bytes.NewReader(data))
 	document := &Node{}
@@ -183,7 +183,8 @@ func Parse(data []byte) (*Node, error) {
 	return document.Children[0], nil
 }
 
-// grow adds a token to the innermost open element; the decoder makes sure that elements nest.
+// grow adds a token to the innermost open element and returns the new stack. The decoder ensures that elements nest
+// correctly.
 func grow(stack []*Node, tok xml.Token) []*Node {
 	top := stack[len(stack)-1]
 	switch t := tok.(type) {
@@ -210,7 +211,7 @@ func start(t xml.StartElement) *Node {
 	return n
 }
 
-// Attr returns the value of an attribute, empty if it is missing or n is nil.
+// Attr returns the value of an attribute. It is empty if the attribute is missing or n is nil.
 func (n *Node) Attr(name string) string {
 	if n == nil {
 		return ""
@@ -223,7 +224,7 @@ func (n *Node) Attr(name string) string {
 	return ""
 }
 
-// At follows a path of element names to the first such element, nil if there is none.
+// At follows a path of element names and returns the first element at that path, or nil if it does not exist.
 func (n *Node) At(path ...string) *Node {
 	for _, name := range path {
 		if n = n.child(name); n == nil {
@@ -245,7 +246,7 @@ func (n *Node) child(name string) *Node {
 	return nil
 }
 
-// All returns the children with a name.
+// All returns the children with the given name.
 func (n *Node) All(name string) []*Node {
 	if n == nil {
 		return nil
@@ -259,7 +260,7 @@ func (n *Node) All(name string) []*Node {
 	return out
 }
 
-// Str returns the trimmed text at a path, empty if it is missing.
+// Str returns the trimmed text at a path. It is empty if the path does not exist.
 func (n *Node) Str(path ...string) string {
 	if n = n.At(path...); n == nil {
 		return ""
@@ -267,11 +268,11 @@ func (n *Node) Str(path ...string) string {
 	return strings.TrimSpace(n.Text)
 }
 
-// Int returns the number at a path; found is false when it is missing or not a number.
+// Int returns the number at a path. The result found is false if the path does not exist or the text is not a number.
 func (n *Node) Int(path ...string) (value int64, found bool) {
 	v, err := strconv.ParseInt(n.Str(path...), 10, 64)
 	return v, err == nil
 }
 
-// Bool reports whether the text at a path is true.
+// Bool reports whether the text at a path is "true" or "1".
 func (n *Node) Bool(path ...string) bool { return n.Str(path...) == "true" || n.Str(path...) == "1" }

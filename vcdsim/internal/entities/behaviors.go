@@ -15,14 +15,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// behaviours are what an interface declares and a type overrides.
-type behaviours struct{ path, kind string }
+// behaviors serves the behaviors that interfaces declare or types override.
+type behaviors struct{ path, kind string }
 
-// noBehaviour is the only execution type that is simulated: it answers with its input.
-const noBehaviour = "noop"
+// noopExecution is the only execution type that the simulator runs. It returns its input.
+const noopExecution = "noop"
 
-func behaviourRoutes(add api.AddRoute) {
-	for _, b := range []behaviours{{"interfaces", "interface"}, {"entityTypes", "type"}} {
+func behaviorRoutes(add api.AddRoute) {
+	for _, b := range []behaviors{{"interfaces", "interface"}, {"entityTypes", "type"}} {
 		list := "/cloudapi/1.0.0/" + b.path + "/{id}/behaviors"
 		add("GET", list, b.list, cloud.LatencyCloudAPI)
 		add("POST", list, b.create, cloud.LatencyWrite)
@@ -31,19 +31,19 @@ func behaviourRoutes(add api.AddRoute) {
 		add("DELETE", list+"/{behavior}", b.remove, cloud.LatencyWrite)
 	}
 	const access = "/cloudapi/1.0.0/entityTypes/{id}/behaviorAccessControls"
-	add("GET", access, listBehaviourAccess, cloud.LatencyCloudAPI)
-	add("POST", access, api.With(behaviourAccess, addBehaviourAccess), cloud.LatencyWrite)
-	add("PUT", access, api.With(behaviourAccess, putBehaviourAccess), cloud.LatencyWrite)
-	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", api.With(entityByID, invokeBehaviour),
+	add("GET", access, listBehaviorAccess, cloud.LatencyCloudAPI)
+	add("POST", access, api.With(behaviorAccess, addBehaviorAccess), cloud.LatencyWrite)
+	add("PUT", access, api.With(behaviorAccess, putBehaviorAccess), cloud.LatencyWrite)
+	add("POST", "/cloudapi/1.0.0/entities/{id}/behaviors/{behavior}/invocations", api.With(entityByID, invokeBehavior),
 		cloud.LatencyWrite)
 }
 
-func (b behaviours) key(r *api.Request) string {
+func (b behaviors) key(r *api.Request) string {
 	return "1.0.0/" + b.path + "/" + r.Vars["id"] + "/behaviors"
 }
 
-// owner refuses when the interface or type does not exist.
-func (b behaviours) owner(r *api.Request) (*store.Object, error) {
+// owner returns the interface or type in the path.
+func (b behaviors) owner(r *api.Request) (*store.Object, error) {
 	for _, d := range r.Cloud.Store.Documents["1.0.0/"+b.path] {
 		if d.ID() == r.Vars["id"] {
 			return d, nil
@@ -52,16 +52,16 @@ func (b behaviours) owner(r *api.Request) (*store.Object, error) {
 	return nil, store.Forbidden("BEHAVIOR_VIEW", r.Vars["id"])
 }
 
-func (b behaviours) list(r *api.Request) (*api.Response, error) {
+func (b behaviors) list(r *api.Request) (*api.Response, error) {
 	owner, err := b.owner(r)
 	if err != nil {
 		return nil, err
 	}
-	return r.PageOf(behavioursOf(r.Cloud.Store.Documents, owner))
+	return r.PageOf(behaviorsOf(r.Cloud.Store.Documents, owner))
 }
 
-// behavioursOf are those of an interface, or those a type overrides and inherits.
-func behavioursOf(ds store.Objects, owner *store.Object) []*store.Object {
+// behaviorsOf returns the behaviors of an interface, or the behaviors that a type overrides or inherits.
+func behaviorsOf(ds store.Objects, owner *store.Object) []*store.Object {
 	path := access.InterfacesPath
 	interfaces, ofType := owner.Body["interfaces"].([]any)
 	if ofType {
@@ -78,9 +78,10 @@ func behavioursOf(ds store.Objects, owner *store.Object) []*store.Object {
 	return out
 }
 
-// behaviourOf finds one by its id, or by that of the interface's behaviour it overrides.
-func behaviourOf(r *api.Request, owner *store.Object) (*store.Object, error) {
-	for _, d := range behavioursOf(r.Cloud.Store.Documents, owner) {
+// behaviorInPath returns the behavior in the path. The path has either its ID or the ID of the interface's behavior
+// that it overrides.
+func behaviorInPath(r *api.Request, owner *store.Object) (*store.Object, error) {
+	for _, d := range behaviorsOf(r.Cloud.Store.Documents, owner) {
 		if d.ID() == r.Vars["behavior"] || d.Body["ref"] == r.Vars["behavior"] {
 			return d, nil
 		}
@@ -92,16 +93,16 @@ func behaviourOf(r *api.Request, owner *store.Object) (*store.Object, error) {
 		r.Vars["behavior"], owner.ID())
 }
 
-func (b behaviours) find(r *api.Request) (*store.Object, error) {
+func (b behaviors) find(r *api.Request) (*store.Object, error) {
 	owner, err := b.owner(r)
 	if err != nil {
 		return nil, err
 	}
-	return behaviourOf(r, owner)
+	return behaviorInPath(r, owner)
 }
 
-// read takes a behaviour from the body of a provider's request.
-func (b behaviours) read(r *api.Request) (owner *store.Object, body map[string]any, err error) {
+// read reads a behavior from the body. It refuses callers other than providers.
+func (b behaviors) read(r *api.Request) (owner *store.Object, body map[string]any, err error) {
 	if owner, err = b.owner(r); err != nil {
 		return nil, nil, err
 	}
@@ -112,7 +113,7 @@ func (b behaviours) read(r *api.Request) (owner *store.Object, body map[string]a
 	return owner, body, err
 }
 
-func (b behaviours) create(r *api.Request) (*api.Response, error) {
+func (b behaviors) create(r *api.Request) (*api.Response, error) {
 	owner, body, err := b.read(r)
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func (b behaviours) create(r *api.Request) (*api.Response, error) {
 	id := "urn:vcloud:behavior-" + b.kind + ":" + store.Text(body, "name") + ":" + strings.TrimPrefix(owner.ID(),
 		"urn:vcloud:"+b.kind+":")
 	r.Vars["behavior"] = id
-	if _, err := behaviourOf(r, owner); err == nil {
+	if _, err := behaviorInPath(r, owner); err == nil {
 		return nil, store.Refuse(http.StatusBadRequest, "RDE_BEHAVIOR_ALREADY_EXISTS", "The behavior %s already exists.", id)
 	}
 	body["id"] = id
@@ -132,7 +133,7 @@ func (b behaviours) create(r *api.Request) (*api.Response, error) {
 	return api.JSON(body), nil
 }
 
-func (b behaviours) get(r *api.Request) (*api.Response, error) {
+func (b behaviors) get(r *api.Request) (*api.Response, error) {
 	d, err := b.find(r)
 	if err != nil {
 		return nil, err
@@ -140,13 +141,14 @@ func (b behaviours) get(r *api.Request) (*api.Response, error) {
 	return api.JSON(d.Body), nil
 }
 
-// put changes a behaviour; of a type, one that is inherited becomes the type's own and the interface's stays.
-func (b behaviours) put(r *api.Request) (*api.Response, error) {
+// put changes a behavior. If a type inherits the behavior, put adds an override to the type and leaves the interface
+// unchanged.
+func (b behaviors) put(r *api.Request) (*api.Response, error) {
 	owner, body, err := b.read(r)
 	if err != nil {
 		return nil, err
 	}
-	d, err := behaviourOf(r, owner)
+	d, err := behaviorInPath(r, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +165,8 @@ func (b behaviours) put(r *api.Request) (*api.Response, error) {
 	return api.JSON(body), nil
 }
 
-// remove deletes a behaviour; of a type, what it overrides is the interface's again.
-func (b behaviours) remove(r *api.Request) (*api.Response, error) {
+// remove deletes a behavior. After an override is removed, the type inherits the behavior of the interface.
+func (b behaviors) remove(r *api.Request) (*api.Response, error) {
 	d, err := b.find(r)
 	if err != nil {
 		return nil, err
@@ -177,22 +179,22 @@ func (b behaviours) remove(r *api.Request) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-// behaviourAccess is where the access levels are kept that a type's behaviours take. They are shown; who sees an entity
-// may invoke.
-func behaviourAccess(r *api.Request) (key string, err error) {
+// behaviorAccess returns the key of the access levels that the behaviors of a type require. The levels are only stored
+// and shown: every caller who can change an entity can invoke its behaviors.
+func behaviorAccess(r *api.Request) (key string, err error) {
 	_, err = rdeType(r.Cloud.Store, r.Vars["id"])
 	return access.TypesPath + "/" + r.Vars["id"] + "/behaviorAccessControls", err
 }
 
-func listBehaviourAccess(r *api.Request) (*api.Response, error) {
-	key, err := behaviourAccess(r)
+func listBehaviorAccess(r *api.Request) (*api.Response, error) {
+	key, err := behaviorAccess(r)
 	if err != nil {
 		return nil, err
 	}
 	return r.PageOf(r.Cloud.Store.Documents[key])
 }
 
-func addBehaviourAccess(r *api.Request, key string) (*api.Response, error) {
+func addBehaviorAccess(r *api.Request, key string) (*api.Response, error) {
 	body := map[string]any{}
 	if err := r.Document(&body); err != nil {
 		return nil, err
@@ -201,8 +203,8 @@ func addBehaviourAccess(r *api.Request, key string) (*api.Response, error) {
 	return &api.Response{Status: http.StatusCreated, JSON: body}, nil
 }
 
-// putBehaviourAccess replaces all.
-func putBehaviourAccess(r *api.Request, key string) (*api.Response, error) {
+// putBehaviorAccess replaces all access levels of a type.
+func putBehaviorAccess(r *api.Request, key string) (*api.Response, error) {
 	var in struct {
 		Values []map[string]any `json:"values"`
 	}
@@ -215,16 +217,16 @@ func putBehaviourAccess(r *api.Request, key string) (*api.Response, error) {
 			r.Cloud.Store.Documents.Add(key, r.Session.OrgID, body)
 		}
 	}
-	return listBehaviourAccess(r)
+	return listBehaviorAccess(r)
 }
 
-// invokeBehaviour runs a behaviour of an entity in a task, whose result is what it answers.
-func invokeBehaviour(r *api.Request, d *store.Object) (*api.Response, error) {
+// invokeBehavior starts a task that runs a behavior of an entity. The result of the task is the output of the behavior.
+func invokeBehavior(r *api.Request, d *store.Object) (*api.Response, error) {
 	typ, err := rdeType(r.Cloud.Store, store.Text(d.Body, "entityType"))
 	if err != nil {
 		return nil, err
 	}
-	behaviour, err := behaviourOf(r, typ)
+	behavior, err := behaviorInPath(r, typ)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +236,7 @@ func invokeBehaviour(r *api.Request, d *store.Object) (*api.Response, error) {
 			return nil, err
 		}
 	}
-	execution, _ := behaviour.Body["execution"].(map[string]any)
+	execution, _ := behavior.Body["execution"].(map[string]any)
 	w := store.Work{
 		Op:       cloud.OpInvoke,
 		Document: d.ID(),
@@ -256,7 +258,7 @@ func commitInvoke(s *cloud.Cloud, t *store.Task) error {
 	if d == nil {
 		return cloud.Gone("entity", t.Work.Document)
 	}
-	if !strings.EqualFold(t.Work.Name, noBehaviour) {
+	if !strings.EqualFold(t.Work.Name, noopExecution) {
 		return store.Refuse(http.StatusInternalServerError, "RDE_BEHAVIOR_EXECUTION_FAILED",
 			"A behavior of type %q cannot be executed here.", t.Work.Name)
 	}
@@ -266,7 +268,7 @@ func commitInvoke(s *cloud.Cloud, t *store.Task) error {
 	return err
 }
 
-// Operations are the operations on defined entities.
+// Operations returns the operations on defined entities.
 func Operations() map[string]cloud.Operation {
 	return map[string]cloud.Operation{
 		cloud.OpCreateEntity: cloud.NewOperation("createDefinedEntity", "Creating defined entity", 0, cloud.Nothing),

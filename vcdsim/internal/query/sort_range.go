@@ -4,16 +4,16 @@ package query
 
 import "slices"
 
-// arrange sorts the items from an index to another as if all were sorted, which costs little more than to look at each
-// once. The others are in no order.
-func arrange[T any](items []T, from, to int, compare func(a, b *T) int) {
-	divide(items, from, compare)
-	divide(items[from:], to-from, compare)
+// sortRange sorts the items from one index to another as if all items were sorted. The cost is little more than that of
+// one pass over the items. The order of the other items is undefined.
+func sortRange[T any](items []T, from, to int, compare func(a, b *T) int) {
+	selectFirst(items, from, compare)
+	selectFirst(items[from:], to-from, compare)
 	slices.SortFunc(items[from:to], func(a, b T) int { return compare(&a, &b) })
 }
 
-// divide puts the first n items of the order before the others.
-func divide[T any](items []T, n int, compare func(a, b *T) int) {
+// selectFirst moves the n smallest items to the front, in any order.
+func selectFirst[T any](items []T, n int, compare func(a, b *T) int) {
 	for 0 < n && n < len(items) {
 		pivot := partition(items, compare)
 		switch {
@@ -26,11 +26,11 @@ func divide[T any](items []T, n int, compare func(a, b *T) int) {
 	}
 }
 
-// partition puts the items that come before one of them at its left and returns where that one is.
+// partition selects a pivot, moves the smaller items to its left, and returns its index.
 func partition[T any](items []T, compare func(a, b *T) int) int {
 	last := len(items) - 1
 	middle := len(items) / 2
-	for _, pair := range [][2]int{{0, middle}, {middle, last}, {0, middle}} { // the median of three is in the middle
+	for _, pair := range [][2]int{{0, middle}, {middle, last}, {0, middle}} { // moves the median of three to the middle
 		if compare(&items[pair[1]], &items[pair[0]]) < 0 {
 			items[pair[0]], items[pair[1]] = items[pair[1]], items[pair[0]]
 		}

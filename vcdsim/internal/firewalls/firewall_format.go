@@ -13,19 +13,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// secondRulesOperation is the second version of the firewall's API. It shows the same rules in one object, but writes
-// "active" for "enabled", and names ports without application port profiles. VMware's pages have it since 38.1.
-const secondRulesOperation = "/cloudapi/2.0.0/edgeGateways/{gateway}/firewall/rules"
+// v2RulesOperation is the path of version 2.0.0 of the firewall API. It shows the same rules in one object, but uses
+// "active" instead of "enabled", and specifies ports without application port profiles. VMware documents it since API
+// version 38.1.
+const v2RulesOperation = "/cloudapi/2.0.0/edgeGateways/{gateway}/firewall/rules"
 
-// A ruleForm is how a version of the API writes the rules of a gateway's firewall.
-type ruleForm struct {
-	read func(rule map[string]any) error // makes a rule what is kept
-	// show makes what is kept a rule, for a version of the API.
+// A ruleFormat converts the rules of a gateway's firewall for a version of the path.
+type ruleFormat struct {
+	read func(rule map[string]any) error // converts a rule of a request for the store
+	// show converts a rule of the store for a response in an API version.
 	show func(version string, rule map[string]any)
 }
 
-func firstForm() ruleForm {
-	return ruleForm{
+func v1Format() ruleFormat {
+	return ruleFormat{
 		read: func(map[string]any) error { return nil },
 		show: func(version string, rule map[string]any) {
 			delete(rule, "rawPortProtocols")
@@ -37,9 +38,9 @@ func firstForm() ruleForm {
 	}
 }
 
-func secondForm() ruleForm {
-	return ruleForm{
-		read: readSecondRule,
+func v2Format() ruleFormat {
+	return ruleFormat{
+		read: readV2Rule,
 		show: func(_ string, rule map[string]any) {
 			rule["active"] = rule["enabled"]
 			delete(rule, "enabled")
@@ -48,25 +49,25 @@ func secondForm() ruleForm {
 	}
 }
 
-// prepare makes a rule of a request what is kept.
-func (f ruleForm) prepare(r *api.Request, rule map[string]any) error {
+// prepare converts and checks a rule of a request before it is stored.
+func (f ruleFormat) prepare(r *api.Request, rule map[string]any) error {
 	if err := f.read(rule); err != nil {
 		return err
 	}
 	return prepareFirewallRule(r, rule)
 }
 
-func (f ruleForm) shown(version string, rule any) map[string]any {
+func (f ruleFormat) shown(version string, rule any) map[string]any {
 	kept, _ := rule.(map[string]any)
 	out := maps.Clone(kept)
 	f.show(version, out)
 	return out
 }
 
-// ruleLists are the lists of rules in the object that has all of a gateway's firewall.
+// ruleLists are the fields with the lists of rules in a gateway's firewall.
 var ruleLists = []string{"systemRules", "userDefinedRules", "defaultRules"}
 
-func (f ruleForm) showAll(version string, out map[string]any) {
+func (f ruleFormat) showAll(version string, out map[string]any) {
 	for _, field := range ruleLists {
 		list, _ := out[field].([]any)
 		shown := make([]any, len(list))
@@ -77,16 +78,16 @@ func (f ruleForm) showAll(version string, out map[string]any) {
 	}
 }
 
-func getSecondRules(r *api.Request, p documents.Scope) (*api.Response, error) {
+func getV2Rules(r *api.Request, p documents.Scope) (*api.Response, error) {
 	x := edgeFirewall()
 	out, _ := x.Now(r, p)
 	showRules(r.Cloud.IDs, p, out)
-	secondForm().showAll(r.Version, out)
+	v2Format().showAll(r.Version, out)
 	return api.JSON(out), nil
 }
 
-// putSecondRules replaces all rules.
-func putSecondRules(r *api.Request) (*api.Response, error) {
+// putV2Rules replaces all user-defined rules.
+func putV2Rules(r *api.Request) (*api.Response, error) {
 	body := map[string]any{}
 	if err := r.Document(&body); err != nil {
 		return nil, err
@@ -97,15 +98,15 @@ func putSecondRules(r *api.Request) (*api.Response, error) {
 		if !ok {
 			return nil, store.BadRequest("The firewall rule is invalid.")
 		}
-		if err := readSecondRule(rule); err != nil {
+		if err := readV2Rule(rule); err != nil {
 			return nil, err
 		}
 	}
 	return edgeFirewall().Change(r, map[string]any{"userDefinedRules": rules})
 }
 
-// readSecondRule checks what only the second version knows.
-func readSecondRule(rule map[string]any) error {
+// readV2Rule converts a rule of version 2.0.0, and checks the fields that only this version has.
+func readV2Rule(rule map[string]any) error {
 	if rule["active"] != nil {
 		rule["enabled"] = rule["active"]
 	}
@@ -115,8 +116,8 @@ func readSecondRule(rule map[string]any) error {
 		if err := documents.AtMost(rule, field, 128); err != nil {
 			return err
 		}
-		for _, a := range strs(rule[field]) {
-			if !ofFamily(a, family) {
+		for _, a := range stringList(rule[field]) {
+			if !matchesFamily(a, family) {
 				return store.BadRequest("The IP address %q is invalid for the IP protocol %s.", a, family)
 			}
 		}
@@ -124,15 +125,15 @@ func readSecondRule(rule map[string]any) error {
 	list, _ := rule["rawPortProtocols"].([]any)
 	for _, x := range list {
 		item, _ := x.(map[string]any)
-		if err := portItem(item); err != nil {
+		if err := checkPortItem(item); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ofFamily reports whether a text is an address, prefix or range of the family a rule is for.
-func ofFamily(a, family string) bool {
+// matchesFamily reports whether a string is an address, prefix or range of the IP protocol of a rule.
+func matchesFamily(a, family string) bool {
 	first, _, _ := strings.Cut(a, "-")
 	first, length, prefix := strings.Cut(first, "/")
 	addr, err := netip.ParseAddr(first)
@@ -145,10 +146,10 @@ func ofFamily(a, family string) bool {
 	return family == "" || family == "IPV4_IPV6" || addr.Is4() == (family == "IPV4")
 }
 
-// maxItemPorts is how many ports NSX takes in one item.
+// maxItemPorts is the maximum number of ports that NSX accepts in one item.
 const maxItemPorts = 15
 
-func portItem(item map[string]any) error {
+func checkPortItem(item map[string]any) error {
 	layer4, ok := item["layer4Item"].(map[string]any)
 	if !ok {
 		return store.BadRequest("The field layer4Item must not be empty.")
@@ -160,8 +161,8 @@ func portItem(item map[string]any) error {
 		if err := documents.AtMost(layer4, field, maxItemPorts); err != nil {
 			return err
 		}
-		for _, p := range strs(layer4[field]) {
-			if !portText(p) {
+		for _, p := range stringList(layer4[field]) {
+			if !isPortOrRange(p) {
 				return store.BadRequest("The port %q is invalid.", p)
 			}
 		}
@@ -169,8 +170,8 @@ func portItem(item map[string]any) error {
 	return nil
 }
 
-// portText reports whether a text is a port or a range of ports.
-func portText(s string) bool {
+// isPortOrRange reports whether a string is a port or a range of ports.
+func isPortOrRange(s string) bool {
 	first, last, isRange := strings.Cut(s, "-")
 	from, err := strconv.ParseUint(first, 10, 16)
 	if err != nil || !isRange {

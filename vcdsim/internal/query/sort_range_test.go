@@ -24,7 +24,7 @@ func TestAPageIsSortedAsIfAllWere(t *testing.T) {
 			slices.Sort(sorted)
 			for _, page := range [][2]int{{0, size}, {0, size / 3}, {size / 3, size / 2}, {size - size/4, size}, {size, size}} {
 				arranged := slices.Clone(items)
-				arrange(arranged, page[0], page[1], func(a, b *int) int { return cmp.Compare(*a, *b) })
+				sortRange(arranged, page[0], page[1], func(a, b *int) int { return cmp.Compare(*a, *b) })
 				g.Expect(arranged[page[0]:page[1]]).To(Equal(sorted[page[0]:page[1]]), "%d of %d values, %v", size, distinct, page)
 			}
 		}
