@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// holdRetry is how often a machine is checked that is held back, or whose absence cannot be proved.
+// holdRetry is the interval of checks of a machine whose deletion is held back, or whose absence cannot be proved.
 const holdRetry = 30 * time.Second
 
-// A circuitBreaker keeps what [gone.Decide] needs to know of missing machines. Losing it with the process only delays
+// A circuitBreaker keeps the input of [gone.Decide] about missing machines. It is lost on restart, which only delays
 // decisions.
 type circuitBreaker struct {
 	opts InstanceOptions
@@ -30,13 +30,13 @@ type circuitBreaker struct {
 	released time.Time           // when a machine was last declared gone
 }
 
-// missing is what is known of a machine that is not shown.
+// missing is the state of a machine that the cloud does not show.
 type missing struct {
 	gone.Missing
 
 	proved bool // by one observation, at Since
-	held   bool // an event said so
-	// elsewhere means that an event said where the machine is.
+	held   bool // an event was emitted about it
+	// elsewhere means that an event about the location of the machine was emitted.
 	elsewhere bool
 	next      time.Time // when it is checked again
 	outcome   error     // of the last check
@@ -46,14 +46,14 @@ func newCircuitBreaker(opts InstanceOptions) *circuitBreaker {
 	return &circuitBreaker{opts: opts, missing: map[string]*missing{}}
 }
 
-// seen forgets that a machine was missing.
+// seen records that a machine is not missing.
 func (b *circuitBreaker) seen(providerID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.missing, b.opts.canonical(providerID))
 }
 
-// exists decides about the machine of a Node that is not among all.
+// exists decides whether the machine of a Node exists, if it is not among all.
 func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Machine) (bool, error) {
 	known, err := b.opts.knownIDs()
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 	}
 	absence, ok := errors.AsType[*AbsenceError](err)
 	if !ok {
-		absence = &AbsenceError{} // no answer is no evidence
+		absence = &AbsenceError{} // a failed read is no evidence
 	}
 	exists, verdict := b.decide(node, absence.Evidence, len(known), now)
 	if ok {
@@ -86,7 +86,7 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 	return exists && err == nil, err
 }
 
-// sayElsewhere emits once that the machine of a Node is where nothing is read.
+// sayElsewhere emits once that the machine of a Node is outside the parts of the cloud that are read.
 func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
 	}
 }
 
-// note notes every machine that a Node has and the cloud does not show, and returns what is known of one.
+// note records every machine that a Node has and the cloud does not show, and returns the state of one of them.
 func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missing {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,19 +108,19 @@ func (b *circuitBreaker) note(providerID string, known []string, all []Machine, 
 		}
 	}
 	maps.DeleteFunc(b.missing, func(k string, m *missing) bool {
-		released := !m.Gone.IsZero() // its Node is deleted: it counts for the others for a while
+		released := !m.Gone.IsZero() // its Node is being deleted: the others count it for an hour
 		return there[k] || k != id && !slices.Contains(known, k) && (!released || now.Sub(m.Gone) >= time.Hour)
 	})
 	return *b.missing[id]
 }
 
-// decide decides after an observation of a Node's machine, in a cluster of n machines.
+// decide decides about the machine of a Node after an observation. n is the number of machines in the cluster.
 func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int, now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := b.missing[b.opts.canonical(node.Spec.ProviderID)]
 	if m == nil {
-		return true, nil // shown meanwhile
+		return true, nil // it appeared in the meantime
 	}
 	verdict := gone.Decide(now, m.subject(node, evidence),
 		&gone.Site{Missing: b.others(m, now), Machines: n, Released: b.released})
@@ -163,7 +163,7 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 	return false, m.outcome
 }
 
-// subject returns what is known of a missing machine.
+// subject returns a missing machine as the subject of a decision.
 func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subject {
 	s := gone.Subject{Missing: m.Missing, Evidence: evidence, Born: node.CreationTimestamp.Time}
 	if !m.proved {
@@ -172,8 +172,8 @@ func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subjec
 	return s
 }
 
-// others returns what else is missing. What no observation has proved missing counts, but holds nothing back by its
-// age.
+// others returns the other missing machines. A machine whose absence is not proved counts, but its age holds nothing
+// back.
 func (b *circuitBreaker) others(but *missing, now time.Time) []gone.Missing {
 	var all []gone.Missing
 	for _, m := range b.missing {
