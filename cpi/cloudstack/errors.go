@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// kindOf returns an error of CloudStack as one that the core knows.
+// kindOf converts an error of the CloudStack client to an error that the core handles.
 func kindOf(err error) error {
 	var kind error
 	switch {
@@ -30,10 +30,10 @@ func kindOf(err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// unanswered reports whether a request may have been carried out though it failed.
+// unanswered reports whether a failed request may have been executed.
 func unanswered(err error) bool { return errors.Is(kindOf(err), loadbalancer.ErrUnknown) }
 
-// ignoreMissing takes an object that is not found for deleted.
+// ignoreMissing returns nil if the object was not found, because then it is already deleted.
 func ignoreMissing(err error) error {
 	if errors.Is(err, cloudstack.ErrNotFound) {
 		return nil

@@ -202,14 +202,14 @@ func (c *cluster) refusalHeals() {
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
 }
 
-// crashesLoseNothing lets the process die at each step of a creation and a removal, and a new one go on.
+// crashesLoseNothing kills the process at each step of a creation and a removal. A new process continues each time.
 func (c *cluster) crashesLoseNothing() {
 	c.balancer()
 	c.crashAtEachStep()
 }
 
-// crashAtEachStep lives the life of a Service again and again, each time with a process that dies one step later. What
-// stands in the beginning stays.
+// crashAtEachStep repeats the life of a Service. Each time, the process dies one step later. Load balancers that exist
+// at the start are not affected.
 func (c *cluster) crashAtEachStep() {
 	standing := c.cloud.Balancers.Standing()
 	left := c.cloud.Balancers.Left()
@@ -238,8 +238,8 @@ func (c *cluster) crashAtEachStep() {
 	c.Expect(c.cloud.Balancers.Standing()).To(Equal(standing))
 }
 
-// clustersShareALocation lets two clusters have a load balancer each at one location. Neither may report the other's
-// as orphaned.
+// clustersShareALocation creates a load balancer for each of two clusters at one location. Neither cluster may report
+// the other's load balancer as orphaned.
 func (c *cluster) clustersShareALocation() {
 	c.balancer()
 	neighbor := newCluster(c.t, "c2", c.cloud, c.clock)
@@ -260,8 +260,7 @@ func (c *cluster) clustersShareALocation() {
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
 }
 
-// crashesHarmNoOtherCluster lets the process die at each step while another cluster has a load balancer at the
-// location.
+// crashesHarmNoOtherCluster kills the process at each step while another cluster has a load balancer at the location.
 func (c *cluster) crashesHarmNoOtherCluster() {
 	c.balancer()
 	neighbor := newCluster(c.t, "c2", c.cloud, c.clock)
@@ -275,7 +274,7 @@ func (c *cluster) crashesHarmNoOtherCluster() {
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
 }
 
-// owners returns the Services of the cluster that have something at the default location, as a new process sees them.
+// owners returns the Services of the cluster with objects at the default location, as a new process finds them.
 func (c *cluster) owners() []loadbalancer.Owner {
 	c.t.Helper()
 	c.start(nil)
@@ -286,7 +285,7 @@ func (c *cluster) owners() []loadbalancer.Owner {
 	return owners
 }
 
-// dies starts a process that dies at a step of what it does, and reports whether it did.
+// dies starts a process that dies at the given step of do, and reports whether it died.
 func (c *cluster) dies(step int, after bool, do func() error) bool {
 	d := &dying{left: step, after: after}
 	c.start(func(b cpi.Balancer) cpi.Balancer {

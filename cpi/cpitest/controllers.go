@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// patience is how long the controllers may take: they retry after five seconds.
+	// patience is the timeout for the controllers, which retry after five seconds.
 	patience = "60s"
-	// often is how often results are compared.
+	// often is the polling interval.
 	often = "20ms"
 )
 
-// runControllers runs the node, lifecycle and, if the cloud makes load balancers, service controllers until the test
+// runControllers runs the node, lifecycle and, if the cloud has load balancers, service controllers until the test
 // ends.
 func (c *cluster) runControllers() {
 	metrics := controllersmetrics.NewControllerManagerMetrics("test")
@@ -51,7 +51,7 @@ func (c *cluster) runControllers() {
 	running.Go(func() { services.Run(ctx, 1, metrics) })
 }
 
-// now returns a Node as the API server has it; nil if it is gone.
+// now returns the current Node from the API server, or nil if it does not exist.
 func (c *cluster) now(name string) *corev1.Node {
 	node, err := c.client.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *cluster) now(name string) *corev1.Node {
 	return node
 }
 
-// taint lets a Node wait for its initialization.
+// taint adds the taint with which a Node waits for its initialization.
 func (c *cluster) taint(name string) {
 	c.Eventually(func() error {
 		node := c.now(name)
@@ -84,8 +84,8 @@ func (c *cluster) initialized(name string) {
 	}, patience, often).Should(Succeed())
 }
 
-// nodesLive lets Kubernetes' own controllers initialize Nodes, again when they are tainted again, taint those of
-// stopped machines, and delete those of machines that are gone.
+// nodesLive runs the controllers of Kubernetes on Nodes. They initialize Nodes, repeat that for Nodes that are tainted
+// again, taint Nodes of stopped machines, and delete Nodes of deleted machines.
 func (c *cluster) nodesLive() {
 	all := c.machines()
 	for _, name := range all {
@@ -115,7 +115,8 @@ func (c *cluster) nodesLive() {
 	c.Expect(c.now(all[0]).Spec.Taints).To(BeEmpty())
 }
 
-// servicesLive lets Kubernetes' own controller publish a Service, and end that when the Service has another type.
+// servicesLive runs the service controller of Kubernetes. It publishes a Service, and removes the load balancer when
+// the type of the Service changes.
 func (c *cluster) servicesLive() {
 	c.balancer()
 	s := template("shop")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Codes of errors.
+// Error codes of the API.
 const (
 	codeUnauthorized = 401
 	codeParameter    = 431
@@ -26,10 +26,10 @@ const (
 	codeConflict     = 537
 )
 
-// jobCommand polls a job.
+// jobCommand is the command that polls a job.
 const jobCommand = "queryAsyncJobResult"
 
-// A failure is an error of the API.
+// A failure is an error response of the API.
 type failure struct {
 	code, cs int
 	text     string
@@ -39,7 +39,7 @@ func (f *failure) Error() string { return f.text }
 
 func invalid(text string) error { return &failure{codeParameter, 4350, text} }
 
-// missing is the error about an id that does not exist, or is not shown to the user.
+// missing returns the error for an ID that does not exist or is not visible to the user.
 func missing(name string) error {
 	return &failure{
 		codeParameter,
@@ -104,7 +104,7 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// come associates the address of a fault with a network, as another client does.
+// come associates the address of a fault with a network, as another client would.
 func (s *Simulator) come(fault *Fault, network string) {
 	for _, a := range s.objects[Addresses] {
 		if fault != nil && fault.Comes != "" && a["ipaddress"] == fault.Comes {
@@ -128,7 +128,7 @@ func answer(to http.ResponseWriter, status int, key string, body any) {
 	_ = json.NewEncoder(to).Encode(Object{key: body})
 }
 
-// authenticate verifies the signature of a request, as CloudStack's server does.
+// authenticate verifies the signature of a request as the CloudStack server does.
 func (c *call) authenticate(form url.Values) error {
 	bad := &failure{codeUnauthorized, 0, "unable to verify user credentials and/or request signature"}
 	u, ok := c.sim.users[c.get("apiKey")]
@@ -196,7 +196,7 @@ func (c *call) serve() (any, error) {
 	return c.start(write)
 }
 
-// Commands returns the commands that are served.
+// Commands returns the names of the supported commands.
 func Commands() []string {
 	out := []string{
 		jobCommand, "listCapabilities", "listManagementServersMetrics", "listLoadBalancerRuleInstances",
@@ -205,7 +205,7 @@ func Commands() []string {
 	return append(slices.AppendSeq(out, maps.Keys(lists)), slices.Collect(maps.Keys(writes))...)
 }
 
-// start carries out a command, and returns its job.
+// start executes a command and returns its job.
 func (c *call) start(write func(*call) (any, error)) (any, error) {
 	result, err := write(c)
 	if _, early := err.(*failure); early { //nolint:errorlint // It is never wrapped.
@@ -221,7 +221,7 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 	return Object{"jobid": id}, nil
 }
 
-// A lateError is an error that a job ends with.
+// A lateError is the error of a failed job.
 type lateError struct {
 	code int
 	text string
