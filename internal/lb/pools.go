@@ -30,7 +30,7 @@ func planPools(in input, lb design) (map[string]Ref, outcome) {
 	return pools, all
 }
 
-// poolMembers are the members that are listed in pools; none where pools have a group.
+// poolMembers returns the members that pools list; nil if pools use a group.
 func poolMembers(in input, lb design) ([]netip.Addr, outcome) {
 	out := in.outcome()
 	if lb.nodes.ref != (Ref{}) {
@@ -44,8 +44,7 @@ func poolMembers(in input, lb design) ([]netip.Addr, outcome) {
 	return limited(in, members), out
 }
 
-// limited are as many of some members as a pool takes: a subset that stays the same as other nodes come and go.
-// They are sorted.
+// limited returns as many members as a pool supports, sorted. The subset is stable when other nodes join or leave.
 func limited(in input, members []netip.Addr) []netip.Addr {
 	limit := in.can.MaxMembers
 	if limit == 0 || len(members) <= limit {
@@ -63,7 +62,7 @@ func limited(in input, members []netip.Addr) []netip.Addr {
 	return sorted(ranked[:limit])
 }
 
-// planPool creates the pool of a listener, or updates it if it is not as wanted.
+// planPool creates the pool of a listener, or updates it if it deviates from the desired one.
 func planPool(in input, b binding, want Pool) (Ref, outcome) {
 	out := in.outcome()
 	have := b.pool
@@ -93,7 +92,7 @@ func planPool(in input, b binding, want Pool) (Ref, outcome) {
 	return Ref{have.ID, have.Name}, out
 }
 
-// probeOf is the monitor of a pool that is written here.
+// probeOf returns the monitor that this program writes to a pool.
 func probeOf(p Pool) Monitor {
 	if len(p.Monitors) > 0 {
 		return p.Monitors[0]
@@ -101,8 +100,8 @@ func probeOf(p Pool) Monitor {
 	return MonitorNone
 }
 
-// unusualProbe is the monitor that the marker of a pool has to name: of several monitors the pool itself does not show
-// which is ours.
+// unusualProbe returns the monitor that the marker of a pool must name. If a pool has several monitors, it does not
+// show which one this program wrote.
 func unusualProbe(want Pool, p loadbalancer.Protocol) Monitor {
 	if now := probeOf(want); now != usualMonitor(p) {
 		return now
@@ -110,7 +109,7 @@ func unusualProbe(want Pool, p loadbalancer.Protocol) Monitor {
 	return ""
 }
 
-// formerProbes are the monitors that were ours before and have to go.
+// formerProbes returns the monitors that this program wrote before and must remove.
 func formerProbes(want Pool, b binding) []Monitor {
 	former := usualMonitor(b.listener.Protocol)
 	if b.pool.marker.Probe != "" {

@@ -9,23 +9,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// algorithms that VCD knows.
+// algorithms are the algorithms that VCD supports.
 var algorithms = []string{
 	"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM",
 	"FEWEST_TASKS", "CORE_AFFINITY",
 }
 
-// standardAlgorithms are those that do not take the feature set PREMIUM. The guide of VCD 10.5 for providers lists
-// which do.
+// standardAlgorithms are the algorithms that do not require the feature set PREMIUM. The provider guide of VCD 10.5
+// lists those that require it.
 var standardAlgorithms = []string{"CONSISTENT_HASH", "LEAST_CONNECTIONS", "ROUND_ROBIN"}
 
 // maxPort is the highest port of TCP and UDP.
 const maxPort = 65535
 
-// Algorithms returns the names of the algorithms that pools can have, sorted.
+// Algorithms returns the sorted names of the algorithms that pools support.
 func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
 
-// validate refuses what cannot be, whatever is observed. It returns the families that the load balancer can have.
+// validate refuses requests that are impossible regardless of the observed state. It returns the possible families.
 func validate(in input) ([]loadbalancer.Family, outcome) {
 	if in.can.Disabled {
 		out := in.outcome()
@@ -43,8 +43,8 @@ func validate(in input) ([]loadbalancer.Family, outcome) {
 	return families, all
 }
 
-// validateFamilies finds out which families the load balancer can have. Those that it cannot have are left out, unless
-// all are required or none is left.
+// validateFamilies determines the families that the load balancer can have. Others are left out, unless all are
+// required or none remains.
 func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	out := in.outcome()
 	if len(in.desired.Families) == 0 {
@@ -69,7 +69,7 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	return families, out
 }
 
-// lackOf explains why the load balancer cannot have a family.
+// lackOf explains why the load balancer cannot have a family. It returns an empty string if it can.
 func lackOf(in input, f loadbalancer.Family) string {
 	switch {
 	case f == loadbalancer.IPv6 && !in.can.IPv6:
@@ -83,7 +83,7 @@ func lackOf(in input, f loadbalancer.Family) string {
 	return ""
 }
 
-// leaveOutFamily tells that the load balancer has only the given families, or refuses that.
+// leaveOutFamily adds a notice that the load balancer has only the given families, or refuses that.
 func leaveOutFamily(in input, families []loadbalancer.Family, why string) outcome {
 	out := in.outcome()
 	switch {
@@ -154,7 +154,7 @@ func validateRequested(in input) outcome {
 	return out
 }
 
-// validateWishes refuses what the gateway cannot do.
+// validateWishes refuses requests that the gateway does not support.
 func validateWishes(in input) outcome {
 	out := in.outcome()
 	d := in.desired
@@ -171,7 +171,7 @@ func validateWishes(in input) outcome {
 	return out
 }
 
-// validateTransparency refuses to preserve client addresses where that cannot be.
+// validateTransparency refuses to preserve client addresses if that is impossible.
 func validateTransparency(in input, families []loadbalancer.Family) outcome {
 	out := in.outcome()
 	switch {
@@ -190,7 +190,7 @@ func validateTransparency(in input, families []loadbalancer.Family) outcome {
 	return out
 }
 
-// validateAlgorithm refuses an algorithm that there is not, or not on this edge gateway.
+// validateAlgorithm refuses an algorithm that is unknown or unavailable on this edge gateway.
 func validateAlgorithm(in input) outcome {
 	out := in.outcome()
 	switch a := in.desired.Algorithm; {
@@ -205,7 +205,7 @@ func validateAlgorithm(in input) outcome {
 	return out
 }
 
-// validateConfiguration refuses a key of a shared address, and a one-arm range, that cannot be used.
+// validateConfiguration refuses an unusable key of a shared address or an invalid one-arm range.
 func validateConfiguration(in input) outcome {
 	out := in.outcome()
 	d := in.desired
