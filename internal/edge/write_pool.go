@@ -52,8 +52,8 @@ func deletePool(ctx context.Context, w writer, step lb.Step) error {
 	})
 }
 
-// refusedPool makes a refusal of a pool a reason to plan again, if its IP set is gone, or if pools by IP sets are
-// forbidden.
+// refusedPool handles a refused pool. If its IP set is deleted, or if IP sets in pools are forbidden, the error makes
+// the caller plan again.
 func refusedPool(ctx context.Context, w writer, want lb.Pool, err error) error {
 	if want.Group.ID == "" {
 		return err
@@ -61,7 +61,7 @@ func refusedPool(ctx context.Context, w writer, want lb.Pool, err error) error {
 	return withoutSets(w.gateway, lost(ctx, w, w.gateway.sets, want.Group.ID, err))
 }
 
-// poolChange is what to ask VCD for, so that a pool becomes as wanted. Former monitors are removed.
+// poolChange returns the change that makes a pool match the desired one. Former monitors are removed.
 func poolChange(want lb.Pool, formerMonitors []lb.Monitor) vcd.PoolChange {
 	change := vcd.PoolChange{
 		Description: &want.Description,
@@ -84,7 +84,7 @@ func poolChange(want lb.Pool, formerMonitors []lb.Monitor) vcd.PoolChange {
 	return change
 }
 
-// listedPool is the pool of a step as lists will show it.
+// listedPool returns the pool of a step in the form in which lists will show it.
 func listedPool(step lb.Step, want lb.Pool) lb.Pool {
 	hints := &lb.Hints{
 		ByGroup:   want.Group.ID != "",
