@@ -31,7 +31,7 @@ func (a *attempt) refused(ctx context.Context, reasons []loadbalancer.Finding) e
 	return wait
 }
 
-// awaitUser emits events for the findings that a user has to correct, and returns a retry error.
+// awaitUser emits events for the findings that a user must correct, and returns a retry error.
 func (a *attempt) awaitUser(findings []loadbalancer.Finding) error {
 	a.events.refusals(a.service, findings)
 	reasons := make([]string, 0, len(findings))

@@ -179,7 +179,7 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 	return nil, s.Spec.Type != corev1.ServiceTypeLoadBalancer && l.records.remembered(s), errors.Join(unseen...)
 }
 
-// EnsureLoadBalancer reconciles the load balancer of a Service. It returns a retry error if it has to wait.
+// EnsureLoadBalancer reconciles the load balancer of a Service. It returns a retry error if it must wait.
 func (l *LoadBalancers) EnsureLoadBalancer(
 	ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node,
 ) (*corev1.LoadBalancerStatus, error) {

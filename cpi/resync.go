@@ -147,7 +147,7 @@ func (r *resync) repairAll(ctx context.Context, location string) {
 	}
 }
 
-// repair reconciles one load balancer, unless other work on it is in flight. If it has to wait, the next round
+// repair reconciles one load balancer, unless other work on it is in flight. If it must wait, the next round
 // continues.
 func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 	unlock, ok := r.balancers.queues.services.try(string(s.UID))

@@ -15,7 +15,7 @@ import (
 const (
 	// soon is the retry interval while the cloud is working.
 	soon = 5 * time.Second
-	// later is the retry interval while a user has to correct something.
+	// later is the retry interval while a user must correct something.
 	later = time.Minute
 )
 

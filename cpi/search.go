@@ -109,7 +109,7 @@ func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string
 	return true, nil
 }
 
-// stays emits why the objects of a Service cannot be removed, with the remedy, if a user has to act.
+// stays emits why the objects of a Service cannot be removed, with the remedy, if a user must act.
 func (f *finder) stays(s *corev1.Service, err error, remedy string) {
 	if errors.Is(err, loadbalancer.ErrRefused) {
 		reason := strings.ReplaceAll(err.Error(), "\n", "; ")

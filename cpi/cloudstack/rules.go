@@ -106,7 +106,7 @@ func (p *planner) replaces(have, want cloudstack.Rule) bool {
 		want.CIDRs == "" && have.CIDRs != "" && sameCIDRs(have, want) != nil
 }
 
-// sameCIDRs returns the CIDRs that a rule has to get, or nil if it has them. No CIDRs means all clients.
+// sameCIDRs returns the CIDRs that a rule must get, or nil if it has them. No CIDRs means all clients.
 func sameCIDRs(have, want cloudstack.Rule) []string {
 	now := cidrs(have.CIDRs)
 	then := cidrs(want.CIDRs)

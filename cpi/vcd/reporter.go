@@ -36,7 +36,7 @@ const (
 	keptEntries = 10
 )
 
-// ReporterOptions are what a [Reporter] is made of.
+// ReporterOptions configure a [Reporter].
 type ReporterOptions struct {
 	Session func(context.Context) (*vcd.Session, error)
 	ID      string        // URN of the runtime defined entity

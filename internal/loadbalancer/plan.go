@@ -48,7 +48,7 @@ func (p Plan) Done() bool {
 	return len(p.Refusals) == 0 && len(p.Intent) == 0 && len(p.Steps) == 0 && len(p.Stuck) == 0 && p.Wait == ""
 }
 
-// Ends reports whether the plan cannot be executed, because nothing is left to do or something else has to happen
+// Ends reports whether the plan cannot be executed, because nothing is left to do or something else must happen
 // first.
 func (p Plan) Ends() bool {
 	return p.Done() || len(p.Refusals) > 0 || len(p.Stuck) > 0 || p.Wait != ""

@@ -29,7 +29,7 @@ var writes = map[string]func(*call) (any, error){
 
 var success = Object{"success": true}
 
-// remove deletes an object by its id.
+// remove deletes an object by its ID.
 func (c *call) remove(kind string) (any, error) {
 	if c.sim.find(kind, c.get("id")) == nil {
 		return nil, missing("id")
