@@ -25,9 +25,9 @@ type attempt struct {
 	service  *corev1.Service
 	wish     service.Wish
 	location string // ID; empty until it is found
-	// blank means that the load balancer has never been usable. If it cannot be created, everything created for it is
-	// removed.
-	blank bool
+	// neverReady means that the load balancer has never been usable. If it cannot be created, everything created for it
+	// is removed.
+	neverReady bool
 	// addresses are the addresses of the load balancer. unused are recorded addresses that are no longer in use.
 	addresses, unused []netip.Addr
 }
@@ -45,7 +45,7 @@ func (a *attempt) where() string { return a.locations.describe(a.wish.Location) 
 // load balancer here matches the Service. Until then they use objects that locations share.
 func (a *attempt) elsewhere() bool {
 	return slices.ContainsFunc(a.locations.resolveKnown(a.records.locations(a.service)), func(id string) bool {
-		_, lost := unfoundName(id)
+		_, lost := unresolvedName(id)
 		return id != a.location && !lost
 	})
 }
@@ -65,14 +65,14 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	klog.FromContext(ctx).Error(err, "Cannot find some locations of the configuration; the search for objects "+
 		"of the load balancer there is postponed",
 		"service", klog.KObj(a.service))
-	if !a.blank {
-		ids = append(ids, a.locations.unfound()...)
+	if !a.neverReady {
+		ids = append(ids, a.locations.unresolved()...)
 	}
 	return ids
 }
 
 // write changes the record of the Service.
-func (a *attempt) write(ctx context.Context, n note) error {
+func (a *attempt) write(ctx context.Context, n recordChange) error {
 	if err := a.records.write(ctx, a.service, n); err != nil {
 		return err
 	}

@@ -26,14 +26,14 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 		candidates = a.everywhere(ctx)
 	}
 	for _, id := range candidates {
-		if _, ok := unfoundName(id); ok {
+		if _, ok := unresolvedName(id); ok {
 			stays = append(stays, id)
 		} else if id != a.location {
 			others = append(others, id)
 		}
 	}
 	stays = append(stays, a.leaveEach(ctx, others)...)
-	var n note
+	var n recordChange
 	if !slices.Equal(stays, stored) {
 		n.locations = stays
 	}
@@ -63,12 +63,12 @@ func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string)
 // locations where that fails.
 func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalancer.Step) bool) (failed []string) {
 	for _, id := range ids {
-		if a.planner.clock.Now().Before(a.states.get(a.service.UID).unleft[id].until) {
+		if a.planner.clock.Now().Before(a.states.get(a.service.UID).leaveBackoffs[id].until) {
 			failed = append(failed, id)
 			continue
 		}
 		err := a.leave(ctx, id, but)
-		a.noteLeft(id, err)
+		a.recordLeave(id, err)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
 			a.events.notices(a.service, "left "+id, []loadbalancer.Finding{{
@@ -105,22 +105,22 @@ func (a *attempt) leave(ctx context.Context, id string, but func(loadbalancer.St
 	return err
 }
 
-// noteLeft records whether the objects at a location could be removed. After a refusal, retries back off: the location
-// may no longer be visible, or a user may have written its ID.
-func (a *attempt) noteLeft(id string, err error) {
+// recordLeave records whether the objects at a location could be removed. After a refusal, retries back off: the
+// location may no longer be visible, or a user may have written its ID.
+func (a *attempt) recordLeave(id string, err error) {
 	now := a.planner.clock.Now()
 	a.states.change(a.service.UID, func(s *serviceState) {
-		before := s.unleft[id]
-		s.unleft = maps.Clone(s.unleft)
-		maps.DeleteFunc(s.unleft,
+		before := s.leaveBackoffs[id]
+		s.leaveBackoffs = maps.Clone(s.leaveBackoffs)
+		maps.DeleteFunc(s.leaveBackoffs,
 			func(other string, b backoff) bool { return other == id || now.Sub(b.until) > maxRefusalBackoff })
 		if !errors.Is(err, loadbalancer.ErrRefused) {
 			return
 		}
-		if s.unleft == nil {
-			s.unleft = map[string]backoff{}
+		if s.leaveBackoffs == nil {
+			s.leaveBackoffs = map[string]backoff{}
 		}
-		s.unleft[id] = before.next(now)
+		s.leaveBackoffs[id] = before.next(now)
 	})
 }
 
@@ -130,7 +130,7 @@ func (a *attempt) noteLeft(id string, err error) {
 func (a *attempt) removeShared(ctx context.Context) {
 	log := klog.FromContext(ctx)
 	now := a.planner.clock.Now()
-	if now.Before(a.states.get(a.service.UID).shared) {
+	if now.Before(a.states.get(a.service.UID).sharedRetryAt) {
 		return
 	}
 	want := a.wish.Desired
@@ -148,7 +148,7 @@ func (a *attempt) removeShared(ctx context.Context) {
 		if _, err := a.planner.runSteps(ctx, a.service, a.location, []loadbalancer.Step{step}); err != nil {
 			log.Info("Cannot remove objects that locations share yet", "service", klog.KObj(a.service),
 				"reason", err.Error())
-			a.states.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
+			a.states.change(a.service.UID, func(s *serviceState) { s.sharedRetryAt = now.Add(maxRefusalBackoff) })
 		}
 	}
 }

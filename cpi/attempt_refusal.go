@@ -44,7 +44,7 @@ func (a *attempt) awaitUser(findings []loadbalancer.Finding) error {
 
 // clear removes a partially created load balancer.
 func (a *attempt) clear(ctx context.Context) error {
-	if !a.blank || a.wish.DryRun || !a.locations.has(a.wish.Location) {
+	if !a.neverReady || a.wish.DryRun || !a.locations.has(a.wish.Location) {
 		return nil
 	}
 	if err := a.locate(ctx); err != nil {
@@ -64,7 +64,7 @@ func (a *attempt) clear(ctx context.Context) error {
 // follow keeps the members of the existing load balancer in sync with the nodes, although the current request is
 // refused. A failure at one location does not block the others. A refusal there waits for a user, as the request does.
 func (a *attempt) follow(ctx context.Context) error {
-	if a.blank || a.wish.DryRun || a.wish.Wait != "" {
+	if a.neverReady || a.wish.DryRun || a.wish.Wait != "" {
 		return nil
 	}
 	var failures []error
@@ -86,7 +86,7 @@ func (a *attempt) follow(ctx context.Context) error {
 func (a *attempt) occupied(ctx context.Context) []string {
 	var ids []string
 	for _, id := range a.locations.resolveKnown(a.records.locations(a.service)) {
-		if _, ok := unfoundName(id); !ok {
+		if _, ok := unresolvedName(id); !ok {
 			ids = append(ids, id)
 		}
 	}

@@ -38,9 +38,9 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if err != nil {
 		return status, err
 	}
-	a.events.healed(a.service)
+	a.events.recovered(a.service)
 	a.states.change(a.service.UID, func(s *serviceState) {
-		s.made = true
+		s.provisioned = true
 		s.refusal = refusal{}
 	})
 	return status, a.leaveOthers(ctx)
@@ -92,7 +92,7 @@ func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, er
 	}
 	a.events.notices(a.service, "plan", p.Notices)
 	if round == 0 && len(p.Status.Addresses) > 0 {
-		a.blank = false
+		a.neverReady = false
 	}
 	return p, nil
 }
@@ -124,7 +124,7 @@ func (a *attempt) carryOut(ctx context.Context, p loadbalancer.Plan) error {
 // announce records what a plan is about to do for the first time: the addresses it uses, and the location where it
 // creates objects.
 func (a *attempt) announce(ctx context.Context, p loadbalancer.Plan) error {
-	n := note{addresses: p.Intent}
+	n := recordChange{addresses: p.Intent}
 	if stored := a.records.locations(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
 		n.locations = append([]string{a.location}, stored...)
 		if len(stored) == 0 {

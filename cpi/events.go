@@ -118,8 +118,8 @@ func (e *eventDeduper) notices(s *corev1.Service, topic string, findings []loadb
 
 func textOf(f loadbalancer.Finding) string { return f.Reason + ": " + f.Message }
 
-// healed drops the recorded refusals, and emits an event if there were any.
-func (e *eventDeduper) healed(s *corev1.Service) {
+// recovered drops the recorded refusals, and emits an event if there were any.
+func (e *eventDeduper) recovered(s *corev1.Service) {
 	n := 0
 	e.sent.change(s.UID, func(sent *sentEvents) {
 		n = len(sent.refusals)

@@ -69,7 +69,7 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 		return true
 	}
 	return len(stored.Older.Locations) > 0 && len(s.Status.LoadBalancer.Ingress) > 0 &&
-		f.states.get(s.UID).theirs != s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
+		f.states.get(s.UID).foreignLocations != s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
 }
 
 // releaseOne removes the objects of a Service, unless one of its addresses is still published, because then no other
@@ -83,7 +83,7 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	if s = f.records.cached(s); !f.wasOurs(s) {
 		return nil // it changed in the meantime
 	}
-	locations, lost := f.finder.standing(ctx, s)
+	locations, lost := f.finder.occupied(ctx, s)
 	recorded := len(f.records.locations(s)) > 0
 	anything := false
 	var seen []string
@@ -110,7 +110,7 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	}
 	if !recorded && !anything { // another process, with another cluster ID, wrote the annotation
 		f.states.change(s.UID, func(state *serviceState) {
-			state.theirs = s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
+			state.foreignLocations = s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
 		})
 		return nil
 	}

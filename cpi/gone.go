@@ -26,24 +26,24 @@ type circuitBreaker struct {
 	opts InstanceOptions
 
 	mu       sync.Mutex
-	missing  map[string]*missing // by provider ID
-	released time.Time           // when a machine was last declared gone
+	missing  map[string]*missingMachine // by provider ID
+	released time.Time                  // when a machine was last declared gone
 }
 
-// missing is the state of a machine that the cloud does not show.
-type missing struct {
+// missingMachine is the state of a machine that the cloud does not show.
+type missingMachine struct {
 	gone.Missing
 
-	proved bool // by one observation, at Since
-	held   bool // an event was emitted about it
-	// elsewhere means that an event about the location of the machine was emitted.
-	elsewhere bool
-	next      time.Time // when it is checked again
-	outcome   error     // of the last check
+	proved       bool // by one observation, at Since
+	holdReported bool // an event was emitted about it
+	// elsewhereReported means that an event about the location of the machine was emitted.
+	elsewhereReported bool
+	next              time.Time // when it is checked again
+	outcome           error     // of the last check
 }
 
 func newCircuitBreaker(opts InstanceOptions) *circuitBreaker {
-	return &circuitBreaker{opts: opts, missing: map[string]*missing{}}
+	return &circuitBreaker{opts: opts, missing: map[string]*missingMachine{}}
 }
 
 // seen records that a machine is not missing.
@@ -70,7 +70,7 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 		return true, nil
 	}
 	if elsewhere, moved := errors.AsType[*ElsewhereError](err); moved {
-		b.sayElsewhere(node, elsewhere)
+		b.reportElsewhere(node, elsewhere)
 	}
 	absence, ok := errors.AsType[*AbsenceError](err)
 	if !ok {
@@ -86,28 +86,28 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 	return exists && err == nil, err
 }
 
-// sayElsewhere emits once that the machine of a Node is outside the parts of the cloud that are read.
-func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
+// reportElsewhere emits once that the machine of a Node is outside the parts of the cloud that are read.
+func (b *circuitBreaker) reportElsewhere(node *corev1.Node, err *ElsewhereError) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if m := b.missing[b.opts.canonical(node.Spec.ProviderID)]; m != nil && !m.elsewhere {
-		m.elsewhere = true
+	if m := b.missing[b.opts.canonical(node.Spec.ProviderID)]; m != nil && !m.elsewhereReported {
+		m.elsewhereReported = true
 		b.opts.event(node, reasonOutOfScope, "%s is missing: %s", m.Name, err.Message)
 	}
 }
 
 // note records every machine that a Node has and the cloud does not show, and returns the state of one of them.
-func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missing {
+func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missingMachine {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	there := b.opts.ids(all)
 	id := b.opts.canonical(providerID)
 	for _, k := range append(known, id) {
 		if !there[k] && b.missing[k] == nil {
-			b.missing[k] = &missing{Missing: gone.Missing{Name: k, Since: now}}
+			b.missing[k] = &missingMachine{Missing: gone.Missing{Name: k, Since: now}}
 		}
 	}
-	maps.DeleteFunc(b.missing, func(k string, m *missing) bool {
+	maps.DeleteFunc(b.missing, func(k string, m *missingMachine) bool {
 		released := !m.Gone.IsZero() // its Node is being deleted: the others count it for an hour
 		return there[k] || k != id && !slices.Contains(known, k) && (!released || now.Sub(m.Gone) >= time.Hour)
 	})
@@ -143,8 +143,8 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 		return false, nil
 	case gone.HeldBack:
 		m.Held = now
-		if !m.held {
-			m.held = true
+		if !m.holdReported {
+			m.holdReported = true
 			b.opts.event(node, reasonTooManyMissing,
 				"%s is missing, as are more than a third of the %d machines. After ten minutes, they are "+
 					"treated as deleted, one by one. If this machine is deleted, delete the Node",
@@ -164,7 +164,7 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 }
 
 // subject returns a missing machine as the subject of a decision.
-func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subject {
+func (m *missingMachine) subject(node *corev1.Node, evidence gone.Evidence) gone.Subject {
 	s := gone.Subject{Missing: m.Missing, Evidence: evidence, Born: node.CreationTimestamp.Time}
 	if !m.proved {
 		s.Since = time.Time{}
@@ -174,7 +174,7 @@ func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subjec
 
 // others returns the other missing machines. A machine whose absence is not proved counts, but its age holds nothing
 // back.
-func (b *circuitBreaker) others(but *missing, now time.Time) []gone.Missing {
+func (b *circuitBreaker) others(but *missingMachine, now time.Time) []gone.Missing {
 	var all []gone.Missing
 	for _, m := range b.missing {
 		one := m.Missing

@@ -48,7 +48,7 @@ func NewInstances(opts InstanceOptions) *Instances {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	opts.Machines = &rememberingMachines{
+	opts.Machines = &failureCache{
 		machines: opts.Machines,
 		clock:    opts.Clock,
 	}
@@ -100,13 +100,13 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 		return nil, err
 	}
 	if machine == nil {
-		return nil, i.unseen(node)
+		return nil, i.invisibleError(node)
 	}
 	i.notice(node, *machine)
 	if machine.Unready != nil && uninitialized(node) {
 		return nil, fmt.Errorf("machine %s of node %s: %w", machine.Name, node.Name, machine.Unready)
 	}
-	given := givenAddresses(node)
+	given := kubeletAddresses(node)
 	detailed, err := i.detailed(ctx, *machine, given)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	}, nil
 }
 
-// unseen returns the error for a Node without a machine.
-func (i *Instances) unseen(node *corev1.Node) error {
+// invisibleError returns the error for a Node without a machine.
+func (i *Instances) invisibleError(node *corev1.Node) error {
 	if node.Spec.ProviderID == "" {
 		return fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
 	}
@@ -175,8 +175,8 @@ func (i *Instances) findAged(ctx context.Context, node *corev1.Node, age time.Du
 	return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", err)
 }
 
-// givenAddresses returns the addresses that the kubelet of a Node was started with.
-func givenAddresses(node *corev1.Node) []netip.Addr {
+// kubeletAddresses returns the addresses that the kubelet of a Node was started with.
+func kubeletAddresses(node *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	for s := range strings.SplitSeq(node.Annotations[cloudapi.AnnotationAlphaProvidedIPAddr], ",") {
 		if a, err := netip.ParseAddr(strings.TrimSpace(s)); err == nil {

@@ -143,7 +143,7 @@ func newRecordStore(o LoadBalancerOptions) *recordStore {
 		manifest:  cmp.Or(o.Manifest, "the manifest"),
 	}
 	if o.Self != nil {
-		store.missing = func(message string) {
+		store.reportMissing = func(message string) {
 			o.Recorder.Event(o.Self, corev1.EventTypeWarning, reasonManifest, cut(message))
 		}
 	}
@@ -166,10 +166,10 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 		return nil, false, err
 	}
 	defer unlock()
-	all, lost := l.finder.standing(ctx, s)
+	all, lost := l.finder.occupied(ctx, s)
 	unseen := []error{lost}
 	for _, location := range all {
-		switch nothing, err := l.finder.nothing(ctx, s, location); {
+		switch nothing, err := l.finder.isEmptyAt(ctx, s, location); {
 		case err != nil:
 			unseen = append(unseen, err) // objects that are visible elsewhere are still removed
 		case !nothing:
@@ -221,7 +221,7 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 		return err
 	}
 	defer unlock()
-	all, lost := l.finder.standing(ctx, s)
+	all, lost := l.finder.occupied(ctx, s)
 	if err := l.removal(s).run(ctx, all, lost); err != nil {
 		return err
 	}
@@ -253,8 +253,8 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 		events:    l.events,
 		service:   s,
 		wish:      service.For(in),
-		blank: len(s.Status.LoadBalancer.Ingress) == 0 &&
-			!l.states.get(s.UID).made,
+		neverReady: len(s.Status.LoadBalancer.Ingress) == 0 &&
+			!l.states.get(s.UID).provisioned,
 	}
 	return a.run(ctx)
 }

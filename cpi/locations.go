@@ -103,13 +103,13 @@ func collect(names []string, find func(string) (string, error)) ([]string, error
 	return ids, errors.Join(wrong...)
 }
 
-// unfound is the prefix of the entry that is stored in place of an ID if a location in the configuration could not be
-// found. The escaped name follows.
-const unfound = "?"
+// unresolvedPrefix is the prefix of the entry that is stored in place of an ID if a location in the configuration could
+// not be found. The escaped name follows.
+const unresolvedPrefix = "?"
 
-// unfoundName returns the name of a location that could not be found when the entry was stored.
-func unfoundName(stored string) (name string, ok bool) {
-	escaped, ok := strings.CutPrefix(stored, unfound)
+// unresolvedName returns the name of a location that could not be found when the entry was stored.
+func unresolvedName(stored string) (name string, ok bool) {
+	escaped, ok := strings.CutPrefix(stored, unresolvedPrefix)
 	if !ok {
 		return "", false
 	}
@@ -119,7 +119,7 @@ func unfoundName(stored string) (name string, ok bool) {
 
 // possible reports whether a text may be the ID of a location, or the entry of a location that could not be found.
 func (l *locations) possible(id string) bool {
-	_, lost := unfoundName(id)
+	_, lost := unresolvedName(id)
 	pattern := l.defaults.Dialect.Names().LocationID
 	return lost || pattern == nil || pattern.MatchString(id)
 }
@@ -127,7 +127,7 @@ func (l *locations) possible(id string) bool {
 // configured drops entries of unfound locations that are no longer in the configuration.
 func (l *locations) configured(stored []string) []string {
 	return slices.DeleteFunc(slices.Clone(stored), func(id string) bool {
-		name, ok := unfoundName(id)
+		name, ok := unresolvedName(id)
 		return ok && !l.has(name)
 	})
 }
@@ -139,7 +139,7 @@ func (l *locations) resolve(ctx context.Context, stored []string) ([]string, err
 		return l.all(ctx)
 	}
 	return collect(stored, func(id string) (string, error) {
-		if name, ok := unfoundName(id); ok {
+		if name, ok := unresolvedName(id); ok {
 			return l.find(ctx, name)
 		}
 		return id, nil
@@ -150,7 +150,7 @@ func (l *locations) resolve(ctx context.Context, stored []string) ([]string, err
 // requests to the cloud.
 func (l *locations) resolveKnown(stored []string) []string {
 	ids, _ := collect(l.configured(stored), func(id string) (string, error) {
-		if name, ok := unfoundName(id); ok {
+		if name, ok := unresolvedName(id); ok {
 			return cmp.Or(l.known(name), id), nil
 		}
 		return id, nil
@@ -158,12 +158,12 @@ func (l *locations) resolveKnown(stored []string) []string {
 	return ids
 }
 
-// unfound returns the entries of the locations that could not be found.
-func (l *locations) unfound() []string {
+// unresolved returns the entries of the locations that could not be found.
+func (l *locations) unresolved() []string {
 	var out []string
 	for _, name := range l.defaults.Locations {
 		if l.known(name) == "" {
-			out = append(out, unfound+url.QueryEscape(name))
+			out = append(out, unresolvedPrefix+url.QueryEscape(name))
 		}
 	}
 	return out

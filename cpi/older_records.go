@@ -70,11 +70,11 @@ func dropped(values, kept []string) bool {
 // has objects, and the addresses from its annotations that these objects have. Without recorded locations it may have
 // objects at any location. A location of the configuration that does not respond is kept, because it is searched again
 // later, unless it may have an address from the annotations.
-func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (note, error) {
-	n := note{addresses: append([]netip.Addr{}, stored.Addresses...), locations: append([]string{}, stored.Locations...)}
+func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (recordChange, error) {
+	n := recordChange{addresses: append([]netip.Addr{}, stored.Addresses...), locations: append([]string{}, stored.Locations...)}
 	var silent error
 	for _, id := range p.candidates(ctx, stored) {
-		stands, objects, err := p.standsAt(ctx, s, id)
+		stands, objects, err := p.mayOccupy(ctx, s, id)
 		switch {
 		case err != nil && !p.locations.hasID(id):
 			return n, fmt.Errorf("verifying the annotations of the Service: %w", err)
@@ -114,16 +114,16 @@ func (p *prover) candidates(ctx context.Context, stored service.Stored) []string
 	if len(stored.Locations) == 0 {
 		ids, err := p.locations.all(ctx)
 		if out = append(out, ids...); err != nil {
-			out = append(out, p.locations.unfound()...)
+			out = append(out, p.locations.unresolved()...)
 		}
 	}
 	return distinct(out)
 }
 
-// standsAt reports whether a Service may have objects at a location, and returns the visible ones. A location that is
+// mayOccupy reports whether a Service may have objects at a location, and returns the visible ones. A location that is
 // not visible counts if it is in the configuration, or if the Service has a published address.
-func (p *prover) standsAt(ctx context.Context, s *corev1.Service, id string) (bool, []loadbalancer.Object, error) {
-	if _, lost := unfoundName(id); lost {
+func (p *prover) mayOccupy(ctx context.Context, s *corev1.Service, id string) (bool, []loadbalancer.Object, error) {
+	if _, lost := unresolvedName(id); lost {
 		return len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
 	nothing, err := p.planner.planAbsent(ctx, s, id, PlanRequest{})

@@ -25,8 +25,8 @@ import (
 const (
 	// outageEvery is the interval of checks for outages.
 	outageEvery = 15 * time.Second
-	// outagePatience is the duration of an outage before an event is emitted. Most outages are shorter.
-	outagePatience = time.Minute
+	// outageGracePeriod is the duration of an outage before an event is emitted. Most outages are shorter.
+	outageGracePeriod = time.Minute
 	// outageReminder is the interval at which the event is repeated. Kubernetes keeps events for an hour.
 	outageReminder = 30 * time.Minute
 )
@@ -133,7 +133,7 @@ func (o *Outages) report(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := o.opts.Clock.Now()
-	if o.since.IsZero() || !o.trouble.Stays && now.Sub(o.since) < outagePatience {
+	if o.since.IsZero() || !o.trouble.Stays && now.Sub(o.since) < outageGracePeriod {
 		return
 	}
 	if o.reported.IsZero() || now.Sub(o.reported) >= outageReminder {

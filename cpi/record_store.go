@@ -44,12 +44,12 @@ type recordStore struct {
 	prefix    string
 	// manifest is the name of the file with the required permissions.
 	manifest string
-	// missing is called with a message if a permission is missing. With nil, only the error is returned.
-	missing func(message string)
+	// reportMissing is called with a message if a permission is missing. With nil, only the error is returned.
+	reportMissing func(message string)
 
-	known atomic.Pointer[map[types.UID]recordEntry] // nil until they are read; replaced, never modified
-	mu    sync.Mutex                                // held during requests
-	said  bool
+	known    atomic.Pointer[map[types.UID]recordEntry] // nil until they are read; replaced, never modified
+	mu       sync.Mutex                                // held during requests
+	reported bool
 }
 
 // A recordEntry is the value of an entry. The name of the Service is only for human readers.
@@ -236,9 +236,9 @@ func (r *recordStore) explained(doing string, err error) error {
 		"resources: [configmaps], verbs: [create]}, and {apiGroups: [\"\"], resources: [configmaps], "+
 		"resourceNames: [%s], verbs: [get, patch]}. Apply the manifest of this release, not only its image: "+
 		"kubectl apply -f %s", r.namespace, RecordsName, r.manifest)
-	if r.missing != nil && !r.said {
-		r.said = true
-		r.missing("Load balancers cannot be reconciled: " + remedy)
+	if r.reportMissing != nil && !r.reported {
+		r.reported = true
+		r.reportMissing("Load balancers cannot be reconciled: " + remedy)
 	}
 	return fmt.Errorf("%w (%s)", err, remedy)
 }

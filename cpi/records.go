@@ -63,14 +63,14 @@ func (r *records) live() (map[types.UID]bool, error) {
 	return live, nil
 }
 
-// A note is a change of a record. Nil fields are not changed.
-type note struct {
+// A recordChange is a change of a record. Nil fields are not changed.
+type recordChange struct {
 	addresses []netip.Addr
 	locations []string
 }
 
 // write changes the record of a Service.
-func (r *records) write(ctx context.Context, s *corev1.Service, n note) error {
+func (r *records) write(ctx context.Context, s *corev1.Service, n recordChange) error {
 	record := r.store.Of(s.UID)
 	changed := record
 	if n.addresses != nil {
@@ -98,7 +98,7 @@ func (r *records) remembered(s *corev1.Service) bool {
 // forget removes the record of a Service without a load balancer. Otherwise, the next user of its address would be
 // mistaken for it.
 func (r *records) forget(ctx context.Context, s *corev1.Service) error {
-	if err := r.write(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}}); err != nil {
+	if err := r.write(ctx, s, recordChange{addresses: []netip.Addr{}, locations: []string{}}); err != nil {
 		return err
 	}
 	now := r.cached(s)

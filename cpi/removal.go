@@ -20,8 +20,8 @@ const (
 	// removalRounds is how often one call observes, plans and runs steps, because a removal cannot request an early
 	// retry.
 	removalRounds = 6
-	// removalPatience is how long a removal waits for other work at a location.
-	removalPatience = 10 * time.Second
+	// slotTimeout is how long a removal waits for other work at a location.
+	slotTimeout = 10 * time.Second
 )
 
 // A removal removes all objects of a Service at some locations. The caller holds the lock of the Service.
@@ -38,29 +38,29 @@ type removal struct {
 // objects that they share remain in use until the others are removed at all locations.
 func (r removal) run(ctx context.Context, locations []string, elsewhere error) error {
 	if len(locations) > 1 || elsewhere != nil {
-		local := r.each(ctx, locations, loadbalancer.Step.Deferrable)
+		local := r.removeEach(ctx, locations, loadbalancer.Step.Deferrable)
 		if err := errors.Join(elsewhere, local); err != nil {
 			return err
 		}
 	}
-	return r.each(ctx, locations, func(loadbalancer.Step) bool { return false })
+	return r.removeEach(ctx, locations, func(loadbalancer.Step) bool { return false })
 }
 
-// each removes the objects at each of the locations, except for steps that but matches, and returns all errors.
-func (r removal) each(ctx context.Context, locations []string, but func(loadbalancer.Step) bool) error {
+// removeEach removes the objects at each of the locations, except for steps that but matches, and returns all errors.
+func (r removal) removeEach(ctx context.Context, locations []string, but func(loadbalancer.Step) bool) error {
 	var failures []error
 	for _, location := range locations {
-		failures = append(failures, r.inTurn(ctx, location, but))
+		failures = append(failures, r.removeInSlot(ctx, location, but))
 	}
 	return errors.Join(failures...)
 }
 
-// inTurn waits for a slot at a location and removes the objects there, except for steps that but matches.
-func (r removal) inTurn(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
+// removeInSlot waits for a slot at a location and removes the objects there, except for steps that but matches.
+func (r removal) removeInSlot(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
 	free, ok := r.queues.locations.try(location)
 	if !ok {
 		var err error
-		if free, err = r.queues.locations.wait(ctx, location, r.planner.clock.After(removalPatience)); err != nil {
+		if free, err = r.queues.locations.wait(ctx, location, r.planner.clock.After(slotTimeout)); err != nil {
 			return err
 		}
 	}

@@ -26,8 +26,8 @@ import (
 const (
 	// orphanRounds is the number of drift intervals between two searches for load balancers without a Service.
 	orphanRounds = 60
-	// settleNodes is how long changes of nodes are collected.
-	settleNodes = 2 * time.Second
+	// nodeDebounce is how long changes of nodes are collected.
+	nodeDebounce = 2 * time.Second
 )
 
 // A resync repairs drift that is caused outside Kubernetes. The service controller only reconciles a load balancer when
@@ -161,7 +161,7 @@ func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 	status, err := r.balancers.ensure(ctx, s)
 	log := klog.FromContext(ctx)
 	switch {
-	case err != nil && !waits(err):
+	case err != nil && !isRetry(err):
 		log.Error(err, "Repairing a load balancer", "service", klog.KObj(s))
 		return
 	case status == nil || servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status):
@@ -180,7 +180,7 @@ func (r *resync) watchNodes(ctx context.Context) {
 	if r.balancers.opts.NodeInformer == nil {
 		return
 	}
-	compare := func() { r.queue.AddAfter("nodes", settleNodes) }
+	compare := func() { r.queue.AddAfter("nodes", nodeDebounce) }
 	_, err := r.balancers.opts.NodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { compare() },
 		DeleteFunc: func(any) { compare() },

@@ -25,8 +25,8 @@ func retry(after time.Duration, format string, args ...any) error {
 	return api.NewRetryError(fmt.Sprintf(format, args...), wait.Jitter(after, 0.5))
 }
 
-// waits reports whether an error only requests a retry.
-func waits(err error) bool {
+// isRetry reports whether an error only requests a retry.
+func isRetry(err error) bool {
 	var retry *api.RetryError
 	return errors.As(err, &retry) || err == cloudprovider.ImplementedElsewhere //nolint:errorlint // never wrapped
 }

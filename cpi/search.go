@@ -34,9 +34,9 @@ type finder struct {
 	events    *eventDeduper
 }
 
-// standing returns the IDs of the locations where a Service may have objects to remove: the recorded ones, else those
+// occupied returns the IDs of the locations where a Service may have objects to remove: the recorded ones, else those
 // where the cloud shows objects, or else all. It returns an error if one of them cannot be found.
-func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
+func (f *finder) occupied(ctx context.Context, s *corev1.Service) ([]string, error) {
 	if err := f.records.store.load(ctx); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, err
 	}
 	ids, err := f.locations.resolve(ctx, places)
 	if err != nil {
-		f.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: "+
+		f.reportBlocked(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: "+
 			"correct the entry, or remove it if the object no longer exists, and restart the cloud "+
 			"controller manager", f.locations.noun()))
 	}
@@ -63,7 +63,7 @@ func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, err
 // search returns the locations where a Service has objects, if its record may be incomplete. The second result is false
 // if the cloud cannot search: then the Service may have objects at any location in the configuration.
 func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string) ([]string, bool, error) {
-	if f.locations.searcher == nil || !f.unlocated(s, stored) {
+	if f.locations.searcher == nil || !f.mayBeUnrecorded(s, stored) {
 		return nil, false, nil
 	}
 	ids, err := f.locations.searcher.Search(ctx, f.defaults.OwnerOf(s), true)
@@ -71,19 +71,19 @@ func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string)
 		return nil, true, fmt.Errorf("searching for the objects of the Service: %w", err)
 	}
 	for _, id := range f.locations.resolveKnown(stored) {
-		if _, lost := unfoundName(id); !lost {
+		if _, lost := unresolvedName(id); !lost {
 			ids = append(ids, id)
 		}
 	}
 	return distinct(ids), true, nil
 }
 
-// unlocated reports whether a Service may have objects at a location that is not recorded. A recorded address may
+// mayBeUnrecorded reports whether a Service may have objects at a location that is not recorded. A recorded address may
 // already be associated, without objects yet by which a search could find it.
-func (f *finder) unlocated(s *corev1.Service, stored []string) bool {
+func (f *finder) mayBeUnrecorded(s *corev1.Service, stored []string) bool {
 	if len(stored) > 0 {
 		return slices.ContainsFunc(f.locations.resolveKnown(stored), func(id string) bool {
-			_, lost := unfoundName(id)
+			_, lost := unresolvedName(id)
 			return lost
 		})
 	}
@@ -91,13 +91,13 @@ func (f *finder) unlocated(s *corev1.Service, stored []string) bool {
 	return len(known.Addresses)+len(known.Older.Addresses) == 0
 }
 
-// nothing reports whether a Service has no objects left at a location. A cached observation can only prove that objects
-// exist, because another process may have created objects since.
-func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string) (bool, error) {
+// isEmptyAt reports whether a Service has no objects left at a location. A cached observation can only prove that
+// objects exist, because another process may have created objects since.
+func (f *finder) isEmptyAt(ctx context.Context, s *corev1.Service, location string) (bool, error) {
 	for _, fresh := range []bool{false, true} {
 		p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
 		if err != nil {
-			f.stays(s, err, fmt.Sprintf("its remaining objects at %s are not visible: if the provider has "+
+			f.reportBlocked(s, err, fmt.Sprintf("its remaining objects at %s are not visible: if the provider has "+
 				"deleted this %s, remove it from the entry of the Service in ConfigMap %s/%s",
 				location, f.locations.noun(), f.records.store.namespace, RecordsName))
 			return false, fmt.Errorf("searching for remaining objects of the load balancer: %w", err)
@@ -109,8 +109,8 @@ func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string
 	return true, nil
 }
 
-// stays emits why the objects of a Service cannot be removed, with the remedy, if a user must act.
-func (f *finder) stays(s *corev1.Service, err error, remedy string) {
+// reportBlocked emits why the objects of a Service cannot be removed, with the remedy, if a user must act.
+func (f *finder) reportBlocked(s *corev1.Service, err error, remedy string) {
 	if errors.Is(err, loadbalancer.ErrRefused) {
 		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
 		message := fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, reason)

@@ -56,18 +56,19 @@ func (p *perService[T]) forget(uid types.UID) {
 
 // A serviceState is the state of a Service that caches may not show yet.
 type serviceState struct {
-	olderRead bool               // the annotations of older builds were removed
-	made      bool               // its load balancer matched the Service at least once
-	location  string             // of the last plan
-	uses      []loadbalancer.Use // of the last plan, if they do not exist yet
-	refusal   refusal            // of a step
-	// shared is when the removal of objects that locations share is retried, while a location cannot be left.
-	shared time.Time
-	// unleft contains the backoff of locations that could not be left, by ID. The map is replaced, never modified.
-	unleft map[string]backoff
-	// theirs are the locations that another process stored on a Service of another class without objects of this
-	// process.
-	theirs string
+	olderRead   bool               // the annotations of older builds were removed
+	provisioned bool               // its load balancer matched the Service at least once
+	location    string             // of the last plan
+	uses        []loadbalancer.Use // of the last plan, if they do not exist yet
+	refusal     refusal            // of a step
+	// sharedRetryAt is when the removal of objects that locations share is retried, while a location cannot be left.
+	sharedRetryAt time.Time
+	// leaveBackoffs contains the backoff of locations that could not be left, by ID. The map is replaced, never
+	// modified.
+	leaveBackoffs map[string]backoff
+	// foreignLocations are the locations that another process stored on a Service of another class without objects of
+	// this process.
+	foreignLocations string
 }
 
 // A refusal is the backoff after a refused step, because each retry may create objects and remove them again. It lasts

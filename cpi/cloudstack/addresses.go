@@ -52,7 +52,7 @@ func (p *planner) chooseFree() string {
 // checkRequested refuses a requested address that the load balancer cannot use.
 func (p *planner) checkRequested(ip string) {
 	a, found := p.state.address(ip)
-	owner, marked := holder(a)
+	owner, marked := markerOf(a)
 	switch {
 	case !found && p.view.isFree(ip), p.moving(ip):
 	case !found:
@@ -75,10 +75,10 @@ func (p *planner) checkRequested(ip string) {
 
 func (p *planner) moving(ip string) bool { return contains(p.moved, ip) }
 
-// take plans the association of the load balancer's address, and its ownership marker if the address is proved to be
-// associated for the load balancer.
-func (p *planner) take(target string) {
-	mark := mark{owner: p.want.Owner}.tag()
+// planAddress plans the association of the load balancer's address, and its ownership marker if the address is proved
+// to be associated for the load balancer.
+func (p *planner) planAddress(target string) {
+	mark := marker{owner: p.want.Owner}.tag()
 	a, found := p.state.address(target)
 	switch {
 	case !found && target == "":
@@ -118,7 +118,7 @@ func (p *planner) intend(ip string) {
 // takesOver reports whether the original controller associated an address: either an annotation records that, or the
 // Service requests no address and all rules of the address are those that the original controller created for it.
 func (p *planner) takesOver(a cloudstack.Address) bool {
-	if _, marked := holder(a); marked || a.IsSourceNAT || !slices.ContainsFunc(p.view.mine, p.view.inherited) {
+	if _, marked := markerOf(a); marked || a.IsSourceNAT || !slices.ContainsFunc(p.view.mine, p.view.inherited) {
 		return false
 	}
 	return p.view.hasRules(a) && !p.view.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
@@ -129,14 +129,14 @@ func (p *planner) releaseUnused(but string) {
 	for _, a := range p.state.addresses {
 		ours := p.view.holds(a) || p.view.intended(a)
 		if ours && a.IPAddress != but && !p.moving(a.IPAddress) && p.state.here(a) {
-			p.giveUp(a)
+			p.releaseOrKeep(a)
 		}
 	}
 }
 
-// giveUp plans the release of an address of the owner. An address that should be kept or is used elsewhere remains in
-// the account.
-func (p *planner) giveUp(a cloudstack.Address) {
+// releaseOrKeep plans the release of an address of the owner. An address that should be kept or is used elsewhere
+// remains in the account.
+func (p *planner) releaseOrKeep(a cloudstack.Address) {
 	if releasing(a) {
 		if p.want.Absent {
 			p.out.Wait = "the address " + a.IPAddress + " is being released"

@@ -72,7 +72,7 @@ func NewBalancer(opts BalancerOptions) *Balancer {
 	return &Balancer{
 		opts:     opts,
 		account:  newAccount(opts.Client, opts.Clock),
-		refused:  refused.New[string](refused.Options{Now: opts.Clock.Now, Age: refusedAge, Most: mostRefused}),
+		refused:  refused.New[string](refused.Options{Now: opts.Clock.Now, Age: refusedAge, Most: maxRefused}),
 		observed: map[string]*observed{},
 	}
 }
@@ -102,7 +102,7 @@ func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanReq
 		out = planFor(s, request.Want, moved.Addresses)
 	})
 	if err != nil {
-		return loadbalancer.Plan{}, kindOf(err)
+		return loadbalancer.Plan{}, coreError(err)
 	}
 	return out, nil
 }
@@ -120,7 +120,7 @@ func (b *Balancer) Run(ctx context.Context, network string, s loadbalancer.Step)
 	case own.verb == associate && own.address != "" && cloudstack.RefusesObject(err):
 		return b.notAssociated(own, err)
 	}
-	return kindOf(err)
+	return coreError(err)
 }
 
 // notAssociated returns the error for an address that CloudStack refuses to associate. The next plan chooses another
@@ -140,14 +140,14 @@ func (b *Balancer) Owners(ctx context.Context, network string) ([]loadbalancer.O
 	var out []loadbalancer.Owner
 	absent := service.Desired{Desired: loadbalancer.Desired{Absent: true}}
 	err := b.at(network).view(ctx, false, absent, func(s *state) {
-		for _, m := range s.marks() {
+		for _, m := range s.markers() {
 			known := func(o loadbalancer.Owner) bool { return same(o, m.owner) }
 			if m.owner.Cluster == b.opts.Cluster && !slices.ContainsFunc(out, known) {
 				out = append(out, m.owner)
 			}
 		}
 	})
-	return out, kindOf(err)
+	return out, coreError(err)
 }
 
 // NameOf implements [cpi.Balancer].
@@ -158,7 +158,7 @@ func (*Balancer) NameOf(owner loadbalancer.Owner) string { return nameOf(owner) 
 func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	all, err := b.account.networks.get(ctx, b.opts.MaxAge)
 	if err != nil {
-		return "", kindOf(err)
+		return "", coreError(err)
 	}
 	if name == "" {
 		name = b.opts.Network
@@ -184,7 +184,7 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network) (string, error) {
 	rules, err := b.account.rules.get(ctx, b.opts.MaxAge)
 	if err != nil {
-		return "", kindOf(err)
+		return "", coreError(err)
 	}
 	occupied := networksOf(rules, b.opts.Cluster, b.opts.Services())
 	used := without(all, func(n cloudstack.Network) bool {
@@ -208,7 +208,7 @@ func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network)
 func networksOf(rules []cloudstack.Rule, cluster string, services []loadbalancer.Owner) map[string]bool {
 	occupied := map[string]bool{}
 	for _, r := range rules {
-		m, marked := parseMark(r.Description)
+		m, marked := parseMarker(r.Description)
 		inherited := func(o loadbalancer.Owner) bool { return inheritedBy(r, o) }
 		if marked && m.owner.Cluster == cluster || slices.ContainsFunc(services, inherited) {
 			occupied[r.NetworkID] = true
@@ -222,7 +222,7 @@ func networksOf(rules []cloudstack.Rule, cluster string, services []loadbalancer
 func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (string, error) {
 	vms, partial := b.opts.Machines.VMs(ctx, b.opts.MaxAge)
 	if partial != nil && !incomplete(partial) {
-		return "", kindOf(partial)
+		return "", coreError(partial)
 	}
 	common := map[string]int{}
 	seen := 0
@@ -232,7 +232,7 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 		vm := machines.vmOf(member)
 		switch {
 		case vm == nil && partial != nil:
-			return "", kindOf(partial)
+			return "", coreError(partial)
 		case vm == nil:
 			continue
 		}

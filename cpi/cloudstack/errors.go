@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// kindOf converts an error of the CloudStack client to an error that the core handles.
-func kindOf(err error) error {
+// coreError converts an error of the CloudStack client to an error that the core handles.
+func coreError(err error) error {
 	var kind error
 	switch {
 	case err == nil:
@@ -30,8 +30,8 @@ func kindOf(err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// unanswered reports whether a failed request may have been executed.
-func unanswered(err error) bool { return errors.Is(kindOf(err), loadbalancer.ErrUnknown) }
+// mayHaveExecuted reports whether a failed request may have been executed.
+func mayHaveExecuted(err error) bool { return errors.Is(coreError(err), loadbalancer.ErrUnknown) }
 
 // ignoreMissing returns nil if the object was not found, because then it is already deleted.
 func ignoreMissing(err error) error {

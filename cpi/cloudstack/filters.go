@@ -34,7 +34,7 @@ func (p *planner) admit(target string, port service.Port, rule cloudstack.Rule) 
 			}
 			p.opened = append(p.opened, f)
 			p.do(step{verb: openFirewall, address: target, firewalls: []cloudstack.Firewall{f}},
-				"open the firewall of %s for %s", front(target, port.Number, protocolOf(port)), list)
+				"open the firewall of %s for %s", endpointText(target, port.Number, protocolOf(port)), list)
 		}, p.closeFirewall)
 	case listed:
 		// The list applies before the nodes. It sees the port of the load balancer, because the router has its
@@ -50,9 +50,9 @@ func (p *planner) admit(target string, port service.Port, rule cloudstack.Rule) 
 					CIDRs:       list,
 					TrafficType: "ingress",
 					Action:      "allow",
-					Reason:      mark{owner: p.want.Owner}.String(),
+					Reason:      marker{owner: p.want.Owner}.String(),
 				},
-			}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)),
+			}, "allow %s in the ACL list of network %s for %s", endpointText("", port.Number, protocolOf(port)),
 				p.state.network.Name,
 				list)
 		}, p.closeACL)
@@ -75,7 +75,7 @@ func (p *planner) adjust(port service.Port, have []opening, open func(list strin
 			shut(o.id)
 			continue
 		case o.ours && !o.marked:
-			p.mark("tag firewall rule "+o.id, "", cloudstack.Firewall{ID: o.id})
+			p.tagFirewalls("tag firewall rule "+o.id, "", cloudstack.Firewall{ID: o.id})
 		}
 		covered = append(covered, o.cidrs...)
 	}
@@ -123,11 +123,11 @@ func within(cidr string, list []string) bool {
 	})
 }
 
-// mark plans one write that tags firewall rules: by ID, or new ones that earlier steps create at an address. If a
-// failure leaves rules without a marker, the next plan tags them, because their load balancer rules exist.
-func (p *planner) mark(text, target string, firewalls ...cloudstack.Firewall) {
+// tagFirewalls plans one write that tags firewall rules: by ID, or new ones that earlier steps create at an address. If
+// a failure leaves rules without a marker, the next plan tags them, because their load balancer rules exist.
+func (p *planner) tagFirewalls(text, target string, firewalls ...cloudstack.Firewall) {
 	if len(firewalls) > 0 {
-		p.do(step{verb: tagFirewalls, address: target, firewalls: firewalls, tag: mark{owner: p.want.Owner}.tag()},
+		p.do(step{verb: tagFirewalls, address: target, firewalls: firewalls, tag: marker{owner: p.want.Owner}.tag()},
 			"%s", text)
 	}
 }
@@ -160,7 +160,7 @@ func (p *planner) firewallsOfOthers(target string, port service.Port) []string {
 	}
 	var ids []string
 	for _, f := range p.firewallsAt(target, port) {
-		if _, marked := markIn(f.Tags); !marked {
+		if _, marked := markerIn(f.Tags); !marked {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -171,14 +171,14 @@ func (p *planner) firewallsOfOthers(target string, port service.Port) []string {
 // original controller, belong to the owner if they are for this port only and did not exist before the load balancer
 // rule.
 func (p *planner) firewallOpenings(target string, port service.Port, rule cloudstack.Rule) []opening {
-	m, _ := parseMark(rule.Description)
+	m, _ := parseMarker(rule.Description)
 	a, found := p.state.address(target)
 	var out []opening
 	for _, f := range p.state.firewalls {
 		if !found || f.AddressID != a.ID || p.closed[f.ID] || !spans(f.Protocol, f.StartPort, f.EndPort, port) {
 			continue
 		}
-		is, marked := markIn(f.Tags)
+		is, marked := markerIn(f.Tags)
 		alone := isFor(f, port) && !slices.Contains(m.keep, f.ID)
 		ours := marked && same(is.owner, p.want.Owner) || !marked && alone
 		out = append(out, opening{f.ID, "firewall rule", cidrs(f.CIDRs), ours, marked})
@@ -190,7 +190,7 @@ func (p *planner) firewallOpenings(target string, port service.Port, rule clouds
 func (v *view) aclOpenings(port service.Port) []opening {
 	var out []opening
 	for _, a := range v.state.acls {
-		m, marked := parseMark(a.Reason)
+		m, marked := parseMarker(a.Reason)
 		mine := marked && same(m.owner, v.want.Owner)
 		switch {
 		case !strings.EqualFold(a.TrafficType, "ingress"), !strings.EqualFold(a.Action, "allow"):
@@ -222,7 +222,7 @@ func spans(protocol string, first, last cloudstack.Number, port service.Port) bo
 // load balancer rules may no longer exist.
 func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
 	for _, f := range p.state.firewalls {
-		m, marked := markIn(f.Tags)
+		m, marked := markerIn(f.Tags)
 		if marked && same(m.owner, p.want.Owner) && !p.closed[f.ID] && !kept(f) {
 			p.closeFirewall(f.ID)
 		}
@@ -232,7 +232,7 @@ func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
 // removeACLs plans the removal of the owner's rules in the ACL list, except for those that are kept.
 func (p *planner) removeACLs(kept func(cloudstack.ACL) bool) {
 	for _, a := range p.state.acls {
-		if m, marked := parseMark(a.Reason); marked && same(m.owner, p.want.Owner) && !kept(a) {
+		if m, marked := parseMarker(a.Reason); marked && same(m.owner, p.want.Owner) && !kept(a) {
 			p.closeACL(a.ID)
 		}
 	}

@@ -66,10 +66,10 @@ func (v *view) setMembers() {
 	}
 }
 
-// blind reports whether no machine of any member is visible. Then the targets of the load balancer are unknown.
-func (v *view) blind() bool { return len(v.hidden) > 0 && len(v.ids)+len(v.elsewhere) == 0 }
+// allHidden reports whether no machine of any member is visible. Then the targets of the load balancer are unknown.
+func (v *view) allHidden() bool { return len(v.hidden) > 0 && len(v.ids)+len(v.elsewhere) == 0 }
 
-// noMachine is the text of a plan that waits because of [view.blind].
+// noMachine is the text of a plan that waits because of [view.allHidden].
 const noMachine = "no machine of a member is visible to the user: members are not changed"
 
 func inNetwork(vm *cloudstack.VM, network string) bool {

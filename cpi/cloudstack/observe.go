@@ -23,13 +23,13 @@ const (
 	// rereadMembers is the number of rules whose members are read again with each observation of a network. CloudStack
 	// lists members only by rule.
 	rereadMembers = 1
-	// newList is the maximum age of a list of machines if a machine is missing in it.
-	newList = 2 * time.Second
+	// recentList is the maximum age of a list of machines if a machine is missing in it.
+	recentList = 2 * time.Second
 	// refusedAge is how long a refusal of a public address is remembered. CloudStack's quarantine expires by itself.
 	refusedAge = time.Hour
-	// mostRefused is the number of refused addresses after which CloudStack chooses the address, because it can avoid
+	// maxRefused is the number of refused addresses after which CloudStack chooses the address, because it can avoid
 	// those that it refuses.
-	mostRefused = 5
+	maxRefused = 5
 )
 
 // An observed is the cached state of a network. Writes of this process update it.
@@ -71,7 +71,7 @@ func (o *observed) view(ctx context.Context, fresh bool, want service.Desired, f
 // observe reads the state, except for members.
 func (o *observed) observe(ctx context.Context) error {
 	start := o.balancer.opts.Clock.Now()
-	writes := o.ended()
+	writes := o.finishedWrites()
 	if err := o.observeNetwork(ctx, start); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (o *observed) observe(ctx context.Context) error {
 	}
 	o.state = next
 	o.read = start
-	if o.ended() != writes {
+	if o.finishedWrites() != writes {
 		o.read = time.Time{} // the result may be older than a write
 	}
 	o.forgetMembers()
@@ -191,7 +191,7 @@ func (o *observed) machines(ctx context.Context, members []service.Member) ([]cl
 	if !slices.ContainsFunc(members, func(m service.Member) bool { return known.vmOf(m) == nil }) {
 		return vms, nil
 	}
-	vms, err = o.balancer.opts.Machines.VMs(ctx, min(newList, o.balancer.opts.MaxAge))
+	vms, err = o.balancer.opts.Machines.VMs(ctx, min(recentList, o.balancer.opts.MaxAge))
 	if incomplete(err) {
 		err = nil
 	}
@@ -235,9 +235,9 @@ func (o *observed) forwards(ctx context.Context, address string) (bool, error) {
 // readMembers reads the members and the relevant policies of the owner's rules, unless they are cached.
 func (o *observed) readMembers(ctx context.Context, want service.Desired) error {
 	for _, r := range newView(&o.state, want).mine {
-		err := readOnce(ctx, o.state.members, r.ID, o.balancer.opts.Client.Members)
+		err := readUncached(ctx, o.state.members, r.ID, o.balancer.opts.Client.Members)
 		if err == nil && needsPolicies(want, r) {
-			err = readOnce(ctx, o.state.policies, r.ID, o.balancer.opts.Client.Policies)
+			err = readUncached(ctx, o.state.policies, r.ID, o.balancer.opts.Client.Policies)
 		}
 		if err != nil {
 			o.read = time.Time{}
@@ -247,8 +247,8 @@ func (o *observed) readMembers(ctx context.Context, want service.Desired) error 
 	return nil
 }
 
-// readOnce reads the data of a rule, unless it is cached.
-func readOnce[T any](
+// readUncached reads the data of a rule, unless it is cached.
+func readUncached[T any](
 	ctx context.Context, known map[string][]T, rule string, read func(context.Context, string) ([]T, error),
 ) error {
 	if _, is := known[rule]; is {
@@ -261,7 +261,7 @@ func readOnce[T any](
 	return err
 }
 
-func (o *observed) ended() int {
+func (o *observed) finishedWrites() int {
 	o.writing.Lock()
 	defer o.writing.Unlock()
 	return o.writes

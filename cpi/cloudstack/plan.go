@@ -36,7 +36,7 @@ const (
 // followFor returns a plan that only updates the members of the existing rules.
 func followFor(s *state, want service.Desired) loadbalancer.Plan {
 	p := newPlanner(s, want)
-	if p.view.setMembers(); p.view.blind() {
+	if p.view.setMembers(); p.view.allHidden() {
 		p.out.Wait = noMachine
 		return p.out
 	}
@@ -68,7 +68,7 @@ func (p *planner) build() {
 		p.status(target)
 		return
 	}
-	if p.take(target); target == "" {
+	if p.planAddress(target); target == "" {
 		return // the address is only known after the first step
 	}
 	for _, port := range p.want.Ports {
@@ -79,7 +79,7 @@ func (p *planner) build() {
 		p.out.Intent = nil
 		return
 	}
-	p.mark("tag the new firewall rules of "+target, target, p.opened...)
+	p.tagFirewalls("tag the new firewall rules of "+target, target, p.opened...)
 	p.removeStale(target)
 	p.status(target)
 	if p.out.Done() {
@@ -102,7 +102,7 @@ func (p *planner) validate() {
 			p.out.Wait = "rule " + r.Name + " is being removed"
 		}
 	}
-	if p.view.blind() {
+	if p.view.allHidden() {
 		p.out.Wait = noMachine
 	}
 }
@@ -174,7 +174,7 @@ func (p *planner) status(target string) {
 	complete := target != ""
 	for _, port := range p.want.Ports {
 		s := loadbalancer.PortStatus{Protocol: port.Protocol, Port: port.Number}
-		if i := p.view.standing(target, port); i < 0 {
+		if i := p.view.ruleIndex(target, port); i < 0 {
 			s.Problem = "NotBuilt"
 			complete = false
 		}

@@ -51,7 +51,7 @@ func (p *planner) do(s step, format string, args ...any) {
 	p.out.Steps = append(p.out.Steps, s)
 }
 
-// front describes a port in messages for users.
-func front(target string, port int, protocol string) string {
+// endpointText describes a port in messages for users.
+func endpointText(target string, port int, protocol string) string {
 	return target + ":" + strconv.Itoa(port) + "/" + protocol
 }

@@ -19,21 +19,21 @@ func (p *planner) serve(target string, port service.Port) {
 		return
 	}
 	want := p.ruleOf(port)
-	have := p.view.standing(target, port)
+	have := p.view.ruleIndex(target, port)
 	switch {
 	case have < 0:
-		want.Description = mark{
+		want.Description = marker{
 			p.want.Owner,
 			p.firewallsOfOthers(target, port),
 			stickinessOf(p.want, port) != nil,
 		}.String()
 		p.create(target, port, want)
 	case p.replaces(p.view.mine[have], want):
-		want.Description = p.view.described(p.view.mine[have], port)
+		want.Description = p.view.description(p.view.mine[have], port)
 		p.removeRules(p.view.mine[have : have+1])
 		p.create(target, port, want)
 	default:
-		want.Description = p.view.described(p.view.mine[have], port)
+		want.Description = p.view.description(p.view.mine[have], port)
 		p.endStickiness(p.view.mine[have], port)
 		p.update(p.view.mine[have], want)
 		p.follow(p.view.mine[have])
@@ -49,7 +49,7 @@ func (p *planner) taken(target string, port service.Port) bool {
 		return false
 	}
 	p.refuse(PortInUse, "%s is used by %s %s: request another address, or another port",
-		front(target, port.Number, protocolOf(port)), kind, name)
+		endpointText(target, port.Number, protocolOf(port)), kind, name)
 	return true
 }
 
@@ -123,15 +123,15 @@ func sameCIDRs(have, want cloudstack.Rule) []string {
 	return then
 }
 
-// described returns the desired description of an existing rule.
-func (v *view) described(r cloudstack.Rule, port service.Port) string {
-	m, _ := parseMark(r.Description)
-	return mark{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
+// description returns the desired description of an existing rule.
+func (v *view) description(r cloudstack.Rule, port service.Port) string {
+	m, _ := parseMarker(r.Description)
+	return marker{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
 }
 
 func (p *planner) create(target string, port service.Port, want cloudstack.Rule) {
 	p.do(step{verb: createRule, address: target, rule: want}, "create rule %s, %s to node port %d", want.Name,
-		front(target, port.Number, want.Protocol), port.NodePort)
+		endpointText(target, port.Number, want.Protocol), port.NodePort)
 	ids := p.view.ids
 	names := p.view.names
 	if len(ids) > 0 {
@@ -186,15 +186,15 @@ func (p *planner) follow(have cloudstack.Rule) {
 	}
 }
 
-// mostNames is the maximum number of nodes that a step names.
-const mostNames = 10
+// maxNames is the maximum number of nodes that a step names.
+const maxNames = 10
 
 // enumerated returns a text with the first names and the number of the others.
 func enumerated(names []string) string {
-	if len(names) <= mostNames {
+	if len(names) <= maxNames {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }
 
 func namesOf(some, ids, names []string) []string {
@@ -231,6 +231,6 @@ func (p *planner) removeRules(rules []cloudstack.Rule) {
 			}
 		}
 		p.do(step{verb: deleteRule, rule: r}, "delete rule %s, %s", r.Name,
-			front(r.Address, int(r.PublicPort), r.Protocol))
+			endpointText(r.Address, int(r.PublicPort), r.Protocol))
 	}
 }

@@ -96,7 +96,7 @@ func (b *Balancer) Search(ctx context.Context, owner loadbalancer.Owner, fresh b
 		b.account.findRules, b.account.findAddresses, b.account.findFirewalls, b.account.findACLs,
 	} {
 		if err := find(ctx, maxAge, owner, &found); err != nil {
-			return nil, kindOf(err)
+			return nil, coreError(err)
 		}
 	}
 	return found.ids, nil
@@ -128,13 +128,13 @@ func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner
 		return err
 	}
 	for _, address := range all {
-		m, marked := holder(address)
+		m, marked := markerOf(address)
 		switch {
 		case !marked || !same(m.owner, owner):
 		case address.NetworkID != "":
 			to.add(address.NetworkID)
 		default:
-			tiers, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool {
+			tiers, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool {
 				return n.VPCID != "" && n.VPCID == address.VPCID
 			})
 			if err != nil {
@@ -154,13 +154,13 @@ func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner
 // findFirewalls adds the networks with firewall rules of an owner. A user whose networks have no firewall does not need
 // the permission to list the rules.
 func (a *account) findFirewalls(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
-	possible, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.Has("Firewall") })
+	possible, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool { return n.Has("Firewall") })
 	if err != nil || len(possible) == 0 {
 		return err
 	}
 	all, err := a.firewalls.get(ctx, maxAge)
 	for _, f := range all {
-		if m, marked := markIn(f.Tags); marked && same(m.owner, owner) {
+		if m, marked := markerIn(f.Tags); marked && same(m.owner, owner) {
 			to.add(f.NetworkID)
 		}
 	}
@@ -170,7 +170,7 @@ func (a *account) findFirewalls(ctx context.Context, maxAge time.Duration, owner
 // findACLs adds the networks whose ACL list has a rule of an owner. A user without such networks does not need the
 // permission to list the rules.
 func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
-	possible, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID != "" })
+	possible, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID != "" })
 	if err != nil || len(possible) == 0 {
 		return err
 	}
@@ -179,11 +179,11 @@ func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner load
 		return err
 	}
 	for _, acl := range all {
-		m, marked := parseMark(acl.Reason)
+		m, marked := parseMarker(acl.Reason)
 		if !marked || !same(m.owner, owner) {
 			continue
 		}
-		tiers, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID == acl.ListID })
+		tiers, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID == acl.ListID })
 		if err != nil {
 			return err
 		}
@@ -194,8 +194,8 @@ func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner load
 	return nil
 }
 
-// networksWith returns the sorted IDs of the networks for which fits returns true.
-func (a *account) networksWith(
+// networksMatching returns the sorted IDs of the networks for which fits returns true.
+func (a *account) networksMatching(
 	ctx context.Context, maxAge time.Duration, fits func(cloudstack.Network) bool,
 ) ([]string, error) {
 	all, err := a.networks.get(ctx, maxAge)

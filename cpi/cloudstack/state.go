@@ -81,8 +81,8 @@ const tagKey = "kubernetes-load-balancer"
 // maxTag is the maximum length of a tag value.
 const maxTag = 255
 
-// A mark is the ownership marker of an object.
-type mark struct {
+// A marker is the ownership marker of an object.
+type marker struct {
 	owner loadbalancer.Owner
 	// keep are the IDs of unmarked firewall rules for the same port that existed before the rule.
 	keep []string
@@ -91,7 +91,7 @@ type mark struct {
 }
 
 // String returns the marker in the form in which descriptions contain it.
-func (m mark) String() string {
+func (m marker) String() string {
 	text := fmt.Sprintf("kubernetes cluster=%s uid=%s service=%s", m.owner.Cluster, m.owner.UID, m.owner)
 	if len(m.keep) > 0 {
 		text += " keep=" + strings.Join(m.keep, "+")
@@ -103,18 +103,18 @@ func (m mark) String() string {
 }
 
 // tag returns the tag for addresses and firewall rules.
-func (m mark) tag() cloudstack.Tag {
+func (m marker) tag() cloudstack.Tag {
 	text := m.String()
 	return cloudstack.Tag{Key: tagKey, Value: text[:min(len(text), maxTag)]}
 }
 
-// parseMark parses a marker.
-func parseMark(text string) (mark, bool) {
+// parseMarker parses a marker.
+func parseMarker(text string) (marker, bool) {
 	rest, ok := strings.CutPrefix(text, "kubernetes ")
 	if !ok {
-		return mark{}, false
+		return marker{}, false
 	}
-	var m mark
+	var m marker
 	for word := range strings.SplitSeq(rest, " ") {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -133,42 +133,42 @@ func parseMark(text string) (mark, bool) {
 	return m, m.owner.Cluster != "" && m.owner.UID != ""
 }
 
-// marks returns the markers of all objects in the network, of all clusters.
-func (s *state) marks() []mark {
-	var out []mark
-	add := func(m mark, marked bool) {
+// markers returns the markers of all objects in the network, of all clusters.
+func (s *state) markers() []marker {
+	var out []marker
+	add := func(m marker, marked bool) {
 		if marked {
 			out = append(out, m)
 		}
 	}
 	for _, r := range s.rules {
-		add(parseMark(r.Description))
+		add(parseMarker(r.Description))
 	}
 	for _, f := range s.firewalls {
-		add(markIn(f.Tags))
+		add(markerIn(f.Tags))
 	}
 	for _, a := range s.acls {
-		add(parseMark(a.Reason))
+		add(parseMarker(a.Reason))
 	}
 	for _, a := range s.addresses {
 		if s.here(a) {
-			add(holder(a))
+			add(markerOf(a))
 		}
 	}
 	return out
 }
 
-// holder returns the marker of an address.
-func holder(a cloudstack.Address) (mark, bool) { return markIn(a.Tags) }
+// markerOf returns the marker of an address.
+func markerOf(a cloudstack.Address) (marker, bool) { return markerIn(a.Tags) }
 
-// markIn returns the marker in the tags of an object.
-func markIn(tags []cloudstack.Tag) (mark, bool) {
+// markerIn returns the marker in the tags of an object.
+func markerIn(tags []cloudstack.Tag) (marker, bool) {
 	for _, tag := range tags {
 		if tag.Key == tagKey {
-			return parseMark(tag.Value)
+			return parseMarker(tag.Value)
 		}
 	}
-	return mark{}, false
+	return marker{}, false
 }
 
 // same reports whether two owners are the same.
@@ -198,7 +198,7 @@ const (
 
 // ownedBy reports whether a rule belongs to an owner.
 func ownedBy(r cloudstack.Rule, owner loadbalancer.Owner) bool {
-	if m, marked := parseMark(r.Description); marked {
+	if m, marked := parseMarker(r.Description); marked {
 		return same(m.owner, owner)
 	}
 	return inheritedBy(r, owner)
@@ -207,6 +207,6 @@ func ownedBy(r cloudstack.Rule, owner loadbalancer.Owner) bool {
 // inheritedBy reports whether a rule was created for an owner by the original controller, or by the in-tree provider of
 // Kubernetes before it.
 func inheritedBy(r cloudstack.Rule, owner loadbalancer.Owner) bool {
-	_, marked := parseMark(r.Description)
+	_, marked := parseMarker(r.Description)
 	return !marked && strings.HasPrefix(r.Name, nameOf(owner)+"-")
 }

@@ -191,25 +191,25 @@ func (s step) associateAny(ctx context.Context, to addressWriter, n cloudstack.N
 		return cloudstack.Address{}, err
 	}
 	a, err := to.Associate(ctx, n, "")
-	if unanswered(err) {
-		a, err = associated(ctx, to, n, before, err)
+	if mayHaveExecuted(err) {
+		a, err = findAssociated(ctx, to, n, before, err)
 	}
 	if err != nil {
 		return a, err
 	}
 	if err := to.Tag(ctx, cloudstack.TagAddress, []string{a.ID}, s.tag); err != nil {
-		return a, giveBack(ctx, to, a, err)
+		return a, releaseUntagged(ctx, to, a, err)
 	}
 	a.Tags = append(a.Tags, s.tag)
 	return a, nil
 }
 
-// associated returns the address of an association whose response was lost: the only new address that nothing uses yet.
-// It fails if there is none or more than one, because then nothing proves which address it is.
-func associated(
+// findAssociated returns the address of an association whose response was lost: the only new address that nothing uses
+// yet. It fails if there is none or more than one, because then nothing proves which address it is.
+func findAssociated(
 	ctx context.Context, to addressWriter, n cloudstack.Network, before []cloudstack.Address, wrong error,
 ) (cloudstack.Address, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	after, err := to.Addresses(ctx, n)
 	if err != nil {
@@ -217,7 +217,7 @@ func associated(
 			wrong, err)
 	}
 	came := without(after, func(a cloudstack.Address) bool {
-		_, marked := holder(a)
+		_, marked := markerOf(a)
 		return marked || a.IsSourceNAT || a.IsStaticNAT ||
 			slices.ContainsFunc(before, func(b cloudstack.Address) bool { return b.ID == a.ID })
 	})
@@ -235,12 +235,12 @@ func associated(
 		wrong, strings.Join(names, ", "))
 }
 
-// giveBackTimeout limits the release of an address, which also runs while the process exits.
-const giveBackTimeout = 30 * time.Second
+// releaseTimeout limits the release of an address, which also runs while the process exits.
+const releaseTimeout = 30 * time.Second
 
-// giveBack releases an address that could not be tagged, and returns all errors.
-func giveBack(ctx context.Context, to addressWriter, a cloudstack.Address, wrong error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+// releaseUntagged releases an address that could not be tagged, and returns all errors.
+func releaseUntagged(ctx context.Context, to addressWriter, a cloudstack.Address, wrong error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	wrong = fmt.Errorf("tagging the address %s: %w", a.IPAddress, wrong)
 	if err := ignoreMissing(to.Disassociate(ctx, a.ID)); err != nil {
@@ -352,7 +352,7 @@ func (s step) untagged(have *state) []string {
 	a, _ := have.address(s.address)
 	var ids []string
 	for _, f := range have.firewalls {
-		_, marked := markIn(f.Tags)
+		_, marked := markerIn(f.Tags)
 		if !marked && slices.ContainsFunc(s.firewalls, func(wanted cloudstack.Firewall) bool {
 			return wanted.ID == f.ID || wanted.ID == "" && f.AddressID == a.ID && sameOpening(f, wanted)
 		}) {

@@ -50,14 +50,14 @@ func stickinessOf(want service.Desired, port service.Port) *cloudstack.Policy {
 		return nil
 	}
 	out := *e.Stickiness
-	out.Description = mark{owner: want.Owner}.String()
+	out.Description = marker{owner: want.Owner}.String()
 	return &out
 }
 
 // needsPolicies reports whether the policies of a rule are needed: a policy is requested, or the rule's marker records
 // one.
 func needsPolicies(want service.Desired, r cloudstack.Rule) bool {
-	m, _ := parseMark(r.Description)
+	m, _ := parseMarker(r.Description)
 	e, _ := want.Extra.(extra)
 	return m.sticky || e.Stickiness != nil
 }
@@ -69,7 +69,7 @@ func (p *planner) endStickiness(have cloudstack.Rule, port service.Port) {
 		return
 	}
 	for _, policy := range p.state.policies[have.ID] {
-		if m, marked := parseMark(policy.Description); marked && same(m.owner, p.want.Owner) {
+		if m, marked := parseMarker(policy.Description); marked && same(m.owner, p.want.Owner) {
 			p.do(step{verb: deletePolicy, rule: have, policy: policy}, "remove the stickiness of %s", have.Name)
 		}
 	}

@@ -39,17 +39,17 @@ func (v *view) inherited(r cloudstack.Rule) bool { return inheritedBy(r, v.want.
 
 // holds reports whether an address carries the owner's marker.
 func (v *view) holds(a cloudstack.Address) bool {
-	m, marked := holder(a)
+	m, marked := markerOf(a)
 	return marked && same(m.owner, v.want.Owner)
 }
 
 // intended reports whether an address was about to be associated for the owner, and nothing else uses it. An address
 // gets its marker before anything else, so unmarked objects at it belong to others.
 func (v *view) intended(a cloudstack.Address) bool {
-	_, marked := holder(a)
+	_, marked := markerOf(a)
 	return !marked && !a.IsSourceNAT && !a.IsStaticNAT && contains(v.want.Intent, a.IPAddress) && !v.usedByOthers(a) &&
 		!slices.ContainsFunc(v.state.firewalls, func(f cloudstack.Firewall) bool {
-			_, marked := markIn(f.Tags)
+			_, marked := markerIn(f.Tags)
 			return f.AddressID == a.ID && !marked
 		})
 }
@@ -87,8 +87,8 @@ func (v *view) serves(a cloudstack.Address) bool {
 	return a.IsSourceNAT || a.IsStaticNAT || v.usedByOthers(a) || slices.Contains(v.state.shared, a.ID)
 }
 
-// standing returns the index in mine of the rule for a port, or a negative number.
-func (v *view) standing(target string, port service.Port) int {
+// ruleIndex returns the index in mine of the rule for a port, or a negative number.
+func (v *view) ruleIndex(target string, port service.Port) int {
 	return slices.IndexFunc(v.mine, func(r cloudstack.Rule) bool { return isAt(r, target, port) })
 }
 

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// patience is the timeout for the controllers, which retry after five seconds.
-	patience = "60s"
-	// often is the polling interval.
-	often = "20ms"
+	// timeout is the timeout for the controllers, which retry after five seconds.
+	timeout = "60s"
+	// pollInterval is the polling interval.
+	pollInterval = "20ms"
 )
 
 // runControllers runs the node, lifecycle and, if the cloud has load balancers, service controllers until the test
@@ -71,7 +71,7 @@ func (c *cluster) taint(name string) {
 		}}
 		_, err := c.client.CoreV1().Nodes().Update(c.t.Context(), node, metav1.UpdateOptions{})
 		return err
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 }
 
 func (c *cluster) initialized(name string) {
@@ -81,7 +81,7 @@ func (c *cluster) initialized(name string) {
 		g.Expect(node.Spec.ProviderID).To(HavePrefix(c.provider.ProviderName() + "://"))
 		g.Expect(node.Status.Addresses).To(ContainElement(
 			corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: c.cloud.Machines[name]}))
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 }
 
 // nodesLive runs the controllers of Kubernetes on Nodes. They initialize Nodes, repeat that for Nodes that are tainted
@@ -91,7 +91,7 @@ func (c *cluster) nodesLive() {
 	for _, name := range all {
 		c.taint(name)
 	}
-	c.seen()
+	c.waitForInformers()
 	c.runControllers()
 	for _, name := range all {
 		c.initialized(name)
@@ -111,7 +111,7 @@ func (c *cluster) nodesLive() {
 		c.clock.Step(time.Minute)
 		g.Expect(c.now(all[1]).Spec.Taints).To(ContainElement(HaveField("Key", cloudapi.TaintNodeShutdown)))
 		g.Expect(c.now(all[2])).To(BeNil())
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 	c.Expect(c.now(all[0]).Spec.Taints).To(BeEmpty())
 }
 
@@ -122,24 +122,24 @@ func (c *cluster) servicesLive() {
 	s := template("shop")
 	s.Finalizers = nil
 	c.Expect(c.client.Tracker().Add(s)).To(Succeed())
-	c.seen()
+	c.waitForInformers()
 	c.runControllers()
 	c.Eventually(func(g Gomega) {
 		now := c.stored(s)
 		g.Expect(servicehelpers.HasLBFinalizer(now)).To(BeTrue())
 		g.Expect(now.Status.LoadBalancer.Ingress).To(HaveLen(1))
 		g.Expect(c.cloud.Balancers.Standing()).To(Equal(
-			map[string]string{now.Status.LoadBalancer.Ingress[0].IP + ":80": c.standing()}))
-	}, patience, often).Should(Succeed())
+			map[string]string{now.Status.LoadBalancer.Ingress[0].IP + ":80": c.membersExcept()}))
+	}, timeout, pollInterval).Should(Succeed())
 
 	c.Eventually(func() error {
 		now := c.stored(s)
 		now.Spec.Type = corev1.ServiceTypeClusterIP
 		_, err := c.client.CoreV1().Services(s.Namespace).Update(c.t.Context(), now, metav1.UpdateOptions{})
 		return err
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 	c.Eventually(func(g Gomega) {
 		g.Expect(servicehelpers.HasLBFinalizer(c.stored(s))).To(BeFalse())
 		g.Expect(c.cloud.Balancers.Left()).To(BeZero())
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 }

@@ -207,7 +207,7 @@ func (c *cluster) node(name string) *corev1.Node {
 		_, err = c.client.CoreV1().Nodes().Update(c.t.Context(), node, metav1.UpdateOptions{})
 		c.Expect(err).NotTo(HaveOccurred())
 	}
-	c.seen()
+	c.waitForInformers()
 	return node
 }
 
@@ -218,7 +218,7 @@ func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *core
 		mod(s)
 	}
 	c.Expect(c.client.Tracker().Add(s)).To(Succeed())
-	c.seen()
+	c.waitForInformers()
 	return s
 }
 
@@ -241,7 +241,7 @@ func template(namespace string) *corev1.Service {
 func (c *cluster) update(s *corev1.Service) {
 	_, err := c.client.CoreV1().Services(s.Namespace).Update(c.t.Context(), s, metav1.UpdateOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
-	c.seen()
+	c.waitForInformers()
 }
 
 // stored returns the current Service from the API server.
@@ -251,8 +251,8 @@ func (c *cluster) stored(s *corev1.Service) *corev1.Service {
 	return now
 }
 
-// seen waits until the informers have seen all changes.
-func (c *cluster) seen() {
+// waitForInformers waits until the informers have seen all changes.
+func (c *cluster) waitForInformers() {
 	if c.informer == nil {
 		return
 	}
@@ -293,7 +293,7 @@ func (c *cluster) ensured(s *corev1.Service) string {
 	now.Status.LoadBalancer = *status
 	_, err := c.client.CoreV1().Services(s.Namespace).UpdateStatus(c.t.Context(), now, metav1.UpdateOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
-	c.seen()
+	c.waitForInformers()
 	return status.Ingress[0].IP
 }
 
@@ -311,11 +311,11 @@ func (c *cluster) removed(s *corev1.Service) {
 	c.Expect(exists).To(BeFalse())
 	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), s.Namespace,
 		s.Name)).To(Succeed())
-	c.seen()
+	c.waitForInformers()
 }
 
-// standing returns the expected members of a load balancer: all machines, except for the given ones.
-func (c *cluster) standing(but ...string) string {
+// membersExcept returns the expected members of a load balancer: all machines, except for the given ones.
+func (c *cluster) membersExcept(but ...string) string {
 	var members []string
 	for _, name := range c.machines() {
 		if !slices.Contains(but, name) {
@@ -326,8 +326,8 @@ func (c *cluster) standing(but ...string) string {
 	return strings.Join(members, " ")
 }
 
-// dying is a balancer whose process dies before or after its n-th step.
-type dying struct {
+// dyingBalancer is a balancer whose process dies before or after its n-th step.
+type dyingBalancer struct {
 	cpi.Balancer
 
 	left  int
@@ -337,7 +337,7 @@ type dying struct {
 var errDied = errors.New("the process has died")
 
 // Run runs a step, unless the process is dead.
-func (d *dying) Run(ctx context.Context, location string, step loadbalancer.Step) error {
+func (d *dyingBalancer) Run(ctx context.Context, location string, step loadbalancer.Step) error {
 	if d.left <= 0 {
 		return errDied
 	}

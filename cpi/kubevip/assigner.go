@@ -80,10 +80,10 @@ type Options struct {
 
 // An Assigner assigns addresses. It claims an address in a ConfigMap before it writes the annotation of the Service.
 type Assigner struct {
-	opts    Options
-	store   *store
-	changed chan struct{}          // has an element after a Service changed
-	said    map[types.UID][]string // reported problems that persist
+	opts     Options
+	store    *store
+	changed  chan struct{}          // has an element after a Service changed
+	reported map[types.UID][]string // reported problems that persist
 }
 
 // New returns an assigner. The informers must not have been started.
@@ -97,8 +97,8 @@ func New(o Options) *Assigner {
 			client:    o.Client,
 			namespace: o.Namespace,
 		},
-		changed: make(chan struct{}, 1),
-		said:    map[types.UID][]string{},
+		changed:  make(chan struct{}, 1),
+		reported: map[types.UID][]string{},
 	}
 }
 
@@ -153,7 +153,7 @@ func (a *Assigner) assign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := a.withoutGone(ctx, before, services)
+	next, err := a.withoutDeleted(ctx, before, services)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (a *Assigner) assign(ctx context.Context) error {
 	for _, s := range services {
 		failed = append(failed, a.annotate(ctx, s, chosen[s.UID], before.of(s.UID)))
 	}
-	a.forgetGone(services)
+	a.dropDeleted(services)
 	return errors.Join(failed...)
 }
 
@@ -191,9 +191,9 @@ func (a *Assigner) services() ([]*corev1.Service, error) {
 	return all, nil
 }
 
-// withoutGone returns the claims without those of deleted Services. It asks the API server about Services that are not
-// in the cache, because the cache may be outdated.
-func (a *Assigner) withoutGone(ctx context.Context, held claims, services []*corev1.Service) (claims, error) {
+// withoutDeleted returns the claims without those of deleted Services. It asks the API server about Services that are
+// not in the cache, because the cache may be outdated.
+func (a *Assigner) withoutDeleted(ctx context.Context, held claims, services []*corev1.Service) (claims, error) {
 	known := map[types.UID]bool{}
 	for _, s := range services {
 		known[s.UID] = true
@@ -334,17 +334,17 @@ func (a *Assigner) annotate(ctx context.Context, s *corev1.Service, chosen, befo
 func (a *Assigner) report(s *corev1.Service, problems []loadbalancer.Finding) {
 	var holds []string
 	for _, p := range problems {
-		if !slices.Contains(a.said[s.UID], p.Message) && !slices.Contains(holds, p.Message) {
+		if !slices.Contains(a.reported[s.UID], p.Message) && !slices.Contains(holds, p.Message) {
 			a.opts.Recorder.Event(s, corev1.EventTypeWarning, p.Reason, p.Message)
 		}
 		holds = append(holds, p.Message)
 	}
-	a.said[s.UID] = holds
+	a.reported[s.UID] = holds
 }
 
-// forgetGone drops the reported problems of deleted Services.
-func (a *Assigner) forgetGone(services []*corev1.Service) {
-	maps.DeleteFunc(a.said, func(uid types.UID, _ []string) bool {
+// dropDeleted drops the reported problems of deleted Services.
+func (a *Assigner) dropDeleted(services []*corev1.Service) {
+	maps.DeleteFunc(a.reported, func(uid types.UID, _ []string) bool {
 		return !slices.ContainsFunc(services, func(s *corev1.Service) bool { return s.UID == uid })
 	})
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// patience is how long a new node may have no address before a notice is added.
-const patience = 5 * time.Minute
+// addressGracePeriod is how long a new node may have no address before a notice is added.
+const addressGracePeriod = 5 * time.Minute
 
-// toBeDeleted is the taint of nodes that the cluster autoscaler is about to remove.
-const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+// autoscalerTaint is the taint of nodes that the cluster autoscaler is about to remove.
+const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 
 // controlPlaneLabels are the labels and taints of control plane nodes.
 var controlPlaneLabels = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
@@ -30,7 +30,7 @@ func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 	var workers, others []*corev1.Node
 	for _, n := range nodes {
 		switch {
-		case n.DeletionTimestamp != nil, tainted(n, toBeDeleted):
+		case n.DeletionTimestamp != nil, tainted(n, autoscalerTaint):
 		case hasLabel(n, corev1.LabelNodeExcludeBalancers):
 		case !controlPlanes && isControlPlane(n):
 			others = append(others, n)
@@ -86,7 +86,9 @@ func InternalIPs(n *corev1.Node) []netip.Addr {
 }
 
 // Joining reports whether a node has joined so recently that its addresses may still be missing.
-func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTimestamp.Time) < patience }
+func Joining(n *corev1.Node, now time.Time) bool {
+	return now.Sub(n.CreationTimestamp.Time) < addressGracePeriod
+}
 
 // members sets the nodes that the load balancer sends to. They include nodes without an address of its first family,
 // because objects that all load balancers of the cluster share contain the nodes of both families. A node that has just

@@ -36,7 +36,7 @@ var _ cpi.Balancer = (*Balancer)(nil)
 func NewBalancer(opts BalancerOptions) *Balancer {
 	b := &Balancer{opts: opts}
 	if opts.Reporter != nil {
-		opts.Reporter.standing = b.standing
+		opts.Reporter.existing = b.existing
 	}
 	return b
 }
@@ -101,9 +101,9 @@ func (b *Balancer) Owners(ctx context.Context, gateway string) ([]loadbalancer.O
 // NameOf implements [cpi.Balancer].
 func (*Balancer) NameOf(owner loadbalancer.Owner) string { return lb.LoadBalancerName(owner) }
 
-// standing returns the existing objects of kinds that are visible from all gateways, of all owners. An incomplete
+// existing returns the existing objects of kinds that are visible from all gateways, of all owners. An incomplete
 // result is an error.
-func (b *Balancer) standing(ctx context.Context, kinds []loadbalancer.Kind) ([]loadbalancer.Object, error) {
+func (b *Balancer) existing(ctx context.Context, kinds []loadbalancer.Kind) ([]loadbalancer.Object, error) {
 	var out []loadbalancer.Object
 	for _, g := range b.opts.Gateways {
 		id, err := b.Locate(ctx, g.Name)
@@ -127,7 +127,7 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 		}
 		id, err := b.find(ctx, g)
 		if err != nil {
-			return id, &locateError{notFound(err)}
+			return id, &locateError{locateFailure(err)}
 		}
 		return id, nil
 	}
@@ -176,8 +176,8 @@ func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error
 		loadbalancer.ErrRefused)
 }
 
-// notFound converts an error of a search for a gateway to an error that the core handles.
-func notFound(err error) error {
+// locateFailure converts an error of a search for a gateway to an error that the core handles.
+func locateFailure(err error) error {
 	for _, target := range []error{
 		vcd.ErrNotFound, vcd.ErrForbidden, vcd.ErrAmbiguous, vcd.ErrInvalid,
 		vcd.ErrUnauthorized, loadbalancer.ErrRefused,

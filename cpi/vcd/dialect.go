@@ -96,7 +96,7 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	for _, p := range wish.Desired.Ports {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
-	e.ignored()
+	e.noticeIgnored()
 	e.reserve()
 	wish.Desired.Extra = out
 }
@@ -166,8 +166,8 @@ func (e *extension) application(p service.Port) lb.Application {
 // maxUnknown is the maximum number of ports that a notice lists.
 const maxUnknown = 10
 
-// ignored adds notices for settings without effect.
-func (e *extension) ignored() {
+// noticeIgnored adds notices for settings without effect.
+func (e *extension) noticeIgnored() {
 	var unknown []string
 	for _, n := range e.namedPorts() {
 		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p service.Port) bool { return p.Number == n }) {
@@ -179,7 +179,7 @@ func (e *extension) ignored() {
 			"annotations refer to %d ports that the Service does not have: correct or remove them: %s", n,
 			strings.Join(unknown[:min(n, maxUnknown)], ", "))
 	}
-	e.ignoredProbes()
+	e.noticeIgnoredProbes()
 	if e.subnet.IsValid() && !e.internal {
 		e.wish.Notice(service.InvalidAnnotation,
 			"the annotation %[1]s has no effect without %[2]s: set %[2]s to true, or remove %[1]s",
@@ -192,10 +192,10 @@ func (e *extension) ignored() {
 	}
 }
 
-// ignoredProbes adds notices for health checks that VCD does not support. Monitors of pools probe the node port. On
-// nodes without endpoints, a local traffic policy makes kube-proxy drop TCP, which monitors detect, but also UDP, which
-// they do not detect.
-func (e *extension) ignoredProbes() {
+// noticeIgnoredProbes adds notices for health checks that VCD does not support. Monitors of pools probe the node port.
+// On nodes without endpoints, a local traffic policy makes kube-proxy drop TCP, which monitors detect, but also UDP,
+// which they do not detect.
+func (e *extension) noticeIgnoredProbes() {
 	if e.interval != 0 {
 		e.wish.Notice(lb.Unsupported, "this VCD version has no intervals for health monitors: its default is "+
 			"used")

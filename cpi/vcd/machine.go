@@ -25,7 +25,7 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	if err != nil {
 		return cpi.Machine{}, err
 	}
-	vm, absence, err := session.FindLost(ctx, m.lost(id))
+	vm, absence, err := session.FindLost(ctx, m.lostVM(id))
 	switch {
 	case err != nil:
 		return cpi.Machine{}, err
@@ -35,8 +35,8 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	return m.detailed(vm), nil
 }
 
-// lost returns the known location of a VM and of its siblings, as input for the search.
-func (m *Machines) lost(id string) vcd.Lost {
+// lostVM returns the known location of a VM and of its siblings, as input for the search.
+func (m *Machines) lostVM(id string) vcd.Lost {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	lost := vcd.Lost{ID: id, VDCs: slices.Clone(m.opts.VDCs), Siblings: m.siblings(id)}

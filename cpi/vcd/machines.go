@@ -21,8 +21,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// rememberVDCs is how long the IDs of VDCs that were found by name are cached.
-const rememberVDCs = time.Hour
+// vdcCacheAge is how long the IDs of VDCs that were found by name are cached.
+const vdcCacheAge = time.Hour
 
 // MachineOptions configure [Machines].
 type MachineOptions struct {
@@ -160,7 +160,7 @@ func (m *Machines) search() vcd.Search {
 // others.
 func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VDC, error) {
 	now := m.opts.Clock.Now()
-	if len(m.vdcs) > 0 && now.Sub(m.found) < rememberVDCs {
+	if len(m.vdcs) > 0 && now.Sub(m.found) < vdcCacheAge {
 		return m.vdcs, nil
 	}
 	var vdcs []vcd.VDC

@@ -24,11 +24,11 @@ import (
 
 const (
 	defaultReportInterval = 30 * time.Second
-	// reportOff is the pause after VCD reported that the entity does not exist or the right to it is missing.
-	reportOff = time.Hour
-	// firstRefused is the first pause after VCD rejected the content, for example because of a schema of the site. It
-	// doubles each time, up to reportOff.
-	firstRefused = 10 * time.Minute
+	// reportPauseMax is the pause after VCD reported that the entity does not exist or the right to it is missing.
+	reportPauseMax = time.Hour
+	// minRejectionPause is the first pause after VCD rejected the content, for example because of a schema of the site.
+	// It doubles each time, up to reportOff.
+	minRejectionPause = 10 * time.Minute
 	// reportTries limits the attempts to update an entity that other clients change at the same time.
 	reportTries = 5
 	reportPause = 100 * time.Millisecond
@@ -50,9 +50,9 @@ type ReporterOptions struct {
 // balancer.
 type Reporter struct {
 	opts ReporterOptions
-	// standing returns all objects of some kinds at the locations of load balancers, of all owners. Nil disables the
+	// existing returns all objects of some kinds at the locations of load balancers, of all owners. Nil disables the
 	// search for stale entries.
-	standing func(context.Context, []loadbalancer.Kind) ([]loadbalancer.Object, error)
+	existing func(context.Context, []loadbalancer.Kind) ([]loadbalancer.Object, error)
 
 	mu      sync.Mutex
 	started bool
@@ -267,14 +267,14 @@ func (r *Reporter) write(ctx context.Context) error {
 		r.pause = 0
 		return nil
 	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrForbidden), errors.Is(err, rde.ErrOtherType):
-		r.off = r.opts.Clock.Now().Add(reportOff)
+		r.off = r.opts.Clock.Now().Add(reportPauseMax)
 	case errors.Is(err, vcd.ErrInvalid):
 		if r.pause == 0 {
 			klog.FromContext(ctx).Error(err, "VCD rejects the report of load balancers: if the site has its own "+
 				"schema for the type of the entity, ask the provider to allow the section status.cpi",
 				"entity", r.opts.ID)
 		}
-		r.pause = min(max(2*r.pause, firstRefused), reportOff)
+		r.pause = min(max(2*r.pause, minRejectionPause), reportPauseMax)
 		r.off = r.opts.Clock.Now().Add(r.pause)
 	}
 	since := r.change // changes in the meantime follow those that could not be written

@@ -53,7 +53,7 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 	if len(doubtful.Drop)+len(doubtful.DropIPs) == 0 {
 		return nil
 	}
-	standing, err := r.standing(ctx, kindsOf(doubtful.Drop))
+	standing, err := r.existing(ctx, kindsOf(doubtful.Drop))
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (r *Reporter) staleDue() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.opts.Clock.Now()
-	if r.standing == nil || now.Before(r.next) || now.Before(r.off) {
+	if r.existing == nil || now.Before(r.next) || now.Before(r.off) {
 		return false
 	}
 	r.next = now.Add(staleInterval)

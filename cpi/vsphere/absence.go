@@ -99,7 +99,7 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 		return err
 	}
 	if deleted {
-		if deleted, err = m.notEmigrated(ctx, i, c, home.ref); err != nil {
+		if deleted, err = m.checkNotMigrated(ctx, i, c, home.ref); err != nil {
 			return err
 		}
 	}
@@ -109,10 +109,10 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 	return nil
 }
 
-// notEmigrated returns true if the event log of a vCenter shows no migration of a VM to another vCenter, where it would
-// run on with the same UUID. If it shows one, notEmigrated returns an error. It returns false if the user may not read
-// the events.
-func (m *Machines) notEmigrated(
+// checkNotMigrated returns true if the event log of a vCenter shows no migration of a VM to another vCenter, where it
+// would run on with the same UUID. If it shows one, notEmigrated returns an error. It returns false if the user may not
+// read the events.
+func (m *Machines) checkNotMigrated(
 	ctx context.Context, i int, c *connection, ref types.ManagedObjectReference,
 ) (bool, error) {
 	left := types.EventFilterSpec{EventTypeId: []string{"VmEmigratingEvent"}}

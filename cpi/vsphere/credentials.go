@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// secretFor is how long a Secret is cached, so that it is read at most once a minute.
-	secretFor = time.Minute
+	// secretAge is how long a Secret is cached, so that it is read at most once a minute.
+	secretAge = time.Minute
 	// secretTimeout limits requests to the API server.
 	secretTimeout = 10 * time.Second
 	// maxCredential is the maximum size of a file in a mounted Secret, in bytes.
@@ -80,7 +80,7 @@ func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]by
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	where = fmt.Sprintf("Secret %s/%s", s.Namespace, s.Secret)
-	if now := s.Now(); s.last != nil && now.Sub(s.read) < secretFor {
+	if now := s.Now(); s.last != nil && now.Sub(s.read) < secretAge {
 		return s.last, where, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, secretTimeout)

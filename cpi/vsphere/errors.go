@@ -33,8 +33,8 @@ func tokenRefused(err error) bool {
 	}, code[strings.LastIndex(code, ":")+1:])
 }
 
-// refusal wraps errors of vCenter about credentials in errCredentials.
-func refusal(err error) error {
+// credentialError wraps errors of vCenter about credentials in errCredentials.
+func credentialError(err error) error {
 	if err != nil && (fault.Is(err, &types.InvalidLogin{}) || fault.Is(err, &types.NoPermission{})) {
 		return fmt.Errorf("%w: %w", errCredentials, err)
 	}

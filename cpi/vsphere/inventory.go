@@ -159,8 +159,8 @@ func (v inventory) vms() []types.ManagedObjectReference {
 	return all
 }
 
-// above returns the object and its ancestors, from the nearest to the farthest.
-func (v inventory) above(ref types.ManagedObjectReference, ok bool) []types.ManagedObjectReference {
+// ancestors returns the object and its ancestors, from the nearest to the farthest.
+func (v inventory) ancestors(ref types.ManagedObjectReference, ok bool) []types.ManagedObjectReference {
 	var all []types.ManagedObjectReference
 	for ok && !slices.Contains(all, ref) {
 		all = append(all, ref)
@@ -173,20 +173,20 @@ func (v inventory) above(ref types.ManagedObjectReference, ok bool) []types.Mana
 // resource pools, folders and datacenter.
 func (v inventory) places(vm types.ManagedObjectReference) []types.ManagedObjectReference {
 	properties := v[vm]
-	folders := v.above(properties.ref("parent"))
+	folders := v.ancestors(properties.ref("parent"))
 	if len(folders) == 0 {
-		folders = v.above(properties.ref("parentVApp"))
+		folders = v.ancestors(properties.ref("parentVApp"))
 	}
-	hosts := v.above(properties.ref("runtime.host"))
-	pools := v.above(properties.ref("resourcePool"))
+	hosts := v.ancestors(properties.ref("runtime.host"))
+	pools := v.ancestors(properties.ref("resourcePool"))
 	lists := [][]types.ManagedObjectReference{
 		{vm},
-		only(hosts, isCompute),
-		only(pools, isPool),
-		only(folders, isFolder),
-		only(hosts, isFolder),
-		only(folders, isTop),
-		only(hosts, isTop),
+		filter(hosts, isCompute),
+		filter(pools, isPool),
+		filter(folders, isFolder),
+		filter(hosts, isFolder),
+		filter(folders, isTop),
+		filter(hosts, isTop),
 	}
 	var all []types.ManagedObjectReference
 	for _, list := range lists {
@@ -200,7 +200,7 @@ func (v inventory) places(vm types.ManagedObjectReference) []types.ManagedObject
 		func(ref types.ManagedObjectReference) bool { return !v.isRoot(ref) })...)
 }
 
-func only(
+func filter(
 	all []types.ManagedObjectReference, keep func(types.ManagedObjectReference) bool,
 ) []types.ManagedObjectReference {
 	return slices.DeleteFunc(slices.Clone(all), func(ref types.ManagedObjectReference) bool { return !keep(ref) })
@@ -223,7 +223,7 @@ func (v inventory) isRoot(ref types.ManagedObjectReference) bool {
 	if ref.Type != "Folder" {
 		return false
 	}
-	return !slices.ContainsFunc(v.above(ref, true), isTop)
+	return !slices.ContainsFunc(v.ancestors(ref, true), isTop)
 }
 
 // datacenter returns the path of a VM's datacenter, without the root folder.
@@ -234,7 +234,7 @@ func (v inventory) datacenter(vm types.ManagedObjectReference) string {
 		return ""
 	}
 	var names []string
-	for _, ref := range v.above(all[at], true) {
+	for _, ref := range v.ancestors(all[at], true) {
 		if _, inside := v[ref].ref("parent"); inside { // only the root folder has no parent
 			names = append(names, v[ref].text("name"))
 		}

@@ -23,8 +23,8 @@ import (
 const (
 	// readTimeout limits the read of one vCenter.
 	readTimeout = time.Minute
-	// failedFor is how long a snapshot is reused in which a vCenter did not respond.
-	failedFor = 10 * time.Second
+	// failureAge is how long a snapshot is reused in which a vCenter did not respond.
+	failureAge = 10 * time.Second
 	// keepAlive is the interval at which idle sessions are used. vCenter ends them after half an hour.
 	keepAlive = 10 * time.Minute
 )
@@ -145,7 +145,7 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 // may take longer than failedFor. The caller holds the lock.
 func (m *Machines) fresh(since time.Time, maxAge time.Duration) bool {
 	if m.missing != nil {
-		return !m.ended.Before(since.Add(-failedFor))
+		return !m.ended.Before(since.Add(-failureAge))
 	}
 	return !m.started.IsZero() && !m.started.Before(since.Add(-maxAge))
 }

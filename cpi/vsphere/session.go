@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	// refusedFor is how long refused credentials are not retried, because vCenter locks accounts.
-	refusedFor = 15 * time.Minute
+	// refusalAge is how long refused credentials are not retried, because vCenter locks accounts.
+	refusalAge = 15 * time.Minute
 	// tokenLifetime is the lifetime of the token with which a certificate logs in.
 	tokenLifetime = 10 * time.Minute
 )
@@ -106,8 +106,8 @@ type sessions struct {
 	current *connection
 	refused refused
 
-	tagsMu sync.Mutex
-	noTags refused // refused by the tags endpoint, which has a separate login
+	tagsMu      sync.Mutex
+	refusedTags refused // refused by the tags endpoint, which has a separate login
 }
 
 // refused are credentials that were refused, with the time until which they are not retried.
@@ -129,7 +129,7 @@ func (r *refused) check(version string, now time.Time) error {
 func (r *refused) note(version string, now time.Time, err error) {
 	*r = refused{}
 	if errors.Is(err, errCredentials) {
-		*r = refused{version, now.Add(refusedFor), err}
+		*r = refused{version, now.Add(refusalAge), err}
 	}
 }
 
@@ -193,7 +193,7 @@ func (s *sessions) loginTags(
 ) error {
 	s.tagsMu.Lock()
 	defer s.tagsMu.Unlock()
-	if err := s.noTags.check(c.version, s.clock.Now()); err != nil {
+	if err := s.refusedTags.check(c.version, s.clock.Now()); err != nil {
 		return err
 	}
 	r.Transport = s.observed(r.Transport)
@@ -201,7 +201,7 @@ func (s *sessions) loginTags(
 	if restError(err, http.StatusUnauthorized) || restError(err, http.StatusForbidden) {
 		err = fmt.Errorf("%w: %w", errCredentials, err)
 	}
-	s.noTags.note(c.version, s.clock.Now(), err)
+	s.refusedTags.note(c.version, s.clock.Now(), err)
 	return err
 }
 
@@ -260,11 +260,11 @@ func (c *connection) authenticate(ctx context.Context, credentials Credentials) 
 		if err != nil {
 			return err
 		}
-		return refusal(c.session.LoginByToken(c.client.WithHeader(ctx, soap.Header{Security: signer})))
+		return credentialError(c.session.LoginByToken(c.client.WithHeader(ctx, soap.Header{Security: signer})))
 	}
 	user := url.UserPassword(credentials.User, credentials.Password)
 	c.login = func(ctx context.Context, r *rest.Client) error { return r.Login(ctx, user) }
-	return refusal(c.session.Login(ctx, user))
+	return credentialError(c.session.Login(ctx, user))
 }
 
 // token requests a token with a certificate.

@@ -54,5 +54,5 @@ func (c *connection) share(ctx context.Context, credentials Credentials) error {
 	if err != nil || ticket.Token == "" || response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s, without a ticket", credentials.SharedSession, response.Status)
 	}
-	return refusal(c.session.CloneSession(ctx, ticket.Token))
+	return credentialError(c.session.CloneSession(ctx, ticket.Token))
 }

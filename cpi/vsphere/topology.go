@@ -32,14 +32,14 @@ const (
 )
 
 const (
-	// hiddenFor is how long the tags of an object are not requested after vCenter refused them.
-	hiddenFor = time.Hour
+	// hiddenAge is how long the tags of an object are not requested after vCenter refused them.
+	hiddenAge = time.Hour
 	// maxRefusals is the number of refused requests after which the user is assumed to lack access to all tags.
 	maxRefusals = 40
 )
 
-// tagsFor is how long tags are cached. They are read earlier if a VM is in an unknown object.
-const tagsFor = 5 * time.Minute
+// tagsAge is how long tags are cached. They are read earlier if a VM is in an unknown object.
+const tagsAge = 5 * time.Minute
 
 var (
 	// errTags means that tags could not be read.
@@ -187,7 +187,7 @@ func (t *tagCache) update(
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	needed := map[types.ManagedObjectReference]bool{}
-	complete := t.attached != nil && t.clock.Since(t.read) < tagsFor
+	complete := t.attached != nil && t.clock.Since(t.read) < tagsAge
 	for _, vm := range vms {
 		for _, place := range all.places(vm) {
 			needed[place] = true
@@ -202,7 +202,7 @@ func (t *tagCache) update(
 	if err != nil {
 		return err
 	}
-	if !t.read.IsZero() && t.clock.Since(t.read) >= tagsFor {
+	if !t.read.IsZero() && t.clock.Since(t.read) >= tagsAge {
 		t.forget()
 	}
 	return t.reread(ctx, manager, needed)
@@ -256,7 +256,7 @@ func (t *tagCache) reread(
 // users are most likely to lack access to them. The caller holds the lock.
 func (t *tagCache) readable(needed map[types.ManagedObjectReference]bool) []mo.Reference {
 	maps.DeleteFunc(t.hidden, func(_ types.ManagedObjectReference, since time.Time) bool {
-		return t.clock.Since(since) >= hiddenFor
+		return t.clock.Since(since) >= hiddenAge
 	})
 	var refs []types.ManagedObjectReference
 	for ref := range needed {

@@ -29,8 +29,8 @@ import (
 const (
 	// maxPages is the maximum number of pages of a list.
 	maxPages = 1000
-	// maxAnswer is the maximum size of a response, in bytes.
-	maxAnswer = 64 << 20
+	// maxResponse is the maximum size of a response, in bytes.
+	maxResponse = 64 << 20
 	// defaultPoll and defaultPatience are the polling interval of jobs and the maximum duration of a job.
 	defaultPoll, defaultPatience = time.Second, 3 * time.Minute
 	// defaultTimeout is the timeout of a request, including its response.
@@ -148,15 +148,15 @@ func (c *Client) send(ctx context.Context, command string, params Params, into a
 	request.Header.Set("User-Agent", c.opts.UserAgent)
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return unanswered(request, err)
+		return requestError(request, err)
 	}
 	defer answer.Body.Close()
 	if err := siteproxy.Refused(request, answer); err != nil {
-		return unanswered(request, err)
+		return requestError(request, err)
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if err != nil {
-		return unanswered(request, err)
+		return requestError(request, err)
 	}
 	return decode(command, answer.StatusCode, body, into)
 }

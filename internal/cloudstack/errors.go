@@ -124,8 +124,8 @@ func failing(err error) error {
 	return err
 }
 
-// unanswered returns the error of a request without a response. It omits the request, which contains secrets.
-func unanswered(request *http.Request, err error) error {
+// requestError returns the error of a request without a response. It omits the request, which contains secrets.
+func requestError(request *http.Request, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}

@@ -26,12 +26,12 @@ const (
 type details struct {
 	opts Options
 
-	mu     sync.Mutex
-	pools  map[string]readPool
-	sets   map[string]readSet
-	hinted map[string]lb.Hints // hints when the last portion was read
-	rolled time.Time           // time of that read
-	next   int                 // start of the next portion
+	mu          sync.Mutex
+	pools       map[string]readPool
+	sets        map[string]readSet
+	hinted      map[string]lb.Hints // hints when the last portion was read
+	lastPortion time.Time           // time of that read
+	next        int                 // start of the next portion
 }
 
 // A readPool is a pool that was read in full, with the hints in the lists at that time.
@@ -69,8 +69,8 @@ func (d *details) pool(p lb.Pool) lb.Pool {
 	return p
 }
 
-// believed adds the cached content to a listed pool, if it was read recently with the same hints.
-func (d *details) believed(p lb.Pool) (lb.Pool, bool) {
+// cachedIfUnchanged adds the cached content to a listed pool, if it was read recently with the same hints.
+func (d *details) cachedIfUnchanged(p lb.Pool) (lb.Pool, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known, ok := d.pools[p.ID]
@@ -146,7 +146,7 @@ func (o *observation) fullPools(ctx context.Context) error {
 		if p.Full && !o.query.Fresh {
 			continue
 		}
-		if known, ok := o.gateway.details.believed(p); ok && !o.query.Fresh {
+		if known, ok := o.gateway.details.cachedIfUnchanged(p); ok && !o.query.Fresh {
 			o.out.Pools[i] = known
 			continue
 		}
@@ -174,12 +174,12 @@ func (o *observation) fullSets(ctx context.Context) error {
 	return nil
 }
 
-// roll reads the next portion of the cluster's pools and sets in full, because lists do not show changes of members or
-// monitors. The result is cached as long as the lists. A pool that cannot be read is skipped, because it may just have
-// been deleted.
-func (o *observation) roll(ctx context.Context) error {
+// readPortion reads the next portion of the cluster's pools and sets in full, because lists do not show changes of
+// members or monitors. The result is cached as long as the lists. A pool that cannot be read is skipped, because it may
+// just have been deleted.
+func (o *observation) readPortion(ctx context.Context) error {
 	g := o.gateway
-	for _, x := range g.due(o.query.Owner.Cluster) {
+	for _, x := range g.duePortion(o.query.Owner.Cluster) {
 		var err error
 		if x.set {
 			err = g.readSet(ctx, o.session, x.id)
@@ -205,8 +205,8 @@ type member struct {
 	set bool
 }
 
-// due returns the objects to read in full now, if a portion is due.
-func (g *gateway) due(cluster string) []member {
+// duePortion returns the objects to read in full now, if a portion is due.
+func (g *gateway) duePortion(cluster string) []member {
 	var pools []lb.Pool
 	var all []member
 	for _, p := range g.pools.known() {
@@ -228,11 +228,11 @@ func (d *details) portion(pools []lb.Pool, all []member) []member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opts.Clock.Now()
-	if len(all) == 0 || !d.rolled.IsZero() && now.Sub(d.rolled) < d.opts.RollEvery {
+	if len(all) == 0 || !d.lastPortion.IsZero() && now.Sub(d.lastPortion) < d.opts.RollEvery {
 		return nil
 	}
-	first := d.rolled.IsZero() // new or recently written objects need not be read at once
-	d.rolled = now
+	first := d.lastPortion.IsZero() // new or recently written objects need not be read at once
+	d.lastPortion = now
 	maps.DeleteFunc(d.pools, func(_ string, known readPool) bool { return now.Sub(known.at) > hintAge })
 	out := d.changed(pools)
 	if first {

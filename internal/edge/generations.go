@@ -17,8 +17,8 @@ func (g *generations) of(set string) uint64 {
 	return g.bySet[set]
 }
 
-// wrote records that a set was written from a generation, or may have been, so that no older one overwrites it.
-func (g *generations) wrote(set string, generation uint64) {
+// record records that a set was written from a generation, or may have been, so that no older one overwrites it.
+func (g *generations) record(set string, generation uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.bySet[set] = max(g.bySet[set], generation)

@@ -24,13 +24,13 @@ type list[T any] struct {
 	idOf func(owner, name string) string
 	read reader[T]
 
-	mu       sync.Mutex
-	items    []T
-	valid    bool
-	at       time.Time // start of the read of items
-	order    uint64    // number of that read
-	unsure   bool      // a write failed since, so items may be wrong
-	inflight *inflight[T]
+	mu          sync.Mutex
+	items       []T
+	valid       bool
+	at          time.Time // start of the read of items
+	order       uint64    // number of that read
+	writeFailed bool      // a write failed since, so items may be wrong
+	inflight    *inflight[T]
 }
 
 // An inflight is a read in flight. It collects writes in the meantime, because its response may be older.
@@ -170,7 +170,7 @@ func (l *list[T]) invalidate() { l.expire(0) }
 func (l *list[T]) expire(age time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unsure = l.unsure || age == 0
+	l.writeFailed = l.writeFailed || age == 0
 	if age == 0 && l.inflight != nil {
 		l.inflight.invalidated = true
 	}
@@ -192,7 +192,7 @@ func (l *list[T]) since() uint64 {
 func (l *list[T]) written() (items []T, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.items, l.order == 0 && !l.unsure
+	return l.items, l.order == 0 && !l.writeFailed
 }
 
 // known returns the cached list, regardless of its age.

@@ -78,7 +78,7 @@ func (o *observation) all(ctx context.Context) error {
 	if err := o.hidden(); err != nil {
 		return err
 	}
-	return o.roll(ctx)
+	return o.readPortion(ctx)
 }
 
 // hidden returns an error if objects may be overlooked because of a missing right.
@@ -110,7 +110,7 @@ func (o *observation) owned(kind loadbalancer.Kind, name, description string) (m
 		}
 		return m, false
 	}
-	o.gateway.rights.see(kind)
+	o.gateway.rights.markSeen(kind)
 	switch {
 	case m.Owner.Is(o.query.Owner):
 		return m, true
@@ -208,7 +208,7 @@ func (o *observation) claims(ctx context.Context) error {
 		o.owned(lb.KindAddress, "", c.Description)
 	}
 	o.out.Claims = claims
-	o.out.VMNotOwned = o.gateway.refusals.notOurs(o.query.Owner, claims)
+	o.out.VMNotOwned = o.gateway.refusals.disowned(o.query.Owner, claims)
 	o.out.Taken = append(o.out.Taken, o.gateway.refusals.taken()...)
 	return nil
 }

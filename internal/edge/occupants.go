@@ -113,10 +113,10 @@ func (o *occupants) newcomer(before *occupants) string {
 	return ""
 }
 
-// keep verifies that the owner is alone on the addresses of a new object. Addresses in IP blocks cannot be reserved, so
-// another writer may have found them free at the same time. VCD serializes writes to a gateway: the later writer sees
-// the other, and withdraws.
-func keep(
+// verifySoleOwner verifies that the owner is alone on the addresses of a new object. Addresses in IP blocks cannot be
+// reserved, so another writer may have found them free at the same time. VCD serializes writes to a gateway: the later
+// writer sees the other, and withdraws.
+func verifySoleOwner(
 	ctx context.Context, w writer, a newAddresses, before *occupants, withdraw func(context.Context) error,
 ) error {
 	services, err := w.gateway.services.get(ctx, w.session, w.fresh())

@@ -31,7 +31,7 @@ type PlanOptions struct {
 // Observe.
 func (d *Driver) Plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (loadbalancer.Plan, error) {
 	plan, err := d.plan(ctx, gateway, want, opts)
-	if err != nil || !lb.Doubtful(plan) || !d.doubt(gateway) {
+	if err != nil || !lb.Doubtful(plan) || !d.expireSettings(gateway) {
 		return plan, err
 	}
 	return d.plan(ctx, gateway, want, opts)
@@ -102,10 +102,10 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 	}, nil
 }
 
-// doubt expires the provider's settings: the addresses of a gateway, the capabilities of its load balancer, and its
-// service engine groups. It reports whether any of them will be read again. Settings that were read within the last
-// minute are kept.
-func (d *Driver) doubt(gateway string) bool {
+// expireSettings expires the provider's settings: the addresses of a gateway, the capabilities of its load balancer,
+// and its service engine groups. It reports whether any of them will be read again. Settings that were read within the
+// last minute are kept.
+func (d *Driver) expireSettings(gateway string) bool {
 	g := d.at(gateway)
 	facts := g.facts.expire(doubtAge)
 	groups := g.groups.expire(doubtAge)

@@ -232,7 +232,7 @@ func (c *census) add(kind loadbalancer.Kind, o lb.Object, x any) {
 	if origin == lb.Foreign || origin == lb.OldName && !lb.NamesProve(c.cluster) || !m.For(c.gateway.id) {
 		return
 	}
-	c.gateway.rights.see(kind)
+	c.gateway.rights.markSeen(kind)
 	switch x := x.(type) {
 	case lb.VirtualService:
 		c.gateway.rights.infer(m, x.Certificate, false)

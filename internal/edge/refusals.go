@@ -32,11 +32,11 @@ const (
 type refusals struct {
 	clock vcd.Clock
 
-	mu        sync.Mutex
-	noSets    time.Time                // IP sets are forbidden
-	noMoves   time.Time                // virtual services cannot change a shared address
-	addresses map[netip.Addr]time.Time // floating IPs of other organizations
-	full      map[string]time.Time     // IP Spaces, by ID, with an exhausted quota
+	mu                  sync.Mutex
+	setsForbiddenUntil  time.Time                // IP sets are forbidden
+	movesForbiddenUntil time.Time                // virtual services cannot change a shared address
+	addresses           map[netip.Addr]time.Time // floating IPs of other organizations
+	full                map[string]time.Time     // IP Spaces, by ID, with an exhausted quota
 	// foreign are the owners that were refused an address because it belongs to others.
 	foreign map[netip.Addr][]foreigner
 }
@@ -59,25 +59,25 @@ func newRefusals(clock vcd.Clock) refusals {
 func (r *refusals) forbidSets() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noSets = r.clock.Now().Add(refusalAge)
+	r.setsForbiddenUntil = r.clock.Now().Add(refusalAge)
 }
 
 func (r *refusals) setsAllowed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.clock.Now().After(r.noSets)
+	return r.clock.Now().After(r.setsForbiddenUntil)
 }
 
 func (r *refusals) forbidMoves() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noMoves = r.clock.Now().Add(refusalAge)
+	r.movesForbiddenUntil = r.clock.Now().Add(refusalAge)
 }
 
 func (r *refusals) movesAllowed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.clock.Now().After(r.noMoves)
+	return r.clock.Now().After(r.movesForbiddenUntil)
 }
 
 func (r *refusals) refuse(a netip.Addr) {
@@ -112,8 +112,8 @@ func (r *refusals) forget(owner loadbalancer.Owner, a netip.Addr) (known bool) {
 	return known
 }
 
-// notOurs returns the IDs of those claims that are known not to belong to an owner.
-func (r *refusals) notOurs(owner loadbalancer.Owner, claims []lb.Claim) []string {
+// disowned returns the IDs of those claims that are known not to belong to an owner.
+func (r *refusals) disowned(owner loadbalancer.Owner, claims []lb.Claim) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()

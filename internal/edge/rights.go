@@ -52,8 +52,8 @@ func (r *rights) tolerate(kind loadbalancer.Kind, err error) error {
 	return nil
 }
 
-// see records that a cluster has an object of a kind.
-func (r *rights) see(kind loadbalancer.Kind) {
+// markSeen records that a cluster has an object of a kind.
+func (r *rights) markSeen(kind loadbalancer.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[kind] = true
@@ -69,7 +69,7 @@ func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
 		lb.KindCertificate: lb.Imported(m.Owner, certificate.Name),
 	} {
 		if there {
-			r.see(kind)
+			r.markSeen(kind)
 		}
 	}
 }

@@ -203,10 +203,10 @@ func resolve[T any](ctx context.Context, w writer, l *list[T], to *lb.Ref) error
 	return err
 }
 
-// lost converts a refusal to an error after which the caller plans again, if an object that the written object refers
-// to is deleted. Cached lists may be outdated, and VCD responds with "forbidden" or "invalid" to a reference to a
-// deleted object.
-func lost[T any](ctx context.Context, w writer, l *list[T], id string, err error) error {
+// replanIfDeleted converts a refusal to an error after which the caller plans again, if an object that the written
+// object refers to is deleted. Cached lists may be outdated, and VCD responds with "forbidden" or "invalid" to a
+// reference to a deleted object.
+func replanIfDeleted[T any](ctx context.Context, w writer, l *list[T], id string, err error) error {
 	if id == "" || !is(err, []error{vcd.ErrForbidden, vcd.ErrNotFound, vcd.ErrInvalid}) {
 		return err
 	}

@@ -36,9 +36,9 @@ func createRule(ctx context.Context, w writer, step lb.Step) error {
 		})
 	})
 	if err != nil || settled {
-		return lost(ctx, w, g.profiles, want.Profile.ID, err)
+		return replanIfDeleted(ctx, w, g.profiles, want.Profile.ID, err)
 	}
-	return keep(ctx, w, mine, before, func(ctx context.Context) error { return withdrawRule(ctx, w, want) })
+	return verifySoleOwner(ctx, w, mine, before, func(ctx context.Context) error { return withdrawRule(ctx, w, want) })
 }
 
 // withdrawRule deletes a rule that was just created. If another owner uses its internal address, it also deletes the
@@ -97,7 +97,7 @@ func updateRule(ctx context.Context, w writer, step lb.Step) error {
 		start: func() (vcd.Task, error) { return w.session.NAT.UpdateDNAT(ctx, w.gateway.id, id, change) },
 		edit:  func(r *lb.Rule) { *r = want },
 	})
-	return lost(ctx, w, w.gateway.profiles, want.Profile.ID, err)
+	return replanIfDeleted(ctx, w, w.gateway.profiles, want.Profile.ID, err)
 }
 
 func deleteRule(ctx context.Context, w writer, step lb.Step) error {

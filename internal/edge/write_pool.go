@@ -28,7 +28,7 @@ func createPool(ctx context.Context, w writer, step lb.Step) error {
 			Sticky:      want.Sticky,
 		})
 	})
-	return refusedPool(ctx, w, want, err)
+	return replanPool(ctx, w, want, err)
 }
 
 func updatePool(ctx context.Context, w writer, step lb.Step) error {
@@ -43,7 +43,7 @@ func updatePool(ctx context.Context, w writer, step lb.Step) error {
 		start: func() (vcd.Task, error) { return w.session.Balancers.UpdatePool(ctx, step.ID, change) },
 		edit:  func(p *lb.Pool) { *p = listedPool(step, want) },
 	})
-	return refusedPool(ctx, w, want, err)
+	return replanPool(ctx, w, want, err)
 }
 
 func deletePool(ctx context.Context, w writer, step lb.Step) error {
@@ -52,13 +52,13 @@ func deletePool(ctx context.Context, w writer, step lb.Step) error {
 	})
 }
 
-// refusedPool handles a refused pool. If its IP set is deleted, or if IP sets in pools are forbidden, the error makes
+// replanPool handles a refused pool. If its IP set is deleted, or if IP sets in pools are forbidden, the error makes
 // the caller plan again.
-func refusedPool(ctx context.Context, w writer, want lb.Pool, err error) error {
+func replanPool(ctx context.Context, w writer, want lb.Pool, err error) error {
 	if want.Group.ID == "" {
 		return err
 	}
-	return withoutSets(w.gateway, lost(ctx, w, w.gateway.sets, want.Group.ID, err))
+	return noteSetsForbidden(w.gateway, replanIfDeleted(ctx, w, w.gateway.sets, want.Group.ID, err))
 }
 
 // poolChange returns the change that makes a pool match the desired one. Former monitors are removed.

@@ -44,9 +44,9 @@ func createService(ctx context.Context, w writer, step lb.Step) error {
 		g.groups.edit(want.EngineGroup.ID, func(group *lb.EngineGroup) { group.Deployed++ })
 	}
 	if err != nil || before.ours || areClaimed(g.claims.known(), want.VIPs...) || ruleFollows(want, g.rules.known()) {
-		return lostByService(ctx, w, want, err)
+		return replanServiceIfDeleted(ctx, w, want, err)
 	}
-	return keep(ctx, w, mine, before, func(ctx context.Context) error {
+	return verifySoleOwner(ctx, w, mine, before, func(ctx context.Context) error {
 		return withdrawServices(ctx, w, want.Description,
 			func(vs lb.VirtualService) bool { return vs.Name == want.Name })
 	})
@@ -81,7 +81,7 @@ func updateService(ctx context.Context, w writer, step lb.Step) error {
 			*vs = want
 		},
 	})
-	if err = lostByService(ctx, w, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
+	if err = replanServiceIfDeleted(ctx, w, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
 		return err
 	}
 	return updateInPlace(ctx, w, step.ID, change, err)
@@ -157,11 +157,11 @@ func resolvedService(ctx context.Context, w writer, step lb.Step) (lb.VirtualSer
 	return want, err
 }
 
-// lostByService handles a refusal: if an object that the virtual service refers to is deleted, the error makes the
-// caller plan again.
-func lostByService(ctx context.Context, w writer, want lb.VirtualService, err error) error {
-	err = lost(ctx, w, w.gateway.pools, want.Pool.ID, err)
-	return lost(ctx, w, w.gateway.certificates, want.Certificate.ID, err)
+// replanServiceIfDeleted handles a refusal: if an object that the virtual service refers to is deleted, the error makes
+// the caller plan again.
+func replanServiceIfDeleted(ctx context.Context, w writer, want lb.VirtualService, err error) error {
+	err = replanIfDeleted(ctx, w, w.gateway.pools, want.Pool.ID, err)
+	return replanIfDeleted(ctx, w, w.gateway.certificates, want.Certificate.ID, err)
 }
 
 func byFamily(addresses []netip.Addr) (v4, v6 netip.Addr) {

@@ -19,7 +19,7 @@ func createSet(ctx context.Context, w writer, step lb.Step) error {
 		return err
 	}
 	want := step.Set
-	defer w.gateway.generations.wrote(step.Name, want.Generation)
+	defer w.gateway.generations.record(step.Name, want.Generation)
 	listed := lb.Set{Object: written(step, want.Description)}
 	_, err = create(ctx, w, w.gateway.sets, listed, func() (vcd.Task, error) {
 		return w.session.Firewall.CreateIPSet(ctx, vcd.IPSet{
@@ -29,7 +29,7 @@ func createSet(ctx context.Context, w writer, step lb.Step) error {
 			Addresses:   want.Members,
 		})
 	})
-	return withoutSets(w.gateway, err)
+	return noteSetsForbidden(w.gateway, err)
 }
 
 func updateSet(ctx context.Context, w writer, step lb.Step) error {
@@ -37,7 +37,7 @@ func updateSet(ctx context.Context, w writer, step lb.Step) error {
 	if w.gateway.generations.of(step.Name) > want.Generation {
 		return nil // it was written from a newer node list in the meantime
 	}
-	defer w.gateway.generations.wrote(step.Name, want.Generation)
+	defer w.gateway.generations.record(step.Name, want.Generation)
 	if isUpToDate(w.gateway, step.ID, *want) {
 		return nil
 	}
@@ -91,8 +91,8 @@ func forgetCounts(g *gateway, description string) {
 	})
 }
 
-// withoutSets records that IP sets, or pools with IP sets, are forbidden. The next plan does without them.
-func withoutSets(g *gateway, err error) error {
+// noteSetsForbidden records that IP sets, or pools with IP sets, are forbidden. The next plan does without them.
+func noteSetsForbidden(g *gateway, err error) error {
 	if !errors.Is(err, vcd.ErrForbidden) {
 		return err
 	}

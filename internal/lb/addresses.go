@@ -64,7 +64,7 @@ func chooseAddresses(in input, families []loadbalancer.Family) (frontend, outcom
 		out:        out,
 	}
 	for _, f := range families {
-		if !c.leavesOut(f) {
+		if !c.chooseOrOmit(f) {
 			front.families = append(front.families, f)
 		}
 	}
@@ -130,9 +130,9 @@ type addressChooser struct {
 	out      outcome
 }
 
-// leavesOut chooses the address of a family: the requested one, else the current one, else the intended one, else a
+// chooseOrOmit chooses the address of a family: the requested one, else the current one, else the intended one, else a
 // free one. It reports whether the load balancer does without this family.
-func (c *addressChooser) leavesOut(f loadbalancer.Family) bool {
+func (c *addressChooser) chooseOrOmit(f loadbalancer.Family) bool {
 	if a, ok := firstOf(f, c.in.desired.Requested); ok {
 		c.request(f, a)
 		return false
@@ -146,7 +146,7 @@ func (c *addressChooser) leavesOut(f loadbalancer.Family) bool {
 		return false
 	}
 	if f != c.families[0] && !c.candidates.offered(f) {
-		c.out.add(leaveOutFamily(c.in, c.families, fmt.Sprintf("the edge gateway has no %s addresses", f)))
+		c.out.add(omitFamily(c.in, c.families, fmt.Sprintf("the edge gateway has no %s addresses", f)))
 		return true
 	}
 	c.choose(f)

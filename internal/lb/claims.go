@@ -34,7 +34,7 @@ func claim(in input, a netip.Addr) outcome {
 	case allocated && in.owned.intends(c) && !in.owned.claimed(c):
 		out.step(phaseClaim, markClaim(c, in.desired.Owner))
 	case allocated, !inSpace:
-	case space.Full, isLost(in.observed, a):
+	case space.Full, isTakenElsewhere(in.observed, a):
 		out.notice(AddressInUse,
 			"the address %s is no longer allocated and cannot be allocated again: another organization has it, "+
 				"or the quota of the IP Space %q is exhausted. Clients may not reach it: request another address", a,
@@ -62,8 +62,8 @@ func claim(in input, a netip.Addr) outcome {
 	return out
 }
 
-// isLost reports whether another organization has an address.
-func isLost(o Observed, a netip.Addr) bool {
+// isTakenElsewhere reports whether another organization has an address.
+func isTakenElsewhere(o Observed, a netip.Addr) bool {
 	return slices.ContainsFunc(o.Taken, func(u loadbalancer.Use) bool { return u.Address == a && u.Kind == KindAddress })
 }
 
@@ -134,7 +134,7 @@ func leaveClaim(in input, c Claim) outcome {
 func intentOf(in input, front frontend) []netip.Addr {
 	var intent []netip.Addr
 	for _, f := range front.families {
-		if isToBeStored(in, front, f) {
+		if mustBeStored(in, front, f) {
 			intent = append(intent, front.external[f])
 		}
 	}
@@ -150,8 +150,8 @@ func intentOf(in input, front frontend) []netip.Addr {
 	return intent
 }
 
-// isToBeStored reports whether the address of a family must be recorded.
-func isToBeStored(in input, front frontend, f loadbalancer.Family) bool {
+// mustBeStored reports whether the address of a family must be recorded.
+func mustBeStored(in input, front frontend, f loadbalancer.Family) bool {
 	a := front.external[f]
 	if !a.IsValid() {
 		return false

@@ -34,7 +34,7 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	if all.needs != 0 {
 		return Plan{Needs: all.needs}
 	}
-	return Plan{Plan: loadbalancer.Plan{Steps: all.stepsBut(func(Step) bool { return false })}}
+	return Plan{Plan: loadbalancer.Plan{Steps: all.stepsExcept(func(Step) bool { return false })}}
 }
 
 // followSets updates existing IP sets with the nodes of their families.
@@ -63,7 +63,7 @@ func followPool(in input, x owned[Pool]) outcome {
 	m := x.marker
 	want := Pool{
 		NodePort: have.NodePort,
-		Members:  limited(in, in.desired.members(f)),
+		Members:  limitMembers(in, in.desired.members(f)),
 		Monitors: writtenMonitors(m),
 		Sticky:   have.Sticky,
 	}
@@ -106,7 +106,7 @@ func writtenMonitors(m Marker) []Monitor {
 	case m.Probe != "":
 		return []Monitor{m.Probe}
 	case strings.HasPrefix(m.Listener, "udp-"):
-		return []Monitor{usualMonitor(loadbalancer.UDP)}
+		return []Monitor{defaultMonitor(loadbalancer.UDP)}
 	}
-	return []Monitor{usualMonitor(loadbalancer.TCP)}
+	return []Monitor{defaultMonitor(loadbalancer.TCP)}
 }

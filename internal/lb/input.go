@@ -15,7 +15,7 @@ func newInput(d Desired, o Observed, c Capabilities) input {
 		desired:  d,
 		observed: o,
 		can:      c,
-		owned:    takeInventory(d, o),
+		owned:    newInventory(d, o),
 	}
 }
 

@@ -41,8 +41,8 @@ type owned[T any] struct {
 
 func (x owned[T]) exists() bool { return x.ID != "" }
 
-// takeInventory determines which objects belong to the owner.
-func takeInventory(d Desired, o Observed) inventory {
+// newInventory determines which objects belong to the owner.
+func newInventory(d Desired, o Observed) inventory {
 	ports := proveOldPorts(d, o)
 	c := classifier{
 		desired: d,

@@ -65,8 +65,8 @@ const (
 	MonitorHTTPS Monitor = "HTTPS"
 )
 
-// usualMonitor returns the default monitor of a pool.
-func usualMonitor(p loadbalancer.Protocol) Monitor {
+// defaultMonitor returns the default monitor of a pool.
+func defaultMonitor(p loadbalancer.Protocol) Monitor {
 	if p == loadbalancer.UDP {
 		return MonitorUDP
 	}
@@ -80,7 +80,7 @@ func (l Listener) monitors() []Monitor {
 	case MonitorNone:
 		return nil
 	case "":
-		return []Monitor{usualMonitor(l.Protocol)}
+		return []Monitor{defaultMonitor(l.Protocol)}
 	default:
 		return []Monitor{l.Monitor}
 	}

@@ -109,8 +109,8 @@ func widestMarker(d Desired) Marker {
 	}
 }
 
-// survives reports whether a marker is parsed as it was written. An object with an unrecognized marker has no owner.
-func (m Marker) survives() bool {
+// roundTrips reports whether a marker is parsed as it was written. An object with an unrecognized marker has no owner.
+func (m Marker) roundTrips() bool {
 	s := m.String()
 	got, ok := ParseMarker(s)
 	return ok && len(s) <= maxDescription && got.words(false) == m.words(false)

@@ -23,7 +23,7 @@ func planNodeSet(in input, f loadbalancer.Family) (nodeSet, outcome) {
 		return nodeSet{Ref{first.ID, first.Name}, first}, updateSet(in, sets[0], f)
 	}
 	out := in.outcome()
-	want := wantedSet(in, f, "")
+	want := desiredSet(in, f, "")
 	name := setName(in.desired.Owner.Cluster, in.observed.Gateway, setKey(f))
 	out.step(phasePrepare, Step{
 		Verb: Create,
@@ -59,7 +59,7 @@ func clusterSets(in input, which string) []Set {
 // read first.
 func updateSet(in input, have Set, f loadbalancer.Family) outcome {
 	out := in.outcome()
-	want := wantedSet(in, f, have.Description)
+	want := desiredSet(in, f, have.Description)
 	switch {
 	case have.Generation > want.Generation: // it was written from a newer node list
 	case want.Description != have.Description, have.State == Failed,
@@ -74,8 +74,8 @@ func updateSet(in input, have Set, f loadbalancer.Family) outcome {
 	return out
 }
 
-// wantedSet returns the desired IP set of a family's nodes. It keeps the text that users added to the description.
-func wantedSet(in input, f loadbalancer.Family, description string) Set {
+// desiredSet returns the desired IP set of a family's nodes. It keeps the text that users added to the description.
+func desiredSet(in input, f loadbalancer.Family, description string) Set {
 	members := in.desired.members(f)
 	m := Marker{
 		Owner:    loadbalancer.Owner{Cluster: in.desired.Owner.Cluster},

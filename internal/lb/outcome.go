@@ -91,8 +91,8 @@ func (o *outcome) stops() bool {
 	return len(o.refusals) > 0 || o.needs&(Addresses|Forwardings|Hosts) != 0
 }
 
-// stepsBut returns the steps in order, except for those that leftOut matches.
-func (o *outcome) stepsBut(leftOut func(Step) bool) []loadbalancer.Step {
+// stepsExcept returns the steps in order, except for those that leftOut matches.
+func (o *outcome) stepsExcept(leftOut func(Step) bool) []loadbalancer.Step {
 	var out []loadbalancer.Step
 	for _, steps := range o.steps {
 		for _, s := range steps {

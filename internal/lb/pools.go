@@ -41,11 +41,11 @@ func poolMembers(in input, lb design) ([]netip.Addr, outcome) {
 		out.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, which is the limit of a "+
 			"pool: grant the user the right to manage security groups to include all nodes", limit, len(members))
 	}
-	return limited(in, members), out
+	return limitMembers(in, members), out
 }
 
-// limited returns as many members as a pool supports, sorted. The subset is stable when other nodes join or leave.
-func limited(in input, members []netip.Addr) []netip.Addr {
+// limitMembers returns as many members as a pool supports, sorted. The subset is stable when other nodes join or leave.
+func limitMembers(in input, members []netip.Addr) []netip.Addr {
 	limit := in.can.MaxMembers
 	if limit == 0 || len(members) <= limit {
 		return members
@@ -68,7 +68,7 @@ func planPool(in input, b binding, want Pool) (Ref, outcome) {
 	have := b.pool
 	m := b.marker(in.desired.Owner)
 	m.Wrote = want.hash()
-	m.Probe = unusualProbe(want, b.listener.Protocol)
+	m.Probe = nonDefaultProbe(want, b.listener.Protocol)
 	want.Description = describe(have.Description, m)
 	if !have.exists() {
 		name := nameFor(KindPool, in.desired.Owner, b.key())
@@ -92,18 +92,18 @@ func planPool(in input, b binding, want Pool) (Ref, outcome) {
 	return Ref{have.ID, have.Name}, out
 }
 
-// probeOf returns the monitor that this program writes to a pool.
-func probeOf(p Pool) Monitor {
+// writtenMonitor returns the monitor that this program writes to a pool.
+func writtenMonitor(p Pool) Monitor {
 	if len(p.Monitors) > 0 {
 		return p.Monitors[0]
 	}
 	return MonitorNone
 }
 
-// unusualProbe returns the monitor that the marker of a pool must name. If a pool has several monitors, it does not
+// nonDefaultProbe returns the monitor that the marker of a pool must name. If a pool has several monitors, it does not
 // show which one this program wrote.
-func unusualProbe(want Pool, p loadbalancer.Protocol) Monitor {
-	if now := probeOf(want); now != usualMonitor(p) {
+func nonDefaultProbe(want Pool, p loadbalancer.Protocol) Monitor {
+	if now := writtenMonitor(want); now != defaultMonitor(p) {
 		return now
 	}
 	return ""
@@ -111,11 +111,11 @@ func unusualProbe(want Pool, p loadbalancer.Protocol) Monitor {
 
 // formerProbes returns the monitors that this program wrote before and must remove.
 func formerProbes(want Pool, b binding) []Monitor {
-	former := usualMonitor(b.listener.Protocol)
+	former := defaultMonitor(b.listener.Protocol)
 	if b.pool.marker.Probe != "" {
 		former = b.pool.marker.Probe
 	}
-	if former == probeOf(want) || former == MonitorNone {
+	if former == writtenMonitor(want) || former == MonitorNone {
 		return nil
 	}
 	return []Monitor{former}

@@ -6,7 +6,7 @@ package lb
 func planServices(in input, lb design) outcome {
 	out := in.outcome()
 	for _, b := range lb.bindings {
-		want := wantedService(in, lb, b)
+		want := desiredService(in, lb, b)
 		have := b.service
 		create := Step{
 			Verb:    Create,
@@ -36,8 +36,8 @@ func planServices(in input, lb design) outcome {
 	return out
 }
 
-// wantedService returns the virtual service of a listener in the form in which it is created.
-func wantedService(in input, lb design, b binding) VirtualService {
+// desiredService returns the virtual service of a listener in the form in which it is created.
+func desiredService(in input, lb design, b binding) VirtualService {
 	return VirtualService{
 		Object:      Object{Description: serviceMarker(in, lb, b).String()},
 		VIPs:        b.vips,

@@ -35,7 +35,7 @@ func conclude(in input, lb design, all outcome) Plan {
 		return plan
 	}
 	plan.Intent = lb.intent
-	plan.Steps = all.stepsBut(func(s Step) bool { return isDeferred(in.desired, s) })
+	plan.Steps = all.stepsExcept(func(s Step) bool { return isDeferred(in.desired, s) })
 	if in.desired.Absent {
 		return plan
 	}
@@ -44,7 +44,7 @@ func conclude(in input, lb design, all outcome) Plan {
 		plan.Stuck = stuck(lb)
 	}
 	if len(plan.Steps) == 0 && len(plan.Stuck) == 0 {
-		plan.Wait = waitFor(plan.Status.Ports)
+		plan.Wait = waitText(plan.Status.Ports)
 	}
 	if plan.Done() {
 		plan.Unused = unusedIntent(in, lb.frontend)
@@ -143,8 +143,8 @@ func stuck(lb design) []loadbalancer.Finding {
 	return out
 }
 
-// waitFor returns a text with the number of ready ports, or an empty string if all are ready.
-func waitFor(ports []loadbalancer.PortStatus) string {
+// waitText returns a text with the number of ready ports, or an empty string if all are ready.
+func waitText(ports []loadbalancer.PortStatus) string {
 	ready := 0
 	for _, p := range ports {
 		if p.Problem == "" {

@@ -36,7 +36,7 @@ func validate(in input) ([]loadbalancer.Family, outcome) {
 	families, all := validateFamilies(in)
 	all.add(validateListeners(in))
 	all.add(validateRequested(in))
-	all.add(validateWishes(in))
+	all.add(validateRequests(in))
 	all.add(validateTransparency(in, families))
 	all.add(validateAlgorithm(in))
 	all.add(validateConfiguration(in))
@@ -54,14 +54,14 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	var families []loadbalancer.Family
 	var lacking []string
 	for _, f := range in.desired.Families {
-		if why := lackOf(in, f); why != "" {
+		if why := unsupportedReason(in, f); why != "" {
 			lacking = append(lacking, why)
 		} else {
 			families = append(families, f)
 		}
 	}
 	for _, why := range lacking {
-		out.add(leaveOutFamily(in, families, why))
+		out.add(omitFamily(in, families, why))
 	}
 	if len(families) > 0 && len(in.desired.members(families[0])) == 0 && !in.desired.OwnMembers {
 		out.refuse(NoMembers, "no node has an %s address, which members need", families[0])
@@ -69,8 +69,8 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	return families, out
 }
 
-// lackOf explains why the load balancer cannot have a family. It returns an empty string if it can.
-func lackOf(in input, f loadbalancer.Family) string {
+// unsupportedReason explains why the load balancer cannot have a family. It returns an empty string if it can.
+func unsupportedReason(in input, f loadbalancer.Family) string {
 	switch {
 	case f == loadbalancer.IPv6 && !in.can.IPv6:
 		return "the load balancer of the edge gateway does not support IPv6, which requires VCD 10.4 and an " +
@@ -83,8 +83,8 @@ func lackOf(in input, f loadbalancer.Family) string {
 	return ""
 }
 
-// leaveOutFamily adds a notice that the load balancer has only the given families, or refuses that.
-func leaveOutFamily(in input, families []loadbalancer.Family, why string) outcome {
+// omitFamily adds a notice that the load balancer has only the given families, or refuses that.
+func omitFamily(in input, families []loadbalancer.Family, why string) outcome {
 	out := in.outcome()
 	switch {
 	case len(families) == 0:
@@ -154,8 +154,8 @@ func validateRequested(in input) outcome {
 	return out
 }
 
-// validateWishes refuses requests that the gateway does not support.
-func validateWishes(in input) outcome {
+// validateRequests refuses requests that the gateway does not support.
+func validateRequests(in input) outcome {
 	out := in.outcome()
 	d := in.desired
 	if d.IPSpace != "" && !d.Internal && !in.observed.Gateway.UsesSpaces {
@@ -209,7 +209,7 @@ func validateAlgorithm(in input) outcome {
 func validateConfiguration(in input) outcome {
 	out := in.outcome()
 	d := in.desired
-	if d.Share != "" && !widestMarker(d).survives() {
+	if d.Share != "" && !widestMarker(d).roundTrips() {
 		out.refuse(Unsupported, "the key %q of a shared address cannot be stored in VCD: use a short key of "+
 			"letters and digits", d.Share)
 	}

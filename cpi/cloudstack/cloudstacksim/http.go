@@ -88,7 +88,7 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		s.calls = append(s.calls, c.command)
 	}
 	fault := s.fault(c.command)
-	s.come(fault, c.get("networkid"))
+	s.associateConcurrently(fault, c.get("networkid"))
 	if fault != nil && !fault.Done {
 		refuse(to, key, &failure{fault.Code, 4250, "a fault of the test"})
 		return
@@ -104,8 +104,8 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// come associates the address of a fault with a network, as another client would.
-func (s *Simulator) come(fault *Fault, network string) {
+// associateConcurrently associates the address of a fault with a network, as another client would.
+func (s *Simulator) associateConcurrently(fault *Fault, network string) {
 	for _, a := range s.objects[Addresses] {
 		if fault != nil && fault.Comes != "" && a["ipaddress"] == fault.Comes {
 			s.allocate(a, s.find(Networks, network))
@@ -212,7 +212,7 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 		return nil, err
 	}
 	j := &job{done: time.Now().Add(c.sim.opts.Latency), status: 1, result: result}
-	if late, ok := err.(*lateError); ok { //nolint:errorlint // It is never wrapped.
+	if late, ok := err.(*jobError); ok { //nolint:errorlint // It is never wrapped.
 		j.status = 2
 		j.result = Object{"errorcode": late.code, "errortext": late.text}
 	}
@@ -221,13 +221,13 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 	return Object{"jobid": id}, nil
 }
 
-// A lateError is the error of a failed job.
-type lateError struct {
+// A jobError is the error of a failed job.
+type jobError struct {
 	code int
 	text string
 }
 
-func (f *lateError) Error() string { return f.text }
+func (f *jobError) Error() string { return f.text }
 
 func (c *call) poll() (any, error) {
 	j, ok := c.sim.jobs[c.get("jobid")]

@@ -392,7 +392,7 @@ func (c *call) createTags() (any, error) {
 		}
 		for _, tag := range c.tagsOf() {
 			if slices.ContainsFunc(c.sim.tags[at], func(o Object) bool { return o["key"] == tag["key"] }) {
-				return nil, &lateError{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
+				return nil, &jobError{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
 			}
 		}
 		all = append(all, at)
@@ -427,7 +427,7 @@ func (c *call) deleteTags() (any, error) {
 		deleted += before - len(c.sim.tags[at])
 	}
 	if deleted == 0 {
-		return nil, &lateError{codeInternal, "Failed to delete tags"}
+		return nil, &jobError{codeInternal, "Failed to delete tags"}
 	}
 	return success, nil
 }

@@ -15,8 +15,8 @@ import (
 // not ready every few seconds. During an outage, each request would cause another read.
 const failureAge = 10 * time.Second
 
-// A rememberingMachines caches failures of Snapshot.
-type rememberingMachines struct {
+// A failureCache caches failures of Snapshot.
+type failureCache struct {
 	machines Machines
 	clock    clock.PassiveClock
 
@@ -32,7 +32,7 @@ type failedRead struct {
 }
 
 // Snapshot implements [Machines].
-func (r *rememberingMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
+func (r *failureCache) Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
 	r.mu.Lock()
 	last := r.failed
 	r.mu.Unlock()
@@ -57,6 +57,6 @@ func (r *rememberingMachines) Snapshot(ctx context.Context, maxAge time.Duration
 }
 
 // Get implements [Machines].
-func (r *rememberingMachines) Get(ctx context.Context, providerID string) (Machine, error) {
+func (r *failureCache) Get(ctx context.Context, providerID string) (Machine, error) {
 	return r.machines.Get(ctx, providerID)
 }
