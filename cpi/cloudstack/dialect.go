@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Unsupported means that the Service requests something that CloudStack does not support.
+// Unsupported means that CloudStack does not have what the Service asks for.
 const Unsupported = "Unsupported"
 
 // A Dialect reads the CloudStack-specific parts of a Service, and contains defaults for Services that do not set them.

@@ -33,7 +33,7 @@ type Records interface {
 	Of(service types.UID) Record
 }
 
-// Stored is all stored data about a Service.
+// Stored is the data that is stored about a Service.
 type Stored struct {
 	Record
 

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// Get reads one VM, at any place in a vCenter. Its absence is only proved if all vCenters respond.
+// Get reads one VM, at any place in a vCenter. The absence of a VM is only proved if all vCenters report it.
 func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, error) {
 	uuids, err := parseProviderID(providerID)
 	if err != nil {
@@ -110,8 +110,8 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 }
 
 // checkNotMigrated returns true if the event log of a vCenter shows no migration of a VM to another vCenter, where it
-// would run on with the same UUID. If it shows one, notEmigrated returns an error. It returns false if the user may not
-// read the events.
+// would run on with the same UUID. If it shows one, checkNotMigrated returns an error. It returns false if the user may
+// not read the events.
 func (m *Machines) checkNotMigrated(
 	ctx context.Context, i int, c *connection, ref types.ManagedObjectReference,
 ) (bool, error) {

@@ -154,7 +154,7 @@ type guest struct {
 
 type guestNIC struct {
 	network   string
-	virtual   bool // created in the guest, for example by a container network
+	virtual   bool // created in the guest: it belongs to a container network, not to the VM
 	addresses []string
 }
 

@@ -142,7 +142,7 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 }
 
 // fresh reports whether the last snapshot is recent enough. The age of failures counts from the end of the read, which
-// may take longer than failedFor. The caller holds the lock.
+// may take longer than failureAge. The caller holds the lock.
 func (m *Machines) fresh(since time.Time, maxAge time.Duration) bool {
 	if m.missing != nil {
 		return !m.ended.Before(since.Add(-failureAge))

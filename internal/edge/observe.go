@@ -145,9 +145,9 @@ func (o *observation) services(ctx context.Context) error {
 }
 
 // beganHere reports whether the owner has no virtual service, or had none when it was first planned a moment ago. Then
-// it has only those pools and port profiles that this process wrote since. A leftover of a previous process that
-// stopped between two writes either has the same name as a new object, so that VCD refuses to create that, or is found
-// when the lists are read.
+// it has only those pools and port profiles that this process wrote since. A previous process that stopped between two
+// writes may have left an object. If a new object has the same name, VCD refuses to create it. Otherwise, the leftover
+// is found when the lists are read.
 func (o *observation) beganHere() bool {
 	now := o.gateway.driver.opts.Clock.Now()
 	began := &o.gateway.began

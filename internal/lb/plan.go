@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Plan is the next steps of a load balancer on an edge gateway. Its steps are of type [Step].
+// A Plan contains the next steps for a load balancer on an edge gateway. They are of type [Step].
 type Plan struct {
 	loadbalancer.Plan
 

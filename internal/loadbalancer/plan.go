@@ -21,7 +21,7 @@ var (
 	ErrUnknown = errors.New("unknown")
 )
 
-// A Plan is the next steps of a load balancer.
+// A Plan contains the next steps for a load balancer.
 type Plan struct {
 	// Refusals explain why the desired state is impossible. Then there are no steps, and existing objects are kept.
 	Refusals []Finding
