@@ -27,7 +27,7 @@ const (
 	// reportPauseMax is the pause after VCD reported that the entity does not exist or the right to it is missing.
 	reportPauseMax = time.Hour
 	// minRejectionPause is the first pause after VCD rejected the content, for example because of a schema of the site.
-	// It doubles each time, up to reportOff.
+	// It doubles each time, up to reportPauseMax.
 	minRejectionPause = 10 * time.Minute
 	// reportTries limits the attempts to update an entity that other clients change at the same time.
 	reportTries = 5

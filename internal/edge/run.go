@@ -11,7 +11,7 @@ import (
 )
 
 // Run runs one step of a plan for a gateway, given by its URN, and waits until it is done. Writes to a gateway are
-// queued. Errors wrap [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown]. After the latter,
+// queued. Errors wrap [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown]. After ErrUnknown,
 // the step may be done or still running.
 func (d *Driver) Run(ctx context.Context, gateway string, planned loadbalancer.Step) error {
 	step, err := ownStep(planned)

@@ -12,9 +12,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// allocateAddress allocates a specific address of an IP Space. The address was recorded before, where the marker is
-// taken from. If the address is already allocated, its marker shows whether a previous run or another owner allocated
-// it. Without a marker, it was a previous run only if the address was recorded before.
+// allocateAddress allocates a specific address of an IP Space. The caller must have recorded the address for the owner
+// in the marker. If the address is already allocated, its marker shows whether a previous run or another owner
+// allocated it. Without a marker, it was a previous run only if the address was recorded before.
 func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 	want := step.Address
 	f, err := w.gateway.fact(ctx, w.session)
