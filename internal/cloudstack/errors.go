@@ -27,7 +27,7 @@ var (
 	ErrConflict = errors.New("conflict with another rule")
 	// ErrLimit means that a limit of the account, or the capacity of the cloud, is reached.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrBusy means that CloudStack is working on the object, or requests fewer requests.
+	// ErrBusy means that CloudStack is working on the object, or throttles requests.
 	ErrBusy = errors.New("CloudStack is busy")
 	// ErrUnavailable means that CloudStack did not respond, or not completely.
 	ErrUnavailable = errors.New("CloudStack does not respond")

@@ -19,7 +19,7 @@ const groupsAge = 10 * time.Minute
 
 // Observe returns all objects of an owner on a gateway, given by its URN, and the other state that a plan depends on.
 // An incomplete result is an error. Errors wrap [loadbalancer.ErrRefused] if a change is required first, such as a
-// missing right, [loadbalancer.ErrBusy] if VCD requests fewer calls, and otherwise [loadbalancer.ErrUnknown].
+// missing right, [loadbalancer.ErrBusy] if VCD throttles requests, and otherwise [loadbalancer.ErrUnknown].
 func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error) {
 	want := demand{maxAge: d.opts.MaxAge}
 	if q.Fresh {

@@ -14,8 +14,8 @@ import (
 // there.
 type placement struct {
 	engine Ref
-	// replace is set if the virtual service is recreated instead of updated. move is set if it is recreated after all
-	// others, because it shares its address and VCD cannot change a shared address.
+	// replace is set if the virtual service is recreated instead of updated. move is set if it shares its address and
+	// VCD cannot change a shared address. Such virtual services are also recreated, but one after the other.
 	replace, move bool
 }
 

@@ -26,7 +26,7 @@ const (
 type Step struct {
 	Verb Verb
 	Kind loadbalancer.Kind
-	// Name of the object.
+	// Name of the object. A new object gets this name.
 	Name string
 	// ID of the object; empty for Create.
 	ID string
