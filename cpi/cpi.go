@@ -39,7 +39,7 @@ type Options struct {
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory
 	Recorder  record.EventRecorder
-	// Namespace of the Secrets of this program; empty means kube-system.
+	// Namespace of the ConfigMap [RecordsName]; empty means kube-system.
 	Namespace string
 	// Manifest is [LoadBalancerOptions.Manifest].
 	Manifest string
