@@ -9,15 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// An AddressPolicy chooses the addresses of a machine for its Node. The zero value chooses those of the primary NIC.
+// An AddressPolicy selects the addresses of a machine for its Node. The zero value selects the addresses of the primary
+// NIC.
 type AddressPolicy struct {
 	Internal Selection
 	External Selection
-	IPv4     int // rank of the family, from 1; 0 for both: all addresses, IPv4 first
+	IPv4     int // rank of the family, from 1; 0 in both selects all addresses, IPv4 first
 	IPv6     int
 }
 
-// A Selection chooses addresses of a machine.
+// A Selection selects addresses of a machine. The zero value selects all of them.
 type Selection struct {
 	NICs    []int          // by index; empty: all
 	CIDRs   []netip.Prefix // empty: any
@@ -26,8 +27,8 @@ type Selection struct {
 
 func (s Selection) empty() bool { return len(s.NICs) == 0 && len(s.CIDRs) == 0 && len(s.Exclude) == 0 }
 
-// enough reports whether a snapshot has enough of a machine to choose its addresses. Given are those that its kubelet
-// was started with.
+// enough reports whether a machine from a snapshot has enough data to select its addresses. given are the addresses
+// that its kubelet was started with.
 func (p AddressPolicy) enough(m Machine, given []netip.Addr) bool {
 	if m.Complete {
 		return true
@@ -38,14 +39,14 @@ func (p AddressPolicy) enough(m Machine, given []netip.Addr) bool {
 	return m.has(given)
 }
 
-// has reports whether all those addresses are known as the machine's.
+// has reports whether all the given addresses are known addresses of the machine.
 func (m Machine) has(addresses []netip.Addr) bool {
 	known := chosen(m, Selection{})
 	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !slices.Contains(known, a) })
 }
 
-// addressesOf returns the addresses of a machine, always in the same order: internal, external, name. Those that
-// kubelet was given are included if they are the machine's.
+// addressesOf returns the addresses of a machine, always in the same order: internal, external, name. It includes the
+// addresses that the kubelet was given if they belong to the machine. It returns nil if no address is known yet.
 func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeAddress {
 	if m.Addresses != nil {
 		return m.withGiven(given)
@@ -71,12 +72,12 @@ func (p AddressPolicy) addressesOf(m Machine, given []netip.Addr) []corev1.NodeA
 		out = append(out, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: a.String()})
 	}
 	if len(out) == 0 {
-		return nil // nothing is known yet: those that the Node has stay
+		return nil // no address is known yet: the Node keeps its addresses
 	}
 	return append(out, corev1.NodeAddress{Type: corev1.NodeHostName, Address: m.Name})
 }
 
-// withGiven returns the addresses that the backend chose, with those of the machine that kubelet was given.
+// withGiven returns the addresses that the backend chose, plus those of the machine that its kubelet was given.
 func (m Machine) withGiven(given []netip.Addr) []corev1.NodeAddress {
 	out := slices.Clone(m.Addresses)
 	own := chosen(m, Selection{})
@@ -89,7 +90,7 @@ func (m Machine) withGiven(given []netip.Addr) []corev1.NodeAddress {
 	return out
 }
 
-// inOrder returns the addresses of wanted families, family by family.
+// inOrder returns the addresses of the wanted families, family by family.
 func (p AddressPolicy) inOrder(all []netip.Addr) []netip.Addr {
 	first := netip.Addr.Is4
 	second := netip.Addr.Is6
@@ -117,7 +118,7 @@ func (p AddressPolicy) wants(a netip.Addr) bool {
 	return p.IPv6 > 0
 }
 
-// primary returns the primary NIC of a machine, or the first if none is.
+// primary returns the primary NIC of a machine, or its first NIC if none is marked as primary.
 func primary(m Machine) []NIC {
 	for _, nic := range m.NICs {
 		if nic.Primary {
@@ -127,8 +128,8 @@ func primary(m Machine) []NIC {
 	return m.NICs[:min(1, len(m.NICs))]
 }
 
-// chosen returns the addresses that a selection chooses: by NIC in the order of the selection, else the primary NIC's
-// first.
+// chosen returns the addresses that a selection selects, in the order of its NICs. Without NICs in the selection, the
+// addresses of the primary NIC come first.
 func chosen(m Machine, s Selection) []netip.Addr {
 	nics := slices.Clone(m.NICs)
 	rank := func(n NIC) int {
@@ -151,7 +152,7 @@ func chosen(m Machine, s Selection) []netip.Addr {
 	return out
 }
 
-// has reports whether an address of a chosen NIC is chosen.
+// has reports whether the selection includes an address of a selected NIC.
 func (s Selection) has(a netip.Addr) bool {
 	return usable(a) && (len(s.CIDRs) == 0 || within(s.CIDRs, a)) && !within(s.Exclude, a)
 }
@@ -160,7 +161,7 @@ func within(cidrs []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool { return c.Contains(a) })
 }
 
-// usable reports whether other machines can reach an address.
+// usable reports whether an address is valid and reachable from other machines.
 func usable(a netip.Addr) bool {
 	return a.IsValid() && !a.IsUnspecified() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsMulticast()
 }

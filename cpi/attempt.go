@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-// An attempt brings one load balancer to what its Service asks for. The lock of the Service is held.
+// An attempt reconciles the load balancer of one Service. The caller holds the lock of the Service.
 type attempt struct {
 	planner   *planner
 	records   *records
@@ -24,10 +24,11 @@ type attempt struct {
 
 	service  *corev1.Service
 	wish     service.Wish
-	location string // id; empty until it is found
-	// blank means that the load balancer has never been of use: when it cannot be made, nothing of it stays.
-	blank bool
-	// addresses are those of the load balancer, and unused stored ones that are not used any more.
+	location string // ID; empty until it is found
+	// neverReady means that the load balancer has never been usable. If it cannot be created, everything created for it
+	// is removed.
+	neverReady bool
+	// addresses are the addresses of the load balancer. unused are recorded addresses that are no longer in use.
 	addresses, unused []netip.Addr
 }
 
@@ -37,20 +38,20 @@ func (a *attempt) locate(ctx context.Context) (err error) {
 	return err
 }
 
-// where describes the location for users.
+// where describes the location in messages for users.
 func (a *attempt) where() string { return a.locations.describe(a.wish.Location) }
 
-// elsewhere reports whether something may stand at another location that is known. It is removed when the load balancer
-// is as desired here; until then it uses what locations share.
+// elsewhere reports whether the Service may still have objects at another known location. They are removed once the
+// load balancer here matches the Service. Until then they use objects that locations share.
 func (a *attempt) elsewhere() bool {
 	return slices.ContainsFunc(a.locations.resolveKnown(a.records.locations(a.service)), func(id string) bool {
-		_, lost := unfoundName(id)
+		_, lost := unresolvedName(id)
 		return id != a.location && !lost
 	})
 }
 
-// everywhere returns the locations where the Service may have been, as none is stored: those where the cloud shows
-// something, or else all. Those that cannot be found are stored by name, unless the load balancer is new.
+// everywhere returns the locations where the Service may have objects, if none is recorded: those where the cloud shows
+// objects, or else all locations. Locations that cannot be found are included by name, unless the load balancer is new.
 func (a *attempt) everywhere(ctx context.Context) []string {
 	if a.locations.searcher != nil {
 		if ids, err := a.locations.searcher.Search(ctx, a.wish.Desired.Owner, false); err == nil {
@@ -64,14 +65,14 @@ func (a *attempt) everywhere(ctx context.Context) []string {
 	klog.FromContext(ctx).Error(err, "Cannot find some locations of the configuration; the search for objects "+
 		"of the load balancer there is postponed",
 		"service", klog.KObj(a.service))
-	if !a.blank {
-		ids = append(ids, a.locations.unfound()...)
+	if !a.neverReady {
+		ids = append(ids, a.locations.unresolved()...)
 	}
 	return ids
 }
 
 // write changes the record of the Service.
-func (a *attempt) write(ctx context.Context, n note) error {
+func (a *attempt) write(ctx context.Context, n recordChange) error {
 	if err := a.records.write(ctx, a.service, n); err != nil {
 		return err
 	}

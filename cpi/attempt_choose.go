@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// choose plans. What a plan is about to use is reserved at once, not only when it stands: else two Services that come
-// at the same time would be given the same address.
+// choose observes and plans, and reserves the addresses and ports of the plan at once. Otherwise, two Services that
+// arrive at the same time could get the same address.
 func (a *attempt) choose(ctx context.Context) (loadbalancer.Plan, error) {
 	unlock, err := a.queues.choosing.wait(ctx, a.location, nil)
 	if err != nil {
@@ -41,8 +41,8 @@ func (a *attempt) choose(ctx context.Context) (loadbalancer.Plan, error) {
 	return p, nil
 }
 
-// reserved returns what others have, or are about to have: what is being made, also for Services that are being
-// deleted, and what those that stay were promised.
+// reserved returns the addresses and ports that other Services use or are about to use. These include the load
+// balancers in progress, also of Services that are being deleted, and the addresses promised to Services that stay.
 func (a *attempt) reserved() ([]loadbalancer.Use, error) {
 	others, err := a.planner.others(a.service, a.location)
 	if err != nil {
@@ -58,8 +58,8 @@ func (a *attempt) reserved() ([]loadbalancer.Use, error) {
 	return out, nil
 }
 
-// usesOfOthers returns what is about to be used at the location by all other Services. What a Service was about to use
-// that does not exist any more is free, unless an attempt for it still runs.
+// usesOfOthers returns the planned uses of all other Services at the location. The planned uses of a deleted Service
+// are free, unless an attempt for it still runs.
 func (a *attempt) usesOfOthers() ([]loadbalancer.Use, error) {
 	live, err := a.records.live()
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *attempt) usesOfOthers() ([]loadbalancer.Use, error) {
 	return out, nil
 }
 
-// usesAt returns what Services are about to use at a location.
+// usesAt returns the planned uses at a location, by Service.
 func usesAt(states *perService[serviceState], location string) map[types.UID][]loadbalancer.Use {
 	states.mu.Lock()
 	defer states.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// leaveOthers removes what the Service has at locations where it is not any more. What cannot be removed yet is left
-// for the next time: the load balancer is of use all the same. What locations share goes last.
+// leaveOthers removes the objects of the Service at its previous locations. Objects that cannot be removed yet are
+// retried later, because the load balancer works without their removal. Objects that locations share are removed last.
 func (a *attempt) leaveOthers(ctx context.Context) error {
 	stored := a.records.locations(a.service)
 	candidates := a.locations.resolveKnown(stored)
@@ -26,14 +26,14 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 		candidates = a.everywhere(ctx)
 	}
 	for _, id := range candidates {
-		if _, ok := unfoundName(id); ok {
+		if _, ok := unresolvedName(id); ok {
 			stays = append(stays, id)
 		} else if id != a.location {
 			others = append(others, id)
 		}
 	}
 	stays = append(stays, a.leaveEach(ctx, others)...)
-	var n note
+	var n recordChange
 	if !slices.Equal(stays, stored) {
 		n.locations = stays
 	}
@@ -44,8 +44,8 @@ func (a *attempt) leaveOthers(ctx context.Context) error {
 	return a.write(ctx, n)
 }
 
-// leaveEach removes what the Service has at other locations, what they share last, and returns those that it is still
-// at.
+// leaveEach removes the objects of the Service at other locations, shared objects last. It returns the locations where
+// objects remain.
 func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string) {
 	if len(ids) > 1 {
 		failed = a.leaveAll(ctx, ids, loadbalancer.Step.Deferrable)
@@ -59,15 +59,16 @@ func (a *attempt) leaveEach(ctx context.Context, ids []string) (failed []string)
 	return failed
 }
 
-// leaveAll removes what the Service has at other locations, and returns those where that fails.
+// leaveAll removes the objects of the Service at other locations, except for steps that but matches. It returns the
+// locations where that fails.
 func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalancer.Step) bool) (failed []string) {
 	for _, id := range ids {
-		if a.planner.clock.Now().Before(a.states.get(a.service.UID).unleft[id].until) {
+		if a.planner.clock.Now().Before(a.states.get(a.service.UID).leaveBackoffs[id].until) {
 			failed = append(failed, id)
 			continue
 		}
 		err := a.leave(ctx, id, but)
-		a.noteLeft(id, err)
+		a.recordLeave(id, err)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Leaving a location", "service", klog.KObj(a.service), "location", id)
 			a.events.notices(a.service, "left "+id, []loadbalancer.Finding{{
@@ -84,7 +85,7 @@ func (a *attempt) leaveAll(ctx context.Context, ids []string, but func(loadbalan
 	return failed
 }
 
-// leave removes what the Service has at another location, but for some steps.
+// leave removes the objects of the Service at another location, except for steps that but matches.
 func (a *attempt) leave(ctx context.Context, id string, but func(loadbalancer.Step) bool) error {
 	moved := &Moved{Desired: a.wish.Desired, Addresses: a.addresses}
 	p, err := loop{
@@ -104,31 +105,32 @@ func (a *attempt) leave(ctx context.Context, id string, but func(loadbalancer.St
 	return err
 }
 
-// noteLeft notes whether a location could be left. One where that is refused is tried again later each time: it may not
-// be seen any more, or a user has written its id.
-func (a *attempt) noteLeft(id string, err error) {
+// recordLeave records whether the objects at a location could be removed. After a refusal, retries back off: the
+// location may no longer be visible, or a user may have written its ID.
+func (a *attempt) recordLeave(id string, err error) {
 	now := a.planner.clock.Now()
 	a.states.change(a.service.UID, func(s *serviceState) {
-		before := s.unleft[id]
-		s.unleft = maps.Clone(s.unleft)
-		maps.DeleteFunc(s.unleft,
+		before := s.leaveBackoffs[id]
+		s.leaveBackoffs = maps.Clone(s.leaveBackoffs)
+		maps.DeleteFunc(s.leaveBackoffs,
 			func(other string, b backoff) bool { return other == id || now.Sub(b.until) > maxRefusalBackoff })
 		if !errors.Is(err, loadbalancer.ErrRefused) {
 			return
 		}
-		if s.unleft == nil {
-			s.unleft = map[string]backoff{}
+		if s.leaveBackoffs == nil {
+			s.leaveBackoffs = map[string]backoff{}
 		}
-		s.unleft[id] = before.next(now)
+		s.leaveBackoffs[id] = before.next(now)
 	})
 }
 
-// removeShared removes what locations share and the load balancer needs no more, though another location cannot be
-// left: that may take for ever. What is in use there the cloud refuses to remove; it is tried again now and then.
+// removeShared removes shared objects that the load balancer no longer needs, although another location cannot be left,
+// which may last forever. The cloud refuses to remove objects that are in use there, so the removal is retried at
+// intervals.
 func (a *attempt) removeShared(ctx context.Context) {
 	log := klog.FromContext(ctx)
 	now := a.planner.clock.Now()
-	if now.Before(a.states.get(a.service.UID).shared) {
+	if now.Before(a.states.get(a.service.UID).sharedRetryAt) {
 		return
 	}
 	want := a.wish.Desired
@@ -146,7 +148,7 @@ func (a *attempt) removeShared(ctx context.Context) {
 		if _, err := a.planner.runSteps(ctx, a.service, a.location, []loadbalancer.Step{step}); err != nil {
 			log.Info("Cannot remove objects that locations share yet", "service", klog.KObj(a.service),
 				"reason", err.Error())
-			a.states.change(a.service.UID, func(s *serviceState) { s.shared = now.Add(maxRefusalBackoff) })
+			a.states.change(a.service.UID, func(s *serviceState) { s.sharedRetryAt = now.Add(maxRefusalBackoff) })
 		}
 	}
 }

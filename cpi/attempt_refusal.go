@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// refused emits why a wish cannot be met, and removes what is there of a load balancer that never was of use. What
-// works stays.
+// refused emits why a Service cannot be implemented, and removes the objects of a load balancer that was never usable.
+// A working load balancer is kept.
 func (a *attempt) refused(ctx context.Context, reasons []loadbalancer.Finding) error {
 	wait := a.awaitUser(reasons)
 	err := a.clear(ctx)
@@ -31,7 +31,7 @@ func (a *attempt) refused(ctx context.Context, reasons []loadbalancer.Finding) e
 	return wait
 }
 
-// awaitUser emits what a user has to correct, and waits for it.
+// awaitUser emits events for the findings that a user must correct, and returns a retry error.
 func (a *attempt) awaitUser(findings []loadbalancer.Finding) error {
 	a.events.refusals(a.service, findings)
 	reasons := make([]string, 0, len(findings))
@@ -42,9 +42,9 @@ func (a *attempt) awaitUser(findings []loadbalancer.Finding) error {
 		strings.Join(slices.Compact(reasons), ", "))
 }
 
-// clear removes a half-built load balancer.
+// clear removes a partially created load balancer.
 func (a *attempt) clear(ctx context.Context) error {
-	if !a.blank || a.wish.DryRun || !a.locations.has(a.wish.Location) {
+	if !a.neverReady || a.wish.DryRun || !a.locations.has(a.wish.Location) {
 		return nil
 	}
 	if err := a.locate(ctx); err != nil {
@@ -55,16 +55,16 @@ func (a *attempt) clear(ctx context.Context) error {
 		return err
 	}
 	if slices.ContainsFunc(p.Status.Objects, func(o loadbalancer.Object) bool { return o.Inherited }) {
-		return nil // it was of use before
+		return nil // it was usable before
 	}
 	_, err = a.planner.runSteps(ctx, a.service, a.location, p.Steps)
 	return err
 }
 
-// follow keeps the members of what stands in step with the nodes, though what is desired now cannot be. A location
-// where that fails does not hold up the others; a refusal there waits for a user, as the wish does.
+// follow keeps the members of the existing load balancer in sync with the nodes, although the current request is
+// refused. A failure at one location does not block the others. A refusal there waits for a user, as the request does.
 func (a *attempt) follow(ctx context.Context) error {
-	if a.blank || a.wish.DryRun || a.wish.Wait != "" {
+	if a.neverReady || a.wish.DryRun || a.wish.Wait != "" {
 		return nil
 	}
 	var failures []error
@@ -80,12 +80,13 @@ func (a *attempt) follow(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// occupied returns the ids of the locations where something may stand: the stored ones, else that of the wish, else the
-// default one, where a predecessor of this program made all. Why one cannot be found was emitted already.
+// occupied returns the IDs of the locations where the Service may have objects: the recorded ones, else the requested
+// one. If that is not in the configuration, it returns the default location, where predecessors of this program created
+// all load balancers. Errors are ignored, because they were emitted before.
 func (a *attempt) occupied(ctx context.Context) []string {
 	var ids []string
 	for _, id := range a.locations.resolveKnown(a.records.locations(a.service)) {
-		if _, ok := unfoundName(id); !ok {
+		if _, ok := unresolvedName(id); !ok {
 			ids = append(ids, id)
 		}
 	}
@@ -101,7 +102,7 @@ func (a *attempt) occupied(ctx context.Context) []string {
 	return ids
 }
 
-// noteRefusal notes that a step was refused.
+// noteRefusal records that a step was refused.
 func (a *attempt) noteRefusal() {
 	wish := a.fingerprint()
 	a.states.change(a.service.UID, func(s *serviceState) {
@@ -112,7 +113,7 @@ func (a *attempt) noteRefusal() {
 	})
 }
 
-// backOff fails if it is too early to try again what was refused.
+// backOff returns a retry error if it is too early to retry a refused step.
 func (a *attempt) backOff() error {
 	r := a.states.get(a.service.UID).refusal
 	if left := r.until.Sub(a.planner.clock.Now()); left > 0 && r.wish == a.fingerprint() && !a.wish.DryRun {
@@ -122,7 +123,7 @@ func (a *attempt) backOff() error {
 	return nil
 }
 
-// fingerprint identifies the wish, without what the core stores itself.
+// fingerprint identifies the request, without the fields that this package stores itself.
 func (a *attempt) fingerprint() [sha256.Size]byte {
 	d := a.wish.Desired
 	d.Intent = nil
@@ -134,7 +135,7 @@ func (a *attempt) fingerprint() [sha256.Size]byte {
 		Desired  service.Desired
 	}{a.location, d})
 	if err != nil {
-		return [sha256.Size]byte{} // every try counts as the same
+		return [sha256.Size]byte{} // all requests count as the same
 	}
 	return sha256.Sum256(text)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// maxRounds is how often one attempt carries out a plan.
+// maxRounds is how often one attempt executes a plan.
 const maxRounds = 3
 
 func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
@@ -38,15 +38,15 @@ func (a *attempt) run(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	if err != nil {
 		return status, err
 	}
-	a.events.healed(a.service)
+	a.events.recovered(a.service)
 	a.states.change(a.service.UID, func(s *serviceState) {
-		s.made = true
+		s.provisioned = true
 		s.refusal = refusal{}
 	})
 	return status, a.leaveOthers(ctx)
 }
 
-// inQueue works at the location, unless enough others do. What is left elsewhere holds up none of them.
+// inQueue reconciles at the location if a slot is free there. Cleanup at other locations does not hold a slot.
 func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	free, ok := a.queues.locations.try(a.location)
 	if !ok {
@@ -59,8 +59,8 @@ func (a *attempt) inQueue(ctx context.Context) (*corev1.LoadBalancerStatus, erro
 	return a.converge(ctx)
 }
 
-// converge observes, plans and runs steps until the plan is empty. With an error there is a status only if the
-// published one is out of date.
+// converge observes, plans and runs steps until the plan is empty. With an error, it returns a status only if the
+// published status is outdated.
 func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, error) {
 	p, err := loop{
 		plan:     a.observe,
@@ -84,7 +84,7 @@ func (a *attempt) converge(ctx context.Context) (*corev1.LoadBalancerStatus, err
 	return nil, retry(3*soon, "waiting for the cloud to apply changes: %s", strings.Join(problems(p), ", "))
 }
 
-// observe plans, and notes whether the load balancer was of use before.
+// observe plans, and records whether the load balancer was usable before.
 func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, error) {
 	p, err := a.choose(ctx)
 	if err != nil {
@@ -92,12 +92,13 @@ func (a *attempt) observe(ctx context.Context, round int) (loadbalancer.Plan, er
 	}
 	a.events.notices(a.service, "plan", p.Notices)
 	if round == 0 && len(p.Status.Addresses) > 0 {
-		a.blank = false
+		a.neverReady = false
 	}
 	return p, nil
 }
 
-// unobserved returns what follows from a failed observation. The location may be gone, and its name another one's now.
+// unobserved returns the error for a failed observation. It handles a location that was deleted and whose name now
+// belongs to another one.
 func (a *attempt) unobserved(ctx context.Context, err error) error {
 	if errors.Is(err, loadbalancer.ErrRefused) && a.locations.replaced(ctx, a.wish.Location, a.location) {
 		return retry(soon, "%s was replaced by another object with its name: the load balancer is created there", a.where())
@@ -105,7 +106,7 @@ func (a *attempt) unobserved(ctx context.Context, err error) error {
 	return a.failed(ctx, 0, 0, err)
 }
 
-// carryOut stores what is intended, and runs the steps.
+// carryOut records the intended addresses and locations, and runs the steps.
 func (a *attempt) carryOut(ctx context.Context, p loadbalancer.Plan) error {
 	if err := a.announce(ctx, p); err != nil {
 		return err
@@ -120,9 +121,10 @@ func (a *attempt) carryOut(ctx context.Context, p loadbalancer.Plan) error {
 	return nil
 }
 
-// announce stores what a plan is about to do for the first time: the addresses it uses, and where it makes something.
+// announce records what a plan is about to do for the first time: the addresses it uses, and the location where it
+// creates objects.
 func (a *attempt) announce(ctx context.Context, p loadbalancer.Plan) error {
-	n := note{addresses: p.Intent}
+	n := recordChange{addresses: p.Intent}
 	if stored := a.records.locations(a.service); len(p.Steps) > 0 && !slices.Contains(stored, a.location) {
 		n.locations = append([]string{a.location}, stored...)
 		if len(stored) == 0 {
@@ -133,7 +135,7 @@ func (a *attempt) announce(ctx context.Context, p loadbalancer.Plan) error {
 	return a.write(ctx, n)
 }
 
-// failed returns what follows from a step or an observation that failed.
+// failed returns the error for a failed step or observation, after done of the given number of steps.
 func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 	switch {
 	case errors.Is(err, loadbalancer.ErrBusy):
@@ -144,8 +146,8 @@ func (a *attempt) failed(ctx context.Context, done, of int, err error) error {
 	return err
 }
 
-// dryRun emits the plan and changes nothing. Its error makes Kubernetes leave the status as it is, without the event
-// that the load balancer was ensured.
+// dryRun emits the plan and changes nothing. Its error makes Kubernetes keep the status, without an event that the load
+// balancer was ensured.
 func (a *attempt) dryRun(ctx context.Context) error {
 	p, err := a.planner.balancer.Plan(ctx, a.location, PlanRequest{Want: a.wish.Desired})
 	if err != nil {
@@ -155,7 +157,7 @@ func (a *attempt) dryRun(ctx context.Context) error {
 	return cloudprovider.ImplementedElsewhere
 }
 
-// problems returns what is not yet right, or else the next step.
+// problems returns the problems of the ports, or else the next step.
 func problems(p loadbalancer.Plan) []string {
 	var out []string
 	for _, port := range p.Status.Ports {

@@ -11,7 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// published returns what Kubernetes publishes. With a hostname, clients in the cluster resolve it, too.
+// published returns the status that Kubernetes publishes. A hostname replaces the address, so that clients in the
+// cluster also resolve it.
 func (a *attempt) published(s loadbalancer.Status) *corev1.LoadBalancerStatus {
 	if a.wish.Hostname == "" || len(s.Addresses) == 0 {
 		return statusOf(s, a.ipMode())
@@ -21,9 +22,9 @@ func (a *attempt) published(s loadbalancer.Status) *corev1.LoadBalancerStatus {
 	}
 }
 
-// ipMode is how clients in the cluster reach the address: where connections end at the load balancer, they must go
-// there, too. It is nil where the API server does not store it, as those before Kubernetes 1.29 do: else the status
-// would be written again and again.
+// ipMode returns how clients in the cluster reach the address. If the load balancer terminates connections, these
+// clients must also connect to it. It returns nil if the API server does not store the field, as before Kubernetes
+// 1.29. Otherwise the status would be written again and again.
 func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
 	before := slices.DeleteFunc(slices.Clone(a.service.Status.LoadBalancer.Ingress),
 		func(i corev1.LoadBalancerIngress) bool { return i.IP == "" })
@@ -37,7 +38,7 @@ func (a *attempt) ipMode() *corev1.LoadBalancerIPMode {
 	return ptr.To(corev1.LoadBalancerIPModeVIP)
 }
 
-// statusOf returns what Kubernetes publishes of addresses.
+// statusOf returns the status that publishes the addresses.
 func statusOf(s loadbalancer.Status, mode *corev1.LoadBalancerIPMode) *corev1.LoadBalancerStatus {
 	out := &corev1.LoadBalancerStatus{}
 	for _, a := range s.Addresses {
@@ -58,8 +59,8 @@ func portsOf(s loadbalancer.Status) []corev1.PortStatus {
 	return out
 }
 
-// stuckStatus returns what is published of a load balancer that the cloud makes only in part: known addresses stay,
-// with the ports they miss.
+// stuckStatus returns the status of a load balancer that the cloud can only create in part. It keeps the published
+// addresses and reports the problems of the ports.
 func stuckStatus(s *corev1.Service, now loadbalancer.Status) *corev1.LoadBalancerStatus {
 	out := s.Status.LoadBalancer.DeepCopy()
 	for i := range out.Ingress {

@@ -287,7 +287,7 @@ func standingAt(locations ...string) func(*corev1.Service) {
 // record records locations of a Service.
 func (b *bench) record(s *corev1.Service, locations ...string) {
 	b.ExpectWithOffset(1, b.them.store.load(context.Background())).To(Succeed())
-	b.ExpectWithOffset(1, b.them.records.write(context.Background(), s, note{locations: locations})).To(Succeed())
+	b.ExpectWithOffset(1, b.them.records.write(context.Background(), s, recordChange{locations: locations})).To(Succeed())
 }
 
 // recordOf returns the record of a Service as a process finds it that starts now.
@@ -301,7 +301,7 @@ func (b *bench) recordOf(s *corev1.Service) service.Record {
 func (b *bench) configure(change func(*LoadBalancerOptions)) {
 	change(&b.options)
 	b.them = NewLoadBalancers(b.options)
-	b.them.store.missing = func(message string) {
+	b.them.store.reportMissing = func(message string) {
 		b.events.Event(&corev1.Pod{}, corev1.EventTypeWarning, reasonManifest, message)
 	}
 }

@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// claimedAnnotation marks, in caches only, Services of our class: their class is removed in caches, so that the
-	// controller of k8s.io/cloud-provider, which ignores every Service with a class, works on them. Its value is known
-	// to this process only: users may have written the annotation.
+	// claimedAnnotation marks Services of the configured load balancer class, in caches only. The cache also removes
+	// their class, because the controller of k8s.io/cloud-provider ignores every Service with a class. The value is a
+	// random secret of this process, because users may also write the annotation.
 	claimedAnnotation = "cpi.cluster-api-provider-vcd.io/claimed"
-	// otherClass is set, in caches only, on Services without a class that are not ours.
+	// otherClass is set, in caches only, on Services without a class if this process does not manage those.
 	otherClass = "cpi.cluster-api-provider-vcd.io/other"
 )
 
-// classTransform makes an informer of Services show those of a load balancer class as if they had none, and, if only
-// they are ours, those without a class as if they had another's. What is stored stays as it is: what is written are
-// differences between two such objects. It may be applied to an object any number of times. Who manages
-// which field is left out of the cache.
+// classTransform returns a transform for an informer of Services. It removes the class from Services of the given class
+// and, if only is set, adds another class to Services without one. The stored objects are not affected, because writes
+// are patches between two such objects. The transform is idempotent. It also drops managedFields from the cache.
 func classTransform(class string, only bool) cache.TransformFunc {
 	claimed := rand.Text()
 	return func(obj any) (any, error) {

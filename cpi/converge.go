@@ -9,18 +9,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A loop brings what exists to what is desired, or away.
+// A loop observes, plans and executes until the actual state matches the desired state, or until everything is removed.
 type loop struct {
-	// plan observes and plans; rounds count from 0.
+	// plan observes and plans. Rounds count from 0.
 	plan func(ctx context.Context, round int) (loadbalancer.Plan, error)
-	// carryOut does what a plan says.
+	// carryOut executes a plan.
 	carryOut func(context.Context, loadbalancer.Plan) error
-	// rounds bounds how often a plan is carried out; 0: as often as that changes something.
+	// rounds limits how often a plan is executed. 0 means as often as the plan changes.
 	rounds int
 }
 
-// converge plans and carries out the plan until that ends ([loadbalancer.Plan.Ends]), and returns the last plan. One that
-// does not end is left: the rounds are over, or its steps are those of the plan before, so the cloud has not followed.
+// converge plans and executes until the plan ends ([loadbalancer.Plan.Ends]), and returns the last plan. It gives up if
+// the rounds are used up, or if the steps equal those of the previous plan, because then the cloud has not applied
+// them.
 func (l loop) converge(ctx context.Context) (loadbalancer.Plan, error) {
 	var before []string
 	for round := 0; ; round++ {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cpi is the core of the cloud controller manager: it implements what k8s.io/cloud-provider's controllers ask
-// of a cloud by a [Backend]. It knows Kubernetes and no cloud: backends are in folders of their own.
+// Package cpi is the core of the cloud controller manager. It implements the interfaces of k8s.io/cloud-provider on top
+// of a [Backend]. It has no code for a specific cloud: each backend is in its own folder.
 package cpi
 
 import (
@@ -20,17 +20,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Settings are those of every cloud.
+// Settings are the settings that all clouds have in common.
 type Settings struct {
 	Addresses AddressPolicy
 	MaxAge    time.Duration // [InstanceOptions.MaxAge]
 	Drift     time.Duration // [LoadBalancerOptions.Drift]
-	// Class of the Services that are ours, and whether those without a class are not ([classTransform]).
+	// Class is the load balancer class of the Services to manage. ClassOnly means that Services without a class are not
+	// managed ([classTransform]).
 	Class     string
 	ClassOnly bool
 }
 
-// Options are what the provider is made of.
+// Options configure a [Cloud].
 type Options struct {
 	Backend
 	Settings
@@ -38,21 +39,21 @@ type Options struct {
 	Client    kubernetes.Interface
 	Informers informers.SharedInformerFactory
 	Recorder  record.EventRecorder
-	// Namespace of the program's own Secrets; empty: kube-system.
+	// Namespace of the ConfigMap [RecordsName]; empty means kube-system.
 	Namespace string
 	// Manifest is [LoadBalancerOptions.Manifest].
 	Manifest string
-	// Self is the object for events about the provider itself.
+	// Self is the object of events about the provider itself.
 	Self    *corev1.ObjectReference
 	Metrics prometheus.Registerer
 	Clock   clock.WithTicker // nil: real time
 }
 
-// A Starter has work of its own to do. It is started once this process leads, before informers run, and stops when ctx
-// ends.
+// A Starter runs in the background. It is started once this process is the leader, before the informers run, and stops
+// when ctx ends.
 type Starter interface{ Start(ctx context.Context) }
 
-// A Cloud is the provider as the controllers of k8s.io/cloud-provider see it.
+// A Cloud is the provider, as an implementation of the interface of k8s.io/cloud-provider.
 type Cloud struct {
 	opts      Options
 	instances *Instances
@@ -62,7 +63,7 @@ type Cloud struct {
 
 var _ cloudprovider.Interface = (*Cloud)(nil)
 
-// New returns the provider of a backend. The informers have not been started.
+// New returns the provider of a backend. The informers must not have been started.
 func New(o Options) (*Cloud, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -125,7 +126,7 @@ func New(o Options) (*Cloud, error) {
 	return c, nil
 }
 
-// Initialize starts what has work of its own, until stop is closed.
+// Initialize starts the background work. It runs until stop is closed.
 func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	ctx := wait.ContextForChannel(stop)
 	for _, s := range c.starters {
@@ -138,28 +139,28 @@ func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 	return c.balancers, c.balancers != nil
 }
 
-// Instances is not supported: InstancesV2 is.
+// Instances is not supported: the controllers use InstancesV2.
 func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
-// InstancesV2 returns the machines of Nodes.
+// InstancesV2 returns the implementation for Nodes.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
 
-// Zones is not supported: InstancesV2 has zones.
+// Zones is not supported: InstancesV2 returns zones.
 func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // Clusters is not supported.
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
 
-// Routes returns the routes of the network of pods, if the backend has any.
+// Routes returns the routes of the pod network, if the backend has any.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.opts.Routes, c.opts.Routes != nil }
 
 // ProviderName returns the name of the provider.
 func (c *Cloud) ProviderName() string { return c.opts.Name }
 
-// HasClusterID returns true: Nodes and load balancers are matched by the cluster's own id.
+// HasClusterID returns true: Nodes and load balancers are matched by the ID of the cluster.
 func (c *Cloud) HasClusterID() bool { return true }
 
-// Rights fails if the process may not do what it has to. Only the process that leads writes, to find out.
+// Rights returns an error if the process lacks permissions. Only the leader tries a write to find out.
 func (c *Cloud) Rights(ctx context.Context, leads bool) error {
 	switch {
 	case c.balancers == nil:
@@ -170,5 +171,5 @@ func (c *Cloud) Rights(ctx context.Context, leads bool) error {
 	return c.balancers.store.readable(ctx)
 }
 
-// Machines returns the machines of the cluster; failures of the cloud to return them are reported.
+// Machines returns the machines of the cluster. Failures of the cloud are reported as outages.
 func (c *Cloud) Machines() Machines { return c.opts.Machines }

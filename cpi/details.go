@@ -13,15 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A detail is a machine as it was last read in full.
+// A detail is a machine with the data of the last Get.
 type detail struct {
 	Machine
 
 	read  time.Time
-	until time.Time // when it is read again, even if it seems unchanged
+	until time.Time // when it is read again, even if it appears unchanged
 }
 
-// detailed returns a machine with as much as it takes to choose its addresses.
+// detailed returns a machine with all the data that the selection of its addresses needs.
 func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
 	if i.opts.Addresses.enough(m, given) {
 		return m, nil
@@ -29,8 +29,8 @@ func (i *Instances) detailed(ctx context.Context, m Machine, given []netip.Addr)
 	return i.read(ctx, m, given)
 }
 
-// read returns a machine in full. It is read once, and again when the snapshot shows that it may have changed, while
-// its addresses or those that its kubelet was given are unknown, and from time to time.
+// read returns a machine with all its data. The result is cached. It is read again if the snapshot shows that the
+// machine may have changed, while its addresses or those given to its kubelet are unknown, and at intervals.
 func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Machine, error) {
 	now := i.opts.Clock.Now()
 	id := i.opts.canonical(m.ProviderID)
@@ -44,7 +44,7 @@ func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Ma
 	machine, err := i.opts.Machines.Get(ctx, m.ProviderID)
 	switch {
 	case err != nil && ok:
-		return known.Machine, nil // It seems unchanged.
+		return known.Machine, nil // It appears unchanged.
 	case err != nil:
 		return Machine{}, fmt.Errorf("reading machine %s: %w", m.Name, err)
 	}
@@ -55,7 +55,7 @@ func (i *Instances) read(ctx context.Context, m Machine, given []netip.Addr) (Ma
 	return machine, nil
 }
 
-// forget drops what is known of machines that are gone.
+// forget drops the cached data of machines that no longer exist.
 func (i *Instances) forget(all []Machine) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -67,7 +67,7 @@ func (i *Instances) forget(all []Machine) {
 	maps.DeleteFunc(i.noticed, func(id, _ string) bool { return !there[id] })
 }
 
-// notice emits an event for each notice about the machine of a Node, when they change.
+// notice emits an event for each notice about the machine of a Node when the notices change.
 func (i *Instances) notice(node *corev1.Node, m Machine) {
 	text := fmt.Sprint(m.Notices)
 	id := i.opts.canonical(m.ProviderID)

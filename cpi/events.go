@@ -15,10 +15,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// maxMessage is the length of the longest message of an event, in bytes.
+// maxMessage is the maximum length of an event message, in bytes.
 const maxMessage = 1000
 
-// Reasons of events of Services and of the pod. The page of events is made from these comments.
+// Reasons of events of Services and of the pod. The events page of the documentation is generated from these comments.
 const (
 	// reasonRejected means that the cloud rejected a step.
 	reasonRejected = "LoadBalancerRejected"
@@ -53,21 +53,21 @@ const (
 	reasonAmbiguous = "MachineAmbiguous"
 )
 
-// An eventDeduper emits each event of a Service once as long as it holds.
+// An eventDeduper emits each event of a Service only once while its cause lasts.
 type eventDeduper struct {
 	recorder record.EventRecorder
 	sent     perService[sentEvents]
 }
 
-// sentEvents are the events of a Service that hold, as texts.
+// sentEvents are the emitted events of a Service whose causes last, as texts.
 type sentEvents struct {
-	// refusals hold until the Service has what it asks for.
+	// refusals last until the load balancer matches the Service.
 	refusals map[string]bool
-	// notices hold until those of their topic are reported again without them.
+	// notices last until their topic is reported again without them.
 	notices map[string][]string
 }
 
-// refusals are emitted once, until the Service has what it asks for.
+// refusals emits each refusal once, until the load balancer matches the Service.
 func (e *eventDeduper) refusals(s *corev1.Service, findings []loadbalancer.Finding) {
 	for _, f := range findings {
 		if e.firstRefusal(s.UID, textOf(f)) {
@@ -76,7 +76,7 @@ func (e *eventDeduper) refusals(s *corev1.Service, findings []loadbalancer.Findi
 	}
 }
 
-// firstRefusal reports whether a text is new, and stores it.
+// firstRefusal reports whether a text is new, and records it.
 func (e *eventDeduper) firstRefusal(uid types.UID, text string) (first bool) {
 	e.sent.change(uid, func(sent *sentEvents) {
 		if sent.refusals == nil {
@@ -88,8 +88,8 @@ func (e *eventDeduper) firstRefusal(uid types.UID, text string) (first bool) {
 	return first
 }
 
-// notices reports all that is to be noticed on a topic now. Each is emitted once as long as it holds: what is reported
-// no more has ended, and is emitted again when it returns.
+// notices reports all current findings of a topic. Each finding is emitted once while it lasts. If it disappears from
+// the reports and returns, it is emitted again.
 func (e *eventDeduper) notices(s *corev1.Service, topic string, findings []loadbalancer.Finding) {
 	var texts []string
 	var fresh []loadbalancer.Finding
@@ -118,8 +118,8 @@ func (e *eventDeduper) notices(s *corev1.Service, topic string, findings []loadb
 
 func textOf(f loadbalancer.Finding) string { return f.Reason + ": " + f.Message }
 
-// healed forgets refusals, and emits an event if there were any.
-func (e *eventDeduper) healed(s *corev1.Service) {
+// recovered drops the recorded refusals, and emits an event if there were any.
+func (e *eventDeduper) recovered(s *corev1.Service) {
 	n := 0
 	e.sent.change(s.UID, func(sent *sentEvents) {
 		n = len(sent.refusals)
@@ -130,7 +130,7 @@ func (e *eventDeduper) healed(s *corev1.Service) {
 	}
 }
 
-// refusalReasons returns why a Service does not have what it asks for.
+// refusalReasons returns the reasons why the load balancer does not match the Service.
 func (e *eventDeduper) refusalReasons(uid types.UID) map[string]bool {
 	reasons := map[string]bool{}
 	e.sent.view(uid, func(sent sentEvents) {
@@ -143,7 +143,7 @@ func (e *eventDeduper) refusalReasons(uid types.UID) map[string]bool {
 	return reasons
 }
 
-// dryRun emits what would be done.
+// dryRun emits the plan of a dry run.
 func (e *eventDeduper) dryRun(s *corev1.Service, p loadbalancer.Plan) {
 	var lines []string
 	for _, f := range p.Refusals {

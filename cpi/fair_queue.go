@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A fairQueue lets a limited number of callers work on each key at once; others wait in their order. The zero value
-// lets one.
+// A fairQueue limits the number of concurrent callers per key. Further callers wait in order of arrival. The zero value
+// admits one caller per key.
 type fairQueue struct {
 	slots int // per key
 
@@ -20,10 +20,10 @@ type fairQueue struct {
 	keys map[string]*slots
 }
 
-// slots are those of one key.
+// slots are the slots of one key.
 type slots struct {
 	taken chan struct{}
-	users int // that hold a slot or wait for one
+	users int // callers that hold or wait for a slot
 }
 
 func (q *fairQueue) join(key string) *slots {
@@ -47,8 +47,8 @@ func (q *fairQueue) leave(key string) {
 	}
 }
 
-// wait waits for a slot until ctx ends, or until a deadline ([loadbalancer.ErrBusy]); a nil deadline is none. The
-// returned function frees the slot.
+// wait waits for a slot until ctx ends or the deadline expires ([loadbalancer.ErrBusy]). A nil deadline never expires.
+// The returned function frees the slot.
 func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.Time) (func(), error) {
 	s := q.join(key)
 	select {
@@ -63,7 +63,7 @@ func (q *fairQueue) wait(ctx context.Context, key string, deadline <-chan time.T
 	}
 }
 
-// try returns a function that frees the slot, or false if there is no slot now.
+// try returns a function that frees the slot, or false if no slot is free.
 func (q *fairQueue) try(key string) (func(), bool) {
 	s := q.join(key)
 	select {

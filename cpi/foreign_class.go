@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A foreignClasses releases what Services have here whose class is another implementation's now. Kubernetes' service
-// controller does not report a Service whose class changed while we did not run: it ignores Services with a class until
-// they are deleted.
+// A foreignClasses removes the load balancers of Services whose class now belongs to another implementation. The
+// service controller of Kubernetes does not report a Service whose class changed while this process was not running: it
+// ignores Services with a class until they are deleted.
 type foreignClasses struct {
 	planner *planner
 	records *records
@@ -28,7 +28,7 @@ type foreignClasses struct {
 	states  *perService[serviceState]
 	events  *eventDeduper
 	remove  func(*corev1.Service) removal
-	forget  func(*corev1.Service) // drops the state of a Service of which nothing is left
+	forget  func(*corev1.Service) // drops the state of a Service whose objects are all removed
 }
 
 func (f foreignClasses) release(ctx context.Context) {
@@ -53,8 +53,9 @@ func (f foreignClasses) release(ctx context.Context) {
 	}
 }
 
-// wasOurs reports whether a Service is another implementation's and was ours before, as its record shows. An annotation
-// of an older build may be that of another process: it counts only once an address was published.
+// wasOurs reports whether a Service belongs to another implementation now and belonged to this one before, according to
+// its record. An annotation of an older build may come from another process, so it counts only once an address was
+// published.
 func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 	if s == nil {
 		return false
@@ -68,11 +69,11 @@ func (f foreignClasses) wasOurs(s *corev1.Service) bool {
 		return true
 	}
 	return len(stored.Older.Locations) > 0 && len(s.Status.LoadBalancer.Ingress) > 0 &&
-		f.states.get(s.UID).theirs != s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
+		f.states.get(s.UID).foreignLocations != s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
 }
 
-// releaseOne removes what a Service has here, unless an address of it is still published: until then no other
-// implementation serves it. Another process with the same cluster id may serve that class.
+// releaseOne removes the objects of a Service, unless one of its addresses is still published, because then no other
+// implementation serves it yet. Another process with the same cluster ID may serve the new class.
 func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error {
 	unlock, ok := f.queues.services.try(string(s.UID))
 	if !ok {
@@ -80,9 +81,9 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	}
 	defer unlock()
 	if s = f.records.cached(s); !f.wasOurs(s) {
-		return nil // it was changed while others were released
+		return nil // it changed in the meantime
 	}
-	locations, lost := f.finder.standing(ctx, s)
+	locations, lost := f.finder.occupied(ctx, s)
 	recorded := len(f.records.locations(s)) > 0
 	anything := false
 	var seen []string
@@ -107,9 +108,9 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	if err := f.remove(s).run(ctx, seen, lost); err != nil {
 		return err
 	}
-	if !recorded && !anything { // another process, with another id of the cluster, has written the annotation
+	if !recorded && !anything { // another process, with another cluster ID, wrote the annotation
 		f.states.change(s.UID, func(state *serviceState) {
-			state.theirs = s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
+			state.foreignLocations = s.Annotations[f.planner.defaults.Dialect.Names().OlderLocations]
 		})
 		return nil
 	}
@@ -117,8 +118,9 @@ func (f foreignClasses) releaseOne(ctx context.Context, s *corev1.Service) error
 	return f.records.forget(ctx, s)
 }
 
-// publishedAt reports whether a Service has anything at a location, and returns a published address that it has there,
-// also if a hostname that it asks for was published in its place; the zero value if there is none.
+// publishedAt reports whether a Service has objects at a location, and returns the published address that it has there.
+// It also returns the address if the requested hostname was published instead, and the zero value if nothing is
+// published.
 func (f foreignClasses) publishedAt(ctx context.Context, s *corev1.Service, location string) (bool, netip.Addr, error) {
 	p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{})
 	if err != nil {

@@ -17,43 +17,43 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// holdRetry is how often a machine is checked that is held back, or whose absence cannot be proved.
+// holdRetry is the interval of checks of a machine whose deletion is held back, or whose absence cannot be proved.
 const holdRetry = 30 * time.Second
 
-// A circuitBreaker keeps what [gone.Decide] needs to know of missing machines. Losing it with the process only delays
+// A circuitBreaker keeps the input of [gone.Decide] about missing machines. It is lost on restart, which only delays
 // decisions.
 type circuitBreaker struct {
 	opts InstanceOptions
 
 	mu       sync.Mutex
-	missing  map[string]*missing // by provider ID
-	released time.Time           // when a machine was last declared gone
+	missing  map[string]*missingMachine // by provider ID
+	released time.Time                  // when a machine was last declared gone
 }
 
-// missing is what is known of a machine that is not shown.
-type missing struct {
+// missingMachine is the state of a machine that the cloud does not show.
+type missingMachine struct {
 	gone.Missing
 
-	proved bool // by one observation, at Since
-	held   bool // an event said so
-	// elsewhere means that an event said where the machine is.
-	elsewhere bool
-	next      time.Time // when it is checked again
-	outcome   error     // of the last check
+	proved       bool // by one observation, at Since
+	holdReported bool // an event was emitted about it
+	// elsewhereReported means that an event about the location of the machine was emitted.
+	elsewhereReported bool
+	next              time.Time // when it is checked again
+	outcome           error     // of the last check
 }
 
 func newCircuitBreaker(opts InstanceOptions) *circuitBreaker {
-	return &circuitBreaker{opts: opts, missing: map[string]*missing{}}
+	return &circuitBreaker{opts: opts, missing: map[string]*missingMachine{}}
 }
 
-// seen forgets that a machine was missing.
+// seen records that a machine is not missing.
 func (b *circuitBreaker) seen(providerID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.missing, b.opts.canonical(providerID))
 }
 
-// exists decides about the machine of a Node that is not among all.
+// exists decides whether the machine of a Node exists, if it is not among all.
 func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Machine) (bool, error) {
 	known, err := b.opts.knownIDs()
 	if err != nil {
@@ -70,11 +70,11 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 		return true, nil
 	}
 	if elsewhere, moved := errors.AsType[*ElsewhereError](err); moved {
-		b.sayElsewhere(node, elsewhere)
+		b.reportElsewhere(node, elsewhere)
 	}
 	absence, ok := errors.AsType[*AbsenceError](err)
 	if !ok {
-		absence = &AbsenceError{} // no answer is no evidence
+		absence = &AbsenceError{} // a failed read is no evidence
 	}
 	exists, verdict := b.decide(node, absence.Evidence, len(known), now)
 	if ok {
@@ -86,41 +86,41 @@ func (b *circuitBreaker) exists(ctx context.Context, node *corev1.Node, all []Ma
 	return exists && err == nil, err
 }
 
-// sayElsewhere emits once that the machine of a Node is where nothing is read.
-func (b *circuitBreaker) sayElsewhere(node *corev1.Node, err *ElsewhereError) {
+// reportElsewhere emits once that the machine of a Node is outside the parts of the cloud that are read.
+func (b *circuitBreaker) reportElsewhere(node *corev1.Node, err *ElsewhereError) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if m := b.missing[b.opts.canonical(node.Spec.ProviderID)]; m != nil && !m.elsewhere {
-		m.elsewhere = true
+	if m := b.missing[b.opts.canonical(node.Spec.ProviderID)]; m != nil && !m.elsewhereReported {
+		m.elsewhereReported = true
 		b.opts.event(node, reasonOutOfScope, "%s is missing: %s", m.Name, err.Message)
 	}
 }
 
-// note notes every machine that a Node has and the cloud does not show, and returns what is known of one.
-func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missing {
+// note records every machine that a Node has and the cloud does not show, and returns the state of one of them.
+func (b *circuitBreaker) note(providerID string, known []string, all []Machine, now time.Time) missingMachine {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	there := b.opts.ids(all)
 	id := b.opts.canonical(providerID)
 	for _, k := range append(known, id) {
 		if !there[k] && b.missing[k] == nil {
-			b.missing[k] = &missing{Missing: gone.Missing{Name: k, Since: now}}
+			b.missing[k] = &missingMachine{Missing: gone.Missing{Name: k, Since: now}}
 		}
 	}
-	maps.DeleteFunc(b.missing, func(k string, m *missing) bool {
-		released := !m.Gone.IsZero() // its Node is deleted: it counts for the others for a while
+	maps.DeleteFunc(b.missing, func(k string, m *missingMachine) bool {
+		released := !m.Gone.IsZero() // its Node is being deleted: the others count it for an hour
 		return there[k] || k != id && !slices.Contains(known, k) && (!released || now.Sub(m.Gone) >= time.Hour)
 	})
 	return *b.missing[id]
 }
 
-// decide decides after an observation of a Node's machine, in a cluster of n machines.
+// decide decides about the machine of a Node after an observation. n is the number of machines in the cluster.
 func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int, now time.Time) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m := b.missing[b.opts.canonical(node.Spec.ProviderID)]
 	if m == nil {
-		return true, nil // shown meanwhile
+		return true, nil // it appeared in the meantime
 	}
 	verdict := gone.Decide(now, m.subject(node, evidence),
 		&gone.Site{Missing: b.others(m, now), Machines: n, Released: b.released})
@@ -143,8 +143,8 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 		return false, nil
 	case gone.HeldBack:
 		m.Held = now
-		if !m.held {
-			m.held = true
+		if !m.holdReported {
+			m.holdReported = true
 			b.opts.event(node, reasonTooManyMissing,
 				"%s is missing, as are more than a third of the %d machines. After ten minutes, they are "+
 					"treated as deleted, one by one. If this machine is deleted, delete the Node",
@@ -163,8 +163,8 @@ func (b *circuitBreaker) decide(node *corev1.Node, evidence gone.Evidence, n int
 	return false, m.outcome
 }
 
-// subject returns what is known of a missing machine.
-func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subject {
+// subject returns a missing machine as the subject of a decision.
+func (m *missingMachine) subject(node *corev1.Node, evidence gone.Evidence) gone.Subject {
 	s := gone.Subject{Missing: m.Missing, Evidence: evidence, Born: node.CreationTimestamp.Time}
 	if !m.proved {
 		s.Since = time.Time{}
@@ -172,9 +172,9 @@ func (m *missing) subject(node *corev1.Node, evidence gone.Evidence) gone.Subjec
 	return s
 }
 
-// others returns what else is missing. What no observation has proved missing counts, but holds nothing back by its
-// age.
-func (b *circuitBreaker) others(but *missing, now time.Time) []gone.Missing {
+// others returns the other missing machines. A machine whose absence is not proved counts, but its age holds nothing
+// back.
+func (b *circuitBreaker) others(but *missingMachine, now time.Time) []gone.Missing {
 	var all []gone.Missing
 	for _, m := range b.missing {
 		one := m.Missing

@@ -14,22 +14,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// InstanceOptions are what [Instances] are made of.
+// InstanceOptions configure [Instances].
 type InstanceOptions struct {
 	Name      string              // of the provider, and the scheme of its provider IDs
 	Canonical func(string) string // [Backend.Canonical]
 	Machines  Machines
 	Addresses AddressPolicy
-	MaxAge    time.Duration // of a snapshot; 0: 30 s
+	MaxAge    time.Duration // of a snapshot; 0 means 30 s
 	Nodes     corelisters.NodeLister
 	Recorder  record.EventRecorder
 	Clock     clock.PassiveClock // nil: real time
 }
 
-// canonical returns a provider ID in the form in which two can be compared.
+// canonical returns a provider ID in a form that can be compared.
 func canonical(providerID string) string { return strings.ToLower(strings.TrimSpace(providerID)) }
 
-// canonical returns a provider ID, of whatever form, in the form in which two can be compared.
+// canonical returns a provider ID in any form of the cloud in a form that can be compared.
 func (o InstanceOptions) canonical(providerID string) string {
 	id := canonical(providerID)
 	if o.Canonical != nil {
@@ -38,7 +38,7 @@ func (o InstanceOptions) canonical(providerID string) string {
 	return id
 }
 
-// ids returns all forms of the provider IDs of machines.
+// ids returns the provider IDs of machines, in all forms.
 func (o InstanceOptions) ids(all []Machine) map[string]bool {
 	ids := map[string]bool{}
 	for _, m := range all {
@@ -50,7 +50,7 @@ func (o InstanceOptions) ids(all []Machine) map[string]bool {
 	return ids
 }
 
-// knownIDs returns the provider IDs of this cloud that Nodes have.
+// knownIDs returns the provider IDs of this cloud that the Nodes have.
 func (o InstanceOptions) knownIDs() ([]string, error) {
 	all, err := o.Nodes.List(labels.Everything())
 	if err != nil {
@@ -65,7 +65,7 @@ func (o InstanceOptions) knownIDs() ([]string, error) {
 	return ids, nil
 }
 
-// event records a warning on a Node.
+// event emits a warning on a Node.
 func (o InstanceOptions) event(node *corev1.Node, reason, format string, args ...any) {
 	if o.Recorder != nil {
 		o.Recorder.Eventf(node, corev1.EventTypeWarning, reason, format, args...)

@@ -21,26 +21,26 @@ import (
 const (
 	// defaultMaxAge is the default of [InstanceOptions.MaxAge].
 	defaultMaxAge = 30 * time.Second
-	// freshAge is how old a snapshot may be for a Node whose machine is not in it.
+	// freshAge is the maximum age of a snapshot for a Node whose machine it lacks.
 	freshAge = 10 * time.Second
-	// detailAge is how long a machine that was read in full is cached, plus or minus a quarter, so that not all are
-	// read again at once: a snapshot may show only one address, and another one may appear later.
+	// detailAge is how long the full data of a machine is cached. Jitter of a quarter spreads the reads. The data
+	// expires because a snapshot may show only one address, and another one may appear later.
 	detailAge = 10 * time.Minute
 )
 
-// Instances implement what Kubernetes asks of the machines of Nodes.
+// Instances implement [cloudprovider.InstancesV2], the machines of Nodes.
 type Instances struct {
 	opts    InstanceOptions
 	breaker *circuitBreaker
 
 	mu      sync.Mutex
 	details map[string]detail // by provider ID
-	noticed map[string]string // notices of which there were events, by provider ID
+	noticed map[string]string // emitted notices, by provider ID
 }
 
 var _ cloudprovider.InstancesV2 = (*Instances)(nil)
 
-// NewInstances returns the instances.
+// NewInstances returns the implementation for Nodes.
 func NewInstances(opts InstanceOptions) *Instances {
 	if opts.MaxAge == 0 {
 		opts.MaxAge = defaultMaxAge
@@ -48,7 +48,7 @@ func NewInstances(opts InstanceOptions) *Instances {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	opts.Machines = &rememberingMachines{
+	opts.Machines = &failureCache{
 		machines: opts.Machines,
 		clock:    opts.Clock,
 	}
@@ -60,11 +60,11 @@ func NewInstances(opts InstanceOptions) *Instances {
 	}
 }
 
-// InstanceExists reports whether the machine of a Node exists. It returns false only if that is proved; everything else
-// is an error, or another cloud's Node.
+// InstanceExists reports whether the machine of a Node exists. It returns false only if the absence is proved. It
+// returns true for Nodes of other clouds, and an error in all other cases.
 func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	if !i.ours(node) {
-		return true, nil // Another cloud's, or nothing to prove anything by.
+		return true, nil // It belongs to another cloud, or has no provider ID to check.
 	}
 	machine, all, err := i.find(ctx, node)
 	switch {
@@ -89,23 +89,24 @@ func (i *Instances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bo
 	return machine.Power == PowerOff, nil
 }
 
-// InstanceMetadata returns what the cloud knows of a Node; nil, without an error, if the Node is another cloud's.
+// InstanceMetadata returns the metadata of a Node. It returns nil without an error if the Node belongs to another
+// cloud.
 func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	if i.foreign(node) {
-		return nil, nil // nil metadata: the Node is not this provider's.
+		return nil, nil // nil metadata: the Node belongs to another provider.
 	}
 	machine, _, err := i.find(ctx, node)
 	if err != nil {
 		return nil, err
 	}
 	if machine == nil {
-		return nil, i.unseen(node)
+		return nil, i.invisibleError(node)
 	}
 	i.notice(node, *machine)
 	if machine.Unready != nil && uninitialized(node) {
 		return nil, fmt.Errorf("machine %s of node %s: %w", machine.Name, node.Name, machine.Unready)
 	}
-	given := givenAddresses(node)
+	given := kubeletAddresses(node)
 	detailed, err := i.detailed(ctx, *machine, given)
 	if err != nil {
 		return nil, err
@@ -124,8 +125,8 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	}, nil
 }
 
-// unseen is the error for a Node without a machine.
-func (i *Instances) unseen(node *corev1.Node) error {
+// invisibleError returns the error for a Node without a machine.
+func (i *Instances) invisibleError(node *corev1.Node) error {
 	if node.Spec.ProviderID == "" {
 		return fmt.Errorf("node %s has no provider ID, and no machine of the cluster has its name", node.Name)
 	}
@@ -146,8 +147,8 @@ func (i *Instances) foreign(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && !i.ours(node)
 }
 
-// find returns the machine of a Node, or nil, and all machines. A snapshot without the machine is taken again, unless
-// it is new.
+// find returns the machine of a Node, or nil, and all machines. If a snapshot lacks the machine, it takes another one,
+// unless the snapshot is new.
 func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Machine, error) {
 	for _, age := range []time.Duration{i.opts.MaxAge, min(freshAge, i.opts.MaxAge)} {
 		machine, all, err := i.findAged(ctx, node, age)
@@ -158,7 +159,7 @@ func (i *Instances) find(ctx context.Context, node *corev1.Node) (*Machine, []Ma
 	return nil, nil, nil
 }
 
-// findAged finds the machine of a Node in a snapshot of an age.
+// findAged finds the machine of a Node in a snapshot of at most the given age.
 func (i *Instances) findAged(ctx context.Context, node *corev1.Node, age time.Duration) (*Machine, []Machine, error) {
 	all, err := i.opts.Machines.Snapshot(ctx, age)
 	if err == nil {
@@ -174,8 +175,8 @@ func (i *Instances) findAged(ctx context.Context, node *corev1.Node, age time.Du
 	return nil, nil, fmt.Errorf("reading the machines of the cluster: %w", err)
 }
 
-// givenAddresses returns the addresses that the kubelet of a Node was started with.
-func givenAddresses(node *corev1.Node) []netip.Addr {
+// kubeletAddresses returns the addresses that the kubelet of a Node was started with.
+func kubeletAddresses(node *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	for s := range strings.SplitSeq(node.Annotations[cloudapi.AnnotationAlphaProvidedIPAddr], ",") {
 		if a, err := netip.ParseAddr(strings.TrimSpace(s)); err == nil {

@@ -4,7 +4,7 @@ package cpi
 
 import "strings"
 
-// LabelValue turns a name into the value of a label: what cannot be in one becomes a hyphen.
+// LabelValue converts a name into a valid label value. Invalid characters become hyphens.
 func LabelValue(name string) string {
 	allowed := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-'

@@ -29,37 +29,38 @@ const (
 	defaultDrift = time.Minute
 )
 
-// LoadBalancerOptions are what load balancers of Services are made of.
+// LoadBalancerOptions configure [LoadBalancers].
 type LoadBalancerOptions struct {
 	Balancer Balancer
-	// Searcher finds what a Service has at any location; nil: the cloud cannot tell.
+	// Searcher finds the objects of a Service at all locations. Nil means that the cloud cannot search.
 	Searcher Searcher
 	Defaults service.Defaults
-	// Client keeps the records of Services and reads Secrets with certificates.
+	// Client stores the records of Services and reads Secrets with certificates.
 	Client kubernetes.Interface
-	// Namespace of the ConfigMap [RecordsName]; empty: kube-system.
+	// Namespace of the ConfigMap [RecordsName]; empty means kube-system.
 	Namespace string
-	// Manifest is the name of the file of a release with all rights, for users.
+	// Manifest is the name of the release file with all required permissions, for users.
 	Manifest string
 	Services corelisters.ServiceLister
 	Nodes    corelisters.NodeLister
-	// NodeInformer announces changes of nodes; nil: they are found when Services are synced and by drift.
+	// NodeInformer reports changes of nodes. With nil, changes are only found when Services are synced and by drift
+	// checks.
 	NodeInformer cache.SharedInformer
-	// Synced report whether Services and Nodes are complete; nothing is repaired before.
+	// Synced report whether the caches of Services and Nodes are filled. Drift is not repaired before.
 	Synced   []cache.InformerSynced
 	Recorder record.EventRecorder
-	// Self is the object for events about load balancers without a Service; nil: the log only.
+	// Self is the object of events about load balancers without a Service. With nil, they are only logged.
 	Self *corev1.ObjectReference
-	// AtOnce is how many load balancers of one location are worked on at once; 0: 5. Others are retried, so that a slow
-	// location does not hold up the others.
+	// AtOnce is the number of load balancers that are reconciled concurrently at one location; 0 means 5. Further ones
+	// are retried, so that a slow location does not block the others.
 	AtOnce int
-	// Drift is how often all load balancers are compared with what is there; 0: 1 min.
+	// Drift is the interval at which all load balancers are compared with the cloud; 0 means 1 min.
 	Drift time.Duration
 	Clock clock.WithTicker
 }
 
-// LoadBalancers implement Services of type LoadBalancer: observe, plan, run the steps, again until the plan is empty.
-// What is owned is found by its markers; only what caches may not show yet is kept here.
+// LoadBalancers implement Services of type LoadBalancer: observe, plan, run the steps, and repeat until the plan is
+// empty. Owned objects are found by their ownership markers. Only data that caches may not show yet is kept here.
 type LoadBalancers struct {
 	opts      LoadBalancerOptions
 	store     *recordStore
@@ -75,7 +76,7 @@ type LoadBalancers struct {
 
 var _ cloudprovider.LoadBalancer = (*LoadBalancers)(nil)
 
-// NewLoadBalancers returns the load balancers of Services.
+// NewLoadBalancers returns the implementation of load balancers.
 func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -133,7 +134,7 @@ func NewLoadBalancers(o LoadBalancerOptions) *LoadBalancers {
 	return l
 }
 
-// newRecordStore returns what keeps the records of Services.
+// newRecordStore returns the store for the records of Services.
 func newRecordStore(o LoadBalancerOptions) *recordStore {
 	store := &recordStore{
 		client:    o.Client,
@@ -142,21 +143,21 @@ func newRecordStore(o LoadBalancerOptions) *recordStore {
 		manifest:  cmp.Or(o.Manifest, "the manifest"),
 	}
 	if o.Self != nil {
-		store.missing = func(message string) {
+		store.reportMissing = func(message string) {
 			o.Recorder.Event(o.Self, corev1.EventTypeWarning, reasonManifest, cut(message))
 		}
 	}
 	return store
 }
 
-// GetLoadBalancerName returns the name by which logs know a load balancer.
+// GetLoadBalancerName returns the name of a load balancer in logs.
 func (l *LoadBalancers) GetLoadBalancerName(_ context.Context, _ string, s *corev1.Service) string {
 	return l.opts.Balancer.NameOf(l.opts.Defaults.OwnerOf(s))
 }
 
-// GetLoadBalancer reports whether anything of a Service is left anywhere, or is recorded of one that wants none. Where
-// that is unknown it fails: Kubernetes forgets a Service without a load balancer. So it waits for other work on the
-// Service.
+// GetLoadBalancer reports whether any object of a Service remains at any location, or whether a Service that no longer
+// requests a load balancer still has a record. It fails if that is unknown, because Kubernetes drops a Service without
+// a load balancer. For the same reason it waits for other work on the Service.
 func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1.Service) (*corev1.LoadBalancerStatus,
 	bool, error,
 ) {
@@ -165,12 +166,12 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 		return nil, false, err
 	}
 	defer unlock()
-	all, lost := l.finder.standing(ctx, s)
+	all, lost := l.finder.occupied(ctx, s)
 	unseen := []error{lost}
 	for _, location := range all {
-		switch nothing, err := l.finder.nothing(ctx, s, location); {
+		switch nothing, err := l.finder.isEmptyAt(ctx, s, location); {
 		case err != nil:
-			unseen = append(unseen, err) // what can be seen elsewhere is removed
+			unseen = append(unseen, err) // objects that are visible elsewhere are still removed
 		case !nothing:
 			return s.Status.LoadBalancer.DeepCopy(), true, nil
 		}
@@ -178,7 +179,7 @@ func (l *LoadBalancers) GetLoadBalancer(ctx context.Context, _ string, s *corev1
 	return nil, s.Spec.Type != corev1.ServiceTypeLoadBalancer && l.records.remembered(s), errors.Join(unseen...)
 }
 
-// EnsureLoadBalancer brings the load balancer of a Service to what the Service asks for, or returns what it waits for.
+// EnsureLoadBalancer reconciles the load balancer of a Service. It returns a retry error if it must wait.
 func (l *LoadBalancers) EnsureLoadBalancer(
 	ctx context.Context, _ string, s *corev1.Service, _ []*corev1.Node,
 ) (*corev1.LoadBalancerStatus, error) {
@@ -197,7 +198,8 @@ func (l *LoadBalancers) EnsureLoadBalancer(
 	return l.ensure(ctx, now)
 }
 
-// UpdateLoadBalancer follows changes of nodes, and all others. Waiting is no failure here: drift repair follows soon.
+// UpdateLoadBalancer applies changes of nodes, and all other changes. Waiting is not an error here, because drift
+// repair follows soon.
 func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, s *corev1.Service,
 	nodes []*corev1.Node,
 ) error {
@@ -211,15 +213,15 @@ func (l *LoadBalancers) UpdateLoadBalancer(ctx context.Context, cluster string, 
 	return err
 }
 
-// EnsureLoadBalancerDeleted removes all that a Service has, at all locations, and observes once more before it
-// succeeds.
+// EnsureLoadBalancerDeleted removes all objects of a Service at all locations. It succeeds only after another
+// observation.
 func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s *corev1.Service) error {
 	unlock, err := l.queues.services.wait(ctx, string(s.UID), nil)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	all, lost := l.finder.standing(ctx, s)
+	all, lost := l.finder.occupied(ctx, s)
 	if err := l.removal(s).run(ctx, all, lost); err != nil {
 		return err
 	}
@@ -230,7 +232,7 @@ func (l *LoadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	return nil
 }
 
-// ensure runs one attempt for a Service as the cache has it. The lock of the Service is held.
+// ensure runs one attempt for a Service from the cache. The caller holds the lock of the Service.
 func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.LoadBalancerStatus, error) {
 	if err := l.store.load(ctx); err != nil {
 		return nil, err
@@ -251,13 +253,13 @@ func (l *LoadBalancers) ensure(ctx context.Context, s *corev1.Service) (*corev1.
 		events:    l.events,
 		service:   s,
 		wish:      service.For(in),
-		blank: len(s.Status.LoadBalancer.Ingress) == 0 &&
-			!l.states.get(s.UID).made,
+		neverReady: len(s.Status.LoadBalancer.Ingress) == 0 &&
+			!l.states.get(s.UID).provisioned,
 	}
 	return a.run(ctx)
 }
 
-// removal returns what removes all that a Service has.
+// removal returns the removal of all objects of a Service.
 func (l *LoadBalancers) removal(s *corev1.Service) removal {
 	return removal{
 		planner: l.planner,
@@ -267,13 +269,13 @@ func (l *LoadBalancers) removal(s *corev1.Service) removal {
 	}
 }
 
-// forget drops the state of a Service of which nothing is left.
+// forget drops the state of a Service whose objects are all removed.
 func (l *LoadBalancers) forget(s *corev1.Service) {
 	l.events.sent.forget(s.UID)
 	l.states.forget(s.UID)
 }
 
-// foreignClasses returns what releases Services whose class is another implementation's now.
+// foreignClasses returns the cleanup of Services whose class now belongs to another implementation.
 func (l *LoadBalancers) foreignClasses() foreignClasses {
 	return foreignClasses{
 		planner: l.planner,

@@ -244,7 +244,7 @@ func TestASlowPlaceDoesNotHoldUpAnother(t *testing.T) {
 	deleted := make(chan error, 1)
 	go func() { deleted <- b.them.EnsureLoadBalancerDeleted(context.Background(), "", next) }()
 	b.Eventually(b.clock.HasWaiters).Should(BeTrue())
-	b.clock.Step(removalPatience)
+	b.clock.Step(slotTimeout)
 	b.Eventually(deleted).Should(Receive(MatchError(loadbalancer.ErrBusy)),
 		"deletion waits a while, as it cannot ask to be called soon")
 

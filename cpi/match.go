@@ -11,7 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// match finds the machine of a Node: by its provider ID, or, without one, by what its kernel reports, or by its name.
+// match finds the machine of a Node by its provider ID. A Node without one is matched by the UUID that its kernel
+// reports, or by its name.
 func (i *Instances) match(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
 	if node.Spec.ProviderID != "" {
 		return i.matchID(node, all), nil
@@ -30,12 +31,12 @@ func (i *Instances) matchID(node *corev1.Node, all []Machine) *Machine {
 		return nil
 	}
 	m := all[at]
-	m.ProviderID = node.Spec.ProviderID // as it is written there: it cannot be changed
+	m.ProviderID = node.Spec.ProviderID // in the form that the Node has, because it is immutable
 	return &m
 }
 
-// matchName finds the machine of a Node without a provider ID, among those that are certainly the cluster's own. One
-// with the UUID that the Node's kernel reports is preferred to those that only have its name.
+// matchName finds the machine of a Node without a provider ID, among those that certainly belong to the cluster. A
+// machine with the UUID that the Node's kernel reports takes precedence over machines that only match by name.
 func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Machine) (*Machine, error) {
 	var found []Machine
 	for _, m := range candidates(node, all) {
@@ -62,7 +63,7 @@ func (i *Instances) matchName(ctx context.Context, node *corev1.Node, all []Mach
 		len(found))
 }
 
-// candidates returns the machines that fit a Node best.
+// candidates returns the machines that match a Node best.
 func candidates(node *corev1.Node, all []Machine) []Machine {
 	uuid := node.Status.NodeInfo.SystemUUID
 	fit := []func(Machine) bool{
@@ -84,12 +85,12 @@ func (m Machine) hasUUID(uuid string) bool {
 	return slices.ContainsFunc(m.SystemUUIDs, func(own string) bool { return strings.EqualFold(own, uuid) })
 }
 
-// mayHaveUUID reports whether the machine has a UUID, or none that is known.
+// mayHaveUUID reports whether the machine has a UUID, or no known UUID.
 func (m Machine) mayHaveUUID(uuid string) bool {
 	return uuid == "" || len(m.SystemUUIDs) == 0 || m.hasUUID(uuid)
 }
 
-// isNamed reports whether the machine has a name, with or without its domain.
+// isNamed reports whether the machine has a name, with or without the domain.
 func (m Machine) isNamed(name string) bool {
 	short, _, _ := strings.Cut(name, ".")
 	return slices.ContainsFunc(m.Hostnames, func(own string) bool {

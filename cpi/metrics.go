@@ -11,23 +11,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-// States of load balancers, as metrics name them.
+// States of load balancers in metrics.
 const (
 	stateReady    = "ready"    // it has an address, and every port is served
-	statePartly   = "partly"   // it has an address, and not every port is served
+	statePartly   = "partly"   // it has an address, and some ports are not served
 	statePending  = "pending"  // it has no address yet
 	stateLeaving  = "leaving"  // it is being removed
 	stateRejected = "rejected" // its Service has an invalid request; the existing load balancer is kept
-	stateDryRun   = "dry_run"  // its Service asks for the plan only
+	stateDryRun   = "dry_run"  // its Service requests only the plan
 )
 
-// states returns all of them.
+// states returns all states.
 func states() []string {
 	return []string{stateReady, statePartly, statePending, stateLeaving, stateRejected, stateDryRun}
 }
 
-// stateOf returns the state of the load balancer of a Service, as far as the API server knows it; empty if the Service
-// has none, or another's.
+// stateOf returns the state of the load balancer of a Service, as far as the API server shows it. It returns an empty
+// string if the Service has none, or if another implementation manages it.
 func stateOf(d service.Defaults, s *corev1.Service) string {
 	wanted := s.Spec.Type == corev1.ServiceTypeLoadBalancer
 	kept := servicehelpers.HasLBFinalizer(s)
@@ -51,13 +51,13 @@ func stateOf(d service.Defaults, s *corev1.Service) string {
 	return stateReady
 }
 
-// balancerMetrics count load balancers when they are scraped.
+// balancerMetrics counts load balancers on each scrape.
 type balancerMetrics struct {
 	balancers       *LoadBalancers
 	states, refused *prometheus.Desc
 }
 
-// Collector returns the metrics of load balancers.
+// Collector returns a collector for the metrics of load balancers.
 func (l *LoadBalancers) Collector() prometheus.Collector {
 	return &balancerMetrics{
 		balancers: l,
@@ -78,7 +78,7 @@ func (m *balancerMetrics) Describe(descs chan<- *prometheus.Desc) {
 func (m *balancerMetrics) Collect(to chan<- prometheus.Metric) {
 	all, err := m.balancers.opts.Services.List(labels.Everything())
 	if err != nil {
-		return // No number is better than a wrong one.
+		return // No number is better than a wrong number.
 	}
 	byState := map[string]int{}
 	byReason := map[string]int{}

@@ -14,22 +14,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-// nodeLists number lists of nodes: Services are worked on at the same time, and an older list may be used later than a
-// newer one.
+// nodeLists numbers lists of nodes. Services are reconciled concurrently, so an older list may be used after a newer
+// one.
 type nodeLists struct {
 	mu         sync.Mutex
 	generation uint64
 	known      map[string]knownNode // of the last list, by name
 }
 
-// A knownNode is what a Node had when it last had addresses.
+// A knownNode is the last state of a Node with addresses.
 type knownNode struct {
 	uid       types.UID
 	addresses []corev1.NodeAddress
 }
 
-// next lists all nodes; a later list has a higher generation. A node that joins again, as another object, keeps its
-// addresses until it has new ones: it is the same machine, and stays a member of load balancers.
+// next lists all nodes. A later list has a higher generation. A node that joins again as another object keeps its
+// addresses until it has new ones: it is the same machine, and remains a member of load balancers.
 func (n *nodeLists) next(lister corelisters.NodeLister, now time.Time) (all []*corev1.Node, generation uint64,
 	err error,
 ) {

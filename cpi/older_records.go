@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A prover confirms what annotations of Services say, in which older builds kept their records.
+// A prover verifies the annotations of Services in which older builds stored their records.
 type prover struct {
 	planner   *planner
 	records   *records
@@ -26,7 +26,8 @@ type prover struct {
 	events    *eventDeduper
 }
 
-// takeOver records what annotations of a Service say, as far as the cloud confirms it, and removes the annotations.
+// takeOver records the contents of the annotations of a Service, as far as the cloud confirms them, and removes the
+// annotations.
 func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 	stored := p.defaults.Stored(s)
 	if stored.Older.IsEmpty() {
@@ -34,7 +35,7 @@ func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 		return nil
 	}
 	if p.states.get(s.UID).olderRead || p.defaults.Asked(s).DryRun {
-		return nil // The cache may show what was removed.
+		return nil // The cache may still show removed annotations.
 	}
 	n, err := p.confirmed(ctx, s, stored)
 	if err != nil {
@@ -60,19 +61,20 @@ func (p *prover) takeOver(ctx context.Context, s *corev1.Service) error {
 	return p.records.removeOlder(ctx, s)
 }
 
-// dropped reports whether one of some values is not among those that were kept.
+// dropped reports whether any of the values is not among the kept ones.
 func dropped(values, kept []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(kept, v) })
 }
 
-// confirmed returns what is remembered of a Service: its record, the locations of its annotations where it has something,
-// and the addresses of its annotations that it has somewhere. Without recorded locations it may be at any. A location
-// of the configuration that does not answer stays, as it is searched again later, unless an address may be there.
-func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (note, error) {
-	n := note{addresses: append([]netip.Addr{}, stored.Addresses...), locations: append([]string{}, stored.Locations...)}
+// confirmed returns the verified record of a Service: its existing record, the locations from its annotations where it
+// has objects, and the addresses from its annotations that these objects have. Without recorded locations it may have
+// objects at any location. A location of the configuration that does not respond is kept, because it is searched again
+// later, unless it may have an address from the annotations.
+func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored service.Stored) (recordChange, error) {
+	n := recordChange{addresses: append([]netip.Addr{}, stored.Addresses...), locations: append([]string{}, stored.Locations...)}
 	var silent error
 	for _, id := range p.candidates(ctx, stored) {
-		stands, objects, err := p.standsAt(ctx, s, id)
+		stands, objects, err := p.mayOccupy(ctx, s, id)
 		switch {
 		case err != nil && !p.locations.hasID(id):
 			return n, fmt.Errorf("verifying the annotations of the Service: %w", err)
@@ -94,7 +96,7 @@ func (p *prover) confirmed(ctx context.Context, s *corev1.Service, stored servic
 	return n, nil
 }
 
-// seen returns those of some addresses that objects have.
+// seen returns those of the given addresses that the objects have.
 func seen(objects []loadbalancer.Object, addresses []string) []netip.Addr {
 	var out []netip.Addr
 	for _, o := range objects {
@@ -104,7 +106,7 @@ func seen(objects []loadbalancer.Object, addresses []string) []netip.Addr {
 	return out
 }
 
-// candidates returns the locations where a Service may be.
+// candidates returns the locations where a Service may have objects.
 func (p *prover) candidates(ctx context.Context, stored service.Stored) []string {
 	claimed := slices.DeleteFunc(p.locations.resolveKnown(stored.Older.Locations),
 		func(id string) bool { return !p.locations.possible(id) })
@@ -112,16 +114,16 @@ func (p *prover) candidates(ctx context.Context, stored service.Stored) []string
 	if len(stored.Locations) == 0 {
 		ids, err := p.locations.all(ctx)
 		if out = append(out, ids...); err != nil {
-			out = append(out, p.locations.unfound()...)
+			out = append(out, p.locations.unresolved()...)
 		}
 	}
 	return distinct(out)
 }
 
-// standsAt reports whether something of a Service may be at a location, and returns what is seen there. Of locations
-// that may not be seen, those of the configuration count, and all of a Service whose clients were given an address.
-func (p *prover) standsAt(ctx context.Context, s *corev1.Service, id string) (bool, []loadbalancer.Object, error) {
-	if _, lost := unfoundName(id); lost {
+// mayOccupy reports whether a Service may have objects at a location, and returns the visible ones. A location that is
+// not visible counts if it is in the configuration, or if the Service has a published address.
+func (p *prover) mayOccupy(ctx context.Context, s *corev1.Service, id string) (bool, []loadbalancer.Object, error) {
+	if _, lost := unresolvedName(id); lost {
 		return len(s.Status.LoadBalancer.Ingress) > 0, nil, nil
 	}
 	nothing, err := p.planner.planAbsent(ctx, s, id, PlanRequest{})
@@ -131,7 +133,7 @@ func (p *prover) standsAt(ctx context.Context, s *corev1.Service, id string) (bo
 	return len(nothing.Status.Objects) > 0, nothing.Status.Objects, err
 }
 
-// distinct returns each value once, in the order of their first occurrence.
+// distinct returns each value once, in the order of first occurrence.
 func distinct[T comparable](values []T) []T {
 	out := []T{}
 	for _, v := range values {

@@ -253,7 +253,7 @@ func TestALocationThatIsLeftSlowlyHoldsUpNoOthers(t *testing.T) {
 		_, err := b.ensure(moved)
 		left <- err
 	}()
-	b.Eventually(func() bool { return b.them.states.get(moved.UID).made }).Should(BeTrue())
+	b.Eventually(func() bool { return b.them.states.get(moved.UID).provisioned }).Should(BeTrue())
 
 	_, err := b.ensure(other)
 

@@ -23,47 +23,47 @@ import (
 )
 
 const (
-	// outageEvery is how often outages are checked.
+	// outageEvery is the interval of checks for outages.
 	outageEvery = 15 * time.Second
-	// outagePatience is how long the cloud may be away before an event: most outages are shorter.
-	outagePatience = time.Minute
-	// outageReminder is how often the event is repeated: events are kept for an hour.
+	// outageGracePeriod is the duration of an outage before an event is emitted. Most outages are shorter.
+	outageGracePeriod = time.Minute
+	// outageReminder is the interval at which the event is repeated. Kubernetes keeps events for an hour.
 	outageReminder = 30 * time.Minute
 )
 
-// A Trouble is why a cloud cannot be used, in words for users.
+// A Trouble is the reason why a cloud is unusable, in a text for users.
 type Trouble struct {
 	Reason, Message string
-	// Stays means that it does not end by itself, as an outage does: a user has to correct something.
+	// Stays means that, unlike an outage, it does not end without a user's action.
 	Stays bool
 }
 
-// OutageOptions are what [Outages] are made of.
+// OutageOptions configure [Outages].
 type OutageOptions struct {
-	// Explain returns what an error of the cloud means; false if the cloud can still be used.
+	// Explain returns the meaning of an error of the cloud. It returns false if the cloud is still usable.
 	Explain  func(error) (Trouble, bool)
 	Recorder record.EventRecorder
-	// Self is the object for events: the pod.
+	// Self is the object of events: the pod.
 	Self     *corev1.ObjectReference
 	Services corelisters.ServiceLister
-	// Defaults of Services that wait; the zero value where the cloud has no load balancers.
+	// Defaults are the defaults for Services that wait. They are the zero value if the cloud has no load balancers.
 	Defaults service.Defaults
 	Clock    clock.Clock // nil: real time
 }
 
-// Outages emit events while the cloud cannot be used: on our own pod, repeatedly, and once on each Service whose load
-// balancer waits for it. They learn of it from the calls that others make, and make none.
+// Outages emit events while the cloud is unusable: repeatedly on the pod of this process, and once on each Service
+// whose load balancer waits. They learn of outages from the calls of others, and make no calls themselves.
 type Outages struct {
 	opts OutageOptions
 
 	mu       sync.Mutex
 	trouble  Trouble
-	since    time.Time // zero: there is no outage
-	reported time.Time // zero: this outage was not reported
+	since    time.Time // zero: no outage
+	reported time.Time // zero: this outage was not reported yet
 	waiting  map[types.UID]bool
 }
 
-// NewOutages returns outages that are reported once they are started.
+// NewOutages returns Outages that report nothing until they are started.
 func NewOutages(o OutageOptions) *Outages {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -85,7 +85,7 @@ func (o *Outages) Start(ctx context.Context) {
 	}()
 }
 
-// Note notes how a call of the cloud ended, and reports whether that means an outage.
+// Note records the result of a call to the cloud, and reports whether it is an outage.
 func (o *Outages) Note(err error) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,7 +107,8 @@ func (o *Outages) Note(err error) bool {
 	return true
 }
 
-// answered reports whether a snapshot is incomplete though the whole cloud answered, as its machines change all the time.
+// answered reports whether a snapshot is incomplete although the whole cloud responded, because its machines keep
+// changing.
 func (o *Outages) answered(err error) bool {
 	if _, partial := errors.AsType[*IncompleteError](err); !partial {
 		return false
@@ -116,7 +117,7 @@ func (o *Outages) answered(err error) bool {
 	return !trouble
 }
 
-// end ends an outage. The lock is held.
+// end ends an outage. The caller holds the lock.
 func (o *Outages) end() {
 	if !o.reported.IsZero() {
 		o.opts.Recorder.Event(o.opts.Self, corev1.EventTypeNormal, reasonReachable, "The cloud is available again")
@@ -127,12 +128,12 @@ func (o *Outages) end() {
 	clear(o.waiting)
 }
 
-// report emits an event of an outage, if there is one and it is time.
+// report emits an event if there is an outage and an event is due.
 func (o *Outages) report(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := o.opts.Clock.Now()
-	if o.since.IsZero() || !o.trouble.Stays && now.Sub(o.since) < outagePatience {
+	if o.since.IsZero() || !o.trouble.Stays && now.Sub(o.since) < outageGracePeriod {
 		return
 	}
 	if o.reported.IsZero() || now.Sub(o.reported) >= outageReminder {
@@ -142,7 +143,7 @@ func (o *Outages) report(ctx context.Context) {
 	o.reportWaiting(ctx)
 }
 
-// reportWaiting emits an event for each Service that waits, once. The lock is held.
+// reportWaiting emits one event for each waiting Service. The caller holds the lock.
 func (o *Outages) reportWaiting(ctx context.Context) {
 	all, err := o.opts.Services.List(labels.Everything())
 	if err != nil {
@@ -158,7 +159,7 @@ func (o *Outages) reportWaiting(ctx context.Context) {
 	}
 }
 
-// Machines returns machines whose snapshots are noted.
+// Machines wraps machines to record the results of their snapshots.
 func (o *Outages) Machines(m Machines) Machines { return &notedMachines{m, o} }
 
 type notedMachines struct {
@@ -167,7 +168,7 @@ type notedMachines struct {
 	outages *Outages
 }
 
-// Snapshot notes whether there was one, and whether it lacks what new Nodes wait for.
+// Snapshot records whether the snapshot succeeded, and whether it lacks data that new Nodes wait for.
 func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
 	all, err := n.Machines.Snapshot(ctx, maxAge)
 	if ctx.Err() != nil {
@@ -184,8 +185,9 @@ func (n *notedMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]M
 	return all, err
 }
 
-// Balancer returns a balancer whose failures are noted, with a metric of when each location was last observed. Failures
-// of an outage wrap [loadbalancer.ErrUnknown], whatever they were: no Service is refused for them.
+// Balancer wraps a balancer to record its failures, and adds a metric of the last observation of each location.
+// Failures due to an outage wrap [loadbalancer.ErrUnknown] in place of their original error, so that no Service is
+// refused because of them.
 func (o *Outages) Balancer(b Balancer) *NotedBalancer {
 	return &NotedBalancer{
 		Balancer: b,
@@ -198,7 +200,7 @@ func (o *Outages) Balancer(b Balancer) *NotedBalancer {
 	}
 }
 
-// A NotedBalancer is a balancer of [Outages.Balancer].
+// A NotedBalancer is the result of [Outages.Balancer].
 type NotedBalancer struct {
 	Balancer
 
@@ -209,13 +211,14 @@ type NotedBalancer struct {
 	last map[string]time.Time // by location
 }
 
-// Locate notes that a location could not be found.
+// Locate records failures.
 func (n *NotedBalancer) Locate(ctx context.Context, name string) (string, error) {
 	id, err := n.Balancer.Locate(ctx, name)
 	return id, n.noted(ctx, err)
 }
 
-// Plan notes failures, and when there was a plan. That ends no outage: it may be made from a cached observation.
+// Plan records failures, and the time of each successful plan. Success does not end an outage, because the plan may use
+// a cached observation.
 func (n *NotedBalancer) Plan(ctx context.Context, location string, request PlanRequest) (loadbalancer.Plan, error) {
 	p, err := n.Balancer.Plan(ctx, location, request)
 	if err == nil {
@@ -226,12 +229,12 @@ func (n *NotedBalancer) Plan(ctx context.Context, location string, request PlanR
 	return p, n.noted(ctx, err)
 }
 
-// Run notes that a step failed.
+// Run records failures.
 func (n *NotedBalancer) Run(ctx context.Context, location string, step loadbalancer.Step) error {
 	return n.noted(ctx, n.Balancer.Run(ctx, location, step))
 }
 
-// searcher returns the balancer as a [Searcher] whose failures are noted; nil if it is none.
+// searcher returns the balancer as a [Searcher] whose failures are recorded, or nil if it is not a Searcher.
 func (n *NotedBalancer) searcher() Searcher {
 	searcher, ok := n.Balancer.(Searcher)
 	if !ok {
@@ -240,7 +243,7 @@ func (n *NotedBalancer) searcher() Searcher {
 	return notedSearcher{searcher: searcher, balancer: n}
 }
 
-// A notedSearcher notes failed searches.
+// A notedSearcher records failed searches.
 type notedSearcher struct {
 	searcher Searcher
 	balancer *NotedBalancer

@@ -77,7 +77,7 @@ const (
 func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
 	o := newOutage(t, balanced("waits"), balanced("works", published))
 	o.them.Note(errAway)
-	o.Expect(o.after(outagePatience-time.Second)).To(BeEmpty(), "most are over by then")
+	o.Expect(o.after(outageGracePeriod-time.Second)).To(BeEmpty(), "most are over by then")
 
 	o.Expect(o.after(time.Second)).To(ConsistOf("Warning Cloudaway it is away "+onSelf,
 		"Warning Cloudaway The load balancer waits: it is away "+onService))
@@ -95,12 +95,12 @@ func TestAnOutageIsToldOnThePodAndOnceOnWhoWaits(t *testing.T) {
 func TestAShortOutageIsNotTold(t *testing.T) {
 	o := newOutage(t, balanced("waits"))
 	o.them.Note(errAway)
-	o.after(outagePatience / 2)
+	o.after(outageGracePeriod / 2)
 	o.them.Note(nil)
-	o.Expect(o.after(outagePatience)).To(BeEmpty())
+	o.Expect(o.after(outageGracePeriod)).To(BeEmpty())
 
 	o.them.Note(errAway)
-	o.Expect(o.after(outagePatience/2)).To(BeEmpty(), "another one")
+	o.Expect(o.after(outageGracePeriod/2)).To(BeEmpty(), "another one")
 }
 
 func TestRefusedCredentialsAreToldAtOnce(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRefusedCredentialsAreToldAtOnce(t *testing.T) {
 	o.Expect(o.after(0)).To(ConsistOf(ContainSubstring("it is refused")))
 
 	o.them.Note(errAway)
-	o.Expect(o.after(outagePatience)).To(ConsistOf(ContainSubstring("it is away")), "another reason is told, too")
+	o.Expect(o.after(outageGracePeriod)).To(ConsistOf(ContainSubstring("it is away")), "another reason is told, too")
 }
 
 func TestOutagesAreHeardOf(t *testing.T) {
@@ -168,7 +168,7 @@ func TestAnIncompleteSnapshotEndsAnOutageIfTheCloudAnswers(t *testing.T) {
 	down := &heard{err: errAway}
 	machines := o.them.Machines(down)
 	_, _ = machines.Snapshot(t.Context(), 0)
-	o.Expect(o.after(outagePatience)).To(ConsistOf(ContainSubstring("it is away")))
+	o.Expect(o.after(outageGracePeriod)).To(ConsistOf(ContainSubstring("it is away")))
 
 	down.err = &IncompleteError{Err: errAway}
 	_, _ = machines.Snapshot(t.Context(), 0)

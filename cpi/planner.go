@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A planner asks the cloud what Services have, and what to do about it.
+// A planner observes the load balancers of Services in the cloud, and plans changes.
 type planner struct {
 	balancer  Balancer
 	defaults  service.Defaults
@@ -33,7 +33,7 @@ type planner struct {
 	clock     clock.WithTicker
 }
 
-// input gathers what the load balancer of a Service depends on.
+// input collects everything that the load balancer of a Service depends on.
 func (p *planner) input(ctx context.Context, s *corev1.Service) (service.Input, error) {
 	in, err := p.identity(s)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *planner) input(ctx context.Context, s *corev1.Service) (service.Input, 
 	return in, nil
 }
 
-// identity gathers what identifies a load balancer.
+// identity collects the data that identifies a load balancer.
 func (p *planner) identity(s *corev1.Service) (service.Input, error) {
 	in := service.Input{Service: s, Defaults: p.defaults, Now: p.clock.Now()}
 	all, err := p.services.List(labels.Everything())
@@ -73,7 +73,7 @@ func (p *planner) identity(s *corev1.Service) (service.Input, error) {
 	return in, nil
 }
 
-// planAbsent plans for nothing at a location.
+// planAbsent plans the removal of all objects of a Service at a location.
 func (p *planner) planAbsent(ctx context.Context, s *corev1.Service, location string,
 	request PlanRequest,
 ) (loadbalancer.Plan, error) {
@@ -85,7 +85,7 @@ func (p *planner) planAbsent(ctx context.Context, s *corev1.Service, location st
 	return p.balancer.Plan(ctx, location, request)
 }
 
-// absent returns the wish for nothing at a location.
+// absent returns the desired state without any objects at a location.
 func (p *planner) absent(s *corev1.Service, location string) (service.Desired, error) {
 	in, err := p.identity(s)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *planner) absent(s *corev1.Service, location string) (service.Desired, e
 	return d, err
 }
 
-// others returns the other Services that have, or are about to have, a load balancer at a location.
+// others returns the other Services that have, or are about to get, a load balancer at a location.
 func (p *planner) others(s *corev1.Service, location string) ([]*corev1.Service, error) {
 	all, err := p.services.List(labels.Everything())
 	if err != nil {
@@ -116,14 +116,15 @@ func (p *planner) others(s *corev1.Service, location string) ([]*corev1.Service,
 	return out, nil
 }
 
-// repairable reports whether Kubernetes has handed a Service to us: before its finalizer is there, nothing may be made.
+// repairable reports whether Kubernetes handed a Service to this process. Nothing may be created before it has the
+// finalizer.
 func repairable(s *corev1.Service) bool {
 	return s.Spec.Type == corev1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil &&
 		s.DeletionTimestamp == nil &&
 		servicehelpers.HasLBFinalizer(s)
 }
 
-// runSteps runs steps in their order, and returns how many were done.
+// runSteps runs steps in order, and returns the number of completed steps.
 func (p *planner) runSteps(ctx context.Context, s *corev1.Service, location string, steps []loadbalancer.Step) (int,
 	error,
 ) {

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Queues admit workers.
+// queues limit concurrent work.
 type queues struct {
-	services  fairQueue // one per Service
-	locations fairQueue // some per location
-	choosing  fairQueue // one per location while it chooses addresses
+	services  fairQueue // one caller per Service
+	locations fairQueue // several callers per location
+	choosing  fairQueue // one caller per location, while it chooses addresses
 }
 
 // isBusy reports whether an attempt for a Service runs.

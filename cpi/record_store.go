@@ -26,45 +26,45 @@ import (
 )
 
 const (
-	// RecordsName is the name of the ConfigMap with the records of Services. Only the cloud controller manager may write
-	// it, so that those who may edit Services cannot make it touch the load balancer of another one.
+	// RecordsName is the name of the ConfigMap with the records of Services. Only the cloud controller manager may
+	// write it. Otherwise, users who may edit Services could make it change the load balancer of another Service.
 	RecordsName = "cloud-controller-manager-services"
-	// recordsTimeout is how long the API server may take to answer.
+	// recordsTimeout limits requests to the API server.
 	recordsTimeout = 10 * time.Second
-	// prefixBytes is how much of a digest tells the records of processes apart.
+	// prefixBytes is the length of the digest that distinguishes the records of different processes.
 	prefixBytes = 4
 )
 
-// A recordStore keeps the records of Services in a ConfigMap: an entry for each Service, by its UID. The prefix of the
-// keys stands for the cluster and the class of the process, so that processes for several classes can share the object.
-// One process of a class writes at a time, the leader; it knows the records without reading them again.
+// A recordStore stores the records of Services in a ConfigMap, with an entry per Service UID. The key prefix identifies
+// the cluster and the load balancer class of the process, so that processes for several classes can share the
+// ConfigMap. Per class only the leader writes, so it can cache the records.
 type recordStore struct {
 	client    kubernetes.Interface
 	namespace string
 	prefix    string
-	// manifest is the name of the file that brings the rights.
+	// manifest is the name of the file with the required permissions.
 	manifest string
-	// missing is called with what is wrong when a right is missing; nil: the error is all.
-	missing func(message string)
+	// reportMissing is called with a message if a permission is missing. With nil, only the error is returned.
+	reportMissing func(message string)
 
-	known atomic.Pointer[map[types.UID]recordEntry] // nil until they are read; never changed, but replaced
-	mu    sync.Mutex                                // held during requests
-	said  bool
+	known    atomic.Pointer[map[types.UID]recordEntry] // nil until they are read; replaced, never modified
+	mu       sync.Mutex                                // held during requests
+	reported bool
 }
 
-// A recordEntry is the value of an entry. The name of the Service is for people.
+// A recordEntry is the value of an entry. The name of the Service is only for human readers.
 type recordEntry struct {
 	Service string `json:"service"`
 	service.Record
 }
 
-// recordPrefix returns the prefix of the keys under which a process keeps its records in the ConfigMap [RecordsName].
+// recordPrefix returns the prefix of the keys that a process uses in the ConfigMap [RecordsName].
 func recordPrefix(d service.Defaults) string {
 	sum := sha256.Sum256([]byte(d.Cluster + "\x00" + d.Class))
 	return hex.EncodeToString(sum[:prefixBytes]) + "."
 }
 
-// Of returns the record of a Service; the zero Record if there is none.
+// Of returns the record of a Service, or the zero Record if it has none.
 func (r *recordStore) Of(uid types.UID) service.Record {
 	known := r.known.Load()
 	if known == nil {
@@ -73,8 +73,8 @@ func (r *recordStore) Of(uid types.UID) service.Record {
 	return (*known)[uid].Record
 }
 
-// load reads the records unless they are known, and makes the ConfigMap if there is none yet. Until it succeeds, nothing
-// of a load balancer may be written: what exists would be taken for another's.
+// load reads the records unless they are cached, and creates the ConfigMap if it does not exist. Until load succeeds,
+// no load balancer may be changed, because existing ones would be mistaken for those of another owner.
 func (r *recordStore) load(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *recordStore) load(ctx context.Context) error {
 	return r.read(ctx)
 }
 
-// refresh reads the records again: an administrator may have changed them.
+// refresh reads the records again, because an administrator may have changed them.
 func (r *recordStore) refresh(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,7 +93,7 @@ func (r *recordStore) refresh(ctx context.Context) {
 	}
 }
 
-// readable fails if a right to read the records is missing. It writes nothing.
+// readable returns an error if the permission to read the records is missing. It writes nothing.
 func (r *recordStore) readable(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +123,7 @@ func (r *recordStore) read(ctx context.Context) error {
 	return nil
 }
 
-// create makes the ConfigMap, with the records that are known if someone deleted it.
+// create creates the ConfigMap. If a user deleted it, it is created with the cached records.
 func (r *recordStore) create(ctx context.Context) (*corev1.ConfigMap, error) {
 	data := map[string]string{}
 	if known := r.known.Load(); known != nil {
@@ -143,7 +143,7 @@ func (r *recordStore) create(ctx context.Context) (*corev1.ConfigMap, error) {
 
 func (r *recordStore) key(uid types.UID) string { return r.prefix + string(uid) }
 
-// learn takes over the records that the API server returned.
+// learn caches the records that the API server returned.
 func (r *recordStore) learn(ctx context.Context, stored *corev1.ConfigMap) {
 	known := map[types.UID]recordEntry{}
 	for key, value := range stored.Data {
@@ -161,7 +161,7 @@ func (r *recordStore) learn(ctx context.Context, stored *corev1.ConfigMap) {
 	r.known.Store(&known)
 }
 
-// write stores the record of a Service; an empty one is removed.
+// write stores the record of a Service. It removes an empty record.
 func (r *recordStore) write(ctx context.Context, s *corev1.Service, record service.Record) error {
 	if record.IsEmpty() {
 		return r.remove(ctx, s.UID)
@@ -197,7 +197,8 @@ func (r *recordStore) all() []types.UID {
 	return slices.Collect(maps.Keys(*known))
 }
 
-// patch changes entries; nil removes one. Entries of other Services, and of other processes, stay as they are.
+// patch changes entries. A nil value removes an entry. Entries of other Services and of other processes are not
+// touched.
 func (r *recordStore) patch(ctx context.Context, entries map[string]any) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +226,7 @@ func (r *recordStore) sendPatch(ctx context.Context, body []byte) (*corev1.Confi
 		metav1.PatchOptions{})
 }
 
-// explained adds the remedy to an error, and emits it once if a right is missing.
+// explained adds the remedy to an error. If a permission is missing, it also reports that once.
 func (r *recordStore) explained(doing string, err error) error {
 	err = fmt.Errorf("%s the records of Services in ConfigMap %s/%s: %w", doing, r.namespace, RecordsName, err)
 	if !apierrors.IsForbidden(err) {
@@ -235,9 +236,9 @@ func (r *recordStore) explained(doing string, err error) error {
 		"resources: [configmaps], verbs: [create]}, and {apiGroups: [\"\"], resources: [configmaps], "+
 		"resourceNames: [%s], verbs: [get, patch]}. Apply the manifest of this release, not only its image: "+
 		"kubectl apply -f %s", r.namespace, RecordsName, r.manifest)
-	if r.missing != nil && !r.said {
-		r.said = true
-		r.missing("Load balancers cannot be reconciled: " + remedy)
+	if r.reportMissing != nil && !r.reported {
+		r.reported = true
+		r.reportMissing("Load balancers cannot be reconciled: " + remedy)
 	}
 	return fmt.Errorf("%w (%s)", err, remedy)
 }

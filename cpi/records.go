@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/cpi/service"
 )
 
-// Records are what is remembered of Services: the addresses that are intended, and the locations where something stands.
+// records are the stored data of Services: the intended addresses, and the locations where they have objects.
 type records struct {
 	store    *recordStore
 	client   kubernetes.Interface
@@ -29,7 +29,7 @@ type records struct {
 	states   *perService[serviceState]
 }
 
-// cached returns a Service as the cache has it now; nil if it is gone.
+// cached returns the current Service from the cache, or nil if it no longer exists.
 func (r *records) cached(s *corev1.Service) *corev1.Service {
 	now, err := r.services.Services(s.Namespace).Get(s.Name)
 	if err != nil || now.UID != s.UID {
@@ -38,9 +38,9 @@ func (r *records) cached(s *corev1.Service) *corev1.Service {
 	return now
 }
 
-// current returns a Service as the cache has it now; nil if it shall have no load balancer of ours any more. A caller
-// that waited for others may have an older one, as the service controller has when it follows changes of nodes: what
-// was made or removed since must stay so.
+// current returns the current Service from the cache, or nil if it no longer needs a load balancer of this process. A
+// caller may hold an older object if it waited for other work, as the service controller does when nodes change.
+// Changes since then must not be reverted.
 func (r *records) current(s *corev1.Service) *corev1.Service {
 	now := r.cached(s)
 	if now == nil || now.DeletionTimestamp != nil || now.Spec.LoadBalancerClass != nil ||
@@ -63,14 +63,14 @@ func (r *records) live() (map[types.UID]bool, error) {
 	return live, nil
 }
 
-// A note is a change of a record. What is nil stays as it is.
-type note struct {
+// A recordChange is a change of a record. Nil fields are not changed.
+type recordChange struct {
 	addresses []netip.Addr
 	locations []string
 }
 
 // write changes the record of a Service.
-func (r *records) write(ctx context.Context, s *corev1.Service, n note) error {
+func (r *records) write(ctx context.Context, s *corev1.Service, n recordChange) error {
 	record := r.store.Of(s.UID)
 	changed := record
 	if n.addresses != nil {
@@ -85,20 +85,20 @@ func (r *records) write(ctx context.Context, s *corev1.Service, n note) error {
 	return r.store.write(ctx, s, changed)
 }
 
-// locations returns the ids of the locations where something of a Service may be.
+// locations returns the IDs of the locations where a Service may have objects.
 func (r *records) locations(s *corev1.Service) []string { return r.store.Of(s.UID).Locations }
 
-// remembered reports whether something is remembered of a Service that stays.
+// remembered reports whether a Service that is not being deleted has a record.
 func (r *records) remembered(s *corev1.Service) bool {
 	now := r.cached(s)
 	return now != nil && now.DeletionTimestamp == nil &&
 		(!r.store.Of(s.UID).IsEmpty() || !r.defaults.Stored(now).Older.IsEmpty())
 }
 
-// forget removes what is remembered of a Service without a load balancer: the next user of its address would be taken
-// for it.
+// forget removes the record of a Service without a load balancer. Otherwise, the next user of its address would be
+// mistaken for it.
 func (r *records) forget(ctx context.Context, s *corev1.Service) error {
-	if err := r.write(ctx, s, note{addresses: []netip.Addr{}, locations: []string{}}); err != nil {
+	if err := r.write(ctx, s, recordChange{addresses: []netip.Addr{}, locations: []string{}}); err != nil {
 		return err
 	}
 	now := r.cached(s)
@@ -108,7 +108,7 @@ func (r *records) forget(ctx context.Context, s *corev1.Service) error {
 	return r.removeOlder(ctx, now)
 }
 
-// removeOlder removes the annotations in which older builds kept their records.
+// removeOlder removes the annotations in which older builds stored their records.
 func (r *records) removeOlder(ctx context.Context, s *corev1.Service) error {
 	if r.defaults.Stored(s).Older.IsEmpty() {
 		return nil
@@ -132,8 +132,8 @@ func (r *records) removeOlder(ctx context.Context, s *corev1.Service) error {
 	return nil
 }
 
-// removeOthers removes the records of Services that do not exist any more, as after a finalizer was removed by force.
-// Those of Services that are live are kept, and so is what was recorded since they were listed.
+// removeOthers removes the records of Services that no longer exist, for example because a finalizer was removed by
+// force. It keeps the records of live Services and those that were added after the Services were listed.
 func (r *records) removeOthers(ctx context.Context, recorded []types.UID, live map[types.UID]bool) error {
 	gone := slices.DeleteFunc(recorded, func(uid types.UID) bool { return live[uid] })
 	return r.store.remove(ctx, gone...)

@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// removalRounds is how often one call observes, plans and runs steps: a removal cannot ask to be called again soon.
+	// removalRounds is how often one call observes, plans and runs steps, because a removal cannot request an early
+	// retry.
 	removalRounds = 6
-	// removalPatience is how long a removal waits for other work at a location.
-	removalPatience = 10 * time.Second
+	// slotTimeout is how long a removal waits for other work at a location.
+	slotTimeout = 10 * time.Second
 )
 
-// A removal removes all that a Service has at some locations. The lock of the Service is held.
+// A removal removes all objects of a Service at some locations. The caller holds the lock of the Service.
 type removal struct {
 	planner *planner
 	queues  *queues
@@ -32,33 +33,34 @@ type removal struct {
 	service *corev1.Service
 }
 
-// run removes what is at locations. With a reason why there may be more elsewhere, it removes what it can, and returns
-// that reason. One location does not hold up the others, but what they share is in use until it is removed from all.
+// run removes the objects at the given locations. If elsewhere, the reason why there may be more objects at other
+// locations, is not nil, run removes as much as it can and returns that reason. Locations do not block each other, but
+// objects that they share remain in use until the others are removed at all locations.
 func (r removal) run(ctx context.Context, locations []string, elsewhere error) error {
 	if len(locations) > 1 || elsewhere != nil {
-		local := r.each(ctx, locations, loadbalancer.Step.Deferrable)
+		local := r.removeEach(ctx, locations, loadbalancer.Step.Deferrable)
 		if err := errors.Join(elsewhere, local); err != nil {
 			return err
 		}
 	}
-	return r.each(ctx, locations, func(loadbalancer.Step) bool { return false })
+	return r.removeEach(ctx, locations, func(loadbalancer.Step) bool { return false })
 }
 
-// each removes what is at each of some locations, but for some steps, and returns all errors.
-func (r removal) each(ctx context.Context, locations []string, but func(loadbalancer.Step) bool) error {
+// removeEach removes the objects at each of the locations, except for steps that but matches, and returns all errors.
+func (r removal) removeEach(ctx context.Context, locations []string, but func(loadbalancer.Step) bool) error {
 	var failures []error
 	for _, location := range locations {
-		failures = append(failures, r.inTurn(ctx, location, but))
+		failures = append(failures, r.removeInSlot(ctx, location, but))
 	}
 	return errors.Join(failures...)
 }
 
-// inTurn removes what is at a location, but for some steps, once fewer others work there.
-func (r removal) inTurn(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
+// removeInSlot waits for a slot at a location and removes the objects there, except for steps that but matches.
+func (r removal) removeInSlot(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
 	free, ok := r.queues.locations.try(location)
 	if !ok {
 		var err error
-		if free, err = r.queues.locations.wait(ctx, location, r.planner.clock.After(removalPatience)); err != nil {
+		if free, err = r.queues.locations.wait(ctx, location, r.planner.clock.After(slotTimeout)); err != nil {
 			return err
 		}
 	}
@@ -66,8 +68,8 @@ func (r removal) inTurn(ctx context.Context, location string, but func(loadbalan
 	return r.remove(ctx, location, but)
 }
 
-// remove carries out the plan for absence at one location, but for some steps. It keeps its slot while the location is
-// busy, because the service controller backs off for up to five minutes after each failed removal.
+// remove executes the plan for removal at one location, except for steps that but matches. It keeps its slot while the
+// location is busy, because the service controller backs off for up to five minutes after each failed removal.
 func (r removal) remove(ctx context.Context, location string, but func(loadbalancer.Step) bool) error {
 	fresh := false
 	for round := 1; ; round++ {
@@ -90,7 +92,7 @@ func (r removal) remove(ctx context.Context, location string, but func(loadbalan
 	}
 }
 
-// removeMore removes what can be removed at a location now, and returns the plan for that.
+// removeMore removes the objects that can be removed at a location now, and returns the plan.
 func (r removal) removeMore(
 	ctx context.Context, location string, fresh bool, but func(loadbalancer.Step) bool,
 ) (loadbalancer.Plan, error) {
@@ -113,7 +115,7 @@ func (r removal) runAll(ctx context.Context, location string, steps []loadbalanc
 	return nil
 }
 
-// pause waits until something busy may be free.
+// pause waits until a busy object may be free.
 func (r removal) pause(ctx context.Context) error {
 	select {
 	case <-r.planner.clock.After(wait.Jitter(soon, 0.5)):

@@ -24,23 +24,23 @@ import (
 )
 
 const (
-	// orphanRounds is how many drift intervals are between two searches for what no Service owns.
+	// orphanRounds is the number of drift intervals between two searches for load balancers without a Service.
 	orphanRounds = 60
-	// settleNodes is how long changes of nodes are collected.
-	settleNodes = 2 * time.Second
+	// nodeDebounce is how long changes of nodes are collected.
+	nodeDebounce = 2 * time.Second
 )
 
-// A resync repairs what changed outside Kubernetes, which asks for a load balancer only when its Service or the set of
-// nodes changes.
+// A resync repairs drift that is caused outside Kubernetes. The service controller only reconciles a load balancer when
+// its Service or the set of nodes changes.
 type resync struct {
 	balancers *LoadBalancers
 
 	queue   workqueue.TypedDelayingInterface[string] // names of tasks
 	tasks   map[string]*resyncTask
-	members string // addresses of nodes when they were last compared
+	members string // addresses of nodes at the last comparison
 }
 
-// A resyncTask runs when it is triggered and, if every is set, from time to time.
+// A resyncTask runs when it is triggered and, if every is set, also at this interval.
 type resyncTask struct {
 	run   func(context.Context)
 	every time.Duration
@@ -49,8 +49,8 @@ type resyncTask struct {
 	due time.Time
 }
 
-// Start begins to compare all load balancers with what is there: from time to time, and when addresses of nodes change.
-// It ends with ctx.
+// Start begins to compare all load balancers with the cloud, at intervals and when addresses of nodes change. It stops
+// when ctx ends.
 func (l *LoadBalancers) Start(ctx context.Context) {
 	r := &resync{
 		balancers: l,
@@ -78,7 +78,7 @@ func (l *LoadBalancers) Start(ctx context.Context) {
 	}()
 }
 
-// run works on each task by itself: a location that hangs does not hold up the others.
+// run executes the tasks concurrently, so that a location that hangs does not block the others.
 func (r *resync) run(ctx context.Context) {
 	defer r.queue.ShutDown()
 	if !cache.WaitForCacheSync(ctx.Done(), r.balancers.opts.Synced...) {
@@ -93,7 +93,7 @@ func (r *resync) run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// jitter spreads intervals by a tenth.
+// jitter randomizes an interval by up to a tenth in both directions.
 func jitter(d time.Duration) time.Duration { return wait.Jitter(d*9/10, 0.2) }
 
 func (r *resync) work(ctx context.Context) {
@@ -114,8 +114,8 @@ func (r *resync) work(ctx context.Context) {
 	}
 }
 
-// begin reports whether the task is due, and returns when the next run is. A task that was triggered may be called
-// again too early.
+// begin reports whether the task is due, and returns the time of its next run. After a trigger, the queue may return
+// the task before it is due.
 func (t *resyncTask) begin(now time.Time) (due bool, next time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,7 +125,7 @@ func (t *resyncTask) begin(now time.Time) (due bool, next time.Time) {
 	return due, t.due
 }
 
-// trigger runs a task as soon as possible.
+// trigger requests an immediate run of a task.
 func (r *resync) trigger(name string) {
 	task := r.tasks[name]
 	task.mu.Lock()
@@ -134,7 +134,7 @@ func (r *resync) trigger(name string) {
 	r.queue.Add(name)
 }
 
-// repairAll brings the load balancers of one location to what their Services ask for.
+// repairAll reconciles the load balancers of one location.
 func (r *resync) repairAll(ctx context.Context, location string) {
 	all, err := r.balancers.opts.Services.List(labels.Everything())
 	if err != nil {
@@ -147,7 +147,8 @@ func (r *resync) repairAll(ctx context.Context, location string) {
 	}
 }
 
-// repair attempts one load balancer, unless it is worked on already. What it waits for, the next round finds.
+// repair reconciles one load balancer, unless other work on it is in flight. If it must wait, the next round
+// continues.
 func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 	unlock, ok := r.balancers.queues.services.try(string(s.UID))
 	if !ok {
@@ -160,7 +161,7 @@ func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 	status, err := r.balancers.ensure(ctx, s)
 	log := klog.FromContext(ctx)
 	switch {
-	case err != nil && !waits(err):
+	case err != nil && !isRetry(err):
 		log.Error(err, "Repairing a load balancer", "service", klog.KObj(s))
 		return
 	case status == nil || servicehelpers.LoadBalancerStatusEqual(&s.Status.LoadBalancer, status):
@@ -173,12 +174,13 @@ func (r *resync) repair(ctx context.Context, s *corev1.Service) {
 	}
 }
 
-// watchNodes compares nodes soon after one changed, as Kubernetes does not report changed addresses to providers.
+// watchNodes compares nodes soon after a change, because Kubernetes does not report changed addresses to cloud
+// providers.
 func (r *resync) watchNodes(ctx context.Context) {
 	if r.balancers.opts.NodeInformer == nil {
 		return
 	}
-	compare := func() { r.queue.AddAfter("nodes", settleNodes) }
+	compare := func() { r.queue.AddAfter("nodes", nodeDebounce) }
 	_, err := r.balancers.opts.NodeInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { compare() },
 		DeleteFunc: func(any) { compare() },
@@ -195,8 +197,8 @@ func (r *resync) watchNodes(ctx context.Context) {
 	}
 }
 
-// compareNodes queues all frequent tasks if the members of load balancers changed; at first, when all nodes are new,
-// all tasks.
+// compareNodes triggers all frequent tasks if the members of load balancers changed. On the first call, when all nodes
+// are new, it triggers all periodic tasks.
 func (r *resync) compareNodes(context.Context) {
 	nodes, err := r.balancers.opts.Nodes.List(labels.Everything())
 	if err != nil {
@@ -213,8 +215,8 @@ func (r *resync) compareNodes(context.Context) {
 	}
 }
 
-// membersOf returns the addresses that nodes bring to load balancers. One without any, as it has just joined, brings
-// nothing.
+// membersOf returns the addresses that nodes add to load balancers. A node without addresses, which has just joined,
+// adds nothing.
 func (r *resync) membersOf(nodes []*corev1.Node) string {
 	var out strings.Builder
 	for _, n := range service.Eligible(nodes, r.balancers.opts.Defaults.IncludeControlPlane) {
@@ -225,9 +227,9 @@ func (r *resync) membersOf(nodes []*corev1.Node) string {
 	return out.String()
 }
 
-// searchOrphans reports load balancers that no Service owns, such as after a finalizer was removed by force, and drops
-// the state and the records of Services that are gone. The load balancers are not removed: another cluster that was given our id by
-// mistake would lose its own.
+// searchOrphans reports load balancers without a Service, for example after a finalizer was removed by force. It drops
+// the state and the records of Services that no longer exist. It does not remove the load balancers: a second cluster
+// that was given the same ID by mistake would lose its load balancers.
 func (r *resync) searchOrphans(ctx context.Context) {
 	log := klog.FromContext(ctx)
 	recorded := r.balancers.store.all()
@@ -241,7 +243,7 @@ func (r *resync) searchOrphans(ctx context.Context) {
 			log.Error(err, "Searching for orphaned load balancers", "location", location)
 			continue
 		}
-		if live, err := r.balancers.records.live(); err == nil { // listed after what they own
+		if live, err := r.balancers.records.live(); err == nil { // listed after their objects
 			r.reportOrphans(ctx, location,
 				slices.DeleteFunc(slices.Clone(owners), func(o loadbalancer.Owner) bool { return live[types.UID(o.UID)] }))
 		}
@@ -255,7 +257,7 @@ func (r *resync) searchOrphans(ctx context.Context) {
 	}
 }
 
-// reportOrphans logs and emits load balancers that no Service owns, as often as they are found.
+// reportOrphans logs and emits load balancers without a Service each time they are found.
 func (r *resync) reportOrphans(ctx context.Context, location string, orphans []loadbalancer.Owner) {
 	var names []string
 	for _, o := range orphans {

@@ -81,7 +81,7 @@ func TestANodeThatGetsAnotherAddressIsFollowed(t *testing.T) {
 	b.Expect(err).NotTo(HaveOccurred())
 
 	b.Eventually(func() string {
-		b.clock.Step(settleNodes)
+		b.clock.Step(nodeDebounce)
 		b.balancer.mu.Lock()
 		defer b.balancer.mu.Unlock()
 		return b.balancer.at("main", "web-uid")["tcp-80"]

@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// soon is the retry interval while the cloud works on something.
+	// soon is the retry interval while the cloud is working.
 	soon = 5 * time.Second
-	// later is the retry interval while a user has to correct something.
+	// later is the retry interval while a user must correct something.
 	later = time.Minute
 )
 
-// retry asks to be called again; the service controller emits the text as an event, so it names the progress.
+// retry returns an error that requests a retry. The service controller emits its text as an event, so it names the
+// progress.
 func retry(after time.Duration, format string, args ...any) error {
 	return api.NewRetryError(fmt.Sprintf(format, args...), wait.Jitter(after, 0.5))
 }
 
-// waits reports whether an error only asks to be called again.
-func waits(err error) bool {
+// isRetry reports whether an error only requests a retry.
+func isRetry(err error) bool {
 	var retry *api.RetryError
 	return errors.As(err, &retry) || err == cloudprovider.ImplementedElsewhere //nolint:errorlint // never wrapped
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Searcher is a [Balancer] of a cloud that lists the objects of all locations at once. Then what a Service has is found
-// without knowing where it may be.
+// A Searcher is a [Balancer] of a cloud that can list the objects of all locations at once. With it, the objects of a
+// Service are found without known locations.
 type Searcher interface {
-	// Search returns the ids of the locations where an owner has something, also of those that the configuration does
-	// not name. What it lists is not older than the call if fresh is set. Errors are as those of Plan.
+	// Search returns the IDs of the locations where an owner has objects, including locations that are not in the
+	// configuration. If fresh is set, the result is not older than the call. Errors are as those of Plan.
 	Search(ctx context.Context, owner loadbalancer.Owner, fresh bool) ([]string, error)
 }
 
-// A finder finds the locations where a Service has something.
+// A finder finds the locations where a Service has objects.
 type finder struct {
 	planner   *planner
 	records   *records
@@ -34,9 +34,9 @@ type finder struct {
 	events    *eventDeduper
 }
 
-// standing returns the ids of the locations where something of a Service may be that has to be removed: the recorded
-// ones, else those where the cloud shows something, or else all. It fails if one of them cannot be found.
-func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, error) {
+// occupied returns the IDs of the locations where a Service may have objects to remove: the recorded ones, else those
+// where the cloud shows objects, or else all. It returns an error if one of them cannot be found.
+func (f *finder) occupied(ctx context.Context, s *corev1.Service) ([]string, error) {
 	if err := f.records.store.load(ctx); err != nil {
 		return nil, err
 	}
@@ -53,17 +53,17 @@ func (f *finder) standing(ctx context.Context, s *corev1.Service) ([]string, err
 	}
 	ids, err := f.locations.resolve(ctx, places)
 	if err != nil {
-		f.stays(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: "+
+		f.reportBlocked(s, err, fmt.Sprintf("it may have been on a %s of the configuration that cannot be found: "+
 			"correct the entry, or remove it if the object no longer exists, and restart the cloud "+
 			"controller manager", f.locations.noun()))
 	}
 	return ids, err
 }
 
-// search returns the locations where a Service has something, if nothing, or not all, of them is recorded. The second
-// result is false if the cloud cannot tell: then it may be at any location of the configuration.
+// search returns the locations where a Service has objects, if its record may be incomplete. The second result is false
+// if the cloud cannot search: then the Service may have objects at any location in the configuration.
 func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string) ([]string, bool, error) {
-	if f.locations.searcher == nil || !f.unlocated(s, stored) {
+	if f.locations.searcher == nil || !f.mayBeUnrecorded(s, stored) {
 		return nil, false, nil
 	}
 	ids, err := f.locations.searcher.Search(ctx, f.defaults.OwnerOf(s), true)
@@ -71,19 +71,19 @@ func (f *finder) search(ctx context.Context, s *corev1.Service, stored []string)
 		return nil, true, fmt.Errorf("searching for the objects of the Service: %w", err)
 	}
 	for _, id := range f.locations.resolveKnown(stored) {
-		if _, lost := unfoundName(id); !lost {
+		if _, lost := unresolvedName(id); !lost {
 			ids = append(ids, id)
 		}
 	}
 	return distinct(ids), true, nil
 }
 
-// unlocated reports whether a Service may have something at a location that is not recorded. An address that is
-// recorded may be associated already, and have nothing yet by which a search finds it.
-func (f *finder) unlocated(s *corev1.Service, stored []string) bool {
+// mayBeUnrecorded reports whether a Service may have objects at a location that is not recorded. A recorded address may
+// already be associated, without objects yet by which a search could find it.
+func (f *finder) mayBeUnrecorded(s *corev1.Service, stored []string) bool {
 	if len(stored) > 0 {
 		return slices.ContainsFunc(f.locations.resolveKnown(stored), func(id string) bool {
-			_, lost := unfoundName(id)
+			_, lost := unresolvedName(id)
 			return lost
 		})
 	}
@@ -91,13 +91,13 @@ func (f *finder) unlocated(s *corev1.Service, stored []string) bool {
 	return len(known.Addresses)+len(known.Older.Addresses) == 0
 }
 
-// nothing reports whether nothing of a Service is left at a location. A cached observation only proves that something
-// is: another process may have made more since.
-func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string) (bool, error) {
+// isEmptyAt reports whether a Service has no objects left at a location. A cached observation can only prove that
+// objects exist, because another process may have created objects since.
+func (f *finder) isEmptyAt(ctx context.Context, s *corev1.Service, location string) (bool, error) {
 	for _, fresh := range []bool{false, true} {
 		p, err := f.planner.planAbsent(ctx, s, location, PlanRequest{Fresh: fresh})
 		if err != nil {
-			f.stays(s, err, fmt.Sprintf("its remaining objects at %s are not visible: if the provider has "+
+			f.reportBlocked(s, err, fmt.Sprintf("its remaining objects at %s are not visible: if the provider has "+
 				"deleted this %s, remove it from the entry of the Service in ConfigMap %s/%s",
 				location, f.locations.noun(), f.records.store.namespace, RecordsName))
 			return false, fmt.Errorf("searching for remaining objects of the load balancer: %w", err)
@@ -109,8 +109,8 @@ func (f *finder) nothing(ctx context.Context, s *corev1.Service, location string
 	return true, nil
 }
 
-// stays emits why a Service cannot go, with its remedy, if it takes a user's action.
-func (f *finder) stays(s *corev1.Service, err error, remedy string) {
+// reportBlocked emits why the objects of a Service cannot be removed, with the remedy, if a user must act.
+func (f *finder) reportBlocked(s *corev1.Service, err error, remedy string) {
 	if errors.Is(err, loadbalancer.ErrRefused) {
 		reason := strings.ReplaceAll(err.Error(), "\n", "; ")
 		message := fmt.Sprintf("The load balancer cannot be removed: %s (%s)", remedy, reason)

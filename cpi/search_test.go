@@ -96,7 +96,7 @@ func TestWhatStandsAtAPlaceThatNothingNamesIsRemoved(t *testing.T) {
 }
 
 func TestAPlaceThatCouldNotBeFoundIsSearchedWhenTheServiceGoes(t *testing.T) {
-	s := balanced("web", standingAt(unfound))
+	s := balanced("web", standingAt(unresolvedPrefix))
 	b, _ := searchable(t, s)
 	b.balancer.lost = notYet()
 	b.balancer.at("main", "web-uid")["tcp-80"] = "from before"

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// perService keeps a value for each Service.
+// perService stores a value per Service.
 type perService[T any] struct {
 	mu  sync.Mutex
 	all map[types.UID]T
@@ -41,7 +41,7 @@ func (p *perService[T]) change(uid types.UID, f func(*T)) {
 	p.all[uid] = value
 }
 
-// keep drops the values of all Services but those.
+// keep drops the values of all Services except those.
 func (p *perService[T]) keep(those map[types.UID]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,40 +54,42 @@ func (p *perService[T]) forget(uid types.UID) {
 	delete(p.all, uid)
 }
 
-// A serviceState is what caches may not show yet of a Service.
+// A serviceState is the state of a Service that caches may not show yet.
 type serviceState struct {
-	olderRead bool               // annotations of older builds were removed
-	made      bool               // its load balancer was as desired
-	location  string             // of the last plan
-	uses      []loadbalancer.Use // of the last plan, as far as they do not stand yet
-	refusal   refusal            // of a step
-	// shared is when what locations share is removed again, while one of them cannot be left.
-	shared time.Time
-	// unleft is when locations that could not be left are tried again, by id. The map is replaced, never changed.
-	unleft map[string]backoff
-	// theirs is what another process has stored of locations, on a Service of another class that has nothing here.
-	theirs string
+	olderRead   bool               // the annotations of older builds were removed
+	provisioned bool               // its load balancer matched the Service at least once
+	location    string             // of the last plan
+	uses        []loadbalancer.Use // of the last plan, if they do not exist yet
+	refusal     refusal            // of a step
+	// sharedRetryAt is when the removal of objects that locations share is retried, while a location cannot be left.
+	sharedRetryAt time.Time
+	// leaveBackoffs contains the backoff of locations that could not be left, by ID. The map is replaced, never
+	// modified.
+	leaveBackoffs map[string]backoff
+	// foreignLocations are the locations that another process stored on a Service of another class without objects of
+	// this process.
+	foreignLocations string
 }
 
-// A refusal is of a step: each try may build something, and remove it again. As long as the wish is the same, tries
-// back off.
+// A refusal is the backoff after a refused step, because each retry may create objects and remove them again. It lasts
+// while the request is the same.
 type refusal struct {
 	backoff
 
 	wish [sha256.Size]byte
 }
 
-// A backoff is when something that failed is tried again.
+// A backoff is the time of the next retry.
 type backoff struct {
 	until time.Time
 	pause time.Duration
 }
 
-// next returns a longer backoff, from now on.
+// next returns a longer backoff that starts now.
 func (b backoff) next(now time.Time) backoff {
 	pause := min(max(2*b.pause, later), maxRefusalBackoff)
 	return backoff{now.Add(pause), pause}
 }
 
-// maxRefusalBackoff is the longest pause before a step that was refused is tried again.
+// maxRefusalBackoff is the longest pause before a refused step is retried.
 const maxRefusalBackoff = 10 * time.Minute

@@ -4,8 +4,8 @@ package cpi
 
 import corev1 "k8s.io/api/core/v1"
 
-// slimNode leaves out of the cache of Nodes what no controller here reads, most of all the list of images. Nodes are
-// written by patches of what differs between two cached ones, or after they were read anew.
+// slimNode drops fields of Nodes from the cache that no controller here reads, above all the list of images. Writes are
+// not affected: Nodes are written as patches between two cached objects, or after a live read.
 func slimNode(obj any) (any, error) {
 	if node, ok := obj.(*corev1.Node); ok {
 		node.ManagedFields = nil

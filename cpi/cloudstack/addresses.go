@@ -11,7 +11,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// target returns the address that the load balancer is to have; empty: any, or a refusal was added.
+// target returns the address that the load balancer should have. An empty string means any address, unless a refusal
+// was added.
 func (p *planner) target() string {
 	if len(p.want.Requested) > 0 {
 		p.checkRequested(p.want.Requested[0].String())
@@ -28,7 +29,8 @@ func (p *planner) target() string {
 	return p.chooseFree()
 }
 
-// chooseFree returns a free address, another one for each owner where there are many; empty if none is shown.
+// chooseFree returns a free address, or an empty string if none is listed. The choice depends on the owner, so that
+// different owners tend to choose different addresses.
 func (p *planner) chooseFree() string {
 	var all []string
 	for _, a := range p.state.free {
@@ -47,10 +49,10 @@ func (p *planner) chooseFree() string {
 	return all[int(hash.Sum32())%len(all)]
 }
 
-// checkRequested refuses a requested address that cannot be the load balancer's.
+// checkRequested refuses a requested address that the load balancer cannot use.
 func (p *planner) checkRequested(ip string) {
 	a, found := p.state.address(ip)
-	owner, marked := holder(a)
+	owner, marked := markerOf(a)
 	switch {
 	case !found && p.view.isFree(ip), p.moving(ip):
 	case !found:
@@ -73,9 +75,10 @@ func (p *planner) checkRequested(ip string) {
 
 func (p *planner) moving(ip string) bool { return contains(p.moved, ip) }
 
-// take plans that the load balancer has its address, and the mark on it if that is proved to be for it.
-func (p *planner) take(target string) {
-	mark := mark{owner: p.want.Owner}.tag()
+// planAddress plans the association of the load balancer's address, and its ownership marker if the address is proved
+// to be associated for the load balancer.
+func (p *planner) planAddress(target string) {
+	mark := marker{owner: p.want.Owner}.tag()
 	a, found := p.state.address(target)
 	switch {
 	case !found && target == "":
@@ -105,34 +108,35 @@ func (p *planner) take(target string) {
 	}
 }
 
-// intend asks for an address to be stored on the Service.
+// intend requests that an address is recorded for the Service before its first use.
 func (p *planner) intend(ip string) {
 	if a, err := netip.ParseAddr(ip); err == nil && !slices.Contains(p.want.Intent, a) {
 		p.out.Intent = append(slices.Clone(p.want.Intent), a)
 	}
 }
 
-// takesOver reports whether the original associated an address: it noted that, or the Service requests none and all
-// rules of the address are those that the original made for it.
+// takesOver reports whether the original controller associated an address: either an annotation records that, or the
+// Service requests no address and all rules of the address are those that the original controller created for it.
 func (p *planner) takesOver(a cloudstack.Address) bool {
-	if _, marked := holder(a); marked || a.IsSourceNAT || !slices.ContainsFunc(p.view.mine, p.view.inherited) {
+	if _, marked := markerOf(a); marked || a.IsSourceNAT || !slices.ContainsFunc(p.view.mine, p.view.inherited) {
 		return false
 	}
 	return p.view.hasRules(a) && !p.view.usedByOthers(a) && (p.extra.Inherited || len(p.want.Requested) == 0)
 }
 
-// releaseUnused plans that addresses of the owner are released, but for one.
+// releaseUnused plans the release of the owner's addresses, except for one.
 func (p *planner) releaseUnused(but string) {
 	for _, a := range p.state.addresses {
 		ours := p.view.holds(a) || p.view.intended(a)
 		if ours && a.IPAddress != but && !p.moving(a.IPAddress) && p.state.here(a) {
-			p.giveUp(a)
+			p.releaseOrKeep(a)
 		}
 	}
 }
 
-// giveUp plans that an address of the owner is released. What is to be kept, or serves others, is left to the account.
-func (p *planner) giveUp(a cloudstack.Address) {
+// releaseOrKeep plans the release of an address of the owner. An address that should be kept or is used elsewhere
+// remains in the account.
+func (p *planner) releaseOrKeep(a cloudstack.Address) {
 	if releasing(a) {
 		if p.want.Absent {
 			p.out.Wait = "the address " + a.IPAddress + " is being released"

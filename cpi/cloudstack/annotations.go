@@ -12,27 +12,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/cloudstack"
 )
 
-// prefix of all annotations: that of the original.
+// prefix is the prefix of all annotations, taken from the original controller.
 const prefix = "service.beta.kubernetes.io/cloudstack-load-balancer-"
 
-// associatedByPredecessor is the annotation in which the original notes that it associated the requested address.
+// associatedByPredecessor is the annotation that the original controller sets when it associated the requested address.
 const associatedByPredecessor = prefix + "ip-associated-by-controller"
 
-// settings are what annotations ask for.
+// settings are the parsed values of the annotations.
 type settings struct {
 	service.Asked
 
 	proxy     bool
-	notProxy  string // a value that the original took for false
+	notProxy  string // a value that the original controller treated as false
 	hostname  string
 	cidrs     []netip.Prefix
 	algorithm string
-	// stickiness is what rules are to have; nil: none.
+	// stickiness is the requested policy of the rules; nil if none is requested.
 	stickiness *cloudstack.Policy
 }
 
-// annotations are all that there are, as docs/reference/cloudstack-annotations.md lists them. To add one, add a line,
-// use its setting in dialect.go, and run the test of the page with -update.
+// annotations are all annotations of this backend, as docs/reference/cloudstack-annotations.md lists them. To add one,
+// add a line, use its setting in dialect.go, and run the test of the page with -update.
 var annotations = service.Annotations[settings]{
 	Prefix: prefix,
 	Older:  []string{"intended-addresses", "standing-at"},
@@ -143,7 +143,7 @@ var annotations = service.Annotations[settings]{
 	},
 }
 
-// algorithms returns those of load balancer rules.
+// algorithms returns the algorithms of load balancer rules.
 func algorithms() []string { return []string{"roundrobin", "leastconn", "source"} }
 
 func prefixes(s string) ([]netip.Prefix, error) {

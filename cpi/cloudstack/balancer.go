@@ -20,38 +20,40 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/refused"
 )
 
-// BalancerOptions are what a [Balancer] is made of.
+// BalancerOptions configure a [Balancer].
 type BalancerOptions struct {
 	Client *cloudstack.Client
-	// Machines are those that members are found among.
+	// Machines finds the virtual machines of members.
 	Machines *Machines
-	// Cluster is the id of the cluster.
+	// Cluster is the ID of the cluster.
 	Cluster string
-	// Network of load balancers whose Service names none, by name or id; empty: the network where load balancers of the
-	// cluster stand, else that of the nodes.
+	// Network is the network of load balancers whose Service requests none, by name or ID. If it is empty, it is the
+	// network with load balancers of the cluster, or else the network of the nodes.
 	Network string
-	// Networks are the others of the configuration, by name or id.
+	// Networks are the other networks in the configuration, by name or ID.
 	Networks []string
-	// Services returns the owners of the cluster's load balancers, which may have what the original made; nil: none.
+	// Services returns the owners of the cluster's load balancers. Their objects may have been created by the original
+	// controller. Nil means that there are none.
 	Services func() []loadbalancer.Owner
-	// Workers returns the Nodes that load balancers may send to, without control planes that only stand in for workers.
+	// Workers returns the Nodes that load balancers may send to, without control planes that only substitute for
+	// workers.
 	Workers func() []service.Member
-	// MaxAge of what was observed of a network; 0: 20 s.
+	// MaxAge of the cached state of a network; 0 means 20 s.
 	MaxAge time.Duration
 	Clock  clock.PassiveClock // nil: real time
 }
 
-// A Balancer makes load balancers in networks, whose ids are those of locations.
+// A Balancer implements load balancers in networks. The IDs of its locations are those of the networks.
 type Balancer struct {
 	opts BalancerOptions
 
 	account *account
-	// refused are public addresses that CloudStack lists as free and refuses to associate.
+	// refused are the public addresses that CloudStack lists as free but refuses to associate.
 	refused *refused.Set[string]
 
 	mu       sync.Mutex
-	observed map[string]*observed // by id of the network
-	version  string               // of CloudStack; empty: not known yet
+	observed map[string]*observed // by network ID
+	version  string               // of CloudStack; empty: not read yet
 }
 
 var _ cpi.Balancer = (*Balancer)(nil)
@@ -70,12 +72,12 @@ func NewBalancer(opts BalancerOptions) *Balancer {
 	return &Balancer{
 		opts:     opts,
 		account:  newAccount(opts.Client, opts.Clock),
-		refused:  refused.New[string](refused.Options{Now: opts.Clock.Now, Age: refusedAge, Most: mostRefused}),
+		refused:  refused.New[string](refused.Options{Now: opts.Clock.Now, Age: refusedAge, Most: maxRefused}),
 		observed: map[string]*observed{},
 	}
 }
 
-// at returns what is known of a network.
+// at returns the cached state of a network.
 func (b *Balancer) at(network string) *observed {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +102,7 @@ func (b *Balancer) Plan(ctx context.Context, network string, request cpi.PlanReq
 		out = planFor(s, request.Want, moved.Addresses)
 	})
 	if err != nil {
-		return loadbalancer.Plan{}, kindOf(err)
+		return loadbalancer.Plan{}, coreError(err)
 	}
 	return out, nil
 }
@@ -113,16 +115,16 @@ func (b *Balancer) Run(ctx context.Context, network string, s loadbalancer.Step)
 	}
 	err := b.at(network).change(ctx, own)
 	switch {
-	case errors.Is(err, cloudstack.ErrNotFound): // what was observed has changed since
+	case errors.Is(err, cloudstack.ErrNotFound): // the observed object was deleted in the meantime
 		return fmt.Errorf("%w: %w", loadbalancer.ErrBusy, err)
 	case own.verb == associate && own.address != "" && cloudstack.RefusesObject(err):
 		return b.notAssociated(own, err)
 	}
-	return kindOf(err)
+	return coreError(err)
 }
 
-// notAssociated returns what follows from an address that CloudStack does not associate: another one is chosen, unless the
-// Service requests this one.
+// notAssociated returns the error for an address that CloudStack refuses to associate. The next plan chooses another
+// address, unless the Service requests this one.
 func (b *Balancer) notAssociated(s step, err error) error {
 	if s.requested {
 		return fmt.Errorf("%w: the requested address %s cannot be associated: request another one, or wait: %w",
@@ -132,31 +134,31 @@ func (b *Balancer) notAssociated(s step, err error) error {
 	return fmt.Errorf("%w, because another address must be chosen: %w", loadbalancer.ErrBusy, err)
 }
 
-// Owners implements [cpi.Balancer]: it returns those of the marks that name the cluster. What the original made has no
-// mark, so it may be any cluster's.
+// Owners implements [cpi.Balancer]: it returns the owners in those markers that name the cluster. Objects of the
+// original controller have no marker, so they may belong to any cluster.
 func (b *Balancer) Owners(ctx context.Context, network string) ([]loadbalancer.Owner, error) {
 	var out []loadbalancer.Owner
 	absent := service.Desired{Desired: loadbalancer.Desired{Absent: true}}
 	err := b.at(network).view(ctx, false, absent, func(s *state) {
-		for _, m := range s.marks() {
+		for _, m := range s.markers() {
 			known := func(o loadbalancer.Owner) bool { return same(o, m.owner) }
 			if m.owner.Cluster == b.opts.Cluster && !slices.ContainsFunc(out, known) {
 				out = append(out, m.owner)
 			}
 		}
 	})
-	return out, kindOf(err)
+	return out, coreError(err)
 }
 
 // NameOf implements [cpi.Balancer].
 func (*Balancer) NameOf(owner loadbalancer.Owner) string { return nameOf(owner) }
 
-// Locate implements [cpi.Balancer]: it returns the id of a network by its name or id. As long as a network is not found,
-// all Services that wait for it share what is listed.
+// Locate implements [cpi.Balancer]: it returns the ID of a network by its name or ID. While a network is not found, all
+// waiting Services share one cached list.
 func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	all, err := b.account.networks.get(ctx, b.opts.MaxAge)
 	if err != nil {
-		return "", kindOf(err)
+		return "", coreError(err)
 	}
 	if name == "" {
 		name = b.opts.Network
@@ -176,13 +178,13 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 		loadbalancer.ErrRefused)
 }
 
-// defaultNetwork returns the id of the network where load balancers of the cluster stand already, also those that the
-// original made, so that their addresses stay though nodes change. If there is none it is that of the nodes, and if
-// there are several, the one of them that is.
+// defaultNetwork returns the ID of the network where the cluster already has load balancers, also of the original
+// controller, so that their addresses remain although nodes change. If there is no such network, it returns the network
+// of the nodes. If there are several, the network of the nodes must be one of them.
 func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network) (string, error) {
 	rules, err := b.account.rules.get(ctx, b.opts.MaxAge)
 	if err != nil {
-		return "", kindOf(err)
+		return "", coreError(err)
 	}
 	occupied := networksOf(rules, b.opts.Cluster, b.opts.Services())
 	used := without(all, func(n cloudstack.Network) bool {
@@ -201,12 +203,12 @@ func (b *Balancer) defaultNetwork(ctx context.Context, all []cloudstack.Network)
 	return id, err
 }
 
-// networksOf returns the ids of the networks where rules of a cluster stand: those that name it, and those that the
-// original made for one of its Services.
+// networksOf returns the IDs of the networks with rules of a cluster: rules whose marker names the cluster, and rules
+// that the original controller created for one of its Services.
 func networksOf(rules []cloudstack.Rule, cluster string, services []loadbalancer.Owner) map[string]bool {
 	occupied := map[string]bool{}
 	for _, r := range rules {
-		m, marked := parseMark(r.Description)
+		m, marked := parseMarker(r.Description)
 		inherited := func(o loadbalancer.Owner) bool { return inheritedBy(r, o) }
 		if marked && m.owner.Cluster == cluster || slices.ContainsFunc(services, inherited) {
 			occupied[r.NetworkID] = true
@@ -215,12 +217,12 @@ func networksOf(rules []cloudstack.Rule, cluster string, services []loadbalancer
 	return occupied
 }
 
-// ofNodes returns the id of the network in which all workers are: that of their default NICs, if they have it in
-// common. If not all machines are shown, those of all workers have to be.
+// ofNodes returns the ID of the network that all workers share, preferably that of their default NICs. If not all
+// machines are visible, those of all workers must be.
 func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (string, error) {
 	vms, partial := b.opts.Machines.VMs(ctx, b.opts.MaxAge)
 	if partial != nil && !incomplete(partial) {
-		return "", kindOf(partial)
+		return "", coreError(partial)
 	}
 	common := map[string]int{}
 	seen := 0
@@ -230,7 +232,7 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 		vm := machines.vmOf(member)
 		switch {
 		case vm == nil && partial != nil:
-			return "", kindOf(partial)
+			return "", coreError(partial)
 		case vm == nil:
 			continue
 		}
@@ -255,7 +257,7 @@ func (b *Balancer) ofNodes(ctx context.Context, all []cloudstack.Network) (strin
 		strings.Join(names, ", "), loadbalancer.ErrRefused)
 }
 
-// onlyOf returns the id of the network that the user sees, where there are no nodes to choose by.
+// onlyOf returns the ID of the only visible network, if there are no nodes to choose by.
 func onlyOf(all []cloudstack.Network) (string, error) {
 	if len(all) == 1 {
 		return all[0].ID, nil

@@ -18,7 +18,7 @@ import (
 // Unsupported means that CloudStack does not have what the Service asks for.
 const Unsupported = "Unsupported"
 
-// A Dialect is what CloudStack understands of a Service, with the defaults for Services that ask for nothing else.
+// A Dialect reads the CloudStack-specific parts of a Service, and contains defaults for Services that do not set them.
 type Dialect struct {
 	// Algorithm of rules; empty: roundrobin.
 	Algorithm string
@@ -26,15 +26,15 @@ type Dialect struct {
 
 var _ service.Dialect = Dialect{}
 
-// An extra is what only this backend knows of a wish.
+// An extra is the part of a request that is specific to this backend.
 type extra struct {
 	Proxy     bool
 	Algorithm string
-	// CIDRs restrict the rules themselves.
+	// CIDRs restrict the clients in the load balancer rules.
 	CIDRs []netip.Prefix
-	// Stickiness is the policy of rules; nil: none of ours.
+	// Stickiness is the policy of the rules. Nil means that this backend creates none.
 	Stickiness *cloudstack.Policy
-	// Inherited means that the original associated the requested address.
+	// Inherited means that the original controller associated the requested address.
 	Inherited bool
 }
 
@@ -48,7 +48,7 @@ func (Dialect) Names() service.Names {
 	}
 }
 
-// Read implements [service.Dialect]. An empty list of CIDRs would let no client connect.
+// Read implements [service.Dialect]. It rejects an empty list of CIDRs, because then no client could connect.
 func (Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) {
 	asked, wrong := annotations.Read(s.Annotations)
 	const cidrs = prefix + "source-cidrs"
@@ -86,7 +86,7 @@ func (d Dialect) Extend(in service.Input, wish *service.Wish) {
 	noticeIgnored(in.Service, asked, wish)
 }
 
-// refuseImpossible adds refusals of what load balancer rules cannot be.
+// refuseImpossible adds refusals for requests that load balancer rules cannot implement.
 func refuseImpossible(wish *service.Wish) {
 	d := wish.Desired
 	if d.Families[0] != loadbalancer.IPv4 || d.AllFamilies {
@@ -109,7 +109,7 @@ func refuseImpossible(wish *service.Wish) {
 	refuseRanges(wish)
 }
 
-// refuseRanges refuses source ranges that would let no client of IPv4 connect, and adds notices of those of IPv6.
+// refuseRanges refuses source ranges if they allow no IPv4 client, and adds notices for IPv6 ranges.
 func refuseRanges(wish *service.Wish) {
 	all := wish.Desired.SourceRanges
 	if len(all) > 0 && len(ipv4(all)) == 0 {
@@ -124,12 +124,12 @@ func refuseRanges(wish *service.Wish) {
 	}
 }
 
-// ipv4 returns the ranges of that family.
+// ipv4 returns the IPv4 ranges.
 func ipv4(ranges []netip.Prefix) []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(ranges), func(p netip.Prefix) bool { return p.Addr().Is6() })
 }
 
-// noticeIgnored adds notices of what has no effect.
+// noticeIgnored adds notices for settings without effect.
 func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 	if asked.notProxy != "" {
 		wish.Notice(service.InvalidAnnotation,
@@ -151,8 +151,8 @@ func noticeIgnored(s *corev1.Service, asked settings, wish *service.Wish) {
 	}
 }
 
-// Defaults returns what holds for all Services of a cluster. Locations are networks by name or id; the first, whose
-// name is empty, is that of the nodes.
+// Defaults returns the defaults for all Services of a cluster. Locations are networks by name or ID. The first
+// location, with an empty name, is the network of the nodes.
 func (d Dialect) Defaults(cluster string, networks []string, includeControlPlane bool) service.Defaults {
 	return service.Defaults{
 		Cluster:             cluster,

@@ -10,8 +10,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// kindOf returns an error of CloudStack as one that the core knows.
-func kindOf(err error) error {
+// coreError converts an error of the CloudStack client to an error that the core handles.
+func coreError(err error) error {
 	var kind error
 	switch {
 	case err == nil:
@@ -30,10 +30,10 @@ func kindOf(err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// unanswered reports whether a request may have been carried out though it failed.
-func unanswered(err error) bool { return errors.Is(kindOf(err), loadbalancer.ErrUnknown) }
+// mayHaveExecuted reports whether a failed request may have been executed.
+func mayHaveExecuted(err error) bool { return errors.Is(coreError(err), loadbalancer.ErrUnknown) }
 
-// ignoreMissing takes an object that is not found for deleted.
+// ignoreMissing returns nil if the object was not found, because then it is already deleted.
 func ignoreMissing(err error) error {
 	if errors.Is(err, cloudstack.ErrNotFound) {
 		return nil

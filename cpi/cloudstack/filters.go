@@ -12,16 +12,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// An opening is a firewall rule, or a rule of an ACL list, that lets clients in to a port.
+// An opening is a firewall rule, or a rule in an ACL list, that admits clients to a port.
 type opening struct {
 	id, kind string
 	cidrs    []string
 	ours     bool
-	// marked means that it says so itself: it is not guessed.
+	// marked means that the rule carries an ownership marker. Otherwise ours is inferred.
 	marked bool
 }
 
-// admit plans which clients reach a port.
+// admit plans the rules that admit clients to a port.
 func (p *planner) admit(target string, port service.Port, rule cloudstack.Rule) {
 	switch p.state.filter() {
 	case firewalled:
@@ -34,10 +34,11 @@ func (p *planner) admit(target string, port service.Port, rule cloudstack.Rule) 
 			}
 			p.opened = append(p.opened, f)
 			p.do(step{verb: openFirewall, address: target, firewalls: []cloudstack.Firewall{f}},
-				"open the firewall of %s for %s", front(target, port.Number, protocolOf(port)), list)
+				"open the firewall of %s for %s", endpointText(target, port.Number, protocolOf(port)), list)
 		}, p.closeFirewall)
 	case listed:
-		// The list is before the nodes: it sees the port of the load balancer, as its addresses are the router's.
+		// The list applies before the nodes. It sees the port of the load balancer, because the router has its
+		// addresses.
 		p.adjust(port, p.view.aclOpenings(port), func(list string) {
 			p.do(step{
 				verb: openACL,
@@ -49,9 +50,9 @@ func (p *planner) admit(target string, port service.Port, rule cloudstack.Rule) 
 					CIDRs:       list,
 					TrafficType: "ingress",
 					Action:      "allow",
-					Reason:      mark{owner: p.want.Owner}.String(),
+					Reason:      marker{owner: p.want.Owner}.String(),
 				},
-			}, "allow %s in the ACL list of network %s for %s", front("", port.Number, protocolOf(port)),
+			}, "allow %s in the ACL list of network %s for %s", endpointText("", port.Number, protocolOf(port)),
 				p.state.network.Name,
 				list)
 		}, p.closeACL)
@@ -59,8 +60,9 @@ func (p *planner) admit(target string, port service.Port, rule cloudstack.Rule) 
 	}
 }
 
-// adjust plans that exactly the desired clients are let in: first what has too many is closed, then what is missing is
-// opened. More ranges open without an interruption. What others have in an ACL list is no reason to open less.
+// adjust plans rules that admit exactly the desired clients. It first closes openings that admit too many clients, then
+// opens the missing ones. Adding ranges causes no interruption. In an ACL list, rules of others are ignored, so that
+// all desired clients are still admitted if those rules disappear.
 func (p *planner) adjust(port service.Port, have []opening, open func(list string), shut func(id string)) {
 	desired := p.view.clients()
 	covered := []string(nil)
@@ -73,7 +75,7 @@ func (p *planner) adjust(port service.Port, have []opening, open func(list strin
 			shut(o.id)
 			continue
 		case o.ours && !o.marked:
-			p.mark("tag firewall rule "+o.id, "", cloudstack.Firewall{ID: o.id})
+			p.tagFirewalls("tag firewall rule "+o.id, "", cloudstack.Firewall{ID: o.id})
 		}
 		covered = append(covered, o.cidrs...)
 	}
@@ -84,7 +86,7 @@ func (p *planner) adjust(port service.Port, have []opening, open func(list strin
 	p.noticeOthers(port, have)
 }
 
-// clients returns the CIDRs of those that a port is to let in.
+// clients returns the CIDRs of the clients that a port should admit.
 func (v *view) clients() []string {
 	if desired := cidrs(joined(ipv4(v.want.SourceRanges))); len(desired) > 0 {
 		return desired
@@ -92,7 +94,7 @@ func (v *view) clients() []string {
 	return []string{"0.0.0.0/0"}
 }
 
-// noticeOthers adds a notice of each rule of others that lets in clients that are not desired.
+// noticeOthers adds a notice for each rule of others that admits undesired clients.
 func (p *planner) noticeOthers(port service.Port, have []opening) {
 	desired := p.view.clients()
 	for _, o := range have {
@@ -109,7 +111,7 @@ func (p *planner) noticeOthers(port service.Port, have []opening) {
 	}
 }
 
-// within reports whether all clients of a CIDR are of IPv6, or among those of one of a list.
+// within reports whether a CIDR is IPv6, or contained in one of the listed CIDRs.
 func within(cidr string, list []string) bool {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil || p.Addr().Is6() {
@@ -121,11 +123,11 @@ func within(cidr string, list []string) bool {
 	})
 }
 
-// mark plans one write that tags firewall rules: by id, or those that steps create at an address. Those that a failure
-// leaves without a mark are tagged by the next plan, as their load balancer rules stand.
-func (p *planner) mark(text, target string, firewalls ...cloudstack.Firewall) {
+// tagFirewalls plans one write that tags firewall rules: by ID, or new ones that earlier steps create at an address. If
+// a failure leaves rules without a marker, the next plan tags them, because their load balancer rules exist.
+func (p *planner) tagFirewalls(text, target string, firewalls ...cloudstack.Firewall) {
 	if len(firewalls) > 0 {
-		p.do(step{verb: tagFirewalls, address: target, firewalls: firewalls, tag: mark{owner: p.want.Owner}.tag()},
+		p.do(step{verb: tagFirewalls, address: target, firewalls: firewalls, tag: marker{owner: p.want.Owner}.tag()},
 			"%s", text)
 	}
 }
@@ -142,7 +144,7 @@ func (p *planner) closeACL(id string) {
 	p.do(step{verb: closeACL, acl: cloudstack.ACL{ID: id}}, "delete ACL rule %s", id)
 }
 
-// firewallsAt returns the firewall rules of exactly one port.
+// firewallsAt returns the firewall rules for exactly this port.
 func (p *planner) firewallsAt(target string, port service.Port) []cloudstack.Firewall {
 	a, found := p.state.address(target)
 	return without(p.state.firewalls, func(f cloudstack.Firewall) bool {
@@ -150,32 +152,33 @@ func (p *planner) firewallsAt(target string, port service.Port) []cloudstack.Fir
 	})
 }
 
-// firewallsOfOthers returns the ids of firewall rules without a mark that are there before the rule of a port: only
-// those of an address that is not the owner's alone can be others'.
+// firewallsOfOthers returns the IDs of unmarked firewall rules that exist before the load balancer rule of a port. Only
+// an address that does not belong to the owner alone can have such rules of others.
 func (p *planner) firewallsOfOthers(target string, port service.Port) []string {
 	if a, found := p.state.address(target); !found || p.view.holds(a) || p.view.intended(a) {
 		return nil
 	}
 	var ids []string
 	for _, f := range p.firewallsAt(target, port) {
-		if _, marked := markIn(f.Tags); !marked {
+		if _, marked := markerIn(f.Tags); !marked {
 			ids = append(ids, f.ID)
 		}
 	}
 	return ids
 }
 
-// firewallOpenings returns the firewall rules that let clients in to a port. Those that carry no mark yet, as those of
-// the original, are the owner's if they are for this port only and were not there before the load balancer rule.
+// firewallOpenings returns the firewall rules that admit clients to a port. Unmarked rules, such as those of the
+// original controller, belong to the owner if they are for this port only and did not exist before the load balancer
+// rule.
 func (p *planner) firewallOpenings(target string, port service.Port, rule cloudstack.Rule) []opening {
-	m, _ := parseMark(rule.Description)
+	m, _ := parseMarker(rule.Description)
 	a, found := p.state.address(target)
 	var out []opening
 	for _, f := range p.state.firewalls {
 		if !found || f.AddressID != a.ID || p.closed[f.ID] || !spans(f.Protocol, f.StartPort, f.EndPort, port) {
 			continue
 		}
-		is, marked := markIn(f.Tags)
+		is, marked := markerIn(f.Tags)
 		alone := isFor(f, port) && !slices.Contains(m.keep, f.ID)
 		ours := marked && same(is.owner, p.want.Owner) || !marked && alone
 		out = append(out, opening{f.ID, "firewall rule", cidrs(f.CIDRs), ours, marked})
@@ -183,11 +186,11 @@ func (p *planner) firewallOpenings(target string, port service.Port, rule clouds
 	return out
 }
 
-// aclOpenings returns the rules of the ACL list that let clients in to a port.
+// aclOpenings returns the rules in the ACL list that admit clients to a port.
 func (v *view) aclOpenings(port service.Port) []opening {
 	var out []opening
 	for _, a := range v.state.acls {
-		m, marked := parseMark(a.Reason)
+		m, marked := parseMarker(a.Reason)
 		mine := marked && same(m.owner, v.want.Owner)
 		switch {
 		case !strings.EqualFold(a.TrafficType, "ingress"), !strings.EqualFold(a.Action, "allow"):
@@ -200,13 +203,13 @@ func (v *view) aclOpenings(port service.Port) []opening {
 	return out
 }
 
-// isFor reports whether a firewall rule is for exactly one port.
+// isFor reports whether a firewall rule is for exactly this port.
 func isFor(f cloudstack.Firewall, port service.Port) bool {
 	return int(f.StartPort) == port.Number && int(f.EndPort) == port.Number &&
 		strings.EqualFold(f.Protocol, protocolOf(port))
 }
 
-// spans reports whether a port is among those of a rule; one without ports is for all.
+// spans reports whether a rule covers a port. A rule without ports covers all ports.
 func spans(protocol string, first, last cloudstack.Number, port service.Port) bool {
 	number := map[loadbalancer.Protocol]string{loadbalancer.TCP: "6", loadbalancer.UDP: "17"}[port.Protocol]
 	if !strings.EqualFold(protocol, protocolOf(port)) && !strings.EqualFold(protocol, "all") && protocol != number {
@@ -215,21 +218,21 @@ func spans(protocol string, first, last cloudstack.Number, port service.Port) bo
 	return first == 0 && last == 0 || int(first) <= port.Number && port.Number <= max(int(first), int(last))
 }
 
-// removeFirewalls plans the removal of firewall rules that carry the owner's mark, but for those that are kept: their
-// load balancer rules may have vanished.
+// removeFirewalls plans the removal of firewall rules with the owner's marker, except for those that are kept. Their
+// load balancer rules may no longer exist.
 func (p *planner) removeFirewalls(kept func(cloudstack.Firewall) bool) {
 	for _, f := range p.state.firewalls {
-		m, marked := markIn(f.Tags)
+		m, marked := markerIn(f.Tags)
 		if marked && same(m.owner, p.want.Owner) && !p.closed[f.ID] && !kept(f) {
 			p.closeFirewall(f.ID)
 		}
 	}
 }
 
-// removeACLs plans the removal of the rules of the ACL list that are the owner's, but for those that are kept.
+// removeACLs plans the removal of the owner's rules in the ACL list, except for those that are kept.
 func (p *planner) removeACLs(kept func(cloudstack.ACL) bool) {
 	for _, a := range p.state.acls {
-		if m, marked := parseMark(a.Reason); marked && same(m.owner, p.want.Owner) && !kept(a) {
+		if m, marked := parseMarker(a.Reason); marked && same(m.owner, p.want.Owner) && !kept(a) {
 			p.closeACL(a.ID)
 		}
 	}

@@ -15,18 +15,19 @@ import (
 // Keys are the API key and the secret key of a user.
 type Keys struct{ API, Secret string }
 
-// KeyFileOptions are what a [KeyFile] is made of.
+// KeyFileOptions configure a [KeyFile].
 type KeyFileOptions struct {
 	// Path of the configuration file.
 	Path string
-	// First are the keys that the file had at the start.
+	// First are the keys that the file contained at startup.
 	First Keys
-	// Parse returns the keys in the file. Its errors contain no secrets.
+	// Parse returns the keys in the file. Its errors must not contain secrets.
 	Parse func(file []byte) (Keys, error)
 	Now   func() time.Time // nil: the real time
 }
 
-// A KeyFile is a configuration file whose keys may be rotated. A file that is wrong or missing changes nothing.
+// A KeyFile reads keys from a configuration file, in which they may be rotated. If the file is invalid or missing, the
+// previous keys remain in use.
 type KeyFile struct {
 	files *ccmconfig.Files[Keys]
 
@@ -35,7 +36,7 @@ type KeyFile struct {
 	broken bool
 }
 
-// NewKeyFile returns the keys of a configuration file.
+// NewKeyFile returns a KeyFile for a configuration file.
 func NewKeyFile(o KeyFileOptions) *KeyFile {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -52,7 +53,7 @@ func NewKeyFile(o KeyFileOptions) *KeyFile {
 	}
 }
 
-// Current returns the API key and the secret key as the file has them now, or had them when it was right.
+// Current returns the API key and the secret key in the file, or the last valid ones.
 func (f *KeyFile) Current() (api, secret string) {
 	now, _, err := f.files.Current()
 	f.mu.Lock()

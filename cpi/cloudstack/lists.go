@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// without returns the elements that are not dropped.
+// without returns the elements for which drop returns false.
 func without[T any](all []T, drop func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), drop)
 }
 
-// minus returns the elements of a list that another one has not.
+// minus returns the elements of all that are not in others.
 func minus(all, others []string) []string {
 	drop := make(map[string]bool, len(others))
 	for _, x := range others {
@@ -35,7 +35,7 @@ func joined(all []netip.Prefix) string {
 	return strings.Join(slices.Compact(out), ",")
 }
 
-// cidrs returns a list of CIDRs in its order.
+// cidrs returns the CIDRs of a list, sorted and without duplicates.
 func cidrs(list string) []string {
 	out := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	slices.Sort(out)

@@ -21,17 +21,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// ProviderName is the name of the provider, and the scheme of its provider IDs: that of the original.
+// ProviderName is the name of the provider, and the scheme of its provider IDs. It is that of the original controller.
 const ProviderName = "external-cloudstack"
 
-// MachineOptions are what [Machines] are made of.
+// MachineOptions configure [Machines].
 type MachineOptions struct {
 	Client machineClient
-	// Zone of the cluster, by name: machines in others are not found by their names. Empty: any.
+	// Zone is the name of the cluster's zone. Machines in other zones are not matched by name. Empty means any zone.
 	Zone string
-	// Region of all machines; empty: the name of their zone.
+	// Region of all machines; empty means the name of their zone.
 	Region string
-	// ProviderIDs returns those of all Nodes; nil: there are none.
+	// ProviderIDs returns the provider IDs of all Nodes. Nil means that there are none.
 	ProviderIDs func() []string
 	Clock       clock.PassiveClock // nil: real time
 }
@@ -41,19 +41,19 @@ type machineClient interface {
 	Events(ctx context.Context, resource, resourceType string) ([]cloudstack.Event, error)
 }
 
-// Machines are the virtual machines of the project or account.
+// Machines reads the virtual machines of the project or account.
 type Machines struct {
 	opts MachineOptions
 
-	mu      sync.Mutex // held while CloudStack is called: all who ask wait for one answer
-	started time.Time  // when the call of what follows began
+	mu      sync.Mutex // held during requests: concurrent callers share one response
+	started time.Time  // start of the request that returned the fields below
 	vms     []cloudstack.VM
-	partial error // why vms are not all; nil: they are
+	partial error // reason why vms is incomplete, or nil
 }
 
 var _ cpi.Machines = (*Machines)(nil)
 
-// NewMachines returns the virtual machines that a client sees.
+// NewMachines returns the virtual machines that are visible to a client.
 func NewMachines(opts MachineOptions) *Machines {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
@@ -64,8 +64,8 @@ func NewMachines(opts MachineOptions) *Machines {
 	return &Machines{opts: opts}
 }
 
-// VMs returns all virtual machines as they were at most maxAge ago. With a [cpi.IncompleteError] it returns those that
-// were shown: the account changes all the time.
+// VMs returns all virtual machines, with data that is at most maxAge old. With a [cpi.IncompleteError] it returns the
+// listed ones: lists are incomplete if the account changes while they are read.
 func (m *Machines) VMs(ctx context.Context, maxAge time.Duration) ([]cloudstack.VM, error) {
 	since := m.opts.Clock.Now()
 	m.mu.Lock()
@@ -87,13 +87,13 @@ func (m *Machines) VMs(ctx context.Context, maxAge time.Duration) ([]cloudstack.
 	return m.vms, m.partial
 }
 
-// incomplete reports whether an error only means that not all machines are shown.
+// incomplete reports whether an error only means that not all machines were listed.
 func incomplete(err error) bool {
 	_, is := errors.AsType[*cpi.IncompleteError](err)
 	return is
 }
 
-// deleted reports whether a virtual machine is being removed: users may see it until it is expunged.
+// deleted reports whether a virtual machine is being removed. Users may see it until it is expunged.
 func deleted(vm cloudstack.VM) bool { return vm.State == "Destroyed" || vm.State == "Expunging" }
 
 // Snapshot implements [cpi.Machines].
@@ -130,8 +130,8 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
 }
 
-// evidence gathers what else the user sees; it fails if not all machines are shown. The project or account is what
-// grants access, so one that shows other machines of the cluster would show this one.
+// evidence collects what else is visible to the user. It fails if not all machines are listed. The project or account
+// grants access, so if other machines of the cluster are visible, this one would be visible too.
 func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, error) {
 	all, err := m.VMs(ctx, 0)
 	if err != nil {
@@ -144,7 +144,7 @@ func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, erro
 	e := gone.Evidence{ScopeShown: true, Listed: shown[id]}
 	for _, other := range m.opts.ProviderIDs() {
 		if other = idOf(other); other != id {
-			e.SiblingsHidden = true // until one is shown
+			e.SiblingsHidden = true // until one is visible
 			e.HomeShown = e.HomeShown || shown[other]
 		}
 	}
@@ -156,8 +156,8 @@ func (m *Machines) evidence(ctx context.Context, id string) (gone.Evidence, erro
 	return e, nil
 }
 
-// readLog adds what the log of CloudStack has of a machine, and reports whether it was moved to another account. The
-// log may be hidden, or lack the filter: then it proves nothing.
+// readLog adds the events of a machine to the evidence, and reports whether the machine was moved to another account.
+// The event log proves nothing if it is hidden or does not support the filter.
 func (m *Machines) readLog(ctx context.Context, id string, e *gone.Evidence) (moved bool) {
 	events, err := m.opts.Client.Events(ctx, id, "VirtualMachine")
 	if err != nil {
@@ -177,7 +177,7 @@ func (m *Machines) readLog(ctx context.Context, id string, e *gone.Evidence) (mo
 	return moved
 }
 
-// machine returns a virtual machine as the core knows it.
+// machine converts a virtual machine.
 func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 	out := cpi.Machine{
 		ProviderID: ProviderName + "://" + vm.ID,
@@ -205,7 +205,7 @@ func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 			Primary:   nic.IsDefault,
 			Addresses: parsed(nic.IPAddress, nic.IP6Address),
 		})
-		for _, more := range nic.Secondary { // found if kubelet was started with it
+		for _, more := range nic.Secondary { // used if kubelet was started with it
 			out.NICs = append(out.NICs, cpi.NIC{Index: i, Network: nic.NetworkName, Addresses: parsed(more.IPAddress)})
 		}
 	}
@@ -213,8 +213,7 @@ func (m *Machines) machine(vm cloudstack.VM) cpi.Machine {
 	return out
 }
 
-// addressesOf returns the addresses of a Node: those of the default NIC, the one that static NAT gives it, and its
-// name.
+// addressesOf returns the addresses of a Node: those of the default NIC, the static NAT address, and the name.
 func addressesOf(vm cloudstack.VM, nics []cpi.NIC) []corev1.NodeAddress {
 	var out []corev1.NodeAddress
 	at := max(0, slices.IndexFunc(nics, func(n cpi.NIC) bool { return n.Primary }))
@@ -253,7 +252,7 @@ func powerOf(state string) cpi.Power {
 	}
 }
 
-// Canonical returns a provider ID in the form external-cloudstack://id, also of the forms cloudstack:///id and
+// Canonical returns a provider ID in the form external-cloudstack://id. It also accepts the forms cloudstack:///id and
 // cloudstack://region/id, which Cluster API's provider for CloudStack writes.
 func Canonical(providerID string) string {
 	if rest, ok := strings.CutPrefix(providerID, "cloudstack://"); ok {
@@ -262,7 +261,7 @@ func Canonical(providerID string) string {
 	return providerID
 }
 
-// idOf returns the id of a virtual machine from any form of its provider ID.
+// idOf returns the ID of a virtual machine from any form of its provider ID.
 func idOf(providerID string) string {
 	id := Canonical(strings.ToLower(strings.TrimSpace(providerID)))
 	return strings.TrimPrefix(id, ProviderName+"://")

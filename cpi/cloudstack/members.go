@@ -27,8 +27,8 @@ func newIndex(vms []cloudstack.VM) index {
 	return x
 }
 
-// vmOf returns the virtual machine of a node: by its provider ID, and before it has one, by name and address; nil if it
-// is not there.
+// vmOf returns the virtual machine of a node, or nil if it is not listed. The lookup uses the provider ID or, before
+// the node has one, the name and an address.
 func (x index) vmOf(m service.Member) *cloudstack.VM {
 	if m.ProviderID != "" {
 		return x.byID[idOf(m.ProviderID)]
@@ -41,8 +41,8 @@ func (x index) vmOf(m service.Member) *cloudstack.VM {
 	return nil
 }
 
-// setMembers finds the virtual machines of the members that are in the network, with the names of their Nodes, those
-// that are not, and those that are not shown.
+// setMembers finds the virtual machines of the members: those in the network with the names of their Nodes, those in
+// other networks, and those that are not visible.
 func (v *view) setMembers() {
 	x := newIndex(v.state.vms)
 	seen := map[string]bool{}
@@ -66,17 +66,17 @@ func (v *view) setMembers() {
 	}
 }
 
-// blind reports whether the machine of no member is shown: then it is not known where to send.
-func (v *view) blind() bool { return len(v.hidden) > 0 && len(v.ids)+len(v.elsewhere) == 0 }
+// allHidden reports whether no machine of any member is visible. Then the targets of the load balancer are unknown.
+func (v *view) allHidden() bool { return len(v.hidden) > 0 && len(v.ids)+len(v.elsewhere) == 0 }
 
-// noMachine is what a plan waits for then.
+// noMachine is the text of a plan that waits because of [view.allHidden].
 const noMachine = "no machine of a member is visible to the user: members are not changed"
 
 func inNetwork(vm *cloudstack.VM, network string) bool {
 	return slices.ContainsFunc(vm.NICs, func(n cloudstack.NIC) bool { return n.NetworkID == network })
 }
 
-// noticeMissing adds a notice for each member that cannot be, or become, a member of the load balancer.
+// noticeMissing adds a notice for each node that cannot be, or become, a member of the load balancer.
 func (p *planner) noticeMissing() {
 	for _, node := range p.view.elsewhere {
 		p.notice(NodeInOtherNetwork, "node %s has no NIC in network %s, so it is not a member of the load balancer", node,

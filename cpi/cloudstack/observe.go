@@ -18,35 +18,36 @@ import (
 const (
 	// defaultMaxAge is the default of [BalancerOptions.MaxAge].
 	defaultMaxAge = 20 * time.Second
-	// networkAge is how long the properties of a network are cached that load balancers can be in.
+	// networkAge is how long the properties of a network are cached if it can have load balancers.
 	networkAge = time.Minute
-	// rereadMembers is how many rules have their members read again each time that a network is observed: CloudStack
-	// lists them by rule only.
+	// rereadMembers is the number of rules whose members are read again with each observation of a network. CloudStack
+	// lists members only by rule.
 	rereadMembers = 1
-	// newList is how old a list of machines may be in which one is missing.
-	newList = 2 * time.Second
-	// refusedAge is how long a refusal of a public address counts. The quarantine of CloudStack ends by itself.
+	// recentList is the maximum age of a list of machines if a machine is missing in it.
+	recentList = 2 * time.Second
+	// refusedAge is how long a refusal of a public address is remembered. CloudStack's quarantine expires by itself.
 	refusedAge = time.Hour
-	// mostRefused is how many refused addresses are tried before CloudStack chooses: it knows which ones it refuses.
-	mostRefused = 5
+	// maxRefused is the number of refused addresses after which CloudStack chooses the address, because it can avoid
+	// those that it refuses.
+	maxRefused = 5
 )
 
-// An observed is what was observed of a network, kept up to date with our own writes.
+// An observed is the cached state of a network. Writes of this process update it.
 type observed struct {
 	balancer *Balancer
 	id       string
 
-	mu      sync.Mutex // held while CloudStack is read
+	mu      sync.Mutex // held during reads of CloudStack
 	state   state
-	read    time.Time // when reading of the state began; zero: it has to be read again
-	network time.Time // when the network was read
+	read    time.Time // start of the last read; zero: must be read again
+	network time.Time // time when the network was read
 
 	writing sync.Mutex
-	writes  int // that ended
-	rotate  int // of rules whose members are read again
+	writes  int // number of finished writes
+	rotate  int // index of the rule whose members are read again
 }
 
-// view calls f with the state. It is not older than the call if fresh is set.
+// view calls f with the state. If fresh is set, the state is not older than the call.
 func (o *observed) view(ctx context.Context, fresh bool, want service.Desired, f func(*state)) error {
 	asked := o.balancer.opts.Clock.Now()
 	o.mu.Lock()
@@ -67,10 +68,10 @@ func (o *observed) view(ctx context.Context, fresh bool, want service.Desired, f
 	return nil
 }
 
-// observe reads the state, but for members.
+// observe reads the state, except for members.
 func (o *observed) observe(ctx context.Context) error {
 	start := o.balancer.opts.Clock.Now()
-	writes := o.ended()
+	writes := o.finishedWrites()
 	if err := o.observeNetwork(ctx, start); err != nil {
 		return err
 	}
@@ -99,14 +100,14 @@ func (o *observed) observe(ctx context.Context) error {
 	}
 	o.state = next
 	o.read = start
-	if o.ended() != writes {
-		o.read = time.Time{} // what was read may be older than a write
+	if o.finishedWrites() != writes {
+		o.read = time.Time{} // the result may be older than a write
 	}
 	o.forgetMembers()
 	return nil
 }
 
-// observeNetwork reads the network, unless it was read lately and load balancers can be there.
+// observeNetwork reads the network, unless it was read recently and can have load balancers.
 func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
 	usable := o.state.network.Has("Lb") && o.state.filter() != closed
 	if usable && !o.network.IsZero() && now.Sub(o.network) <= networkAge {
@@ -124,7 +125,7 @@ func (o *observed) observeNetwork(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// forgetMembers drops members and policies of rules that are gone, and those of the next rules that are read again.
+// forgetMembers drops the members and policies of deleted rules, and those of the rules that are due to be read again.
 func (o *observed) forgetMembers() {
 	members := map[string][]string{}
 	policies := map[string][]cloudstack.Policy{}
@@ -146,7 +147,7 @@ func (o *observed) forgetMembers() {
 	o.state.policies = policies
 }
 
-// complete reads what only this wish needs.
+// complete reads the data that only this request needs.
 func (o *observed) complete(ctx context.Context, want service.Desired) error {
 	if want.Absent {
 		return o.readShared(ctx, want)
@@ -169,8 +170,8 @@ func (o *observed) complete(ctx context.Context, want service.Desired) error {
 	return o.readShared(ctx, want)
 }
 
-// freeAddresses returns the addresses that may be associated for a wish: those that it requests, and the others that are
-// not known to be refused. After many refusals it returns none of the others, so that CloudStack chooses one.
+// freeAddresses returns the addresses that may be associated for a request: those that it names, and others that were
+// not refused before. After many refusals it returns none of the others, so that CloudStack chooses one.
 func (o *observed) freeAddresses(ctx context.Context, want service.Desired) ([]cloudstack.Address, error) {
 	all, err := o.balancer.opts.Client.FreeAddresses(ctx, o.state.network)
 	refused := o.balancer.refused
@@ -179,8 +180,8 @@ func (o *observed) freeAddresses(ctx context.Context, want service.Desired) ([]c
 	}), err
 }
 
-// machines returns the virtual machines. One of a new node may be missing in a list that is not new. Not all need be
-// shown: a member whose machine is not shown stays.
+// machines returns the virtual machines. It reads them again if one is missing, because a cached list may lack the
+// machine of a new node. An incomplete list is accepted: a member whose machine is not listed remains.
 func (o *observed) machines(ctx context.Context, members []service.Member) ([]cloudstack.VM, error) {
 	vms, err := o.balancer.opts.Machines.VMs(ctx, o.balancer.opts.MaxAge)
 	if err != nil && !incomplete(err) {
@@ -190,15 +191,15 @@ func (o *observed) machines(ctx context.Context, members []service.Member) ([]cl
 	if !slices.ContainsFunc(members, func(m service.Member) bool { return known.vmOf(m) == nil }) {
 		return vms, nil
 	}
-	vms, err = o.balancer.opts.Machines.VMs(ctx, min(newList, o.balancer.opts.MaxAge))
+	vms, err = o.balancer.opts.Machines.VMs(ctx, min(recentList, o.balancer.opts.MaxAge))
 	if incomplete(err) {
 		err = nil
 	}
 	return vms, err
 }
 
-// readShared reads the port forwarding and the VPNs of addresses that would be released without: they go with their
-// address.
+// readShared reads the port forwarding rules and VPNs of addresses that would otherwise be released, because releasing
+// an address removes them.
 func (o *observed) readShared(ctx context.Context, want service.Desired) error {
 	o.state.shared = nil
 	var shared []string
@@ -220,7 +221,7 @@ func (o *observed) readShared(ctx context.Context, want service.Desired) error {
 	return nil
 }
 
-// forwards reports whether a public address has port forwarding or a VPN.
+// forwards reports whether a public address has port forwarding rules or a VPN.
 func (o *observed) forwards(ctx context.Context, address string) (bool, error) {
 	client := o.balancer.opts.Client
 	forwards, err := client.PortForwards(ctx, address)
@@ -231,12 +232,12 @@ func (o *observed) forwards(ctx context.Context, address string) (bool, error) {
 	return len(vpns) > 0, err
 }
 
-// readMembers reads members, and policies that matter, of the owner's rules, as far as they are not known.
+// readMembers reads the members and the relevant policies of the owner's rules, unless they are cached.
 func (o *observed) readMembers(ctx context.Context, want service.Desired) error {
 	for _, r := range newView(&o.state, want).mine {
-		err := readOnce(ctx, o.state.members, r.ID, o.balancer.opts.Client.Members)
+		err := readUncached(ctx, o.state.members, r.ID, o.balancer.opts.Client.Members)
 		if err == nil && needsPolicies(want, r) {
-			err = readOnce(ctx, o.state.policies, r.ID, o.balancer.opts.Client.Policies)
+			err = readUncached(ctx, o.state.policies, r.ID, o.balancer.opts.Client.Policies)
 		}
 		if err != nil {
 			o.read = time.Time{}
@@ -246,8 +247,8 @@ func (o *observed) readMembers(ctx context.Context, want service.Desired) error 
 	return nil
 }
 
-// readOnce reads what belongs to a rule, unless it is known.
-func readOnce[T any](
+// readUncached reads the data of a rule, unless it is cached.
+func readUncached[T any](
 	ctx context.Context, known map[string][]T, rule string, read func(context.Context, string) ([]T, error),
 ) error {
 	if _, is := known[rule]; is {
@@ -260,13 +261,13 @@ func readOnce[T any](
 	return err
 }
 
-func (o *observed) ended() int {
+func (o *observed) finishedWrites() int {
 	o.writing.Lock()
 	defer o.writing.Unlock()
 	return o.writes
 }
 
-// change runs a step, and brings the state up to date; after a failure nothing of it is believed.
+// change runs a step and updates the state. A failure invalidates the state.
 func (o *observed) change(ctx context.Context, s step) error {
 	o.mu.Lock()
 	have := o.state.copied()
@@ -287,7 +288,7 @@ func (o *observed) change(ctx context.Context, s step) error {
 	return nil
 }
 
-// copied returns a copy that steps may read while the state changes.
+// copied returns a copy that steps can read while the state changes.
 func (s *state) copied() state {
 	out := *s
 	out.addresses = append([]cloudstack.Address(nil), s.addresses...)

@@ -33,10 +33,10 @@ const (
 	MachineNotVisible = "MachineNotVisible"
 )
 
-// followFor returns the plan for the members of what stands, whatever else is desired.
+// followFor returns a plan that only updates the members of the existing rules.
 func followFor(s *state, want service.Desired) loadbalancer.Plan {
 	p := newPlanner(s, want)
-	if p.view.setMembers(); p.view.blind() {
+	if p.view.setMembers(); p.view.allHidden() {
 		p.out.Wait = noMachine
 		return p.out
 	}
@@ -46,7 +46,7 @@ func followFor(s *state, want service.Desired) loadbalancer.Plan {
 	return p.out
 }
 
-// planFor returns the plan for what is desired.
+// planFor returns the plan to reach the desired state.
 func planFor(s *state, want service.Desired, moved []netip.Addr) loadbalancer.Plan {
 	p := newPlanner(s, want)
 	p.moved = moved
@@ -59,7 +59,7 @@ func planFor(s *state, want service.Desired, moved []netip.Addr) loadbalancer.Pl
 	return p.out
 }
 
-// build plans a load balancer.
+// build plans the load balancer.
 func (p *planner) build() {
 	p.view.setMembers()
 	p.validate()
@@ -68,8 +68,8 @@ func (p *planner) build() {
 		p.status(target)
 		return
 	}
-	if p.take(target); target == "" {
-		return // the address is known then
+	if p.planAddress(target); target == "" {
+		return // the address is only known after the first step
 	}
 	for _, port := range p.want.Ports {
 		p.serve(target, port)
@@ -79,7 +79,7 @@ func (p *planner) build() {
 		p.out.Intent = nil
 		return
 	}
-	p.mark("tag the new firewall rules of "+target, target, p.opened...)
+	p.tagFirewalls("tag the new firewall rules of "+target, target, p.opened...)
 	p.removeStale(target)
 	p.status(target)
 	if p.out.Done() {
@@ -102,12 +102,12 @@ func (p *planner) validate() {
 			p.out.Wait = "rule " + r.Name + " is being removed"
 		}
 	}
-	if p.view.blind() {
+	if p.view.allHidden() {
 		p.out.Wait = noMachine
 	}
 }
 
-// removeStale plans the removal of everything of the owner that is not desired.
+// removeStale plans the removal of the owner's objects that are not desired.
 func (p *planner) removeStale(target string) {
 	desired := func(r cloudstack.Rule) bool {
 		return r.Address == target && slices.ContainsFunc(p.want.Ports, func(port service.Port) bool {
@@ -130,7 +130,7 @@ func (p *planner) removeStale(target string) {
 	p.releaseUnused(target)
 }
 
-// remove plans the removal of everything of the owner.
+// remove plans the removal of all objects of the owner.
 func (p *planner) remove() {
 	for _, r := range p.view.mine {
 		if a, found := p.state.address(r.Address); found && p.view.inherited(r) && !p.view.holds(a) && !p.view.intended(a) {
@@ -144,7 +144,7 @@ func (p *planner) remove() {
 	p.releaseUnused("")
 }
 
-// objects returns what stands of the owner.
+// objects returns the existing objects of the owner.
 func (p *planner) objects() []loadbalancer.Object {
 	var out []loadbalancer.Object
 	for _, r := range p.view.mine {
@@ -169,12 +169,12 @@ func (p *planner) objects() []loadbalancer.Object {
 	return out
 }
 
-// status sets what clients can use.
+// status sets the status that clients can rely on.
 func (p *planner) status(target string) {
 	complete := target != ""
 	for _, port := range p.want.Ports {
 		s := loadbalancer.PortStatus{Protocol: port.Protocol, Port: port.Number}
-		if i := p.view.standing(target, port); i < 0 {
+		if i := p.view.ruleIndex(target, port); i < 0 {
 			s.Problem = "NotBuilt"
 			complete = false
 		}

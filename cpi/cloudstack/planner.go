@@ -12,17 +12,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A planner makes one plan: a pure function of what stands and what is desired.
+// A planner computes one plan, as a pure function of the observed and the desired state.
 type planner struct {
-	state *state // what stands
-	view  *view  // what of it concerns the owner
+	state *state // observed state
+	view  *view  // the part of it that concerns the owner
 	want  service.Desired
 	extra extra
-	// moved is the load balancer's address at its new location.
+	// moved are the addresses of the load balancer at its new location.
 	moved []netip.Addr
-	// closed are the ids of firewall rules that a step deletes.
+	// closed are the IDs of firewall rules that a step deletes.
 	closed map[string]bool
-	// opened are the firewall rules that steps create: one step tags them all.
+	// opened are the firewall rules that steps create. One step tags all of them.
 	opened []cloudstack.Firewall
 	out    loadbalancer.Plan
 }
@@ -51,7 +51,7 @@ func (p *planner) do(s step, format string, args ...any) {
 	p.out.Steps = append(p.out.Steps, s)
 }
 
-// front describes a port for users.
-func front(target string, port int, protocol string) string {
+// endpointText describes a port in messages for users.
+func endpointText(target string, port int, protocol string) string {
 	return target + ":" + strconv.Itoa(port) + "/" + protocol
 }

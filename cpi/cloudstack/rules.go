@@ -13,27 +13,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// serve plans the rule of a port at an address, with its members and what lets clients in.
+// serve plans the rule of a port at an address, with its members and the rules that admit clients.
 func (p *planner) serve(target string, port service.Port) {
 	if p.taken(target, port) {
 		return
 	}
 	want := p.ruleOf(port)
-	have := p.view.standing(target, port)
+	have := p.view.ruleIndex(target, port)
 	switch {
 	case have < 0:
-		want.Description = mark{
+		want.Description = marker{
 			p.want.Owner,
 			p.firewallsOfOthers(target, port),
 			stickinessOf(p.want, port) != nil,
 		}.String()
 		p.create(target, port, want)
 	case p.replaces(p.view.mine[have], want):
-		want.Description = p.view.described(p.view.mine[have], port)
+		want.Description = p.view.description(p.view.mine[have], port)
 		p.removeRules(p.view.mine[have : have+1])
 		p.create(target, port, want)
 	default:
-		want.Description = p.view.described(p.view.mine[have], port)
+		want.Description = p.view.description(p.view.mine[have], port)
 		p.endStickiness(p.view.mine[have], port)
 		p.update(p.view.mine[have], want)
 		p.follow(p.view.mine[have])
@@ -42,18 +42,18 @@ func (p *planner) serve(target string, port service.Port) {
 	p.admit(target, port, want)
 }
 
-// taken refuses a port that others have at the address.
+// taken refuses a port that another owner uses at the address, and reports whether it did.
 func (p *planner) taken(target string, port service.Port) bool {
 	kind, name := p.takenBy(target, port)
 	if name == "" {
 		return false
 	}
 	p.refuse(PortInUse, "%s is used by %s %s: request another address, or another port",
-		front(target, port.Number, protocolOf(port)), kind, name)
+		endpointText(target, port.Number, protocolOf(port)), kind, name)
 	return true
 }
 
-// takenBy returns what of others has a port of an address; empty if nothing has.
+// takenBy returns the object of another owner that uses a port of an address, or empty strings.
 func (p *planner) takenBy(target string, port service.Port) (kind, name string) {
 	for _, r := range p.state.rules {
 		if isAt(r, target, port) && !p.view.owns(r) {
@@ -68,12 +68,12 @@ func (p *planner) takenBy(target string, port service.Port) (kind, name string) 
 	return "", ""
 }
 
-// covers reports whether a use is of a port.
+// covers reports whether a use includes a port.
 func covers(u loadbalancer.Use, port service.Port) bool {
 	return (u.Port == 0 || u.Port == port.Number) && (u.Protocol == "" || u.Protocol == port.Protocol)
 }
 
-// ruleOf returns the rule of a port.
+// ruleOf returns the desired rule of a port.
 func (p *planner) ruleOf(port service.Port) cloudstack.Rule {
 	protocol := protocolOf(port)
 	if p.extra.Proxy && protocol == protoTCP {
@@ -90,8 +90,8 @@ func (p *planner) ruleOf(port service.Port) cloudstack.Rule {
 	}
 }
 
-// ruleCIDRs returns who may connect according to the rules: what an annotation says, and where nothing else filters,
-// the source ranges.
+// ruleCIDRs returns the clients that the rules admit: those in an annotation, or else the source ranges if nothing else
+// filters traffic.
 func (p *planner) ruleCIDRs() string {
 	all := p.extra.CIDRs
 	if len(all) == 0 && p.state.filter() == unfiltered {
@@ -100,13 +100,13 @@ func (p *planner) ruleCIDRs() string {
 	return joined(all)
 }
 
-// replaces reports whether a rule cannot be changed to what is desired.
+// replaces reports whether a rule must be replaced because it cannot be changed to the desired one.
 func (p *planner) replaces(have, want cloudstack.Rule) bool {
 	return have.PrivatePort != want.PrivatePort || !p.state.updatesCIDRs && sameCIDRs(have, want) != nil ||
 		want.CIDRs == "" && have.CIDRs != "" && sameCIDRs(have, want) != nil
 }
 
-// sameCIDRs returns the CIDRs that a rule has to get; nil if it has them. None is all.
+// sameCIDRs returns the CIDRs that a rule must get, or nil if it has them. No CIDRs means all clients.
 func sameCIDRs(have, want cloudstack.Rule) []string {
 	now := cidrs(have.CIDRs)
 	then := cidrs(want.CIDRs)
@@ -123,15 +123,15 @@ func sameCIDRs(have, want cloudstack.Rule) []string {
 	return then
 }
 
-// described returns the description of a rule that stands.
-func (v *view) described(r cloudstack.Rule, port service.Port) string {
-	m, _ := parseMark(r.Description)
-	return mark{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
+// description returns the desired description of an existing rule.
+func (v *view) description(r cloudstack.Rule, port service.Port) string {
+	m, _ := parseMarker(r.Description)
+	return marker{v.want.Owner, m.keep, stickinessOf(v.want, port) != nil}.String()
 }
 
 func (p *planner) create(target string, port service.Port, want cloudstack.Rule) {
 	p.do(step{verb: createRule, address: target, rule: want}, "create rule %s, %s to node port %d", want.Name,
-		front(target, port.Number, want.Protocol), port.NodePort)
+		endpointText(target, port.Number, want.Protocol), port.NodePort)
 	ids := p.view.ids
 	names := p.view.names
 	if len(ids) > 0 {
@@ -141,7 +141,7 @@ func (p *planner) create(target string, port service.Port, want cloudstack.Rule)
 	p.beginStickiness(target, want, port)
 }
 
-// update plans what can be changed of a rule.
+// update plans the changes of a rule that CloudStack supports.
 func (p *planner) update(have, want cloudstack.Rule) {
 	change := cloudstack.Rule{ID: have.ID}
 	text := []string(nil)
@@ -168,7 +168,7 @@ func (p *planner) update(have, want cloudstack.Rule) {
 	}
 }
 
-// follow plans the members of a rule that stands.
+// follow plans the members of an existing rule.
 func (p *planner) follow(have cloudstack.Rule) {
 	ids := p.view.ids
 	names := p.view.names
@@ -186,15 +186,15 @@ func (p *planner) follow(have cloudstack.Rule) {
 	}
 }
 
-// mostNames is how many nodes a step names.
-const mostNames = 10
+// maxNames is the maximum number of nodes that a step names.
+const maxNames = 10
 
-// enumerated returns names for users: the first, and how many more there are.
+// enumerated returns a text with the first names and the number of the others.
 func enumerated(names []string) string {
-	if len(names) <= mostNames {
+	if len(names) <= maxNames {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), len(names)-mostNames)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
 }
 
 func namesOf(some, ids, names []string) []string {
@@ -205,7 +205,7 @@ func namesOf(some, ids, names []string) []string {
 	return out
 }
 
-// vmNames returns the names of virtual machines, or their ids.
+// vmNames returns the names of virtual machines, or their IDs if they are not listed.
 func (v *view) vmNames(ids []string) []string {
 	var out []string
 	for _, id := range ids {
@@ -220,8 +220,8 @@ func (v *view) vmNames(ids []string) []string {
 	return out
 }
 
-// removeRules plans the removal of rules, each after what lets clients in: while a rule stands, it is known
-// whose firewall rules without a mark are.
+// removeRules plans the removal of rules. The rules that admit clients are removed first: while a load balancer rule
+// exists, it identifies the owner of unmarked firewall rules.
 func (p *planner) removeRules(rules []cloudstack.Rule) {
 	for _, r := range rules {
 		port := service.Port{Number: int(r.PublicPort), Protocol: loadbalancer.Protocol(strings.ToUpper(transport(r.Protocol)))}
@@ -231,6 +231,6 @@ func (p *planner) removeRules(rules []cloudstack.Rule) {
 			}
 		}
 		p.do(step{verb: deleteRule, rule: r}, "delete rule %s, %s", r.Name,
-			front(r.Address, int(r.PublicPort), r.Protocol))
+			endpointText(r.Address, int(r.PublicPort), r.Protocol))
 	}
 }

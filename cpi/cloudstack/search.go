@@ -18,17 +18,17 @@ import (
 
 var _ cpi.Searcher = (*Balancer)(nil)
 
-// A sharedList is read once for all who want it within some time.
+// A sharedList caches a list for all callers.
 type sharedList[T any] struct {
 	clock clock.PassiveClock
 	read  func(context.Context) ([]T, error)
 
-	mu      sync.Mutex // held while CloudStack is called: all who want the list wait for one answer
-	started time.Time  // when the call began that returned the list
+	mu      sync.Mutex // held during requests: concurrent callers share one response
+	started time.Time  // start of the request that returned the list
 	list    []T
 }
 
-// get returns the list as it was at most maxAge ago.
+// get returns the list, with data that is at most maxAge old.
 func (s *sharedList[T]) get(ctx context.Context, maxAge time.Duration) ([]T, error) {
 	asked := s.clock.Now()
 	s.mu.Lock()
@@ -46,7 +46,7 @@ func (s *sharedList[T]) get(ctx context.Context, maxAge time.Duration) ([]T, err
 	return list, nil
 }
 
-// An account is what the user sees in all networks. All who search share what is read.
+// An account reads the objects that are visible to the user in all networks. All searches share its cached lists.
 type account struct {
 	networks  *sharedList[cloudstack.Network]
 	rules     *sharedList[cloudstack.Rule]
@@ -96,13 +96,13 @@ func (b *Balancer) Search(ctx context.Context, owner loadbalancer.Owner, fresh b
 		b.account.findRules, b.account.findAddresses, b.account.findFirewalls, b.account.findACLs,
 	} {
 		if err := find(ctx, maxAge, owner, &found); err != nil {
-			return nil, kindOf(err)
+			return nil, coreError(err)
 		}
 	}
 	return found.ids, nil
 }
 
-// locations are ids of networks, each once.
+// locations are distinct IDs of networks.
 type locations struct{ ids []string }
 
 func (l *locations) add(id string) {
@@ -121,20 +121,20 @@ func (a *account) findRules(ctx context.Context, maxAge time.Duration, owner loa
 	return err
 }
 
-// findAddresses adds the networks of an owner's addresses. An address of a VPC without a network may be used in any tier.
+// findAddresses adds the networks of an owner's addresses. A VPC address without a network may be used in any tier.
 func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
 	all, err := a.addresses.get(ctx, maxAge)
 	if err != nil {
 		return err
 	}
 	for _, address := range all {
-		m, marked := holder(address)
+		m, marked := markerOf(address)
 		switch {
 		case !marked || !same(m.owner, owner):
 		case address.NetworkID != "":
 			to.add(address.NetworkID)
 		default:
-			tiers, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool {
+			tiers, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool {
 				return n.VPCID != "" && n.VPCID == address.VPCID
 			})
 			if err != nil {
@@ -151,26 +151,26 @@ func (a *account) findAddresses(ctx context.Context, maxAge time.Duration, owner
 	return nil
 }
 
-// findFirewalls adds the networks where firewall rules of an owner stand. A user whose networks have no firewall need
-// not have the permission to list its rules.
+// findFirewalls adds the networks with firewall rules of an owner. A user whose networks have no firewall does not need
+// the permission to list the rules.
 func (a *account) findFirewalls(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
-	possible, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.Has("Firewall") })
+	possible, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool { return n.Has("Firewall") })
 	if err != nil || len(possible) == 0 {
 		return err
 	}
 	all, err := a.firewalls.get(ctx, maxAge)
 	for _, f := range all {
-		if m, marked := markIn(f.Tags); marked && same(m.owner, owner) {
+		if m, marked := markerIn(f.Tags); marked && same(m.owner, owner) {
 			to.add(f.NetworkID)
 		}
 	}
 	return err
 }
 
-// findACLs adds the networks whose ACL list has a rule of an owner. A user without such networks need not have the
+// findACLs adds the networks whose ACL list has a rule of an owner. A user without such networks does not need the
 // permission to list the rules.
 func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner loadbalancer.Owner, to *locations) error {
-	possible, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID != "" })
+	possible, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID != "" })
 	if err != nil || len(possible) == 0 {
 		return err
 	}
@@ -179,11 +179,11 @@ func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner load
 		return err
 	}
 	for _, acl := range all {
-		m, marked := parseMark(acl.Reason)
+		m, marked := parseMarker(acl.Reason)
 		if !marked || !same(m.owner, owner) {
 			continue
 		}
-		tiers, err := a.networksWith(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID == acl.ListID })
+		tiers, err := a.networksMatching(ctx, maxAge, func(n cloudstack.Network) bool { return n.ACLID == acl.ListID })
 		if err != nil {
 			return err
 		}
@@ -194,8 +194,8 @@ func (a *account) findACLs(ctx context.Context, maxAge time.Duration, owner load
 	return nil
 }
 
-// networksWith returns the ids of the networks that fit, sorted.
-func (a *account) networksWith(
+// networksMatching returns the sorted IDs of the networks for which fits returns true.
+func (a *account) networksMatching(
 	ctx context.Context, maxAge time.Duration, fits func(cloudstack.Network) bool,
 ) ([]string, error) {
 	all, err := a.networks.get(ctx, maxAge)

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A state is what stands in a network, of all owners.
+// A state is the observed state of a network, with the objects of all owners.
 type state struct {
 	network   cloudstack.Network
 	addresses []cloudstack.Address
@@ -19,27 +19,27 @@ type state struct {
 	rules     []cloudstack.Rule
 	firewalls []cloudstack.Firewall
 	acls      []cloudstack.ACL
-	// shared are the ids of addresses that would be released, but for port forwarding or a VPN at them.
+	// shared are the IDs of addresses that are not released only because they have port forwarding rules or a VPN.
 	shared   []string
-	members  map[string][]string            // ids of virtual machines, by rule; a rule may be missing
+	members  map[string][]string            // IDs of virtual machines, by rule; a rule may be missing
 	policies map[string][]cloudstack.Policy // by rule; a rule may be missing
 	vms      []cloudstack.VM
-	// updatesCIDRs means that CloudStack can change the CIDRs of a rule, as it can from 4.22 on.
+	// updatesCIDRs means that CloudStack can change the CIDRs of a rule, which it can since 4.22.
 	updatesCIDRs bool
 }
 
-// A filter is how traffic from outside to the network is let in.
+// A filter is the mechanism that admits traffic from outside to the network.
 type filter int
 
 // Filters.
 const (
-	unfiltered filter = iota // all of it
-	firewalled               // by firewall rules of public addresses
-	listed                   // by a network ACL list
-	closed                   // by a list that cannot be changed: none of it
+	unfiltered filter = iota // all traffic is admitted
+	firewalled               // firewall rules of public addresses admit traffic
+	listed                   // a network ACL list admits traffic
+	closed                   // a list that cannot be changed denies all traffic
 )
 
-// Names of the ACL lists that CloudStack has and that cannot be changed.
+// Names of the predefined ACL lists of CloudStack, which cannot be changed.
 const (
 	defaultAllow = "default_allow"
 	defaultDeny  = "default_deny"
@@ -61,7 +61,7 @@ func (s *state) filter() filter {
 	return unfiltered
 }
 
-// address returns a public address of the network.
+// address returns a public address of the network by its IP address.
 func (s *state) address(ip string) (cloudstack.Address, bool) {
 	i := slices.IndexFunc(s.addresses, func(a cloudstack.Address) bool { return a.IPAddress == ip })
 	if i < 0 {
@@ -70,28 +70,28 @@ func (s *state) address(ip string) (cloudstack.Address, bool) {
 	return s.addresses[i], true
 }
 
-// here reports whether an address is of this network, or of no tier of its VPC yet.
+// here reports whether an address belongs to this network, or to its VPC and no tier yet.
 func (s *state) here(a cloudstack.Address) bool {
 	return a.NetworkID == s.network.ID || a.NetworkID == "" && a.VPCID != "" && a.VPCID == s.network.VPCID
 }
 
-// tagKey is the key of the tag on addresses that are released with their load balancer, and on firewall rules.
+// tagKey is the key of the tag on firewall rules, and on addresses that are released with their load balancer.
 const tagKey = "kubernetes-load-balancer"
 
-// maxTag is the length of the longest value of a tag.
+// maxTag is the maximum length of a tag value.
 const maxTag = 255
 
-// A mark says whose an object is.
-type mark struct {
+// A marker is the ownership marker of an object.
+type marker struct {
 	owner loadbalancer.Owner
-	// keep are the ids of firewall rules without a mark for the same port that others made before.
+	// keep are the IDs of unmarked firewall rules for the same port that existed before the rule.
 	keep []string
-	// sticky means that the rule has, or is about to get, a stickiness policy of ours.
+	// sticky means that the rule has, or is about to get, a stickiness policy of this backend.
 	sticky bool
 }
 
-// String writes the mark for descriptions.
-func (m mark) String() string {
+// String returns the marker in the form in which descriptions contain it.
+func (m marker) String() string {
 	text := fmt.Sprintf("kubernetes cluster=%s uid=%s service=%s", m.owner.Cluster, m.owner.UID, m.owner)
 	if len(m.keep) > 0 {
 		text += " keep=" + strings.Join(m.keep, "+")
@@ -102,19 +102,19 @@ func (m mark) String() string {
 	return text
 }
 
-// tag returns the tag of addresses and firewall rules.
-func (m mark) tag() cloudstack.Tag {
+// tag returns the tag for addresses and firewall rules.
+func (m marker) tag() cloudstack.Tag {
 	text := m.String()
 	return cloudstack.Tag{Key: tagKey, Value: text[:min(len(text), maxTag)]}
 }
 
-// parseMark reads a mark.
-func parseMark(text string) (mark, bool) {
+// parseMarker parses a marker.
+func parseMarker(text string) (marker, bool) {
 	rest, ok := strings.CutPrefix(text, "kubernetes ")
 	if !ok {
-		return mark{}, false
+		return marker{}, false
 	}
-	var m mark
+	var m marker
 	for word := range strings.SplitSeq(rest, " ") {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -133,54 +133,55 @@ func parseMark(text string) (mark, bool) {
 	return m, m.owner.Cluster != "" && m.owner.UID != ""
 }
 
-// marks returns those of all objects in the network, of all clusters.
-func (s *state) marks() []mark {
-	var out []mark
-	add := func(m mark, marked bool) {
+// markers returns the markers of all objects in the network, of all clusters.
+func (s *state) markers() []marker {
+	var out []marker
+	add := func(m marker, marked bool) {
 		if marked {
 			out = append(out, m)
 		}
 	}
 	for _, r := range s.rules {
-		add(parseMark(r.Description))
+		add(parseMarker(r.Description))
 	}
 	for _, f := range s.firewalls {
-		add(markIn(f.Tags))
+		add(markerIn(f.Tags))
 	}
 	for _, a := range s.acls {
-		add(parseMark(a.Reason))
+		add(parseMarker(a.Reason))
 	}
 	for _, a := range s.addresses {
 		if s.here(a) {
-			add(holder(a))
+			add(markerOf(a))
 		}
 	}
 	return out
 }
 
-// holder returns the mark on an address.
-func holder(a cloudstack.Address) (mark, bool) { return markIn(a.Tags) }
+// markerOf returns the marker of an address.
+func markerOf(a cloudstack.Address) (marker, bool) { return markerIn(a.Tags) }
 
-// markIn returns the mark in the tags of an object.
-func markIn(tags []cloudstack.Tag) (mark, bool) {
+// markerIn returns the marker in the tags of an object.
+func markerIn(tags []cloudstack.Tag) (marker, bool) {
 	for _, tag := range tags {
 		if tag.Key == tagKey {
-			return parseMark(tag.Value)
+			return parseMarker(tag.Value)
 		}
 	}
-	return mark{}, false
+	return marker{}, false
 }
 
-// same reports whether two owners are one.
+// same reports whether two owners are the same.
 func same(a, b loadbalancer.Owner) bool { return a.Cluster == b.Cluster && a.UID == b.UID }
 
-// nameOf returns the name that the original gave the load balancer of an owner, with which names of rules begin.
+// nameOf returns the name of an owner's load balancer, as the original controller generated it. Names of rules begin
+// with it.
 func nameOf(o loadbalancer.Owner) string {
 	name := "a" + strings.ReplaceAll(o.UID, "-", "")
 	return name[:min(len(name), 32)]
 }
 
-// transport returns the protocol of packets.
+// transport returns the transport protocol of a rule's protocol.
 func transport(protocol string) string {
 	if p := strings.ToLower(protocol); p != protoProxy {
 		return p
@@ -195,16 +196,17 @@ const (
 	protoProxy = "tcp-proxy"
 )
 
-// ownedBy reports whether a rule is an owner's.
+// ownedBy reports whether a rule belongs to an owner.
 func ownedBy(r cloudstack.Rule, owner loadbalancer.Owner) bool {
-	if m, marked := parseMark(r.Description); marked {
+	if m, marked := parseMarker(r.Description); marked {
 		return same(m.owner, owner)
 	}
 	return inheritedBy(r, owner)
 }
 
-// inheritedBy reports whether the original, or the provider in Kubernetes before it, made a rule for an owner.
+// inheritedBy reports whether a rule was created for an owner by the original controller, or by the in-tree provider of
+// Kubernetes before it.
 func inheritedBy(r cloudstack.Rule, owner loadbalancer.Owner) bool {
-	_, marked := parseMark(r.Description)
+	_, marked := parseMarker(r.Description)
 	return !marked && strings.HasPrefix(r.Name, nameOf(owner)+"-")
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A verb is what a step does.
+// A verb is the kind of a step.
 type verb int
 
-// Verbs.
+// Kinds of steps.
 const (
 	associate verb = iota
 	tag
@@ -38,8 +38,8 @@ const (
 	closeACL
 )
 
-// A step is one write to CloudStack. Objects that an earlier step of the plan makes are found when it runs: addresses
-// by themselves, rules by their names and addresses.
+// A step is one write to CloudStack. Objects that earlier steps of the plan create are looked up when the step runs:
+// addresses by IP address, rules by name and address.
 type step struct {
 	verb  verb
 	text  string
@@ -50,8 +50,8 @@ type step struct {
 	tag       cloudstack.Tag
 	rule      cloudstack.Rule
 	policy    cloudstack.Policy
-	vms       []string              // ids of virtual machines
-	firewalls []cloudstack.Firewall // all but tagFirewalls are about one
+	vms       []string              // IDs of virtual machines
+	firewalls []cloudstack.Firewall // exactly one, except for tagFirewalls
 	acl       cloudstack.ACL
 }
 
@@ -84,7 +84,7 @@ func (s step) Uses() []loadbalancer.Use {
 	return nil
 }
 
-// Steps call the writes of the client, and one read.
+// Interfaces of the client that steps use: its writes, and one read.
 type (
 	addressWriter interface {
 		Addresses(ctx context.Context, n cloudstack.Network) ([]cloudstack.Address, error)
@@ -113,7 +113,7 @@ type (
 	}
 )
 
-// run writes, and returns what has changed then. What is done already is not done again.
+// run executes the step, and returns a function that applies the change to the state. It is idempotent.
 func (s step) run(ctx context.Context, to *cloudstack.Client, have *state) (change func(*state), err error) {
 	switch s.verb {
 	case associate, tag, untag, release:
@@ -161,7 +161,7 @@ func (s step) runAddress(ctx context.Context, to addressWriter, have *state) (fu
 	}
 }
 
-// associate associates an address; where free ones are not shown, any.
+// associate associates an address: the requested one, or any if free addresses are not visible.
 func (s step) associate(ctx context.Context, to addressWriter, have *state) (func(*state), error) {
 	associate := s.associateAny
 	if s.address != "" {
@@ -183,33 +183,33 @@ func (s step) associate(ctx context.Context, to addressWriter, have *state) (fun
 	}, nil
 }
 
-// associateAny associates any address, and tags it at once: one without a tag would not be found again, so it is given
-// back if that fails.
+// associateAny associates any address and tags it at once. An untagged address would not be found again, so the address
+// is released if tagging fails.
 func (s step) associateAny(ctx context.Context, to addressWriter, n cloudstack.Network) (cloudstack.Address, error) {
 	before, err := to.Addresses(ctx, n)
 	if err != nil {
 		return cloudstack.Address{}, err
 	}
 	a, err := to.Associate(ctx, n, "")
-	if unanswered(err) {
-		a, err = associated(ctx, to, n, before, err)
+	if mayHaveExecuted(err) {
+		a, err = findAssociated(ctx, to, n, before, err)
 	}
 	if err != nil {
 		return a, err
 	}
 	if err := to.Tag(ctx, cloudstack.TagAddress, []string{a.ID}, s.tag); err != nil {
-		return a, giveBack(ctx, to, a, err)
+		return a, releaseUntagged(ctx, to, a, err)
 	}
 	a.Tags = append(a.Tags, s.tag)
 	return a, nil
 }
 
-// associated returns the address of an association without an answer: the only one that came meanwhile and nothing has
-// taken. It fails if there is none, or more than one: then nothing proves which it is.
-func associated(
+// findAssociated returns the address of an association whose response was lost: the only new address that nothing uses
+// yet. It fails if there is none or more than one, because then nothing proves which address it is.
+func findAssociated(
 	ctx context.Context, to addressWriter, n cloudstack.Network, before []cloudstack.Address, wrong error,
 ) (cloudstack.Address, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	after, err := to.Addresses(ctx, n)
 	if err != nil {
@@ -217,7 +217,7 @@ func associated(
 			wrong, err)
 	}
 	came := without(after, func(a cloudstack.Address) bool {
-		_, marked := holder(a)
+		_, marked := markerOf(a)
 		return marked || a.IsSourceNAT || a.IsStaticNAT ||
 			slices.ContainsFunc(before, func(b cloudstack.Address) bool { return b.ID == a.ID })
 	})
@@ -235,12 +235,12 @@ func associated(
 		wrong, strings.Join(names, ", "))
 }
 
-// giveBackTimeout bounds giving an address back, also when the process ends.
-const giveBackTimeout = 30 * time.Second
+// releaseTimeout limits the release of an address, which also runs while the process exits.
+const releaseTimeout = 30 * time.Second
 
-// giveBack releases an address that could not be tagged, and returns all that went wrong.
-func giveBack(ctx context.Context, to addressWriter, a cloudstack.Address, wrong error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+// releaseUntagged releases an address that could not be tagged, and returns all errors.
+func releaseUntagged(ctx context.Context, to addressWriter, a cloudstack.Address, wrong error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	wrong = fmt.Errorf("tagging the address %s: %w", a.IPAddress, wrong)
 	if err := ignoreMissing(to.Disassociate(ctx, a.ID)); err != nil {
@@ -282,7 +282,7 @@ func (s step) runRule(ctx context.Context, to ruleWriter, have *state) (func(*st
 	}
 }
 
-// merged returns a rule with what was changed.
+// merged returns a rule with the changed fields of an update.
 func merged(have, now cloudstack.Rule) cloudstack.Rule {
 	for _, x := range []struct{ to, from *string }{
 		{&have.Name, &now.Name},
@@ -346,13 +346,13 @@ func (s step) runFilter(ctx context.Context, to filterWriter, have *state) (func
 	}
 }
 
-// untagged returns the ids of the step's firewall rules that carry no mark. Those that earlier steps created are found
-// by what they let in: CloudStack has no two of those at an address.
+// untagged returns the IDs of the step's firewall rules that carry no marker. Rules that earlier steps created are
+// found by protocol, ports and CIDRs, which are unique per address in CloudStack.
 func (s step) untagged(have *state) []string {
 	a, _ := have.address(s.address)
 	var ids []string
 	for _, f := range have.firewalls {
-		_, marked := markIn(f.Tags)
+		_, marked := markerIn(f.Tags)
 		if !marked && slices.ContainsFunc(s.firewalls, func(wanted cloudstack.Firewall) bool {
 			return wanted.ID == f.ID || wanted.ID == "" && f.AddressID == a.ID && sameOpening(f, wanted)
 		}) {
@@ -362,15 +362,15 @@ func (s step) untagged(have *state) []string {
 	return ids
 }
 
-// sameOpening reports whether two firewall rules let the same in.
+// sameOpening reports whether two firewall rules admit the same traffic.
 func sameOpening(a, b cloudstack.Firewall) bool {
 	return strings.EqualFold(a.Protocol, b.Protocol) && a.StartPort == b.StartPort && a.EndPort == b.EndPort &&
 		slices.Equal(cidrs(a.CIDRs), cidrs(b.CIDRs))
 }
 
-// tagFirewalls adds a tag to firewall rules by their ids.
+// tagFirewalls adds a tag to firewall rules by their IDs.
 func (s *state) tagFirewalls(ids []string, tag cloudstack.Tag) {
-	s.firewalls = slices.Clone(s.firewalls) // steps that run may read it
+	s.firewalls = slices.Clone(s.firewalls) // running steps may read the slice
 	for i := range s.firewalls {
 		if slices.Contains(ids, s.firewalls[i].ID) {
 			s.firewalls[i].Tags = append(slices.Clone(s.firewalls[i].Tags), tag)
@@ -378,7 +378,7 @@ func (s *state) tagFirewalls(ids []string, tag cloudstack.Tag) {
 	}
 }
 
-// rule returns a rule by its id, or, where that is not known yet, by its name and address: those of one port at two
+// rule returns a rule by its ID or, if the ID is unknown, by its name and address. Rules for the same port at different
 // addresses have the same name.
 func (s *state) rule(id, name, address string) (cloudstack.Rule, bool) {
 	i := slices.IndexFunc(s.rules, func(r cloudstack.Rule) bool {
@@ -390,7 +390,7 @@ func (s *state) rule(id, name, address string) (cloudstack.Rule, bool) {
 	return s.rules[i], true
 }
 
-// edit changes an address by its id.
+// edit changes an address by its ID.
 func (s *state) edit(id string, change func(*cloudstack.Address)) {
 	for i := range s.addresses {
 		if s.addresses[i].ID == id {

@@ -13,13 +13,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// policyName is the name of stickiness policies.
+// policyName is the name of the stickiness policies that this backend creates.
 const policyName = "kubernetes"
 
-// methods are those of stickiness policies.
+// methods are the methods of stickiness policies.
 var methods = []string{"LbCookie", "AppCookie", "SourceBased"}
 
-// parseStickiness reads a method and its parameters.
+// parseStickiness parses a method and its parameters.
 func parseStickiness(text string) (*cloudstack.Policy, error) {
 	words := service.List(strings.ReplaceAll(text, " ", ","))
 	if len(words) == 0 {
@@ -43,37 +43,39 @@ func parseStickiness(text string) (*cloudstack.Policy, error) {
 	return out, nil
 }
 
-// stickinessOf returns the policy that a port is to have; nil if it is to have none of ours. There is none for UDP.
+// stickinessOf returns the desired policy of a port, or nil if this backend should create none. UDP ports have none.
 func stickinessOf(want service.Desired, port service.Port) *cloudstack.Policy {
 	e, _ := want.Extra.(extra)
 	if e.Stickiness == nil || port.Protocol != loadbalancer.TCP {
 		return nil
 	}
 	out := *e.Stickiness
-	out.Description = mark{owner: want.Owner}.String()
+	out.Description = marker{owner: want.Owner}.String()
 	return &out
 }
 
-// needsPolicies reports whether the policies of a rule matter: one is wanted, or the rule notes that it has one.
+// needsPolicies reports whether the policies of a rule are needed: a policy is requested, or the rule's marker records
+// one.
 func needsPolicies(want service.Desired, r cloudstack.Rule) bool {
-	m, _ := parseMark(r.Description)
+	m, _ := parseMarker(r.Description)
 	e, _ := want.Extra.(extra)
 	return m.sticky || e.Stickiness != nil
 }
 
-// endStickiness plans the removal of our policy of a rule that is to have none. One that a person made stays.
+// endStickiness plans the removal of this backend's policy from a rule that should have none. A policy that a user
+// created is kept.
 func (p *planner) endStickiness(have cloudstack.Rule, port service.Port) {
 	if stickinessOf(p.want, port) != nil {
 		return
 	}
 	for _, policy := range p.state.policies[have.ID] {
-		if m, marked := parseMark(policy.Description); marked && same(m.owner, p.want.Owner) {
+		if m, marked := parseMarker(policy.Description); marked && same(m.owner, p.want.Owner) {
 			p.do(step{verb: deletePolicy, rule: have, policy: policy}, "remove the stickiness of %s", have.Name)
 		}
 	}
 }
 
-// beginStickiness plans the policy of a rule, instead of any other.
+// beginStickiness plans the policy of a rule. It replaces any other policy.
 func (p *planner) beginStickiness(target string, rule cloudstack.Rule, port service.Port) {
 	want := stickinessOf(p.want, port)
 	if want == nil || slices.ContainsFunc(p.state.policies[rule.ID], func(have cloudstack.Policy) bool {

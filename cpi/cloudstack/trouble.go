@@ -26,15 +26,15 @@ const (
 	ReasonProject = "CloudStackProjectNotFound"
 )
 
-// Explain returns a function that explains errors that make CloudStack at an address unusable.
+// Explain returns a function that explains errors which make CloudStack at a URL unusable.
 func Explain(url string) func(error) (cpi.Trouble, bool) {
 	return func(err error) (cpi.Trouble, bool) {
 		trouble := cpi.Trouble{Stays: true}
 		switch {
 		case errors.Is(err, loadbalancer.ErrBusy), errors.Is(err, loadbalancer.ErrRefused):
-			return cpi.Trouble{}, false // It concerns one load balancer, which has events of its own.
+			return cpi.Trouble{}, false // It concerns one load balancer, whose Service gets events.
 		case errors.Is(err, cloudstack.ErrChanged):
-			return cpi.Trouble{}, false // CloudStack answers. What is missing in a list counts as unknown.
+			return cpi.Trouble{}, false // CloudStack responds. Objects that a list lacks count as unknown.
 		case errors.Is(err, cloudstack.ErrUnauthorized):
 			trouble.Reason = ReasonRejected
 			trouble.Message = fmt.Sprintf(

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// updatesCIDRs reports whether CloudStack can change the CIDRs of a rule: it does not matter if its version cannot be
-// read.
+// updatesCIDRs reports whether CloudStack can change the CIDRs of a rule. It returns false if the version cannot be
+// read, so that rules are replaced instead.
 func (b *Balancer) updatesCIDRs(ctx context.Context) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -103,7 +103,7 @@ func (c *cluster) lifeOfALoadBalancer() {
 	s := c.service("shop")
 
 	address := c.ensured(s)
-	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":80": c.standing()}))
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{address + ":80": c.membersExcept()}))
 	writes := c.cloud.Balancers.Writes()
 	c.Expect(c.ensured(s)).To(Equal(address))
 	c.Expect(c.cloud.Balancers.Writes()).To(Equal(writes), "the second time changes nothing")
@@ -118,8 +118,8 @@ func (c *cluster) lifeOfALoadBalancer() {
 	c.update(now)
 	c.Expect(c.ensured(s)).To(Equal(address), "clients keep the address")
 	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{
-		address + ":8080": c.standing(),
-		address + ":443":  c.standing(),
+		address + ":8080": c.membersExcept(),
+		address + ":443":  c.membersExcept(),
 	}))
 
 	c.removed(s)
@@ -150,16 +150,16 @@ func (c *cluster) membersFollowNodes() {
 	address := c.ensured(s)
 
 	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", leaver)).To(Succeed())
-	c.seen()
+	c.waitForInformers()
 	c.Expect(c.balancer().UpdateLoadBalancer(c.t.Context(), "", c.stored(s), nil)).To(Succeed())
 	c.Expect(c.ensured(s)).To(Equal(address))
-	c.Expect(c.cloud.Balancers.Standing()).To(HaveKeyWithValue(address+":80", c.standing(leaver)))
+	c.Expect(c.cloud.Balancers.Standing()).To(HaveKeyWithValue(address+":80", c.membersExcept(leaver)))
 
 	c.addNode(leaver)
-	c.seen()
+	c.waitForInformers()
 	c.Expect(c.balancer().UpdateLoadBalancer(c.t.Context(), "", c.stored(s), nil)).To(Succeed())
 	c.Expect(c.ensured(s)).To(Equal(address))
-	c.Expect(c.cloud.Balancers.Standing()).To(HaveKeyWithValue(address+":80", c.standing()))
+	c.Expect(c.cloud.Balancers.Standing()).To(HaveKeyWithValue(address+":80", c.membersExcept()))
 	c.removed(s)
 }
 
@@ -170,12 +170,12 @@ func (c *cluster) driftIsRepaired() {
 	c.provider.Initialize(nil, c.t.Context().Done())
 
 	c.cloud.Balancers.Break()
-	c.Expect(c.cloud.Balancers.Standing()).NotTo(HaveKeyWithValue(address+":80", c.standing()))
+	c.Expect(c.cloud.Balancers.Standing()).NotTo(HaveKeyWithValue(address+":80", c.membersExcept()))
 
 	c.Eventually(func() map[string]string {
 		c.clock.Step(2 * time.Minute)
 		return c.cloud.Balancers.Standing()
-	}, "30s", "20ms").Should(Equal(map[string]string{address + ":80": c.standing()}))
+	}, "30s", "20ms").Should(Equal(map[string]string{address + ":80": c.membersExcept()}))
 	c.removed(s)
 }
 
@@ -202,30 +202,30 @@ func (c *cluster) refusalHeals() {
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
 }
 
-// crashesLoseNothing lets the process die at each step of a creation and a removal, and a new one go on.
+// crashesLoseNothing kills the process at each step of a creation and a removal. A new process continues each time.
 func (c *cluster) crashesLoseNothing() {
 	c.balancer()
 	c.crashAtEachStep()
 }
 
-// crashAtEachStep lives the life of a Service again and again, each time with a process that dies one step later. What
-// stands in the beginning stays.
+// crashAtEachStep repeats the life of a Service. Each time, the process dies one step later. Load balancers that exist
+// at the start are not affected.
 func (c *cluster) crashAtEachStep() {
 	standing := c.cloud.Balancers.Standing()
 	left := c.cloud.Balancers.Left()
 	for _, after := range []bool{false, true} {
 		for step := 1; ; step++ {
 			s := c.service("shop")
-			died := c.dies(step, after, func() error {
+			died := c.diesAt(step, after, func() error {
 				_, err := c.balancer().EnsureLoadBalancer(c.t.Context(), "", c.stored(s), nil)
 				return err
 			})
 			c.start(nil)
 			address := c.ensured(s)
 			now := maps.Clone(standing)
-			now[address+":80"] = c.standing()
+			now[address+":80"] = c.membersExcept()
 			c.Expect(c.cloud.Balancers.Standing()).To(Equal(now), "step %d", step)
-			diedAgain := c.dies(step, after,
+			diedAgain := c.diesAt(step, after,
 				func() error { return c.balancer().EnsureLoadBalancerDeleted(c.t.Context(), "", c.stored(s)) })
 			c.start(nil)
 			c.removed(s)
@@ -238,8 +238,8 @@ func (c *cluster) crashAtEachStep() {
 	c.Expect(c.cloud.Balancers.Standing()).To(Equal(standing))
 }
 
-// clustersShareALocation lets two clusters have a load balancer each at one location. Neither may report the other's
-// as orphaned.
+// clustersShareALocation creates a load balancer for each of two clusters at one location. Neither cluster may report
+// the other's load balancer as orphaned.
 func (c *cluster) clustersShareALocation() {
 	c.balancer()
 	neighbor := newCluster(c.t, "c2", c.cloud, c.clock)
@@ -250,18 +250,17 @@ func (c *cluster) clustersShareALocation() {
 	second := neighbor.ensured(theirs)
 
 	c.Expect(c.cloud.Balancers.Standing()).To(Equal(
-		map[string]string{first + ":80": c.standing(), second + ":80": c.standing()}))
+		map[string]string{first + ":80": c.membersExcept(), second + ":80": c.membersExcept()}))
 	c.Expect(c.owners()).To(Equal([]loadbalancer.Owner{{Cluster: "c1", Namespace: "shop", Name: "web", UID: "uid-shop"}}))
 	c.Expect(neighbor.owners()).To(Equal([]loadbalancer.Owner{{Cluster: "c2", Namespace: "blog", Name: "web", UID: "uid-blog"}}))
 	c.removed(mine)
 	c.Expect(c.owners()).To(BeEmpty())
-	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{second + ":80": c.standing()}))
+	c.Expect(c.cloud.Balancers.Standing()).To(Equal(map[string]string{second + ":80": c.membersExcept()}))
 	neighbor.removed(theirs)
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
 }
 
-// crashesHarmNoOtherCluster lets the process die at each step while another cluster has a load balancer at the
-// location.
+// crashesHarmNoOtherCluster kills the process at each step while another cluster has a load balancer at the location.
 func (c *cluster) crashesHarmNoOtherCluster() {
 	c.balancer()
 	neighbor := newCluster(c.t, "c2", c.cloud, c.clock)
@@ -275,7 +274,7 @@ func (c *cluster) crashesHarmNoOtherCluster() {
 	c.Expect(c.cloud.Balancers.Left()).To(BeZero())
 }
 
-// owners returns the Services of the cluster that have something at the default location, as a new process sees them.
+// owners returns the Services of the cluster with objects at the default location, as a new process finds them.
 func (c *cluster) owners() []loadbalancer.Owner {
 	c.t.Helper()
 	c.start(nil)
@@ -286,9 +285,9 @@ func (c *cluster) owners() []loadbalancer.Owner {
 	return owners
 }
 
-// dies starts a process that dies at a step of what it does, and reports whether it did.
-func (c *cluster) dies(step int, after bool, do func() error) bool {
-	d := &dying{left: step, after: after}
+// diesAt starts a process that dies at the given step of do, and reports whether it died.
+func (c *cluster) diesAt(step int, after bool, do func() error) bool {
+	d := &dyingBalancer{left: step, after: after}
 	c.start(func(b cpi.Balancer) cpi.Balancer {
 		d.Balancer = b
 		return d

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// patience is how long the controllers may take: they retry after five seconds.
-	patience = "60s"
-	// often is how often results are compared.
-	often = "20ms"
+	// timeout is the timeout for the controllers, which retry after five seconds.
+	timeout = "60s"
+	// pollInterval is the polling interval.
+	pollInterval = "20ms"
 )
 
-// runControllers runs the node, lifecycle and, if the cloud makes load balancers, service controllers until the test
+// runControllers runs the node, lifecycle and, if the cloud has load balancers, service controllers until the test
 // ends.
 func (c *cluster) runControllers() {
 	metrics := controllersmetrics.NewControllerManagerMetrics("test")
@@ -51,7 +51,7 @@ func (c *cluster) runControllers() {
 	running.Go(func() { services.Run(ctx, 1, metrics) })
 }
 
-// now returns a Node as the API server has it; nil if it is gone.
+// now returns the current Node from the API server, or nil if it does not exist.
 func (c *cluster) now(name string) *corev1.Node {
 	node, err := c.client.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *cluster) now(name string) *corev1.Node {
 	return node
 }
 
-// taint lets a Node wait for its initialization.
+// taint adds the taint with which a Node waits for its initialization.
 func (c *cluster) taint(name string) {
 	c.Eventually(func() error {
 		node := c.now(name)
@@ -71,7 +71,7 @@ func (c *cluster) taint(name string) {
 		}}
 		_, err := c.client.CoreV1().Nodes().Update(c.t.Context(), node, metav1.UpdateOptions{})
 		return err
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 }
 
 func (c *cluster) initialized(name string) {
@@ -81,17 +81,17 @@ func (c *cluster) initialized(name string) {
 		g.Expect(node.Spec.ProviderID).To(HavePrefix(c.provider.ProviderName() + "://"))
 		g.Expect(node.Status.Addresses).To(ContainElement(
 			corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: c.cloud.Machines[name]}))
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 }
 
-// nodesLive lets Kubernetes' own controllers initialize Nodes, again when they are tainted again, taint those of
-// stopped machines, and delete those of machines that are gone.
+// nodesLive runs the controllers of Kubernetes on Nodes. They initialize Nodes, repeat that for Nodes that are tainted
+// again, taint Nodes of stopped machines, and delete Nodes of deleted machines.
 func (c *cluster) nodesLive() {
 	all := c.machines()
 	for _, name := range all {
 		c.taint(name)
 	}
-	c.seen()
+	c.waitForInformers()
 	c.runControllers()
 	for _, name := range all {
 		c.initialized(name)
@@ -111,34 +111,35 @@ func (c *cluster) nodesLive() {
 		c.clock.Step(time.Minute)
 		g.Expect(c.now(all[1]).Spec.Taints).To(ContainElement(HaveField("Key", cloudapi.TaintNodeShutdown)))
 		g.Expect(c.now(all[2])).To(BeNil())
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 	c.Expect(c.now(all[0]).Spec.Taints).To(BeEmpty())
 }
 
-// servicesLive lets Kubernetes' own controller publish a Service, and end that when the Service has another type.
+// servicesLive runs the service controller of Kubernetes. It publishes a Service, and removes the load balancer when
+// the type of the Service changes.
 func (c *cluster) servicesLive() {
 	c.balancer()
 	s := template("shop")
 	s.Finalizers = nil
 	c.Expect(c.client.Tracker().Add(s)).To(Succeed())
-	c.seen()
+	c.waitForInformers()
 	c.runControllers()
 	c.Eventually(func(g Gomega) {
 		now := c.stored(s)
 		g.Expect(servicehelpers.HasLBFinalizer(now)).To(BeTrue())
 		g.Expect(now.Status.LoadBalancer.Ingress).To(HaveLen(1))
 		g.Expect(c.cloud.Balancers.Standing()).To(Equal(
-			map[string]string{now.Status.LoadBalancer.Ingress[0].IP + ":80": c.standing()}))
-	}, patience, often).Should(Succeed())
+			map[string]string{now.Status.LoadBalancer.Ingress[0].IP + ":80": c.membersExcept()}))
+	}, timeout, pollInterval).Should(Succeed())
 
 	c.Eventually(func() error {
 		now := c.stored(s)
 		now.Spec.Type = corev1.ServiceTypeClusterIP
 		_, err := c.client.CoreV1().Services(s.Namespace).Update(c.t.Context(), now, metav1.UpdateOptions{})
 		return err
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 	c.Eventually(func(g Gomega) {
 		g.Expect(servicehelpers.HasLBFinalizer(c.stored(s))).To(BeFalse())
 		g.Expect(c.cloud.Balancers.Left()).To(BeZero())
-	}, patience, often).Should(Succeed())
+	}, timeout, pollInterval).Should(Succeed())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cpitest is the contract that every backend of the cloud controller manager fulfils. [Run] runs it, with the
-// core and a pretend API server, on a cloud of the test's.
+// Package cpitest is the contract test suite for backends of the cloud controller manager. [Run] runs it, with the core
+// and a fake API server, on a cloud that the caller provides.
 package cpitest
 
 import (
@@ -31,42 +31,42 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Process is what a backend is made with each time the program starts.
+// A Process is the input for the backend of a new process.
 type Process struct {
-	// Cluster is the id of the cluster that the process serves. Several clusters may share a cloud.
+	// Cluster is the ID of the cluster that the process serves. Several clusters may share a cloud.
 	Cluster string
 	Nodes   corelisters.NodeLister
 	Clock   *clocktesting.FakeClock
 }
 
-// A Cloud is a cloud with a backend, and what the suite does to the cloud behind the backend's back.
+// A Cloud is a cloud with its backend, and functions that change the cloud behind the backend's back.
 type Cloud struct {
 	// Start returns the backend of a new process.
 	Start func(Process) cpi.Backend
-	// Machines that run at the beginning, with their addresses; at least three.
+	// Machines are the initial running machines by name, with their addresses. At least three are required.
 	Machines map[string]string
-	// PowerOff and Remove change a machine by its name.
+	// PowerOff and Remove power off or delete a machine by name.
 	PowerOff, Remove func(name string)
-	// SetAway begins or ends an outage.
+	// SetAway starts or ends an outage.
 	SetAway func(bool)
 
-	// Balancers is unset if the cloud makes no load balancers.
+	// Balancers is nil if the cloud has no load balancers.
 	Balancers *Balancers
 }
 
-// Balancers are the load balancers of a cloud.
+// Balancers inspects and changes the load balancers of a cloud.
 type Balancers struct {
-	// Refused changes a Service so that the cloud cannot serve it.
+	// Refused changes a Service so that the cloud cannot implement it.
 	Refused func(*corev1.Service)
 	// Break removes a part of every load balancer.
 	Break func()
-	// Standing returns the addresses of the nodes behind each address and port of load balancers, separated by spaces.
+	// Standing returns the addresses of the members, separated by spaces, by address and port of each load balancer.
 	Standing func() map[string]string
-	// Left returns how many objects of load balancers there are, Writes how many changes were made.
+	// Left returns the number of load balancer objects. Writes returns the number of writes so far.
 	Left, Writes func() int
 }
 
-// Run runs the contract; each test begins with a new cloud.
+// Run runs the contract tests. start returns a new cloud for each test.
 func Run(t *testing.T, start func(*testing.T) Cloud) {
 	t.Helper()
 	tests := map[string]func(*cluster){
@@ -93,7 +93,7 @@ func Run(t *testing.T, start func(*testing.T) Cloud) {
 	}
 }
 
-// A cluster is the core with a backend, on a pretend API server.
+// A cluster is the core with a backend, on a fake API server.
 type cluster struct {
 	*WithT
 
@@ -109,7 +109,7 @@ type cluster struct {
 	stop     context.CancelFunc
 }
 
-// newCluster starts the program in a new cluster, which has a Node for each machine of a cloud.
+// newCluster starts the program in a new cluster with a Node for each machine of a cloud.
 func newCluster(t *testing.T, id string, cloud Cloud, clock *clocktesting.FakeClock) *cluster {
 	t.Helper()
 	c := &cluster{
@@ -127,7 +127,7 @@ func newCluster(t *testing.T, id string, cloud Cloud, clock *clocktesting.FakeCl
 	return c
 }
 
-// start starts the program anew. The wrapper changes how it writes; nil: not at all.
+// start restarts the program. wrap may replace the balancer; nil keeps it.
 func (c *cluster) start(wrap func(cpi.Balancer) cpi.Balancer) {
 	c.t.Helper()
 	if c.stop != nil {
@@ -161,14 +161,14 @@ func (c *cluster) start(wrap func(cpi.Balancer) cpi.Balancer) {
 	c.informer.WaitForCacheSync(ctx.Done())
 }
 
-// instances returns the answers for Nodes.
+// instances returns the implementation for Nodes.
 func (c *cluster) instances() cloudprovider.InstancesV2 {
 	instances, ok := c.provider.InstancesV2()
 	c.Expect(ok).To(BeTrue())
 	return instances
 }
 
-// balancer returns the load balancers; the test is skipped if the cloud has none.
+// balancer returns the implementation of load balancers. It skips the test if the cloud has none.
 func (c *cluster) balancer() cloudprovider.LoadBalancer {
 	c.t.Helper()
 	balancer, ok := c.provider.LoadBalancer()
@@ -179,10 +179,10 @@ func (c *cluster) balancer() cloudprovider.LoadBalancer {
 	return balancer
 }
 
-// machines returns the names of the machines, sorted.
+// machines returns the sorted names of the machines.
 func (c *cluster) machines() []string { return slices.Sorted(maps.Keys(c.cloud.Machines)) }
 
-// addNode adds the Node of a machine, as its kubelet does.
+// addNode adds the Node of a machine, as its kubelet would.
 func (c *cluster) addNode(name string) {
 	c.Expect(c.client.Tracker().Add(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -196,7 +196,7 @@ func (c *cluster) addNode(name string) {
 	})).To(Succeed())
 }
 
-// node returns a Node with the provider ID of its machine.
+// node returns a Node that has the provider ID of its machine.
 func (c *cluster) node(name string) *corev1.Node {
 	node, err := c.client.CoreV1().Nodes().Get(c.t.Context(), name, metav1.GetOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
@@ -207,18 +207,18 @@ func (c *cluster) node(name string) *corev1.Node {
 		_, err = c.client.CoreV1().Nodes().Update(c.t.Context(), node, metav1.UpdateOptions{})
 		c.Expect(err).NotTo(HaveOccurred())
 	}
-	c.seen()
+	c.waitForInformers()
 	return node
 }
 
-// service stores a Service as the service controller has prepared it.
+// service creates a Service in the state in which the service controller passes it to the provider.
 func (c *cluster) service(namespace string, mods ...func(*corev1.Service)) *corev1.Service {
 	s := template(namespace)
 	for _, mod := range mods {
 		mod(s)
 	}
 	c.Expect(c.client.Tracker().Add(s)).To(Succeed())
-	c.seen()
+	c.waitForInformers()
 	return s
 }
 
@@ -241,18 +241,18 @@ func template(namespace string) *corev1.Service {
 func (c *cluster) update(s *corev1.Service) {
 	_, err := c.client.CoreV1().Services(s.Namespace).Update(c.t.Context(), s, metav1.UpdateOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
-	c.seen()
+	c.waitForInformers()
 }
 
-// stored returns a Service as the API server has it.
+// stored returns the current Service from the API server.
 func (c *cluster) stored(s *corev1.Service) *corev1.Service {
 	now, err := c.client.CoreV1().Services(s.Namespace).Get(c.t.Context(), s.Name, metav1.GetOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
 	return now
 }
 
-// seen waits until informers have seen all changes.
-func (c *cluster) seen() {
+// waitForInformers waits until the informers have seen all changes.
+func (c *cluster) waitForInformers() {
 	if c.informer == nil {
 		return
 	}
@@ -278,7 +278,8 @@ func (c *cluster) seen() {
 	}, "10s", "1ms").Should(Succeed())
 }
 
-// ensured insists, as the service controller does, until the load balancer stands, and publishes its status.
+// ensured retries, as the service controller does, until the load balancer exists. It publishes the status and returns
+// the address.
 func (c *cluster) ensured(s *corev1.Service) string {
 	c.t.Helper()
 	balancer := c.balancer()
@@ -292,11 +293,11 @@ func (c *cluster) ensured(s *corev1.Service) string {
 	now.Status.LoadBalancer = *status
 	_, err := c.client.CoreV1().Services(s.Namespace).UpdateStatus(c.t.Context(), now, metav1.UpdateOptions{})
 	c.Expect(err).NotTo(HaveOccurred())
-	c.seen()
+	c.waitForInformers()
 	return status.Ingress[0].IP
 }
 
-// removed deletes a Service, and insists until nothing of it is left.
+// removed deletes a Service, and retries until all its objects are removed.
 func (c *cluster) removed(s *corev1.Service) {
 	c.t.Helper()
 	now := c.stored(s)
@@ -310,11 +311,11 @@ func (c *cluster) removed(s *corev1.Service) {
 	c.Expect(exists).To(BeFalse())
 	c.Expect(c.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), s.Namespace,
 		s.Name)).To(Succeed())
-	c.seen()
+	c.waitForInformers()
 }
 
-// standing is what stands if an address serves ports by all machines but some.
-func (c *cluster) standing(but ...string) string {
+// membersExcept returns the expected members of a load balancer: all machines, except for the given ones.
+func (c *cluster) membersExcept(but ...string) string {
 	var members []string
 	for _, name := range c.machines() {
 		if !slices.Contains(but, name) {
@@ -325,8 +326,8 @@ func (c *cluster) standing(but ...string) string {
 	return strings.Join(members, " ")
 }
 
-// dying is a balancer whose process dies at its n-th step: before the step, or after it.
-type dying struct {
+// dyingBalancer is a balancer whose process dies before or after its n-th step.
+type dyingBalancer struct {
 	cpi.Balancer
 
 	left  int
@@ -335,8 +336,8 @@ type dying struct {
 
 var errDied = errors.New("the process has died")
 
-// Run runs a step, until the process dies.
-func (d *dying) Run(ctx context.Context, location string, step loadbalancer.Step) error {
+// Run runs a step, unless the process is dead.
+func (d *dyingBalancer) Run(ctx context.Context, location string, step loadbalancer.Step) error {
 	if d.left <= 0 {
 		return errDied
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubevip assigns addresses to Services that kube-vip announces. kube-vip announces the addresses in an annotation
-// of a Service and does not choose them. The package knows no cloud: the addresses are ranges of the nodes' network.
+// Package kubevip assigns addresses to Services that kube-vip announces. kube-vip announces the addresses in an
+// annotation of a Service, but does not choose them. The package has no code for a specific cloud: the addresses come
+// from configured ranges in the nodes' network.
 package kubevip
 
 import (
@@ -31,14 +32,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// AddressesAnnotation of a Service has the addresses that kube-vip announces, separated by commas. It takes precedence
-// over spec.loadBalancerIP.
+// AddressesAnnotation is the annotation of a Service with the addresses that kube-vip announces, separated by commas.
+// kube-vip prefers it to spec.loadBalancerIP.
 const AddressesAnnotation = "kube-vip.io/loadbalancerIPs"
 
 const (
-	// retryAfter is how long to wait after a failed write.
+	// retryAfter is the pause after a failed write.
 	retryAfter = 2 * time.Second
-	// checkEvery is how often annotations are compared with the claims. That needs no request.
+	// checkEvery is the interval at which annotations are compared with the claims. The comparison needs no requests.
 	checkEvery = time.Minute
 )
 
@@ -58,34 +59,34 @@ const (
 	reasonLocal = "LocalTraffic"
 )
 
-// Options are what an Assigner is made of.
+// Options configure an [Assigner].
 type Options struct {
 	Client kubernetes.Interface
 	// Namespace of the ConfigMap [ClaimsName].
 	Namespace string
-	// Services announces changes of Services.
+	// Services reports changes of Services.
 	Services cache.SharedIndexInformer
 	Nodes    corelisters.NodeLister
-	// NodesSynced reports whether Nodes is complete: addresses of nodes are never assigned.
+	// NodesSynced reports whether the cache of Nodes is filled. Addresses of nodes are never assigned.
 	NodesSynced cache.InformerSynced
 	Recorder    record.EventRecorder
-	// Class of the Services that are served; empty: those without a class.
+	// Class is the load balancer class of the Services; empty means Services without a class.
 	Class  string
 	Ranges []Range
-	// Reserved are addresses that no Service gets.
+	// Reserved are addresses that are never assigned.
 	Reserved []netip.Addr
 	Clock    clock.WithTicker
 }
 
-// An Assigner assigns addresses: it claims them in a ConfigMap, and then writes them into an annotation of the Service.
+// An Assigner assigns addresses. It claims an address in a ConfigMap before it writes the annotation of the Service.
 type Assigner struct {
-	opts    Options
-	store   *store
-	changed chan struct{}          // has an element if a Service changed
-	said    map[types.UID][]string // events about problems that hold
+	opts     Options
+	store    *store
+	changed  chan struct{}          // has an element after a Service changed
+	reported map[types.UID][]string // reported problems that persist
 }
 
-// New returns an assigner. The informers have not been started.
+// New returns an assigner. The informers must not have been started.
 func New(o Options) *Assigner {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -96,12 +97,12 @@ func New(o Options) *Assigner {
 			client:    o.Client,
 			namespace: o.Namespace,
 		},
-		changed: make(chan struct{}, 1),
-		said:    map[types.UID][]string{},
+		changed:  make(chan struct{}, 1),
+		reported: map[types.UID][]string{},
 	}
 }
 
-// Start begins to assign addresses, until ctx ends.
+// Start begins to assign addresses. It stops when ctx ends.
 func (a *Assigner) Start(ctx context.Context) {
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { a.wake() },
@@ -117,11 +118,11 @@ func (a *Assigner) Start(ctx context.Context) {
 func (a *Assigner) wake() {
 	select {
 	case a.changed <- struct{}{}:
-	default: // It is awake.
+	default: // A run is already pending.
 	}
 }
 
-// run works on all Services when one of them changes, and from time to time.
+// run processes all Services when one of them changes, and at intervals.
 func (a *Assigner) run(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), a.opts.Services.HasSynced, a.opts.NodesSynced) {
 		return
@@ -142,7 +143,7 @@ func (a *Assigner) run(ctx context.Context) {
 	}
 }
 
-// assign brings claims and annotations of all Services to what they ask for.
+// assign updates the claims and annotations of all Services.
 func (a *Assigner) assign(ctx context.Context) error {
 	before, err := a.store.load(ctx)
 	if err != nil {
@@ -152,7 +153,7 @@ func (a *Assigner) assign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := a.withoutGone(ctx, before, services)
+	next, err := a.withoutDeleted(ctx, before, services)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (a *Assigner) assign(ctx context.Context) error {
 	}
 	chosen := a.choose(pool, next, services)
 	if !maps.Equal(before, next) {
-		// Before the annotations: an address that kube-vip announces is claimed.
+		// Save the claims before the annotations, so that every announced address is claimed.
 		if err := a.store.save(ctx, next); err != nil {
 			return err
 		}
@@ -171,11 +172,11 @@ func (a *Assigner) assign(ctx context.Context) error {
 	for _, s := range services {
 		failed = append(failed, a.annotate(ctx, s, chosen[s.UID], before.of(s.UID)))
 	}
-	a.forgetGone(services)
+	a.dropDeleted(services)
 	return errors.Join(failed...)
 }
 
-// services returns all Services, the older ones first.
+// services returns all Services, oldest first.
 func (a *Assigner) services() ([]*corev1.Service, error) {
 	all, err := corelisters.NewServiceLister(a.opts.Services.GetIndexer()).List(labels.Everything())
 	if err != nil {
@@ -190,9 +191,9 @@ func (a *Assigner) services() ([]*corev1.Service, error) {
 	return all, nil
 }
 
-// withoutGone returns the claims without those of Services that no longer exist. The cache may not have seen a Service
-// yet, so the API server decides.
-func (a *Assigner) withoutGone(ctx context.Context, held claims, services []*corev1.Service) (claims, error) {
+// withoutDeleted returns the claims without those of deleted Services. It asks the API server about Services that are
+// not in the cache, because the cache may be outdated.
+func (a *Assigner) withoutDeleted(ctx context.Context, held claims, services []*corev1.Service) (claims, error) {
 	known := map[types.UID]bool{}
 	for _, s := range services {
 		known[s.UID] = true
@@ -227,7 +228,7 @@ func (a *Assigner) exists(ctx context.Context, by holder) (bool, error) {
 	return s.UID == by.UID, nil
 }
 
-// pool returns the addresses that Services can have now.
+// pool returns the addresses that are currently available to Services.
 func (a *Assigner) pool() (pool, error) {
 	nodes, err := a.opts.Nodes.List(labels.Everything())
 	if err != nil {
@@ -270,8 +271,8 @@ func (a *Assigner) choose(from pool, held claims, services []*corev1.Service) ma
 	return chosen
 }
 
-// inOrder returns Services in the order in which they choose. Those with a claim are first. Those with an annotation are
-// next, so that they keep their addresses if the claims are lost.
+// inOrder returns Services in the order in which they choose addresses. Services with a claim come first. Services with
+// an annotation come next, so that they keep their addresses if the claims are lost.
 func inOrder(services []*corev1.Service, held claims) []*corev1.Service {
 	rank := map[types.UID]int{}
 	for _, s := range services {
@@ -288,7 +289,7 @@ func inOrder(services []*corev1.Service, held claims) []*corev1.Service {
 	return ordered
 }
 
-// serves reports whether kube-vip is to announce addresses of a Service.
+// serves reports whether kube-vip should announce addresses of a Service.
 func (a *Assigner) serves(s *corev1.Service) bool {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
 		return false
@@ -297,14 +298,15 @@ func (a *Assigner) serves(s *corev1.Service) bool {
 	return class == nil && a.opts.Class == "" || class != nil && *class == a.opts.Class
 }
 
-// annotate writes the addresses of a Service that differ from the annotation, and removes those that it has no more.
+// annotate updates the annotation of a Service if it differs from the chosen addresses. It removes an annotation of
+// this program if no address is chosen.
 func (a *Assigner) annotate(ctx context.Context, s *corev1.Service, chosen, before []netip.Addr) error {
 	now, exists := s.Annotations[AddressesAnnotation]
 	text := joined(chosen)
 	var value any = text
 	switch {
 	case text == "" && (!exists || !a.serves(s) && len(before) == 0):
-		return nil // The annotation is another program's.
+		return nil // The annotation belongs to another program.
 	case text == "":
 		value = nil
 	case now == text:
@@ -322,7 +324,7 @@ func (a *Assigner) annotate(ctx context.Context, s *corev1.Service, chosen, befo
 	_, err = a.opts.Client.CoreV1().Services(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return nil // It was deleted, perhaps recreated: the cache shows it soon.
+		return nil // The Service was deleted or recreated. The cache will show it.
 	case err != nil:
 		return fmt.Errorf("writing the addresses of Service %s: %w", nameOf(s), err)
 	}
@@ -332,27 +334,27 @@ func (a *Assigner) annotate(ctx context.Context, s *corev1.Service, chosen, befo
 	return nil
 }
 
-// report records problems of a Service, each once as long as it holds.
+// report emits an event for each problem of a Service, once while the problem persists.
 func (a *Assigner) report(s *corev1.Service, problems []loadbalancer.Finding) {
 	var holds []string
 	for _, p := range problems {
-		if !slices.Contains(a.said[s.UID], p.Message) && !slices.Contains(holds, p.Message) {
+		if !slices.Contains(a.reported[s.UID], p.Message) && !slices.Contains(holds, p.Message) {
 			a.opts.Recorder.Event(s, corev1.EventTypeWarning, p.Reason, p.Message)
 		}
 		holds = append(holds, p.Message)
 	}
-	a.said[s.UID] = holds
+	a.reported[s.UID] = holds
 }
 
-// forgetGone forgets what was said about Services that no longer exist.
-func (a *Assigner) forgetGone(services []*corev1.Service) {
-	maps.DeleteFunc(a.said, func(uid types.UID, _ []string) bool {
+// dropDeleted drops the reported problems of deleted Services.
+func (a *Assigner) dropDeleted(services []*corev1.Service) {
+	maps.DeleteFunc(a.reported, func(uid types.UID, _ []string) bool {
 		return !slices.ContainsFunc(services, func(s *corev1.Service) bool { return s.UID == uid })
 	})
 }
 
-// localProblem warns of a Service whose traffic goes only to pods of the node that gets it. One node gets that of all
-// Services.
+// localProblem warns about a Service with externalTrafficPolicy Local. One node receives the traffic of all Services,
+// so it would need a pod of each.
 func localProblem(s *corev1.Service) []loadbalancer.Finding {
 	if s.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyLocal {
 		return nil

@@ -16,26 +16,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Range is addresses for Services, both ends included.
+// A Range is a range of addresses for Services. Both ends are included.
 type Range struct{ First, Last netip.Addr }
 
 func (r Range) contains(addr netip.Addr) bool {
 	return r.First.Compare(addr) <= 0 && addr.Compare(r.Last) <= 0
 }
 
-// String returns both ends.
+// String returns the range in the form first-last.
 func (r Range) String() string { return r.First.String() + "-" + r.Last.String() }
 
-// claims are which Service has an address.
+// claims maps addresses to the Services that have them.
 type claims map[netip.Addr]holder
 
-// A holder is a Service that has an address. The name is for people.
+// A holder is a Service that has an address. Its name is only for human readers.
 type holder struct {
 	Service string    `json:"service"`
 	UID     types.UID `json:"uid"`
 }
 
-// of returns the addresses of a Service, in their order.
+// of returns the sorted addresses of a Service.
 func (c claims) of(uid types.UID) []netip.Addr {
 	var held []netip.Addr
 	for addr, by := range c {
@@ -47,14 +47,14 @@ func (c claims) of(uid types.UID) []netip.Addr {
 	return held
 }
 
-// A pool is the addresses that Services can have.
+// A pool is the set of addresses that are available to Services.
 type pool struct {
 	ranges   []Range
-	reserved map[netip.Addr]string // what else has an address
+	reserved map[netip.Addr]string // description of the user of an address
 }
 
-// choose returns the addresses of a Service, in the order of its families, and what it asks for in vain. A Service that
-// cannot have all families that it needs gets no address.
+// choose returns the addresses of a Service, in the order of its families, and findings for requests that it refused. A
+// Service that cannot get an address of each required family gets none.
 func (p pool) choose(s *corev1.Service, held claims) ([]netip.Addr, []loadbalancer.Finding) {
 	asked, problems := requested(s)
 	problems = append(problems, otherFamilies(s, asked)...)
@@ -77,7 +77,7 @@ func (p pool) choose(s *corev1.Service, held claims) ([]netip.Addr, []loadbalanc
 	return nil, append(problems, missing...)
 }
 
-// chooseOf returns an address of a family: one that the Service asks for, the one that it has, or the first that is free.
+// chooseOf returns an address of a family: a requested one, the one that the Service has, or the first free one.
 func (p pool) chooseOf(family corev1.IPFamily, s *corev1.Service, asked []netip.Addr, held claims) (netip.Addr, []loadbalancer.Finding) {
 	var problems []loadbalancer.Finding
 	for _, addr := range asked {
@@ -98,7 +98,7 @@ func (p pool) chooseOf(family corev1.IPFamily, s *corev1.Service, asked []netip.
 	return p.free(family, held), problems
 }
 
-// free returns the first address of a family that nothing has; the zero address if none is left.
+// free returns the first unused address of a family, or the zero address if none is left.
 func (p pool) free(family corev1.IPFamily, held claims) netip.Addr {
 	for _, r := range p.ranges {
 		if familyOf(r.First) != family {
@@ -113,7 +113,7 @@ func (p pool) free(family corev1.IPFamily, held claims) netip.Addr {
 	return netip.Addr{}
 }
 
-// refuses returns why a Service cannot have an address; nil if it can.
+// refuses returns the reason why a Service cannot have an address, or nil if it can.
 func (p pool) refuses(addr netip.Addr, uid types.UID, held claims) *loadbalancer.Finding {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return r.contains(addr) }) {
 		return &loadbalancer.Finding{Reason: reasonOutside, Message: fmt.Sprintf("address %s is in none of the ranges %s: request another", addr, p)}
@@ -130,7 +130,7 @@ func (p pool) refuses(addr netip.Addr, uid types.UID, held claims) *loadbalancer
 	return nil
 }
 
-// exhausted returns that no address of a family is left.
+// exhausted returns the finding that no address of a family is left.
 func (p pool) exhausted(family corev1.IPFamily) loadbalancer.Finding {
 	if !slices.ContainsFunc(p.ranges, func(r Range) bool { return familyOf(r.First) == family }) {
 		return loadbalancer.Finding{
@@ -146,7 +146,7 @@ func (p pool) exhausted(family corev1.IPFamily) loadbalancer.Finding {
 	}
 }
 
-// String names the ranges.
+// String returns all ranges, for messages.
 func (p pool) String() string {
 	names := make([]string, 0, len(p.ranges))
 	for _, r := range p.ranges {
@@ -155,7 +155,8 @@ func (p pool) String() string {
 	return strings.Join(names, ", ")
 }
 
-// requested returns the addresses that a Service asks for: in its spec, or else in the annotation, as users of kube-vip do.
+// requested returns the requested addresses of a Service: those in its spec, or else those in the annotation, which
+// users of kube-vip also set.
 func requested(s *corev1.Service) ([]netip.Addr, []loadbalancer.Finding) {
 	return parseAddresses(cmp.Or(s.Spec.LoadBalancerIP, s.Annotations[AddressesAnnotation]))
 }
@@ -183,7 +184,7 @@ func parseAddresses(text string) ([]netip.Addr, []loadbalancer.Finding) {
 	return addresses, problems
 }
 
-// otherFamilies returns which addresses a Service asks for in vain because of its families.
+// otherFamilies returns findings for requested addresses that do not match the families of a Service.
 func otherFamilies(s *corev1.Service, asked []netip.Addr) []loadbalancer.Finding {
 	var problems []loadbalancer.Finding
 	for _, addr := range asked {
@@ -198,7 +199,7 @@ func otherFamilies(s *corev1.Service, asked []netip.Addr) []loadbalancer.Finding
 	return problems
 }
 
-// familiesOf returns the families of a Service, the first one first.
+// familiesOf returns the families of a Service in their order of preference.
 func familiesOf(s *corev1.Service) []corev1.IPFamily {
 	if len(s.Spec.IPFamilies) == 0 {
 		return []corev1.IPFamily{corev1.IPv4Protocol}

@@ -19,26 +19,27 @@ import (
 )
 
 const (
-	// ClaimsName is the name of the ConfigMap that records which Service has an address. Only the cloud controller manager
-	// may write it.
+	// ClaimsName is the name of the ConfigMap that records which Service has an address. Only the cloud controller
+	// manager may write it.
 	ClaimsName = "cloud-controller-manager-addresses"
-	// requestTimeout is how long the API server may take to answer.
+	// requestTimeout limits requests to the API server.
 	requestTimeout = 10 * time.Second
 )
 
 // errOutdated means that another process changed the claims.
 var errOutdated = errors.New("the claims of addresses were changed meanwhile")
 
-// A store keeps the claims in a ConfigMap: an entry for each address. A write succeeds only if the object is as it was
-// last read. So two processes never give one address to two Services, also where both take themselves for the leader.
+// A store keeps the claims in a ConfigMap, with an entry per address. A write succeeds only if the object has not
+// changed since it was last read. Therefore, two processes never assign one address to two Services, even if both
+// consider themselves the leader.
 type store struct {
 	client    kubernetes.Interface
 	namespace string
 
-	object *corev1.ConfigMap // as last read or written; nil: to be read
+	object *corev1.ConfigMap // as last read or written; nil: must be read
 }
 
-// load returns the claims. It reads them once, and again after a failed write.
+// load returns the claims. It reads the ConfigMap once, and again after a failed write.
 func (s *store) load(ctx context.Context) (claims, error) {
 	if s.object == nil {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -95,7 +96,7 @@ func (s *store) save(ctx context.Context, next claims) error {
 	return nil
 }
 
-// decode reads the claims. An entry that is not one is an error: its address may be in use.
+// decode returns the claims in the object. An invalid entry is an error, because its address may be in use.
 func decode(object *corev1.ConfigMap) (claims, error) {
 	held := claims{}
 	for key, value := range object.Data {
@@ -112,7 +113,7 @@ func decode(object *corev1.ConfigMap) (claims, error) {
 	return held, nil
 }
 
-// encode writes the claims. Keys of a ConfigMap cannot have a colon.
+// encode returns the data of the object. It replaces colons, which keys of a ConfigMap cannot contain.
 func encode(held claims) (map[string]string, error) {
 	data := map[string]string{}
 	for addr, by := range held {

@@ -15,30 +15,30 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Dialect is what a cloud understands of a Service besides its spec.
+// A Dialect reads the cloud-specific parts of a Service, such as annotations.
 type Dialect interface {
-	// Names returns the cloud's names for what the core reads and writes.
+	// Names returns the cloud's names for the annotations and terms that the core uses.
 	Names() Names
-	// Read returns what the annotations of a Service ask of any cloud, and what is wrong with them.
+	// Read returns the settings in the annotations of a Service that apply to any cloud, and findings for invalid ones.
 	Read(s *corev1.Service) (Asked, []loadbalancer.Finding)
 	// SecretNames returns the Secrets in the namespace of a Service that [Dialect.Extend] reads.
 	SecretNames(s *corev1.Service) []string
-	// Extend adds to a wish what only this cloud understands.
+	// Extend adds the cloud-specific part of a request to the wish.
 	Extend(in Input, wish *Wish)
 }
 
-// Names are a cloud's own.
+// Names are the names that a cloud uses.
 type Names struct {
-	// OlderAddresses and OlderLocations are the annotations in which older builds kept their records of a Service
-	// ([Record]). The core reads them once, and removes them.
+	// OlderAddresses and OlderLocations are the annotations in which older builds stored the record of a Service
+	// ([Record]). The core reads them once and removes them.
 	OlderAddresses, OlderLocations string
-	// Location is the annotation that chooses the location, and Noun the word for one.
+	// Location is the annotation that selects the location. Noun is the cloud's term for a location.
 	Location, Noun string
-	// LocationID matches the ids of locations; nil: any text may be one.
+	// LocationID matches the IDs of locations. Nil means that any text may be an ID.
 	LocationID *regexp.Regexp
 }
 
-// Asked is what annotations ask of any cloud.
+// Asked are the settings in annotations that apply to any cloud.
 type Asked struct {
 	Addresses []netip.Addr // by name
 	Location  string       // empty: the default one
@@ -47,25 +47,26 @@ type Asked struct {
 	DryRun    bool
 }
 
-// An Annotation may be set on a Service. W is what a cloud's annotations are read into.
+// An Annotation is an annotation that users may set on a Service. W is the type that the annotations of a cloud are
+// parsed into.
 type Annotation[W any] struct {
 	Name    string // without the prefix
-	Value   string // its syntax in words
+	Value   string // description of the syntax
 	Example string
-	Help    string // for the reference
-	// Parse reads a value; nil for an annotation of another program.
+	Help    string // description in the reference page
+	// Parse parses a value into w. It is nil for an annotation of another program.
 	Parse func(w *W, value string) error
 }
 
-// Annotations are all of a cloud; their names begin with a prefix.
+// Annotations are all annotations of a cloud. Their names begin with a prefix.
 type Annotations[W any] struct {
 	Prefix string
 	Table  []Annotation[W]
-	// Older are the names of annotations in which older builds kept their records, without the prefix.
+	// Older are the names, without the prefix, of annotations in which older builds stored their records.
 	Older []string
 }
 
-// Read parses all annotations of the table, and returns what is wrong.
+// Read parses the annotations of the table, and returns findings for invalid ones.
 func (t Annotations[W]) Read(all map[string]string) (w W, wrong []loadbalancer.Finding) {
 	for _, a := range t.Table {
 		value := strings.TrimSpace(all[t.Prefix+a.Name])
@@ -113,7 +114,7 @@ func Bool(s string) (bool, error) {
 	return false, fmt.Errorf("%q is neither true nor false", s)
 }
 
-// List splits a list at commas; spaces do not matter.
+// List splits a list at commas. It trims spaces and drops empty elements.
 func List(s string) []string {
 	var out []string
 	for x := range strings.SplitSeq(s, ",") {
@@ -124,7 +125,7 @@ func List(s string) []string {
 	return out
 }
 
-// Addresses parses a list of addresses, at most one of each family.
+// Addresses parses a list of addresses with at most one address per family.
 func Addresses(s string) ([]netip.Addr, error) {
 	seen := map[loadbalancer.Family]bool{}
 	return each(s, func(x string) (netip.Addr, error) {
@@ -164,7 +165,7 @@ func port(s string) (int, error) {
 	return n, nil
 }
 
-// PerPort parses a list of port=value.
+// PerPort parses a list of elements of the form port=value.
 func PerPort(s string) (map[int]string, error) {
 	out := map[int]string{}
 	for _, x := range List(s) {

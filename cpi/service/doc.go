@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package service computes what the load balancer of a Service should be, from the Service, the Nodes and the
-// annotations that a cloud understands. It is pure and knows no cloud.
+// Package service computes the desired state of the load balancer of a Service, from the Service, the Nodes and the
+// annotations of a cloud. It is pure, and has no code for a specific cloud.
 package service

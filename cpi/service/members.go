@@ -14,22 +14,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// patience is how long a node may be without an address before a notice.
-const patience = 5 * time.Minute
+// addressGracePeriod is how long a new node may have no address before a notice is added.
+const addressGracePeriod = 5 * time.Minute
 
-// toBeDeleted is the taint of nodes that the cluster autoscaler is about to remove.
-const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+// autoscalerTaint is the taint of nodes that the cluster autoscaler is about to remove.
+const autoscalerTaint = "ToBeDeletedByClusterAutoscaler"
 
-// Labels of control plane nodes.
+// controlPlaneLabels are the labels and taints of control plane nodes.
 var controlPlaneLabels = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
 // Eligible returns the nodes that may be members of load balancers, sorted by name: those that Kubernetes does not
-// exclude, without control planes unless all are. Ready or not does not matter: health monitors of the cloud find out.
+// exclude. Control plane nodes are left out, unless they are requested or no other node is eligible. Readiness is
+// ignored, because the health monitors of the cloud check the nodes.
 func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 	var workers, others []*corev1.Node
 	for _, n := range nodes {
 		switch {
-		case n.DeletionTimestamp != nil, tainted(n, toBeDeleted):
+		case n.DeletionTimestamp != nil, tainted(n, autoscalerTaint):
 		case hasLabel(n, corev1.LabelNodeExcludeBalancers):
 		case !controlPlanes && isControlPlane(n):
 			others = append(others, n)
@@ -44,8 +45,8 @@ func Eligible(nodes []*corev1.Node, controlPlanes bool) []*corev1.Node {
 	return workers
 }
 
-// Workers returns the eligible nodes without control planes; where there are none, those control planes that take the
-// pods of users, as the servers of k3s do.
+// Workers returns the eligible nodes without control plane nodes. If there are none, it returns the control plane nodes
+// that run user pods, such as k3s servers.
 func Workers(nodes []*corev1.Node) []*corev1.Node {
 	workers := slices.DeleteFunc(Eligible(nodes, false), isControlPlane)
 	if len(workers) > 0 {
@@ -69,7 +70,7 @@ func tainted(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-// InternalIPs returns the addresses of a node by which load balancers reach it, the first of each family.
+// InternalIPs returns the internal addresses of a node that load balancers use, the first of each family.
 func InternalIPs(n *corev1.Node) []netip.Addr {
 	var out []netip.Addr
 	seen := map[loadbalancer.Family]bool{}
@@ -85,12 +86,14 @@ func InternalIPs(n *corev1.Node) []netip.Addr {
 }
 
 // Joining reports whether a node has joined so recently that its addresses may still be missing.
-func Joining(n *corev1.Node, now time.Time) bool { return now.Sub(n.CreationTimestamp.Time) < patience }
+func Joining(n *corev1.Node, now time.Time) bool {
+	return now.Sub(n.CreationTimestamp.Time) < addressGracePeriod
+}
 
-// members sets which nodes the load balancer sends to. Nodes without an address of its first family are among them:
-// what is shared by all load balancers of the cluster has the nodes of both. A node that has just joined becomes a
-// member when it has an address. Only while no node has one of the family, the wish waits: pools are not emptied
-// because all nodes join again.
+// members sets the nodes that the load balancer sends to. They include nodes without an address of its first family,
+// because objects that all load balancers of the cluster share contain the nodes of both families. A node that has just
+// joined becomes a member once it has an address. The wish waits only while no node has an address of the family, so
+// that pools are not emptied when all nodes join again.
 func (b *builder) members() {
 	d := &b.wish.Desired
 	joining := ""

@@ -11,47 +11,47 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxOlder is how many values of an annotation are read besides one for each location of the configuration. Older builds
-// wrote fewer; others may have written any number.
+// maxOlder is the number of values of an annotation that are read, in addition to one per location of the
+// configuration. Older builds wrote fewer values; other writers may have added any number.
 const maxOlder = 16
 
-// A Record is what the core remembers of a Service. It is kept where only the core may write.
+// A Record is the stored state of a Service. It is stored where only the core may write.
 type Record struct {
-	// Addresses are those that the load balancer is meant to have. They are recorded before their first use.
+	// Addresses are the intended addresses of the load balancer. They are recorded before their first use.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// Locations are the ids of the locations where something of the load balancer may be. They are recorded before
-	// anything is made there.
+	// Locations are the IDs of the locations where the load balancer may have objects. They are recorded before any
+	// object is created there.
 	Locations []string `json:"locations,omitempty"`
 }
 
-// IsEmpty reports whether nothing is remembered.
+// IsEmpty reports whether the record has no data.
 func (r Record) IsEmpty() bool { return len(r.Addresses) == 0 && len(r.Locations) == 0 }
 
-// Records are the records of all Services.
+// Records returns the records of Services.
 type Records interface {
-	// Of returns the record of the Service with that UID; the zero Record if there is none.
+	// Of returns the record of the Service with a UID, or the zero Record if it has none.
 	Of(service types.UID) Record
 }
 
-// Stored is what is remembered of a Service.
+// Stored is the data that is stored about a Service.
 type Stored struct {
 	Record
 
-	// Older is what annotations of the Service say. Older builds kept their records there; anyone who may edit the
-	// Service can have written it.
+	// Older are the values in annotations of the Service. Older builds stored their records there, but any user who may
+	// edit the Service can have written them.
 	Older Older
 }
 
-// Older is what annotations of a Service say of addresses and of the ids of locations.
+// Older are addresses and IDs of locations in annotations of a Service.
 type Older struct {
 	Addresses []string
 	Locations []string
 }
 
-// IsEmpty reports whether the annotations say nothing.
+// IsEmpty reports whether the annotations have no values.
 func (o Older) IsEmpty() bool { return len(o.Addresses) == 0 && len(o.Locations) == 0 }
 
-// Stored returns what is remembered of a Service.
+// Stored returns the stored data about a Service.
 func (d Defaults) Stored(s *corev1.Service) Stored {
 	var out Stored
 	if d.Records != nil {

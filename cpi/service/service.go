@@ -27,60 +27,61 @@ const (
 	NodeExcluded = "NodeExcluded"
 )
 
-// RangesAnnotation is the annotation that Kubernetes had before spec.loadBalancerSourceRanges.
+// RangesAnnotation is the annotation for source ranges that Kubernetes used before spec.loadBalancerSourceRanges.
 const RangesAnnotation = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
-// Defaults hold for all Services.
+// Defaults are the settings for all Services.
 type Defaults struct {
-	// Cluster is the id of the cluster.
+	// Cluster is the ID of the cluster.
 	Cluster string
-	// Class of load balancers of this process. Another process for the same cluster has records of its own.
+	// Class is the load balancer class of this process. A process of another class for the same cluster has separate
+	// records.
 	Class string
-	// Records of Services; nil: there are none. [cpi.NewLoadBalancers] sets them.
+	// Records returns the records of Services; nil if there are none. [cpi.NewLoadBalancers] sets it.
 	Records Records
 	Dialect Dialect
-	// SourceRanges lets Services have source ranges.
+	// SourceRanges allows Services to have source ranges.
 	SourceRanges bool
-	// IncludeControlPlane makes control plane nodes members, too.
+	// IncludeControlPlane also makes control plane nodes members.
 	IncludeControlPlane bool
-	// Locations that Services choose from, by name; the first is the default.
+	// Locations are the names of the locations that Services can choose from. The first is the default.
 	Locations []string
 }
 
-// An Input is all that the load balancer of a Service depends on.
+// An Input is everything that the load balancer of a Service depends on.
 type Input struct {
 	Defaults
 
 	Service *corev1.Service
-	// Nodes of the cluster, all of them, and the generation of their list ([loadbalancer.Desired.Generation]).
+	// Nodes are all nodes of the cluster. Generation is that of their list ([loadbalancer.Desired.Generation]).
 	Nodes      []*corev1.Node
 	Generation uint64
-	// Secrets by name, of those that [Dialect.SecretNames] returns; missing ones are left out.
+	// Secrets are the existing Secrets, by name, among those that [Dialect.SecretNames] returns.
 	Secrets map[string]*corev1.Secret
-	// Hidden are the names of Secrets that may not be read.
+	// Hidden are the names of Secrets that this process may not read.
 	Hidden []string
-	// Duplicates are the other Services of the same name that have, or had, a load balancer.
+	// Duplicates are the other Services with the same name that have, or had, a load balancer.
 	Duplicates []*corev1.Service
 	Now        time.Time
 }
 
-// A Wish is what a Service asks for.
+// A Wish is the load balancer that a Service requests.
 type Wish struct {
 	Desired Desired
 	// Location is the name of the location.
 	Location string
-	// Refusals explain what is wrong with the Service; then nothing may be built.
+	// Refusals explain why the Service is invalid. If there are any, nothing may be created.
 	Refusals []loadbalancer.Finding
-	// Notices explain what is done otherwise than asked.
+	// Notices explain deviations from the request.
 	Notices []loadbalancer.Finding
-	// Wait names what is missing; empty if nothing is.
+	// Wait names missing data; empty if nothing is missing.
 	Wait string
-	// Terminates means that connections end at the load balancer, as TLS does: clients in the cluster must go there,
-	// too.
+	// Terminates means that connections end at the load balancer, as with TLS, so that clients in the cluster must also
+	// connect to it.
 	Terminates bool
-	// Hostname is published instead of the addresses; empty: they are.
+	// Hostname is published instead of the addresses; empty means that the addresses are published.
 	Hostname string
-	// DryRun asks for nothing to be changed.
+	// DryRun requests that nothing is changed.
 	DryRun bool
 }
 
@@ -94,7 +95,7 @@ func (w *Wish) Notice(reason, format string, args ...any) {
 	w.Notices = append(w.Notices, finding(reason, format, args...))
 }
 
-// Asked returns what the annotations of a Service ask for, as far as they can be parsed.
+// Asked returns the settings in the annotations of a Service, as far as they can be parsed.
 func (d Defaults) Asked(s *corev1.Service) Asked {
 	if d.Dialect == nil {
 		return Asked{}
@@ -108,9 +109,9 @@ func (d Defaults) OwnerOf(s *corev1.Service) loadbalancer.Owner {
 	return loadbalancer.Owner{Cluster: d.Cluster, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID)}
 }
 
-// Promised returns the addresses and ports that a Service keeps from another one, whether or not anything stands there:
-// published ones, and those that it requests or that were recorded before their first use, unless they are published,
-// requested or recorded for the other one.
+// Promised returns the addresses and ports that a Service keeps from another one, whether or not objects exist there.
+// These are its published addresses. They also include addresses that it requests or that were recorded before their
+// first use, unless they are published, requested or recorded for the other Service.
 func (d Defaults) Promised(s, other *corev1.Service) []loadbalancer.Use {
 	share, mine := d.claims(s)
 	_, wanted := d.claims(other)
@@ -138,8 +139,8 @@ func (d Defaults) Promised(s, other *corev1.Service) []loadbalancer.Use {
 	return out
 }
 
-// claims returns the key under which a Service shares its address, and the addresses that it requests: none if it is
-// refused as it is written.
+// claims returns the key under which a Service shares its address, and the addresses that it requests. It returns no
+// addresses if the Service is invalid.
 func (d Defaults) claims(s *corev1.Service) (share string, addresses []netip.Addr) {
 	asked, wrong := d.Dialect.Read(s)
 	addresses, err := requested(asked, s)
@@ -149,8 +150,7 @@ func (d Defaults) claims(s *corev1.Service) (share string, addresses []netip.Add
 	return asked.Share, addresses
 }
 
-// Absent returns the wish for no load balancer at all. What is wrong with the Service does not matter. Members are all
-// nodes.
+// Absent returns the desired state without any load balancer. Errors in the Service are ignored. Members are all nodes.
 func Absent(in Input) Desired {
 	d := in.identity()
 	d.Absent = true
@@ -175,7 +175,7 @@ func portOf(p corev1.ServicePort) Port {
 	}
 }
 
-// identity returns what identifies the load balancer.
+// identity returns the data that identifies the load balancer.
 func (in Input) identity() Desired {
 	d := Desired{Desired: loadbalancer.Desired{
 		Owner:     in.OwnerOf(in.Service),
@@ -201,7 +201,7 @@ func published(s *corev1.Service) []netip.Addr {
 	return out
 }
 
-// For returns what a Service asks for.
+// For returns the load balancer that a Service requests.
 func For(in Input) Wish {
 	asked, wrong := in.Dialect.Read(in.Service)
 	b := builder{Input: in, wish: Wish{Desired: in.identity(), Refusals: wrong, DryRun: asked.DryRun}}
@@ -214,7 +214,7 @@ func For(in Input) Wish {
 	return b.wish
 }
 
-// A builder makes one wish.
+// A builder computes one wish.
 type builder struct {
 	Input
 
@@ -234,7 +234,7 @@ func (b *builder) location(asked Asked) {
 		names.Noun, asked.Location, names.Location)
 }
 
-// frontend sets what clients see.
+// frontend sets the properties that clients see.
 func (b *builder) frontend(asked Asked) {
 	d := &b.wish.Desired
 	s := b.Service.Spec
@@ -254,7 +254,7 @@ func (b *builder) frontend(asked Asked) {
 	d.Sticky = s.SessionAffinity == corev1.ServiceAffinityClientIP
 }
 
-// requested returns the addresses that a Service names.
+// requested returns the addresses that a Service requests.
 func requested(asked Asked, s *corev1.Service) ([]netip.Addr, error) {
 	if len(asked.Addresses) > 0 {
 		return asked.Addresses, nil
@@ -273,7 +273,7 @@ func (b *builder) ports() {
 	}
 }
 
-// sources sets which clients may connect.
+// sources sets the clients that may connect.
 func (b *builder) sources() {
 	ranges := b.Service.Spec.LoadBalancerSourceRanges
 	if len(ranges) == 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// prefix of all annotations. Those that go on with "avi" are VMware's.
+// prefix is the prefix of all annotations. Annotations that continue with "avi" are compatible with VMware's CPI.
 const prefix = "service.beta.kubernetes.io/vcloud-"
 
-// settings are what annotations ask for.
+// settings are the parsed values of the annotations.
 type settings struct {
 	service.Asked
 
@@ -38,11 +38,11 @@ type settings struct {
 	preserve      bool
 }
 
-// shareKey matches what fits into the description of a virtual service, with the rest of its marker.
+// shareKey matches keys that fit into the description of a virtual service, together with the rest of its marker.
 var shareKey = regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`)
 
-// annotations are all that there are, as docs/reference/annotations.md lists them. To add one, add a line, use its
-// setting in dialect.go, and run the test of the page with -update.
+// annotations are all annotations of this backend, as docs/reference/annotations.md lists them. To add one, add a line,
+// use its setting in dialect.go, and run the test of the page with -update.
 var annotations = service.Annotations[settings]{
 	Prefix: prefix,
 	Older:  []string{"intended-addresses", "standing-at"},

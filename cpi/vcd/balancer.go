@@ -16,18 +16,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// BalancerOptions are what a [Balancer] is made of.
+// BalancerOptions configure a [Balancer].
 type BalancerOptions struct {
 	Session   func(context.Context) (*vcd.Session, error)
 	Driver    *edge.Driver
 	ClusterID string
-	VDCs      []string // names or URNs of those that networks are searched in
+	VDCs      []string // names or URNs of the VDCs in which networks are searched
 	Gateways  []vcdconfig.Gateway
-	// Reporter is notified of what stands; nil: there is none.
+	// Reporter is notified of existing objects. Nil disables reports.
 	Reporter *Reporter
 }
 
-// A Balancer makes load balancers on edge gateways. Their URNs are the ids of locations.
+// A Balancer implements load balancers on edge gateways. The IDs of its locations are URNs of edge gateways.
 type Balancer struct{ opts BalancerOptions }
 
 var _ cpi.Balancer = (*Balancer)(nil)
@@ -36,7 +36,7 @@ var _ cpi.Balancer = (*Balancer)(nil)
 func NewBalancer(opts BalancerOptions) *Balancer {
 	b := &Balancer{opts: opts}
 	if opts.Reporter != nil {
-		opts.Reporter.standing = b.standing
+		opts.Reporter.existing = b.existing
 	}
 	return b
 }
@@ -58,15 +58,16 @@ func (b *Balancer) Plan(ctx context.Context, gateway string, request cpi.PlanReq
 	return p, nil
 }
 
-// translates reports whether load balancers may be reached through DNAT rules: rights are the user's on all gateways.
+// translates reports whether load balancers may be reached through DNAT rules on any gateway. A user's rights are the
+// same on all gateways.
 func (b *Balancer) translates() bool {
 	return slices.ContainsFunc(b.opts.Gateways, func(g vcdconfig.Gateway) bool { return g.OneArm != nil })
 }
 
-// stillUsed reports whether a load balancer that has moved to another gateway may use what a step removes: what is the
-// organization's is seen from all gateways.
+// stillUsed reports whether a load balancer that moved to another gateway may still use the object that a step removes.
+// Objects of the organization are visible from all gateways.
 func stillUsed(planned loadbalancer.Step, moved cpi.Moved) bool {
-	s, _ := planned.(lb.Step) // edge gateways have no others
+	s, _ := planned.(lb.Step) // edge gateways have no other steps
 	switch s.Kind {
 	case lb.KindAddress:
 		return s.Address == nil || slices.Contains(moved.Addresses, s.Address.Value)
@@ -84,8 +85,8 @@ func (b *Balancer) Run(ctx context.Context, gateway string, s loadbalancer.Step)
 	return b.opts.Driver.Run(ctx, gateway, s)
 }
 
-// Owners implements [cpi.Balancer]. It leaves out the cluster itself, its control-plane endpoint, and what VMware's CPI
-// made.
+// Owners implements [cpi.Balancer]. It leaves out the cluster itself, its control plane endpoint, and objects that
+// VMware's CPI created.
 func (b *Balancer) Owners(ctx context.Context, gateway string) ([]loadbalancer.Owner, error) {
 	all, err := b.opts.Driver.Owners(ctx, gateway, b.opts.ClusterID)
 	var out []loadbalancer.Owner
@@ -100,8 +101,9 @@ func (b *Balancer) Owners(ctx context.Context, gateway string) ([]loadbalancer.O
 // NameOf implements [cpi.Balancer].
 func (*Balancer) NameOf(owner loadbalancer.Owner) string { return lb.LoadBalancerName(owner) }
 
-// standing returns the objects of kinds that are seen on all gateways, of all owners: all of them, or an error.
-func (b *Balancer) standing(ctx context.Context, kinds []loadbalancer.Kind) ([]loadbalancer.Object, error) {
+// existing returns the existing objects of kinds that are visible from all gateways, of all owners. An incomplete
+// result is an error.
+func (b *Balancer) existing(ctx context.Context, kinds []loadbalancer.Kind) ([]loadbalancer.Object, error) {
 	var out []loadbalancer.Object
 	for _, g := range b.opts.Gateways {
 		id, err := b.Locate(ctx, g.Name)
@@ -117,7 +119,7 @@ func (b *Balancer) standing(ctx context.Context, kinds []loadbalancer.Kind) ([]l
 	return out, nil
 }
 
-// Locate returns the URN of the edge gateway that the configuration gives a name. Errors are of type [*locateError].
+// Locate returns the URN of the edge gateway with this name in the configuration. Errors are of type [*locateError].
 func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	for _, g := range b.opts.Gateways {
 		if g.Name != name {
@@ -125,7 +127,7 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 		}
 		id, err := b.find(ctx, g)
 		if err != nil {
-			return id, &locateError{notFound(err)}
+			return id, &locateError{locateFailure(err)}
 		}
 		return id, nil
 	}
@@ -134,10 +136,10 @@ func (b *Balancer) Locate(ctx context.Context, name string) (string, error) {
 	}
 }
 
-// A locateError is why an edge gateway cannot be found. It concerns all load balancers, not one of them.
+// A locateError means that an edge gateway cannot be found. It affects all load balancers on it.
 type locateError struct{ error }
 
-// Unwrap lets [errors.Is] match the cause.
+// Unwrap returns the cause.
 func (e *locateError) Unwrap() error { return e.error }
 
 func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error) {
@@ -174,8 +176,8 @@ func (b *Balancer) find(ctx context.Context, g vcdconfig.Gateway) (string, error
 		loadbalancer.ErrRefused)
 }
 
-// notFound returns the error of a search for a gateway as the core knows it.
-func notFound(err error) error {
+// locateFailure converts an error of a search for a gateway to an error that the core handles.
+func locateFailure(err error) error {
 	for _, target := range []error{
 		vcd.ErrNotFound, vcd.ErrForbidden, vcd.ErrAmbiguous, vcd.ErrInvalid,
 		vcd.ErrUnauthorized, loadbalancer.ErrRefused,

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// The account that reads Secrets and the role for it, as the manifests name them: users bind the role only where they
-// want it.
+// readerRole and account are the role for reading Secrets and the service account, as the manifests name them. Users
+// bind the role only in the namespaces that need it.
 const (
 	readerRole = "system:cloud-controller-manager:tls-secrets"
 	account    = "kube-system:cloud-controller-manager"
@@ -33,7 +33,8 @@ func (d *Dialect) SecretNames(s *corev1.Service) []string {
 	return slices.Compact(out)
 }
 
-// certificate returns that of a port: from a Secret, else by alias, the port's own first.
+// certificate returns the certificate of a port: from a Secret, or else by an alias. Settings of the port take
+// precedence.
 func (e *extension) certificate(port int) lb.Certificate {
 	if name := cmp.Or(e.secrets[port], e.secret); name != "" && e.aliases[port] == "" {
 		return e.imported(name)
@@ -41,7 +42,7 @@ func (e *extension) certificate(port int) lb.Certificate {
 	return lb.Certificate{Alias: cmp.Or(e.aliases[port], e.alias, e.dialect.Certificate, e.Cluster+"-cert")}
 }
 
-// imported reads a certificate from a Secret.
+// imported returns the certificate in a Secret.
 func (e *extension) imported(name string) lb.Certificate {
 	secret := e.Secrets[name]
 	switch {
@@ -65,8 +66,8 @@ func (e *extension) imported(name string) lb.Certificate {
 	return lb.Certificate{Chain: string(certificatesOf(chain)), Key: string(key), Source: "Secret " + name}
 }
 
-// certificatesOf returns only the certificates of a PEM bundle: some contain the key, which all readers of the library
-// would see.
+// certificatesOf returns only the certificates of a PEM bundle. Some bundles contain the key, which all readers of the
+// certificate library would see.
 func certificatesOf(bundle []byte) []byte {
 	var out []byte
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {

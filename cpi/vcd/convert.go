@@ -7,8 +7,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/lb"
 )
 
-// desired returns what a Service asks for as a load balancer on an edge gateway: VCD's part of the wish, the addresses
-// of the nodes, and the ports with what VCD does on each.
+// desired converts the request of a Service to a load balancer on an edge gateway. It combines the VCD-specific part,
+// the addresses of the nodes, and the ports with their VCD settings.
 func desired(d service.Desired) lb.Desired {
 	out, _ := d.Extra.(lb.Desired)
 	out.Desired = d.Desired

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// NewCredentials returns the credentials in the files username, password and refreshToken of dir; the configuration has
-// those that are in no file.
+// NewCredentials returns the credentials in the files username, password and refreshToken of dir. Missing files are
+// replaced by values of the configuration.
 func NewCredentials(dir string, c vcdconfig.VCD, now func() time.Time) *ccmconfig.Files[vcd.Credentials] {
 	parse := func(files map[string]string) (vcd.Credentials, error) {
 		out := vcd.Credentials{Username: c.User, Password: string(c.Secret), APIToken: string(c.RefreshToken)}
@@ -27,7 +27,7 @@ func NewCredentials(dir string, c vcdconfig.VCD, now func() time.Time) *ccmconfi
 	return &ccmconfig.Files[vcd.Credentials]{Dir: dir, Names: names, Parse: parse, Now: now}
 }
 
-// completeUser checks credentials and adds the organization of the user.
+// completeUser validates credentials and adds the organization of the user.
 func completeUser(c vcd.Credentials, org string) (vcd.Credentials, error) {
 	problem := ""
 	switch {

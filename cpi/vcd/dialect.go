@@ -21,16 +21,16 @@ import (
 // InvalidSecret means that the Secret with the certificate is missing, not readable or invalid.
 const InvalidSecret = "InvalidSecret"
 
-// A Dialect is what VCD understands of a Service, with the defaults for Services that ask for nothing else.
+// A Dialect reads the VCD-specific parts of a Service, and contains defaults for Services that do not set them.
 type Dialect struct {
-	// Certificate is the alias for ports that end TLS and name none; empty: <cluster id>-cert.
+	// Certificate is the alias for ports that terminate TLS and name none; empty means <cluster id>-cert.
 	Certificate            string
 	EngineGroup, Algorithm string
 	// Reserved are addresses that no Service gets.
 	Reserved []netip.Addr
-	// TLSAsAnnotated ends TLS only on ports that an annotation names: appProtocol https alone does not.
+	// TLSAsAnnotated terminates TLS only on ports that an annotation names. The appProtocol https alone is not enough.
 	TLSAsAnnotated bool
-	// Gateways that Services choose from; the first is the default.
+	// Gateways are the gateways that Services can choose from. The first is the default.
 	Gateways []vcdconfig.Gateway
 }
 
@@ -56,7 +56,7 @@ func (*Dialect) Read(s *corev1.Service) (service.Asked, []loadbalancer.Finding) 
 	return asked.Asked, wrong
 }
 
-// An extension adds VCD's part to one wish.
+// An extension adds the VCD-specific part to one wish.
 type extension struct {
 	dialect *Dialect
 	service.Input
@@ -96,13 +96,13 @@ func (d *Dialect) Extend(in service.Input, wish *service.Wish) {
 	for _, p := range wish.Desired.Ports {
 		out.Listeners = append(out.Listeners, e.listener(p))
 	}
-	e.ignored()
+	e.noticeIgnored()
 	e.reserve()
 	wish.Desired.Extra = out
 }
 
-// reserve keeps the addresses of nodes and those of the configuration from the load balancer. What VMs have, the plan
-// finds out.
+// reserve excludes the addresses of nodes and the reserved addresses of the configuration. The plan excludes the
+// addresses of VMs.
 func (e *extension) reserve() {
 	d := &e.wish.Desired
 	for _, n := range e.Nodes {
@@ -127,7 +127,7 @@ func (e *extension) reserve() {
 	}
 }
 
-// listener returns VCD's part of a port.
+// listener returns the VCD-specific part of a port.
 func (e *extension) listener(p service.Port) lb.Listener {
 	l := lb.Listener{Application: e.application(p), Monitor: e.monitor}
 	if l.Application.TLS() {
@@ -137,8 +137,8 @@ func (e *extension) listener(p service.Port) lb.Listener {
 	return l
 }
 
-// application returns what the load balancer understands of a port: the profile of an annotation, else nothing where
-// TLS passes through, else the appProtocol.
+// application returns the protocol of a port: the profile in an annotation, else L4 if TLS passes through, else the
+// appProtocol.
 func (e *extension) application(p service.Port) lb.Application {
 	if a, ok := e.profiles[p.Number]; ok {
 		return a
@@ -163,11 +163,11 @@ func (e *extension) application(p service.Port) lb.Application {
 	return lb.L4
 }
 
-// maxUnknown is how many ports a notice lists.
+// maxUnknown is the maximum number of ports that a notice lists.
 const maxUnknown = 10
 
-// ignored adds notices of what has no effect.
-func (e *extension) ignored() {
+// noticeIgnored adds notices for settings without effect.
+func (e *extension) noticeIgnored() {
 	var unknown []string
 	for _, n := range e.namedPorts() {
 		if !slices.ContainsFunc(e.wish.Desired.Ports, func(p service.Port) bool { return p.Number == n }) {
@@ -179,7 +179,7 @@ func (e *extension) ignored() {
 			"annotations refer to %d ports that the Service does not have: correct or remove them: %s", n,
 			strings.Join(unknown[:min(n, maxUnknown)], ", "))
 	}
-	e.ignoredProbes()
+	e.noticeIgnoredProbes()
 	if e.subnet.IsValid() && !e.internal {
 		e.wish.Notice(service.InvalidAnnotation,
 			"the annotation %[1]s has no effect without %[2]s: set %[2]s to true, or remove %[1]s",
@@ -192,9 +192,10 @@ func (e *extension) ignored() {
 	}
 }
 
-// ignoredProbes adds notices of what monitors cannot do. Those that pools have probe the node port: with a local
-// traffic policy kube-proxy drops TCP there on nodes without endpoints, which shows, but also UDP, which does not.
-func (e *extension) ignoredProbes() {
+// noticeIgnoredProbes adds notices for health checks that VCD does not support. Monitors of pools probe the node port.
+// On nodes without endpoints, a local traffic policy makes kube-proxy drop TCP, which monitors detect, but also UDP,
+// which they do not detect.
+func (e *extension) noticeIgnoredProbes() {
 	if e.interval != 0 {
 		e.wish.Notice(lb.Unsupported, "this VCD version has no intervals for health monitors: its default is "+
 			"used")
@@ -207,7 +208,7 @@ func (e *extension) ignoredProbes() {
 	}
 }
 
-// namedPorts returns the ports that annotations name, sorted.
+// namedPorts returns the sorted ports that annotations name.
 func (e *extension) namedPorts() []int {
 	out := slices.Clone(e.sslPorts)
 	for n := range e.profiles {
@@ -222,7 +223,7 @@ func (e *extension) namedPorts() []int {
 	return slices.Compact(out)
 }
 
-// Defaults returns what holds for all Services of a cluster.
+// Defaults returns the defaults for all Services of a cluster.
 func (d *Dialect) Defaults(cluster string, sourceRanges, includeControlPlane bool) service.Defaults {
 	out := service.Defaults{
 		Cluster:             cluster,

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Get reads one VM. If VCD does not show it, the error holds the evidence that it is gone.
+// Get reads one VM. If VCD does not show it, the error contains the evidence of its absence.
 func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, error) {
 	id, err := providerid.Parse(strings.ToLower(strings.TrimSpace(providerID)))
 	if err != nil {
@@ -25,7 +25,7 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	if err != nil {
 		return cpi.Machine{}, err
 	}
-	vm, absence, err := session.FindLost(ctx, m.lost(id))
+	vm, absence, err := session.FindLost(ctx, m.lostVM(id))
 	switch {
 	case err != nil:
 		return cpi.Machine{}, err
@@ -35,8 +35,8 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	return m.detailed(vm), nil
 }
 
-// lost returns what is known of where a VM was.
-func (m *Machines) lost(id string) vcd.Lost {
+// lostVM returns the known location of a VM and of its siblings, as input for the search.
+func (m *Machines) lostVM(id string) vcd.Lost {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	lost := vcd.Lost{ID: id, VDCs: slices.Clone(m.opts.VDCs), Siblings: m.siblings(id)}
@@ -47,7 +47,7 @@ func (m *Machines) lost(id string) vcd.Lost {
 	return lost
 }
 
-// detailed returns what a VM that was read in full is.
+// detailed converts a VM that was read with all its data.
 func (m *Machines) detailed(vm vcd.VM) cpi.Machine {
 	machine := cpi.Machine{
 		ProviderID: providerid.Format(vm.ID),
@@ -74,7 +74,7 @@ func (m *Machines) marked(vm vcd.VM) bool {
 	return ok && m.opts.ClusterID != "" && marker.Cluster == m.opts.ClusterID
 }
 
-// siblings returns the URNs of other VMs of the cluster, those of the last snapshot first.
+// siblings returns the URNs of other VMs of the cluster. Those in the last snapshot come first.
 func (m *Machines) siblings(id string) []string {
 	var ids []string
 	for _, machine := range m.machines {
@@ -90,7 +90,7 @@ func (m *Machines) siblings(id string) []string {
 	return out
 }
 
-// hidden reports whether VCD does not show what it was asked for, whether that exists or not.
+// hidden reports whether VCD does not show the requested object, whether or not it exists.
 func hidden(err error) bool {
 	return errors.Is(err, vcd.ErrNotFound) || errors.Is(err, vcd.ErrForbidden)
 }

@@ -21,25 +21,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// rememberVDCs is how long the ids of VDCs that were found by name are believed.
-const rememberVDCs = time.Hour
+// vdcCacheAge is how long the IDs of VDCs that were found by name are cached.
+const vdcCacheAge = time.Hour
 
-// MachineOptions are what [Machines] are made of.
+// MachineOptions configure [Machines].
 type MachineOptions struct {
 	Session   func(context.Context) (*vcd.Session, error)
-	ClusterID string   // whose marker the cluster's VMs carry; empty: none
+	ClusterID string   // cluster in the marker of the VMs; empty: none
 	VDCs      []string // names or URNs
-	VApps     []string // names of vApps that hold VMs of the cluster only
-	Prefix    string   // what names of vApps with VMs of the cluster begin with
+	VApps     []string // names of vApps that contain only VMs of the cluster
+	Prefix    string   // prefix of the names of vApps with VMs of the cluster
 	Zones     []Zone
-	Region    string // of VMs that no zone is for
-	// NoDefaultZone leaves VMs that no zone is for without one; else it is the name of their VDC.
+	Region    string // of VMs outside all zones
+	// NoDefaultZone leaves VMs outside all zones without a zone. Otherwise, the name of their VDC is their zone.
 	NoDefaultZone bool
-	Nodes         func() Nodes       // what Nodes say; nil: nothing
+	Nodes         func() Nodes       // reads the Nodes; nil: there are none
 	Clock         clock.PassiveClock // nil: real time
 }
 
-// Nodes are what Nodes say of machines.
+// Nodes is the data of Nodes that identifies machines.
 type Nodes struct {
 	ProviderIDs []string
 	Nameless    []string // names of Nodes without a provider ID
@@ -52,20 +52,20 @@ type Zone struct {
 	PlacementPolicy string // name or URN; empty: the whole VDC
 }
 
-// Machines are the VMs of the cluster.
+// Machines reads the VMs of the cluster.
 type Machines struct {
 	opts MachineOptions
 
-	mu       sync.Mutex // held while VCD is asked: all who want to know wait for one answer
-	started  time.Time  // when VCD was asked for what follows
+	mu       sync.Mutex // held during requests: concurrent callers share one response
+	started  time.Time  // start of the request that returned the fields below
 	machines []cpi.Machine
 	vdcs     []vcd.VDC
-	found    time.Time             // when vdcs were
-	policies map[string]vcd.Policy // by URN; without a name: not shown
+	found    time.Time             // time when vdcs were found
+	policies map[string]vcd.Policy // by URN; without a name: not visible
 	homes    map[string]home       // by URN of the VM
 }
 
-// A home is where a VM was last, by URNs.
+// A home is the last known location of a VM, by URNs.
 type home struct{ vdc, vApp string }
 
 var _ cpi.Machines = (*Machines)(nil)
@@ -81,7 +81,7 @@ func NewMachines(opts MachineOptions) *Machines {
 	return &Machines{opts: opts, policies: map[string]vcd.Policy{}, homes: map[string]home{}}
 }
 
-// Snapshot returns the VMs of the cluster as they were at most maxAge ago.
+// Snapshot returns the VMs of the cluster, with data that is at most maxAge old.
 func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Machine, error) {
 	since := m.opts.Clock.Now()
 	m.mu.Lock()
@@ -125,7 +125,7 @@ func (m *Machines) keep(started time.Time, records []vcd.VMRecord, machines []cp
 	if len(m.homes) == len(seen) {
 		return
 	}
-	for _, id := range m.opts.Nodes().ProviderIDs { // What may have to be proved gone is a Node's.
+	for _, id := range m.opts.Nodes().ProviderIDs { // Only a VM of a Node may have to be proved gone.
 		if urn, err := providerid.Parse(strings.ToLower(id)); err == nil {
 			seen[urn] = true
 		}
@@ -142,7 +142,7 @@ func (m *Machines) search() vcd.Search {
 		}
 	}
 	if m.started.IsZero() && (len(m.opts.VApps) > 0 || m.opts.Prefix != "") {
-		return search // most are where they should be
+		return search // most VMs are in these vApps
 	}
 	known := map[string]bool{}
 	for _, machine := range m.machines {
@@ -156,11 +156,11 @@ func (m *Machines) search() vcd.Search {
 	return search
 }
 
-// findVDCs finds the VDCs that may hold VMs of the cluster, as far as they are shown: one that is lost shall not keep
-// the VMs of the others from being known.
+// findVDCs finds the visible VDCs that may contain VMs of the cluster. A VDC that is not visible does not block the
+// others.
 func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VDC, error) {
 	now := m.opts.Clock.Now()
-	if len(m.vdcs) > 0 && now.Sub(m.found) < rememberVDCs {
+	if len(m.vdcs) > 0 && now.Sub(m.found) < vdcCacheAge {
 		return m.vdcs, nil
 	}
 	var vdcs []vcd.VDC
@@ -185,12 +185,12 @@ func (m *Machines) findVDCs(ctx context.Context, session *vcd.Session) ([]vcd.VD
 	m.vdcs = vdcs
 	m.found = now
 	if lost != nil {
-		m.found = time.Time{} // It may come back.
+		m.found = time.Time{} // The VDC may become visible again.
 	}
 	return vdcs, nil
 }
 
-// machine returns a VM as a row of the inventory shows it.
+// machine converts a row of the inventory.
 func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRecord) (cpi.Machine, error) {
 	placement, err := m.policy(ctx, r.VDC, r.PlacementPolicyID, session.VDCs.FindPlacementPolicy)
 	if err != nil {
@@ -218,7 +218,7 @@ func (m *Machines) machine(ctx context.Context, session *vcd.Session, r vcd.VMRe
 	return machine, nil
 }
 
-// typeOf is the instance type of a VM: the sizing policy that made its size, or else that.
+// typeOf returns the instance type of a VM: the sizing policy that set its size, or else the size.
 func typeOf(policy vcd.Policy, cpus, memoryMiB int64) string {
 	if label := cpi.LabelValue(policy.Name); label != "" && policy.CPUs+policy.MemoryMiB > 0 {
 		return label
@@ -229,7 +229,7 @@ func typeOf(policy vcd.Policy, cpus, memoryMiB int64) string {
 	return fmt.Sprintf("%dcpu-%dmib", cpus, memoryMiB)
 }
 
-// policy returns what a URN of a policy names; nothing where the user may not see it. It is asked for once.
+// policy returns the policy with a URN, or the zero value if the user may not see it. The result is cached.
 func (m *Machines) policy(
 	ctx context.Context, vdc vcd.Ref, id string, find func(context.Context, vcd.VDC, string) (vcd.Policy, error),
 ) (vcd.Policy, error) {
@@ -247,8 +247,8 @@ func (m *Machines) policy(
 	return policy, nil
 }
 
-// zoneOf returns the zone of VMs with a placement policy in a VDC: the most specific configured one, or else the VDC
-// if that is the default.
+// zoneOf returns the zone of VMs with a placement policy in a VDC: the most specific configured zone, or else the VDC
+// if VDCs are default zones.
 func (m *Machines) zoneOf(vdc, policy vcd.Ref) Zone {
 	whole := Zone{Name: cpi.LabelValue(vdc.Name), Region: m.opts.Region}
 	if m.opts.NoDefaultZone {
@@ -271,7 +271,7 @@ func (m *Machines) zoneOf(vdc, policy vcd.Ref) Zone {
 	return whole
 }
 
-// names reports whether a name or URN is that of an object.
+// names reports whether a name or URN identifies an object.
 func names(nameOrURN string, of vcd.Ref) bool {
 	return nameOrURN != "" && (nameOrURN == of.Name || strings.EqualFold(nameOrURN, of.ID))
 }

@@ -24,19 +24,19 @@ import (
 
 const (
 	defaultReportInterval = 30 * time.Second
-	// reportOff is the pause after VCD showed that there is no such entity, or no right to it.
-	reportOff = time.Hour
-	// firstRefused is the first pause after VCD refused what was to be written, as a schema of the site's does; it
-	// doubles each time, up to reportOff.
-	firstRefused = 10 * time.Minute
-	// reportTries bounds how often an entity is read again when another client changes it at the same time.
+	// reportPauseMax is the pause after VCD reported that the entity does not exist or the right to it is missing.
+	reportPauseMax = time.Hour
+	// minRejectionPause is the first pause after VCD rejected the content, for example because of a schema of the site.
+	// It doubles each time, up to reportPauseMax.
+	minRejectionPause = 10 * time.Minute
+	// reportTries limits the attempts to update an entity that other clients change at the same time.
 	reportTries = 5
 	reportPause = 100 * time.Millisecond
-	// keptEntries bounds the errors and events that wait to be written.
+	// keptEntries limits the errors and events that wait to be written.
 	keptEntries = 10
 )
 
-// ReporterOptions are what a [Reporter] is made of.
+// ReporterOptions configure a [Reporter].
 type ReporterOptions struct {
 	Session func(context.Context) (*vcd.Session, error)
 	ID      string        // URN of the runtime defined entity
@@ -45,33 +45,34 @@ type ReporterOptions struct {
 	Clock   clock.Clock   // nil: real time
 }
 
-// A Reporter keeps section status.cpi of the cluster's runtime defined entity (RDE) up to date. What it cannot write is
-// kept for later; without an entity, the section or the right, nothing is reported. It never holds up a load balancer.
+// A Reporter maintains the section status.cpi of the cluster's runtime defined entity (RDE). Data that it cannot write
+// is kept for later. Without an entity, the section or the right, nothing is reported. The Reporter never blocks a load
+// balancer.
 type Reporter struct {
 	opts ReporterOptions
-	// standing returns all objects of kinds at the locations of load balancers, of all owners; nil: stale entries are
-	// not searched for.
-	standing func(context.Context, []loadbalancer.Kind) ([]loadbalancer.Object, error)
+	// existing returns all objects of some kinds at the locations of load balancers, of all owners. Nil disables the
+	// search for stale entries.
+	existing func(context.Context, []loadbalancer.Kind) ([]loadbalancer.Object, error)
 
 	mu      sync.Mutex
 	started bool
 	change  rde.Change
 	dirty   bool
-	off     time.Time     // until when nothing is written
+	off     time.Time     // until then nothing is written
 	pause   time.Duration // after the last refusal
-	next    time.Time     // of the search for stale entries
+	next    time.Time     // time of the next search for stale entries
 	owners  map[string]reported
 }
 
-// An observation is of what stands for an owner on a gateway.
+// An observation is the observed state of an owner's objects on a gateway.
 type observation struct {
 	gateway string
 	owner   loadbalancer.Owner
-	// absent means that nothing is desired; settled that all is as desired.
+	// absent means that nothing is desired. settled means that the observed state matches the desired state.
 	absent, settled bool
 	objects         []loadbalancer.Object
 	addresses       []netip.Addr
-	// err is why the wish cannot be met, or why nothing was observed; then nothing else is set.
+	// err is the reason why the request was refused or the observation failed. Then the other results are not set.
 	err error
 }
 
@@ -79,7 +80,7 @@ type observation struct {
 type reported struct {
 	resources []rde.Resource
 	addresses []string
-	announced []rde.Resource // when the last event was
+	announced []rde.Resource // at the last event
 	failure   string
 }
 
@@ -89,7 +90,7 @@ func (o reported) same(other reported) bool {
 
 var _ cpi.Starter = (*Reporter)(nil)
 
-// NewReporter returns a reporter, which begins by writing the version of the controller.
+// NewReporter returns a reporter. Its first write contains the version of the controller.
 func NewReporter(opts ReporterOptions) *Reporter {
 	opts.Every = cmp.Or(opts.Every, defaultReportInterval)
 	if opts.Clock == nil {
@@ -103,7 +104,7 @@ func NewReporter(opts ReporterOptions) *Reporter {
 	}
 }
 
-// Start writes observations from time to time.
+// Start writes observations at intervals until ctx ends.
 func (r *Reporter) Start(ctx context.Context) {
 	r.mu.Lock()
 	r.started = true
@@ -123,7 +124,7 @@ func (r *Reporter) Start(ctx context.Context) {
 	}()
 }
 
-// observed notes the outcome of a plan.
+// observed records the outcome of a plan.
 func (r *Reporter) observed(gateway string, want lb.Desired, p loadbalancer.Plan, err error) {
 	o := observation{gateway: gateway, owner: want.Owner, absent: want.Absent, settled: p.Done()}
 	switch {
@@ -163,13 +164,13 @@ func (r *Reporter) note(o observation) {
 	r.add(next)
 }
 
-// compare returns what is known of an owner now, and what is new about it.
+// compare returns the new state of an owner, and the changes since the previous one.
 func (r *Reporter) compare(o observation, before reported, known bool) (reported, rde.Change) {
 	now := reported{resources: resourcesOf(o.objects), addresses: addressesOf(o.addresses), announced: before.announced}
 	next := rde.Change{Put: now.resources, AddIPs: now.addresses}
 	switch {
 	case !known:
-		now.announced = now.resources // what stood before is no event
+		now.announced = now.resources // objects that existed before this process are no event
 	case o.settled && !slices.Equal(now.resources, now.announced):
 		next.Events = []rde.Entry{r.entry(o, eventOf(o, now.announced)+"Loadbalancer", "")}
 		now.announced = now.resources
@@ -183,7 +184,7 @@ func (r *Reporter) compare(o observation, before reported, known bool) (reported
 	return now, next
 }
 
-// eventOf returns what was done to a load balancer of which those resources stood.
+// eventOf returns the change of a load balancer that had the given resources before.
 func eventOf(o observation, stood []rde.Resource) string {
 	switch {
 	case o.absent:
@@ -194,7 +195,7 @@ func eventOf(o observation, stood []rde.Resource) string {
 	return "Updated"
 }
 
-// failed notes an error, once until another one.
+// failed records an error. The same error is not reported again.
 func (r *Reporter) failed(key string, before reported, o observation) {
 	if before.failure == o.err.Error() {
 		return
@@ -228,7 +229,7 @@ func (r *Reporter) inUse(address string) bool {
 	return false
 }
 
-// add adds to the next write: later changes replace earlier ones.
+// add adds changes to the next write. Later changes replace earlier ones.
 func (r *Reporter) add(next rde.Change) {
 	c := &r.change
 	is := func(all []rde.Resource) func(rde.Resource) bool {
@@ -252,7 +253,7 @@ func (r *Reporter) add(next rde.Change) {
 
 func last[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
-// write writes what was noted since the last write, if there is anything.
+// write writes the changes since the last write, if there are any.
 func (r *Reporter) write(ctx context.Context) error {
 	change, ok := r.take()
 	if !ok {
@@ -266,17 +267,17 @@ func (r *Reporter) write(ctx context.Context) error {
 		r.pause = 0
 		return nil
 	case errors.Is(err, vcd.ErrNotFound), errors.Is(err, vcd.ErrForbidden), errors.Is(err, rde.ErrOtherType):
-		r.off = r.opts.Clock.Now().Add(reportOff)
+		r.off = r.opts.Clock.Now().Add(reportPauseMax)
 	case errors.Is(err, vcd.ErrInvalid):
 		if r.pause == 0 {
 			klog.FromContext(ctx).Error(err, "VCD rejects the report of load balancers: if the site has its own "+
 				"schema for the type of the entity, ask the provider to allow the section status.cpi",
 				"entity", r.opts.ID)
 		}
-		r.pause = min(max(2*r.pause, firstRefused), reportOff)
+		r.pause = min(max(2*r.pause, minRejectionPause), reportPauseMax)
 		r.off = r.opts.Clock.Now().Add(r.pause)
 	}
-	since := r.change // what was noted meanwhile comes after what could not be written
+	since := r.change // changes in the meantime follow those that could not be written
 	r.change = change
 	r.add(since)
 	return err
@@ -315,7 +316,7 @@ var resourceTypes = map[loadbalancer.Kind]string{
 	lb.KindProfile: rde.ApplicationPortProfile,
 }
 
-// resourcesOf returns the objects that VMware's CPI wrote, too: tools that clean up after a cluster search for these.
+// resourcesOf returns the objects of the types that VMware's CPI also wrote. Cleanup tools search for these.
 func resourcesOf(objects []loadbalancer.Object) []rde.Resource {
 	var out []rde.Resource
 	for _, o := range objects {

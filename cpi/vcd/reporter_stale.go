@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// firstStaleSearch is when stale entries are searched for first: most Services were observed by then, so that few
+	// firstStaleSearch is the delay of the first search for stale entries. By then, most Services were observed, so few
 	// entries are unknown.
 	firstStaleSearch = 2 * time.Minute
-	// staleInterval is the time between two searches after that.
+	// staleInterval is the interval of further searches.
 	staleInterval = time.Hour
-	// keptDrops bounds what waits to be removed from an entity that cannot be written. The next search finds the rest.
+	// keptDrops limits the entries that wait to be removed from an entity that cannot be written. The next search finds
+	// the others.
 	keptDrops = 1000
 )
 
-// Flush writes what is left at the end of the process, if the reporter was started.
+// Flush writes the remaining changes before the process exits, if the reporter was started.
 func (r *Reporter) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	started := r.started
@@ -33,8 +34,8 @@ func (r *Reporter) Flush(ctx context.Context) error {
 	return r.write(ctx)
 }
 
-// searchStale notes what the entity lists and is gone: a process may have ended before it wrote that. Gateways are only
-// read if something is listed that no owner is known to have.
+// searchStale finds entries of deleted objects: a process may have exited before it wrote the removal. Gateways are
+// only read if the entity lists objects of no known owner.
 func (r *Reporter) searchStale(ctx context.Context) error {
 	if !r.staleDue() {
 		return nil
@@ -52,7 +53,7 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 	if len(doubtful.Drop)+len(doubtful.DropIPs) == 0 {
 		return nil
 	}
-	standing, err := r.standing(ctx, kindsOf(doubtful.Drop))
+	standing, err := r.existing(ctx, kindsOf(doubtful.Drop))
 	if err != nil {
 		return err
 	}
@@ -70,8 +71,8 @@ func (r *Reporter) searchStale(ctx context.Context) error {
 	return nil
 }
 
-// kindsOf returns the kinds of resources, and virtual services, which have addresses. Translated addresses have a rule
-// among the resources.
+// kindsOf returns the kinds of the resources, and always virtual services, because they have the addresses. Translated
+// addresses have a rule among the resources.
 func kindsOf(resources []rde.Resource) []loadbalancer.Kind {
 	kinds := []loadbalancer.Kind{lb.KindService}
 	for kind, name := range resourceTypes {
@@ -83,19 +84,19 @@ func kindsOf(resources []rde.Resource) []loadbalancer.Kind {
 	return kinds
 }
 
-// staleDue reports whether a search is due, and schedules the next.
+// staleDue reports whether a search is due, and schedules the next one.
 func (r *Reporter) staleDue() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.opts.Clock.Now()
-	if r.standing == nil || now.Before(r.next) || now.Before(r.off) {
+	if r.existing == nil || now.Before(r.next) || now.Before(r.off) {
 		return false
 	}
 	r.next = now.Add(staleInterval)
 	return true
 }
 
-// unknown returns the resources and addresses that no owner is known to have.
+// unknown returns the resources and addresses that belong to no known owner.
 func (r *Reporter) unknown(resources []rde.Resource, addresses []string) rde.Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()

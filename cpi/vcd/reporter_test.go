@@ -177,7 +177,7 @@ func TestWhatVCDRefusesToStoreIsTriedLessAndLessOften(t *testing.T) {
 
 	s.Expect(s.entityWrites() - before).To(BeNumerically("<=", 4))
 	s.sim.Faults().Clear()
-	clock.Step(reportOff)
+	clock.Step(reportPauseMax)
 	s.Expect(r.write(t.Context())).To(Succeed())
 	s.Expect(s.content(t, id)).To(ContainSubstring(`"id":"a"`))
 }
@@ -234,6 +234,6 @@ func TestWithoutAnEntityNothingIsReported(t *testing.T) {
 	s.Expect(r.change.Put).To(HaveLen(1))
 	s.Expect(r.change.Drop).To(HaveLen(keptDrops), "what cannot be written is not collected for ever")
 	s.Expect(s.sim.Counters()).To(BeEmpty())
-	clock.Step(reportOff)
+	clock.Step(reportPauseMax)
 	s.Expect(r.write(t.Context())).NotTo(Succeed())
 }

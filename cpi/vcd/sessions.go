@@ -9,31 +9,31 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Sessions give the session of the controller, with the credentials that there are now.
+// Sessions provide the session of the controller, with the current credentials.
 type Sessions struct {
 	pool        *vcd.Pool
 	config      vcd.Config // without credentials
 	credentials func() (vcd.Credentials, string, error)
 
-	account *vcd.ServiceAccount // instead of the credentials; nil: none
+	account *vcd.ServiceAccount // used instead of the credentials; nil: none
 
 	mu   sync.Mutex
 	last vcd.Config
 }
 
-// NewSessions returns the sessions of a pool with the current credentials, which come with a version.
+// NewSessions returns sessions of a pool. credentials returns the current credentials with their version.
 func NewSessions(pool *vcd.Pool, config vcd.Config, credentials func() (vcd.Credentials, string, error)) *Sessions {
 	return &Sessions{pool: pool, config: config, credentials: credentials}
 }
 
-// As makes the sessions those of a service account.
+// As makes the sessions use a service account.
 func (s *Sessions) As(account *vcd.ServiceAccount) *Sessions {
 	s.account = account
 	return s
 }
 
-// Session returns the session, logging in if need be. When credentials have changed, the session with the old ones
-// ends.
+// Session returns the session, and logs in if needed. When the credentials have changed, it ends the session with the
+// old ones.
 func (s *Sessions) Session(ctx context.Context) (*vcd.Session, error) {
 	config, err := s.current()
 	if err != nil {

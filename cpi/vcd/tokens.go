@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// tokenKey is the key of a Secret that has the token of a service account, as VMware's CPI has it.
+	// tokenKey is the key of the token in the Secret of a service account, the same as for VMware's CPI.
 	tokenKey = "refreshToken"
-	// tokenTimeout is how long the API server may take to answer: no login is possible meanwhile.
+	// tokenTimeout limits requests to the API server, because no login is possible in the meantime.
 	tokenTimeout = 10 * time.Second
 )
 
-// A TokenSecret keeps the token of a service account in a Secret that only this program writes.
+// A TokenSecret stores the token of a service account in a Secret that only this program writes.
 type TokenSecret struct {
 	secrets corev1client.SecretInterface
 	name    string
@@ -30,12 +30,12 @@ type TokenSecret struct {
 
 var _ vcd.TokenStore = (*TokenSecret)(nil)
 
-// NewTokenSecret returns the token in a Secret.
+// NewTokenSecret returns a store for a token in a Secret.
 func NewTokenSecret(secrets corev1client.SecretInterface, name string) *TokenSecret {
 	return &TokenSecret{secrets: secrets, name: name}
 }
 
-// Load reads the token from the API server: what is mounted may be an older one.
+// Load reads the token from the API server, because a mounted Secret may be outdated.
 func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -46,7 +46,7 @@ func (t *TokenSecret) Load(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(secret.Data[tokenKey])), nil
 }
 
-// Store writes the next token, unless another client wrote one.
+// Store writes the next token. It returns a conflict error if another client wrote one.
 func (t *TokenSecret) Store(ctx context.Context, old, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()

@@ -54,7 +54,7 @@ func Explain(site string) func(error) (cpi.Trouble, bool) {
 	}
 }
 
-// concernsOne reports whether an error concerns one load balancer, which has events of its own.
+// concernsOne reports whether an error concerns one load balancer, whose Service gets events.
 func concernsOne(err error) bool {
 	if _, all := errors.AsType[*locateError](err); all {
 		return false

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/gone"
 )
 
-// Get reads one VM, wherever in a vCenter it is. That it does not exist is only known if all vCenters say so.
+// Get reads one VM, at any place in a vCenter. The absence of a VM is only proved if all vCenters report it.
 func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, error) {
 	uuids, err := parseProviderID(providerID)
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *Machines) Get(ctx context.Context, providerID string) (cpi.Machine, err
 	return cpi.Machine{}, &cpi.AbsenceError{Evidence: evidence}
 }
 
-// absence gathers evidence about a VM that no vCenter lists, in a complete snapshot.
+// absence collects evidence about a VM that a complete snapshot does not contain.
 func (m *Machines) absence(ctx context.Context, uuids []string, all []cpi.Machine) (gone.Evidence, error) {
 	if m.opts.KeepNodes {
 		return gone.Evidence{}, errors.New("no Node is deleted while SKIP_NODE_DELETION is set")
@@ -56,7 +56,7 @@ func (m *Machines) absence(ctx context.Context, uuids []string, all []cpi.Machin
 	return evidence, nil
 }
 
-// absenceIn adds what one vCenter shows.
+// absenceIn adds the evidence of one vCenter.
 func (m *Machines) absenceIn(
 	ctx context.Context, i int, c *connection, uuids []string, evidence *gone.Evidence,
 ) error {
@@ -75,7 +75,7 @@ func (m *Machines) absenceIn(
 	m.mu.Lock()
 	unknown := m.unknown[m.opts.VCenters[i].Name]
 	m.mu.Unlock()
-	if unknown > 0 && !evidence.Deleted { // it may be one of those whose files vCenter cannot read
+	if unknown > 0 && !evidence.Deleted { // it may be a VM whose files vCenter cannot read
 		evidence.Listed = true
 	}
 	if !evidence.SeesAll {
@@ -86,7 +86,7 @@ func (m *Machines) absenceIn(
 	return err
 }
 
-// absenceAt adds what a vCenter says of a VM that it had.
+// absenceAt adds the evidence of the vCenter where a VM was last seen.
 func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid string, evidence *gone.Evidence) error {
 	m.mu.Lock()
 	home, known := m.homes[uuid]
@@ -99,7 +99,7 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 		return err
 	}
 	if deleted {
-		if deleted, err = m.notEmigrated(ctx, i, c, home.ref); err != nil {
+		if deleted, err = m.checkNotMigrated(ctx, i, c, home.ref); err != nil {
 			return err
 		}
 	}
@@ -109,9 +109,10 @@ func (m *Machines) absenceAt(ctx context.Context, i int, c *connection, uuid str
 	return nil
 }
 
-// notEmigrated reports whether the log of a vCenter shows that a VM did not leave for another vCenter, where it runs on
-// with the same UUID. It fails if it did.
-func (m *Machines) notEmigrated(
+// checkNotMigrated returns true if the event log of a vCenter shows no migration of a VM to another vCenter, where it
+// would run on with the same UUID. If it shows one, checkNotMigrated returns an error. It returns false if the user may
+// not read the events.
+func (m *Machines) checkNotMigrated(
 	ctx context.Context, i int, c *connection, ref types.ManagedObjectReference,
 ) (bool, error) {
 	left := types.EventFilterSpec{EventTypeId: []string{"VmEmigratingEvent"}}
@@ -131,7 +132,7 @@ func (m *Machines) notEmigrated(
 	return true, nil
 }
 
-// showSiblings reports whether every vCenter shows the VM of another Node: the VM may have been in any of them.
+// showSiblings reports whether every vCenter shows the VM of another Node, because the VM may have been in any of them.
 func (m *Machines) showSiblings(uuids []string, all []cpi.Machine) bool {
 	nodes := map[string]bool{}
 	for _, id := range m.opts.NodeIDs() {
@@ -151,8 +152,9 @@ func (m *Machines) showSiblings(uuids []string, all []cpi.Machine) bool {
 	return len(showing) == len(m.sessions)
 }
 
-// seesAll reports whether the user may see everything in a vCenter: its own permission on the root folder, which wins
-// over those of its groups, lets it read and propagates. Permissions of groups are no proof: their members are unknown.
+// seesAll reports whether the user may see everything in a vCenter. This requires a permission of the user itself on
+// the root folder, which overrides those of its groups, allows reading and propagates. Permissions of groups prove
+// nothing, because their members are unknown.
 func seesAll(ctx context.Context, c *connection) (bool, error) {
 	manager := object.NewAuthorizationManager(c.client)
 	current, err := c.session.UserSession(ctx)

@@ -17,27 +17,27 @@ import (
 // reasonAddress means that the VM lacks an address of a family that the configuration asks for.
 const reasonAddress = "AddressNotFound"
 
-// AddressPolicy chooses the addresses of Nodes.
+// AddressPolicy selects the addresses of Nodes.
 type AddressPolicy struct {
-	Families           []corev1.IPFamily // in the order in which addresses are reported; none: IPv4
+	Families           []corev1.IPFamily // in the order in which addresses are reported; empty: IPv4
 	Internal, External Selection
 }
 
-// A Selection chooses addresses of one type.
+// A Selection selects addresses of one type.
 type Selection struct {
-	CIDRs   []netip.Prefix // the first that has an address wins
-	Network string         // name, without regard to case; CIDRs win
+	CIDRs   []netip.Prefix // the first that contains an address wins
+	Network string         // name, ignoring case; CIDRs take precedence
 	Exclude []netip.Prefix
 }
 
-// A candidate is an address that a guest has.
+// A candidate is an address of a guest.
 type candidate struct {
 	address netip.Addr
 	network string
 }
 
-// choose returns the addresses of a guest for its Node, and what is wrong with them: at most one InternalIP and one
-// ExternalIP of each family.
+// choose returns the addresses of a guest for its Node, and findings for missing ones. It returns at most one
+// InternalIP and one ExternalIP per family.
 func (p AddressPolicy) choose(guest guest) ([]corev1.NodeAddress, []loadbalancer.Finding) {
 	all := guest.candidates()
 	families := p.Families
@@ -71,7 +71,8 @@ func appendAddress(to []corev1.NodeAddress, kind corev1.NodeAddressType, a netip
 	return append(to, corev1.NodeAddress{Type: kind, Address: a.String()})
 }
 
-// ofFamily chooses the addresses of one family. If neither a CIDR nor a network chooses any, the first is both.
+// ofFamily selects the addresses of one family. If neither CIDRs nor networks select any, the first address is used for
+// both types.
 func (p AddressPolicy) ofFamily(family corev1.IPFamily, all []candidate) (internal, external netip.Addr) {
 	of := slices.DeleteFunc(slices.Clone(all),
 		func(c candidate) bool { return c.address.Is4() != (family == corev1.IPv4Protocol) })
@@ -91,7 +92,7 @@ func (p AddressPolicy) ofFamily(family corev1.IPFamily, all []candidate) (intern
 	return first(forInternal), first(forExternal)
 }
 
-// strict reports whether both networks are named and the VM has neither: any other address would be wrong.
+// strict reports whether both networks are configured and the VM has neither. Then any other address would be wrong.
 func (p AddressPolicy) strict(all []candidate) bool {
 	if p.Internal.Network == "" || p.External.Network == "" {
 		return false
@@ -142,22 +143,22 @@ func describe(all []candidate) string {
 	return cmp.Or(strings.Join(texts, ", "), "none")
 }
 
-// A guest is what VMware Tools report of the system in a VM.
+// A guest is the data that VMware Tools report about the system in a VM.
 type guest struct {
-	hostname string // as the guest has it
+	hostname string // as the guest reports it
 	domain   string // of the guest's DNS client
-	fallback string // name of the VM, where the guest reports none
+	fallback string // name of the VM, used if the guest reports no hostname
 	nics     []guestNIC
-	static   []netip.Addr // that cloud-init was told to configure, in their order
+	static   []netip.Addr // addresses in cloud-init's configuration, in their order
 }
 
 type guestNIC struct {
 	network   string
-	virtual   bool // made in the guest: of a container network, not of the VM
+	virtual   bool // created in the guest: it belongs to a container network, not to the VM
 	addresses []string
 }
 
-// candidates returns the addresses that other machines may use: those in cloud-init's configuration first.
+// candidates returns the addresses that other machines may use. Addresses in cloud-init's configuration come first.
 func (g guest) candidates() []candidate {
 	var all []candidate
 	for _, nic := range g.nics {
@@ -183,8 +184,8 @@ func usable(a netip.Addr) bool {
 	return !a.IsUnspecified() && !a.IsLoopback() && !a.IsLinkLocalUnicast() && !a.IsMulticast()
 }
 
-// names returns the addresses that are names. A domain name is known if the guest has a domain; it is an external one,
-// too, if the external address is the internal one.
+// names returns the hostname and DNS names of a Node. A DNS name requires that the guest has a domain. It is also an
+// external name if the external address equals the internal one.
 func (g guest) names(addresses []corev1.NodeAddress) []corev1.NodeAddress {
 	out := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: cmp.Or(g.hostname, g.fallback)}}
 	fqdn := strings.TrimSuffix(g.hostname, ".")

@@ -23,19 +23,19 @@ import (
 )
 
 const (
-	// secretFor is how long a Secret that was read is believed; the API server is asked once a minute at most.
-	secretFor = time.Minute
-	// secretTimeout is how long the API server may take to answer.
+	// secretAge is how long a Secret is cached, so that it is read at most once a minute.
+	secretAge = time.Minute
+	// secretTimeout limits requests to the API server.
 	secretTimeout = 10 * time.Second
-	// maxCredential bounds a file of a mounted Secret.
+	// maxCredential is the maximum size of a file in a mounted Secret, in bytes.
 	maxCredential = 1 << 20
 )
 
-// CredentialSource is where the credentials for one vCenter are. The first that has any wins: the Secret, the
-// directory, the configuration.
+// CredentialSource reads the credentials for one vCenter. It checks the Secret, the directory and the configuration in
+// this order, and uses the first that has credentials.
 type CredentialSource struct {
 	Host       string
-	Secrets    corev1client.SecretsGetter // nil: there is no API server
+	Secrets    corev1client.SecretsGetter // nil: no API server
 	Namespace  string
 	Secret     string // empty: none
 	Directory  string // of a mounted Secret; empty: none
@@ -47,7 +47,7 @@ type CredentialSource struct {
 	read time.Time
 }
 
-// Current returns the credentials as they are now, with a version that differs between any two.
+// Current returns the current credentials, with a version that differs for different credentials.
 func (s *CredentialSource) Current(ctx context.Context) (Credentials, string, error) {
 	var missing []error
 	for _, source := range []func(context.Context) (map[string][]byte, string, error){s.fromSecret, s.fromDirectory} {
@@ -72,7 +72,7 @@ func (s *CredentialSource) Current(ctx context.Context) (Credentials, string, er
 	return Credentials{}, "", errors.Join(missing...)
 }
 
-// fromSecret returns the Secret. While the API server does not answer, the last one is believed.
+// fromSecret returns the data of the Secret. While the API server does not respond, it returns the cached data.
 func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]byte, where string, err error) {
 	if s.Secret == "" || s.Secrets == nil {
 		return nil, "", nil
@@ -80,7 +80,7 @@ func (s *CredentialSource) fromSecret(ctx context.Context) (data map[string][]by
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	where = fmt.Sprintf("Secret %s/%s", s.Namespace, s.Secret)
-	if now := s.Now(); s.last != nil && now.Sub(s.read) < secretFor {
+	if now := s.Now(); s.last != nil && now.Sub(s.read) < secretAge {
 		return s.last, where, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, secretTimeout)
@@ -129,8 +129,9 @@ func (s *CredentialSource) fromDirectory(context.Context) (data map[string][]byt
 	return data, where, nil
 }
 
-// CredentialsIn returns the credentials for a host among the keys of a Secret: <host>.username, <host>.password and the
-// like, or server_<name>, username_<name> and password_<name> for hosts that cannot be part of a key.
+// CredentialsIn returns the credentials for a host from the data of a Secret. The keys are <host>.username,
+// <host>.password and so on, or server_<name>, username_<name> and password_<name> for hosts that cannot be part of a
+// key.
 func CredentialsIn(data map[string][]byte, host string) (Credentials, bool) {
 	text := func(key string) string { return strings.TrimRight(string(data[key]), "\r\n") }
 	for key := range data {
@@ -152,17 +153,17 @@ func CredentialsIn(data map[string][]byte, host string) (Credentials, bool) {
 	return Credentials{}, false
 }
 
-// complete reports whether a login is possible.
+// complete reports whether the credentials suffice for a login.
 func (c Credentials) complete() bool {
 	return c.SharedSession != "" || c.User != "" && c.Password != ""
 }
 
-// sameHost reports whether two names or addresses of hosts are written alike.
+// sameHost reports whether two hostnames or addresses are equal. It ignores case and brackets.
 func sameHost(a, b string) bool {
 	return strings.EqualFold(strings.Trim(strings.TrimSpace(a), "[]"), strings.Trim(b, "[]"))
 }
 
-// version returns what differs between any two credentials.
+// version returns a text that differs for different credentials.
 func version(c Credentials) string {
 	hash := sha256.Sum256(fmt.Appendf(nil, "%q", []string{c.User, c.Password, c.SharedSession, c.SharedToken}))
 	return hex.EncodeToString(hash[:8])

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// irregular are the short names of guest ids that do not follow from the id.
+// irregular maps guest IDs to short names that cannot be derived from the ID.
 var irregular = map[string]string{
 	"centos64Guest":              "centos64",
 	"sles64Guest":                "sles64",
@@ -33,7 +33,7 @@ var (
 	guestID   = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*?)_?(64)?Guest$`)
 )
 
-// shortOS returns the short name of a guest operating system for the instance type.
+// shortOS returns the short name of a guest operating system, as used in instance types.
 func shortOS(id string) string {
 	switch name := irregular[id]; {
 	case name != "":
@@ -53,7 +53,7 @@ func shortOS(id string) string {
 	return match[1]
 }
 
-// instanceType returns the instance type of a VM in the form that the vSphere CPI gives it.
+// instanceType returns the instance type of a VM in the same form as the vSphere CPI.
 func instanceType(cpus, memoryMiB int32, guestID string) string {
 	return fmt.Sprintf("vsphere-vm.cpu-%d.mem-%dgb.os-%s", cpus, memoryMiB/1024, shortOS(guestID))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Properties that are read of VMs and of what they are in.
+// vmProperties are the properties that are read of VMs. entityProperties are those of the objects that contain them.
 var (
 	vmProperties = []string{
 		"name",
@@ -41,13 +41,13 @@ var (
 
 func extraConfig(key string) string { return fmt.Sprintf("config.extraConfig[%q]", key) }
 
-// An entity is an object of the inventory, by its properties.
+// An entity contains the properties of an object in the inventory.
 type entity map[string]any
 
-// An inventory is what one read of a vCenter shows: VMs, and everything that they are in.
+// An inventory is the result of one read of a vCenter: the VMs, and all objects that contain them.
 type inventory map[types.ManagedObjectReference]entity
 
-// text returns a property that is text, or of a type of text.
+// text returns a property as text. It returns an empty string for a missing property.
 func (e entity) text(name string) string {
 	switch v := e[name].(type) {
 	case nil:
@@ -69,7 +69,7 @@ func (e entity) ref(name string) (types.ManagedObjectReference, bool) {
 	return ref, ok
 }
 
-// guest returns what VMware Tools report.
+// guest returns the data that VMware Tools report.
 func (e entity) guest() guest {
 	g := guest{hostname: e.text("guest.hostName"), fallback: e.text("name")}
 	if nics, ok := e["guest.net"].(types.ArrayOfGuestNicInfo); ok {
@@ -101,7 +101,7 @@ func (e entity) static() []netip.Addr {
 	return staticAddresses(metadata, value(metadataEncodingKey))
 }
 
-// readInventory reads everything in the view by one request.
+// readInventory reads all objects in the view with one request.
 func readInventory(ctx context.Context, c *connection) (inventory, error) {
 	up := &types.SelectionSpec{Name: "up"}
 	step := func(name, kind, path string) types.BaseSelectionSpec {
@@ -147,7 +147,7 @@ func readInventory(ctx context.Context, c *connection) (inventory, error) {
 	return out, nil
 }
 
-// vms returns the VMs in an order that stays the same.
+// vms returns the VMs, without templates, in a stable order.
 func (v inventory) vms() []types.ManagedObjectReference {
 	var all []types.ManagedObjectReference
 	for ref := range v {
@@ -159,8 +159,8 @@ func (v inventory) vms() []types.ManagedObjectReference {
 	return all
 }
 
-// above returns what an object is in, and the object, from the nearest on.
-func (v inventory) above(ref types.ManagedObjectReference, ok bool) []types.ManagedObjectReference {
+// ancestors returns the object and its ancestors, from the nearest to the farthest.
+func (v inventory) ancestors(ref types.ManagedObjectReference, ok bool) []types.ManagedObjectReference {
 	var all []types.ManagedObjectReference
 	for ok && !slices.Contains(all, ref) {
 		all = append(all, ref)
@@ -169,23 +169,24 @@ func (v inventory) above(ref types.ManagedObjectReference, ok bool) []types.Mana
 	return all
 }
 
-// places returns what a VM is in, from the nearest on: the VM, its host, cluster, resource pools, folders, datacenter.
+// places returns the objects that contain a VM, from the nearest to the farthest: the VM itself, its host, cluster,
+// resource pools, folders and datacenter.
 func (v inventory) places(vm types.ManagedObjectReference) []types.ManagedObjectReference {
 	properties := v[vm]
-	folders := v.above(properties.ref("parent"))
+	folders := v.ancestors(properties.ref("parent"))
 	if len(folders) == 0 {
-		folders = v.above(properties.ref("parentVApp"))
+		folders = v.ancestors(properties.ref("parentVApp"))
 	}
-	hosts := v.above(properties.ref("runtime.host"))
-	pools := v.above(properties.ref("resourcePool"))
+	hosts := v.ancestors(properties.ref("runtime.host"))
+	pools := v.ancestors(properties.ref("resourcePool"))
 	lists := [][]types.ManagedObjectReference{
 		{vm},
-		only(hosts, isCompute),
-		only(pools, isPool),
-		only(folders, isFolder),
-		only(hosts, isFolder),
-		only(folders, isTop),
-		only(hosts, isTop),
+		filter(hosts, isCompute),
+		filter(pools, isPool),
+		filter(folders, isFolder),
+		filter(hosts, isFolder),
+		filter(folders, isTop),
+		filter(hosts, isTop),
 	}
 	var all []types.ManagedObjectReference
 	for _, list := range lists {
@@ -199,7 +200,7 @@ func (v inventory) places(vm types.ManagedObjectReference) []types.ManagedObject
 		func(ref types.ManagedObjectReference) bool { return !v.isRoot(ref) })...)
 }
 
-func only(
+func filter(
 	all []types.ManagedObjectReference, keep func(types.ManagedObjectReference) bool,
 ) []types.ManagedObjectReference {
 	return slices.DeleteFunc(slices.Clone(all), func(ref types.ManagedObjectReference) bool { return !keep(ref) })
@@ -217,15 +218,15 @@ func isTop(ref types.ManagedObjectReference) bool { return ref.Type == "Datacent
 
 func isFolder(ref types.ManagedObjectReference) bool { return ref.Type == "Folder" }
 
-// isRoot reports whether an object is a folder of datacenters: those are farther than the datacenter.
+// isRoot reports whether an object is a folder of datacenters. Such folders are farther from a VM than its datacenter.
 func (v inventory) isRoot(ref types.ManagedObjectReference) bool {
 	if ref.Type != "Folder" {
 		return false
 	}
-	return !slices.ContainsFunc(v.above(ref, true), isTop)
+	return !slices.ContainsFunc(v.ancestors(ref, true), isTop)
 }
 
-// datacenter returns the path of the datacenter that a VM is in, without the root folder.
+// datacenter returns the path of a VM's datacenter, without the root folder.
 func (v inventory) datacenter(vm types.ManagedObjectReference) string {
 	all := v.places(vm)
 	at := slices.IndexFunc(all, isTop)
@@ -233,8 +234,8 @@ func (v inventory) datacenter(vm types.ManagedObjectReference) string {
 		return ""
 	}
 	var names []string
-	for _, ref := range v.above(all[at], true) {
-		if _, inside := v[ref].ref("parent"); inside { // the root folder is in nothing
+	for _, ref := range v.ancestors(all[at], true) {
+		if _, inside := v[ref].ref("parent"); inside { // only the root folder has no parent
 			names = append(names, v[ref].text("name"))
 		}
 	}
@@ -242,7 +243,7 @@ func (v inventory) datacenter(vm types.ManagedObjectReference) string {
 	return strings.Join(names, "/")
 }
 
-// within reports whether a datacenter is one of those that are configured, by name or path.
+// within reports whether a datacenter is one of the configured ones, which are names or paths.
 func within(path string, datacenters []string) bool {
 	return len(datacenters) == 0 || slices.ContainsFunc(datacenters, func(want string) bool {
 		want = strings.Trim(want, "/")
@@ -250,7 +251,7 @@ func within(path string, datacenters []string) bool {
 	})
 }
 
-// findDatacenter checks that a datacenter exists in which no VM is seen.
+// findDatacenter returns an error if a datacenter without visible VMs does not exist.
 func findDatacenter(ctx context.Context, c *connection, name string) error {
 	found, err := object.NewSearchIndex(c.client).FindByInventoryPath(ctx, strings.Trim(name, "/"))
 	if err != nil {
@@ -262,7 +263,7 @@ func findDatacenter(ctx context.Context, c *connection, name string) error {
 	return nil
 }
 
-// exists reports whether vCenter shows an object; gone is that it says it does not exist.
+// exists reports whether vCenter shows a VM. gone means that vCenter reports that the VM does not exist.
 func exists(ctx context.Context, c *connection, ref types.ManagedObjectReference) (shown, gone bool, err error) {
 	var vm mo.VirtualMachine
 	err = property.DefaultCollector(c.client).RetrieveOne(ctx, ref, []string{"runtime.powerState"}, &vm)
@@ -277,7 +278,7 @@ func exists(ctx context.Context, c *connection, ref types.ManagedObjectReference
 	return false, false, err
 }
 
-// findUUID returns the VM with a BIOS UUID, in any datacenter.
+// findUUID returns the VM with a BIOS UUID in any datacenter.
 func findUUID(ctx context.Context, c *connection, uuid string) (types.ManagedObjectReference, bool, error) {
 	found, err := object.NewSearchIndex(c.client).FindByUuid(ctx, nil, uuid, true, nil)
 	if err != nil || found == nil {

@@ -21,46 +21,46 @@ import (
 )
 
 const (
-	// readTimeout is how long a vCenter may take to answer.
+	// readTimeout limits the read of one vCenter.
 	readTimeout = time.Minute
-	// failedFor is how soon vCenters are read again if one of them did not answer.
-	failedFor = 10 * time.Second
-	// keepAlive is how often an idle session is used: vCenter ends it after half an hour.
+	// failureAge is how long a snapshot is reused in which a vCenter did not respond.
+	failureAge = 10 * time.Second
+	// keepAlive is the interval at which idle sessions are used. vCenter ends them after half an hour.
 	keepAlive = 10 * time.Minute
 )
 
-// MachineOptions are what [Machines] are made of.
+// MachineOptions configure [Machines].
 type MachineOptions struct {
 	VCenters []VCenter
 	Topology Topology
 	Labels   map[string]string // of every Node
-	// KeepNodes makes no VM ever count as gone.
+	// KeepNodes means that no VM ever counts as gone.
 	KeepNodes bool
-	// NodeIDs returns the provider IDs of the Nodes; nil: there are none.
+	// NodeIDs returns the provider IDs of the Nodes. Nil means that there are none.
 	NodeIDs   func() []string
 	UserAgent string
-	// Observe is told how each request to a vCenter ended; nil: nothing is.
+	// Observe is called with the result of each request to a vCenter. Nil disables it.
 	Observe func(vCenter string, err error)
 	Clock   clock.Clock // nil: real time
 }
 
-// Machines are the VMs that all vCenters show.
+// Machines reads the VMs of all vCenters.
 type Machines struct {
 	opts     MachineOptions
 	sessions []*sessions
 	tags     []*tagCache // by vCenter
 
 	mu      sync.Mutex
-	reading chan struct{} // closed when the read that goes on has ended; nil: none does
-	started time.Time     // when the read of what follows began
+	reading chan struct{} // closed when the read in flight has ended; nil: none
+	started time.Time     // start of the read that returned the fields below
 	ended   time.Time
 	seen    []cpi.Machine
-	missing error           // of the parts that did not answer then
+	missing error           // error of the parts that did not respond
 	homes   map[string]home // by UUID
-	unknown map[string]int  // VMs whose UUID is not shown, by vCenter
+	unknown map[string]int  // number of VMs without a visible UUID, by vCenter
 }
 
-// A home is where a VM was last seen.
+// A home is the last known location of a VM.
 type home struct {
 	vCenter int
 	ref     types.ManagedObjectReference
@@ -96,7 +96,7 @@ func (m *Machines) Start(ctx context.Context) {
 				return
 			case <-m.opts.Clock.After(keepAlive):
 				for _, s := range m.sessions {
-					_ = s.alive(ctx) // the next who needs the session reports it
+					_ = s.alive(ctx) // the next user of the session reports the error
 				}
 			}
 		}
@@ -117,8 +117,8 @@ func (m *Machines) Close(ctx context.Context) error {
 	return nil
 }
 
-// Snapshot returns the VMs as they were at most maxAge ago. All callers wait for one read, each for as long as its own
-// context lasts; the read goes on without them.
+// Snapshot returns the VMs, with data that is at most maxAge old. Concurrent callers share one read. It continues if
+// the context of a caller ends.
 func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Machine, error) {
 	since := m.opts.Clock.Now()
 	for {
@@ -141,16 +141,16 @@ func (m *Machines) Snapshot(ctx context.Context, maxAge time.Duration) ([]cpi.Ma
 	}
 }
 
-// fresh reports whether the last snapshot is new enough. Failures count from the end of the read: it may have taken
-// longer than they last. The lock is held.
+// fresh reports whether the last snapshot is recent enough. The age of failures counts from the end of the read, which
+// may take longer than failureAge. The caller holds the lock.
 func (m *Machines) fresh(since time.Time, maxAge time.Duration) bool {
 	if m.missing != nil {
-		return !m.ended.Before(since.Add(-failedFor))
+		return !m.ended.Before(since.Add(-failureAge))
 	}
 	return !m.started.IsZero() && !m.started.Before(since.Add(-maxAge))
 }
 
-// readAll reads all vCenters, keeps what they show and closes done.
+// readAll reads all vCenters, stores the results and closes done.
 func (m *Machines) readAll(ctx context.Context, done chan struct{}) {
 	started := m.opts.Clock.Now()
 	results := make([]result, len(m.sessions))
@@ -169,7 +169,7 @@ func (m *Machines) readAll(ctx context.Context, done chan struct{}) {
 	close(done)
 }
 
-// A result is what one vCenter showed.
+// A result is the result of reading one vCenter.
 type result struct {
 	machines []cpi.Machine
 	homes    map[string]home
@@ -177,7 +177,7 @@ type result struct {
 	err      error
 }
 
-// keep stores a snapshot. Where a vCenter did not answer, what it showed before is not believed. The lock is held.
+// keep stores a snapshot. It drops the previous VMs of a vCenter that did not respond. The caller holds the lock.
 func (m *Machines) keep(started time.Time, results []result) {
 	m.started = started
 	m.ended = m.opts.Clock.Now()
@@ -203,7 +203,7 @@ func (m *Machines) keep(started time.Time, results []result) {
 	m.forget()
 }
 
-// forget drops the homes of VMs that are gone, unless a Node has them. The lock is held.
+// forget drops the homes of deleted VMs that belong to no Node. The caller holds the lock.
 func (m *Machines) forget() {
 	if len(m.homes) <= len(m.seen) {
 		return
@@ -259,7 +259,7 @@ func (m *Machines) read(ctx context.Context, i int) result {
 	return out
 }
 
-// checkDatacenters checks that each configured datacenter is seen.
+// checkDatacenters returns an error if a configured datacenter is not visible.
 func checkDatacenters(ctx context.Context, c *connection, all inventory, datacenters []string) error {
 	for _, name := range datacenters {
 		seen := slices.ContainsFunc(all.vms(), func(ref types.ManagedObjectReference) bool {
@@ -275,14 +275,14 @@ func checkDatacenters(ctx context.Context, c *connection, all inventory, datacen
 	return nil
 }
 
-// machine returns a VM as the inventory shows it; false, if not even its UUID is known. Homes change only
-// between reads.
+// machine converts a VM of the inventory. It returns false if the UUID of the VM is unknown. Homes do not change during
+// a read.
 func (m *Machines) machine(
 	i int, all inventory, ref types.ManagedObjectReference, topology resolver,
 ) (cpi.Machine, bool) {
 	vm := all[ref]
 	uuids := uuidsOf(vm.text("config.uuid"))
-	if uuids == nil { // vCenter cannot read its files; it was seen before, or it is unknown
+	if uuids == nil { // vCenter cannot read its files; use the UUID of a previous read
 		for uuid, home := range m.homes {
 			if home.vCenter == i && home.ref == ref {
 				uuids = uuidsOf(uuid)
@@ -311,14 +311,14 @@ func (m *Machines) machine(
 	if len(addresses) > 0 {
 		out.NICs = nicsOf(guest)
 	} else if out.Power != cpi.PowerOn {
-		wrong = nil // there is no guest that could report any
+		wrong = nil // a guest that does not run reports no addresses
 	}
 	out.Notices = append(out.Notices, wrong...)
 	topology(&out, all, ref)
 	return out, true
 }
 
-// nicsOf returns all addresses of a guest: kubelet may be given any of them.
+// nicsOf returns all addresses of a guest, because kubelet may be given any of them.
 func nicsOf(g guest) []cpi.NIC {
 	var out []cpi.NIC
 	for i, c := range g.candidates() {
@@ -329,7 +329,8 @@ func nicsOf(g guest) []cpi.NIC {
 	return out
 }
 
-// power returns whether a VM runs; that is not known while its host does not answer or its files cannot be read.
+// power returns the power state of a VM. It is unknown while the host does not respond or the files of the VM cannot be
+// read.
 func power(vm entity) cpi.Power {
 	if vm.text("runtime.connectionState") != string(types.VirtualMachineConnectionStateConnected) {
 		return cpi.PowerUnknown
@@ -343,7 +344,7 @@ func power(vm entity) cpi.Power {
 	return cpi.PowerUnknown
 }
 
-// NodeIDs returns the provider IDs of Nodes that are VMs of vSphere.
+// NodeIDs returns the provider IDs of the Nodes that are vSphere VMs.
 func NodeIDs(nodes []*corev1.Node) []string {
 	var ids []string
 	for _, node := range nodes {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// metadataKey is what cloud-init reads in a VM; metadataEncodingKey says how it is written.
+	// metadataKey is the key of cloud-init's metadata in a VM. metadataEncodingKey is the key of its encoding.
 	metadataKey         = "guestinfo.metadata"
 	metadataEncodingKey = "guestinfo.metadata.encoding"
-	// maxMetadata bounds what is read of it once it is unpacked.
+	// maxMetadata limits the size of the unpacked metadata, in bytes.
 	maxMetadata = 1 << 20
 )
 
-// staticAddresses returns the addresses that cloud-init is told to configure, in the order of the interfaces' names.
+// staticAddresses returns the addresses in cloud-init's configuration, sorted by interface name.
 func staticAddresses(metadata, encoding string) []netip.Addr {
 	var outer struct {
 		Network  yaml.Node `yaml:"network"`
@@ -78,7 +78,7 @@ func parseAddresses(texts []string) []netip.Addr {
 	return out
 }
 
-// unpack returns text as it was before it was encoded. An encoding that is not named is recognised.
+// unpack decodes and decompresses a text. If no encoding is given, it is detected.
 func unpack(text, encoding string) []byte {
 	data := []byte(text)
 	if encoding == "" || strings.Contains(encoding, "b64") || strings.Contains(encoding, "base64") ||

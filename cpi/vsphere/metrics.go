@@ -4,7 +4,7 @@ package vsphere
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// NewRequests returns the count of requests to vCenters, by vCenter and result.
+// NewRequests returns a counter of requests to vCenters, by vCenter and result.
 func NewRequests() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "capvcd_ccm_vcenter_requests_total",

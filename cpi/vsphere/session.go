@@ -29,13 +29,13 @@ import (
 )
 
 const (
-	// refusedFor is how long credentials that were refused are not tried again: vCenter locks accounts.
-	refusedFor = 15 * time.Minute
-	// tokenLifetime is that of the token by which a certificate logs in.
+	// refusalAge is how long refused credentials are not retried, because vCenter locks accounts.
+	refusalAge = 15 * time.Minute
+	// tokenLifetime is the lifetime of the token with which a certificate logs in.
 	tokenLifetime = 10 * time.Minute
 )
 
-// A VCenter is a vCenter as configured.
+// A VCenter is a vCenter in the configuration.
 type VCenter struct {
 	Name        string // for users
 	Host        string
@@ -43,15 +43,15 @@ type VCenter struct {
 	Insecure    bool
 	CAFile      string
 	Thumbprint  string
-	RoundTrips  int      // how often a request is sent until the network carries it
-	Datacenters []string // names or paths; none: all
-	// Families of addresses; none: those of all vCenters.
+	RoundTrips  int      // maximum number of attempts per request after network errors
+	Datacenters []string // names or paths; empty: all
+	// Addresses selects the addresses of Nodes. The zero value uses the settings of all vCenters.
 	Addresses AddressPolicy
-	// Credentials returns them as they are now, with a version that differs between any two.
+	// Credentials returns the current credentials, with a version that differs for different credentials.
 	Credentials func(context.Context) (Credentials, string, error)
 }
 
-// address returns the address of the API.
+// address returns the URL of the API.
 func (v VCenter) address() *url.URL {
 	port := v.Port
 	if port == 0 {
@@ -65,11 +65,11 @@ func (v VCenter) address() *url.URL {
 // service shares.
 type Credentials struct {
 	User, Password string
-	// SharedSession is the URL of a service that returns tickets for its session; SharedToken authenticates to it.
+	// SharedSession is the URL of a service that returns tickets for its session. SharedToken authenticates to it.
 	SharedSession, SharedToken string
 }
 
-// certificate returns the certificate that is given instead of a user name.
+// certificate returns the certificate in place of the user name, or nil.
 func (c Credentials) certificate() (*tls.Certificate, error) {
 	if !strings.HasPrefix(strings.TrimSpace(c.User), "-----BEGIN") {
 		return nil, nil
@@ -81,7 +81,7 @@ func (c Credentials) certificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// A connection is a session with a vCenter, and what lives as long as that.
+// A connection is a session with a vCenter, and the objects with the same lifetime.
 type connection struct {
 	client  *vim25.Client
 	session *session.Manager
@@ -90,11 +90,11 @@ type connection struct {
 
 	login func(context.Context, *rest.Client) error
 	mu    sync.Mutex
-	tags  *tags.Manager // nil: there was no need for one
+	tags  *tags.Manager // nil: not needed yet
 	rest  *rest.Client
 }
 
-// sessions keep one connection to a vCenter.
+// sessions maintain one connection to a vCenter.
 type sessions struct {
 	VCenter
 
@@ -106,18 +106,18 @@ type sessions struct {
 	current *connection
 	refused refused
 
-	tagsMu sync.Mutex
-	noTags refused // by the endpoint of tags, which has a login of its own
+	tagsMu      sync.Mutex
+	refusedTags refused // refused by the tags endpoint, which has a separate login
 }
 
-// refused are credentials that were refused.
+// refused are credentials that were refused, with the time until which they are not retried.
 type refused struct {
 	version string
 	until   time.Time
 	err     error
 }
 
-// check returns the error of credentials that are not tried again yet.
+// check returns the error of refused credentials that may not be retried yet.
 func (r *refused) check(version string, now time.Time) error {
 	if r.err != nil && r.version == version && now.Before(r.until) {
 		return r.err
@@ -125,15 +125,15 @@ func (r *refused) check(version string, now time.Time) error {
 	return nil
 }
 
-// note notes how a login ended.
+// note records the result of a login.
 func (r *refused) note(version string, now time.Time, err error) {
 	*r = refused{}
 	if errors.Is(err, errCredentials) {
-		*r = refused{version, now.Add(refusedFor), err}
+		*r = refused{version, now.Add(refusalAge), err}
 	}
 }
 
-// use calls f with a connection, and with a new one if the session has ended.
+// use calls f with a connection. If the session has ended, it retries once with a new one.
 func (s *sessions) use(ctx context.Context, f func(*connection) error) error {
 	for try := 1; ; try++ {
 		c, err := s.connect(ctx)
@@ -156,7 +156,7 @@ func (s *sessions) drop(c *connection) {
 	}
 }
 
-// connect returns the connection, which is made if there is none with the current credentials.
+// connect returns the connection. It opens one if there is none with the current credentials.
 func (s *sessions) connect(ctx context.Context) (*connection, error) {
 	credentials, version, err := s.Credentials(ctx)
 	if err != nil {
@@ -186,14 +186,14 @@ func (s *sessions) connect(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// loginTags logs in to the endpoint of tags, unless it refused the same credentials a while ago: each refusal counts
-// for the lock of the account.
+// loginTags logs in to the tags endpoint, unless it recently refused the same credentials. Each refusal counts towards
+// the lockout of the account.
 func (s *sessions) loginTags(
 	ctx context.Context, c *connection, r *rest.Client, login func(context.Context, *rest.Client) error,
 ) error {
 	s.tagsMu.Lock()
 	defer s.tagsMu.Unlock()
-	if err := s.noTags.check(c.version, s.clock.Now()); err != nil {
+	if err := s.refusedTags.check(c.version, s.clock.Now()); err != nil {
 		return err
 	}
 	r.Transport = s.observed(r.Transport)
@@ -201,11 +201,11 @@ func (s *sessions) loginTags(
 	if restError(err, http.StatusUnauthorized) || restError(err, http.StatusForbidden) {
 		err = fmt.Errorf("%w: %w", errCredentials, err)
 	}
-	s.noTags.note(c.version, s.clock.Now(), err)
+	s.refusedTags.note(c.version, s.clock.Now(), err)
 	return err
 }
 
-// open logs in and makes the view of all VMs.
+// open logs in and creates a view of all VMs.
 func (s *sessions) open(ctx context.Context, credentials Credentials) (*connection, error) {
 	transport := soap.NewClient(s.address(), s.Insecure)
 	siteproxy.Use(transport.DefaultTransport())
@@ -239,7 +239,7 @@ func (s *sessions) open(ctx context.Context, credentials Credentials) (*connecti
 	return c, nil
 }
 
-// authenticate logs in, and notes how the endpoint of tags is logged in to.
+// authenticate logs in, and sets the login function for the tags endpoint.
 func (c *connection) authenticate(ctx context.Context, credentials Credentials) error {
 	certificate, err := credentials.certificate()
 	switch {
@@ -260,14 +260,14 @@ func (c *connection) authenticate(ctx context.Context, credentials Credentials) 
 		if err != nil {
 			return err
 		}
-		return refusal(c.session.LoginByToken(c.client.WithHeader(ctx, soap.Header{Security: signer})))
+		return credentialError(c.session.LoginByToken(c.client.WithHeader(ctx, soap.Header{Security: signer})))
 	}
 	user := url.UserPassword(credentials.User, credentials.Password)
 	c.login = func(ctx context.Context, r *rest.Client) error { return r.Login(ctx, user) }
-	return refusal(c.session.Login(ctx, user))
+	return credentialError(c.session.Login(ctx, user))
 }
 
-// token asks for the token of a certificate.
+// token requests a token with a certificate.
 func (c *connection) token(ctx context.Context, certificate *tls.Certificate) (*sts.Signer, error) {
 	client, err := sts.NewClient(ctx, c.client)
 	if err != nil {
@@ -283,7 +283,7 @@ func (c *connection) token(ctx context.Context, certificate *tls.Certificate) (*
 	return signer, nil
 }
 
-// tagManager returns the client for tags, logged in.
+// tagManager returns the client for tags after login.
 func (c *connection) tagManager(ctx context.Context) (*tags.Manager, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -299,7 +299,7 @@ func (c *connection) tagManager(ctx context.Context) (*tags.Manager, error) {
 	return c.tags, nil
 }
 
-// resetTags forgets the client for tags.
+// resetTags drops the client for tags.
 func (c *connection) resetTags() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,7 +307,7 @@ func (c *connection) resetTags() {
 	c.rest = nil
 }
 
-// close ends the session. That it cannot be ended does no harm: vCenter ends it.
+// close ends the session. Errors are ignored, because vCenter ends idle sessions.
 func (c *connection) close(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -318,7 +318,7 @@ func (c *connection) close(ctx context.Context) {
 	c.client.CloseIdleConnections()
 }
 
-// alive keeps the session from ending for want of use.
+// alive uses the session so that it does not time out.
 func (s *sessions) alive(ctx context.Context) error {
 	s.mu.Lock()
 	c := s.current
@@ -332,7 +332,7 @@ func (s *sessions) alive(ctx context.Context) error {
 	})
 }
 
-// observed returns a transport whose requests are counted.
+// observed returns a transport that reports its requests to observe.
 func (s *sessions) observed(t http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		t = http.DefaultTransport
@@ -346,7 +346,7 @@ type observedTransport struct {
 	observe func(error)
 }
 
-// RoundTrip sends a request. A failure of the proxy is explained.
+// RoundTrip sends a request. It explains failures of the proxy.
 func (t observedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(r)
 	t.observe(err)

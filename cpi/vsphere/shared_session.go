@@ -14,10 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
-// serviceAccountToken is the token of the pod, which authenticates it where the credentials have none.
+// serviceAccountToken is the path of the pod's token, which is used if the credentials have none.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // A path.
 
-// share makes the session a copy of one that a service shares: vCenter limits the number of logins.
+// share clones a session that a service shares, because vCenter limits the number of logins.
 func (c *connection) share(ctx context.Context, credentials Credentials) error {
 	token := credentials.SharedToken
 	if token == "" {
@@ -54,5 +54,5 @@ func (c *connection) share(ctx context.Context, credentials Credentials) error {
 	if err != nil || ticket.Token == "" || response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s, without a ticket", credentials.SharedSession, response.Status)
 	}
-	return refusal(c.session.CloneSession(ctx, ticket.Token))
+	return credentialError(c.session.CloneSession(ctx, ticket.Token))
 }

@@ -32,54 +32,56 @@ const (
 )
 
 const (
-	// hiddenFor is how long the tags of an object are not asked for after vCenter refused them.
-	hiddenFor = time.Hour
-	// maxRefusals is after how many refused requests a user counts as one who may read no tags at all.
+	// hiddenAge is how long the tags of an object are not requested after vCenter refused them.
+	hiddenAge = time.Hour
+	// maxRefusals is the number of refused requests after which the user is assumed to lack access to all tags.
 	maxRefusals = 40
 )
 
-// tagsFor is how long tags are believed. A VM in something that is not known yet makes them be read again.
-const tagsFor = 5 * time.Minute
+// tagsAge is how long tags are cached. They are read earlier if a VM is in an unknown object.
+const tagsAge = 5 * time.Minute
 
 var (
 	// errTags means that tags could not be read.
 	errTags = errors.New("its zone and region are not known yet")
-	// errShared means that tags can never be read.
+	// errShared means that the session can never read tags.
 	errShared = errors.New("a shared session cannot read tags: zones require a user name or a certificate")
 )
 
-// Topology is what is reported of where a VM is.
+// Topology selects the data that is reported about the place of a VM.
 type Topology struct {
-	// Zone and Region are the names of categories of tags; empty: none is reported.
+	// Zone and Region are the names of tag categories; empty means that none is reported.
 	Zone, Region string
-	// InstanceType is the name of a category of tags that replace the instance type; empty: nothing does.
+	// InstanceType is the name of a tag category that replaces the instance type; empty means that none does.
 	InstanceType string
-	// HostLabel and ClusterLabel are the keys of labels with the names of the host and its cluster; empty: none.
+	// HostLabel and ClusterLabel are the keys of labels with the names of the host and its cluster; empty means no
+	// label.
 	HostLabel, ClusterLabel string
 }
 
-// categories returns the names of the categories that are used.
+// categories returns the names of the configured categories.
 func (t Topology) categories() []string {
 	return slices.DeleteFunc([]string{t.Zone, t.Region, t.InstanceType}, func(name string) bool { return name == "" })
 }
 
-// A resolver adds what is known of the place of a VM.
+// A resolver adds the topology of a VM to its machine.
 type resolver func(machine *cpi.Machine, all inventory, vm types.ManagedObjectReference)
 
-// A tagCache has the tags of one vCenter.
+// A tagCache caches the tags of one vCenter.
 type tagCache struct {
 	topology Topology
 	clock    clock.PassiveClock
 
 	mu       sync.Mutex
 	read     time.Time
-	attached map[types.ManagedObjectReference][]tags.Tag // nil elements: there are none
-	known    map[string]tags.Tag                         // by id
-	names    map[string]string                           // of categories, by id
-	hidden   map[types.ManagedObjectReference]time.Time  // objects whose tags the user may not read, and since when
+	attached map[types.ManagedObjectReference][]tags.Tag // nil elements: no tags
+	known    map[string]tags.Tag                         // by ID
+	names    map[string]string                           // of categories, by ID
+	hidden   map[types.ManagedObjectReference]time.Time  // objects whose tags the user may not read, with the time of the refusal
 }
 
-// resolve returns the resolver for VMs. Errors are those of the VMs: they exist, whatever their tags are.
+// resolve returns the resolver for VMs. Errors are reported per machine, because the VMs exist even if their tags are
+// unknown.
 func (t *tagCache) resolve(
 	ctx context.Context, c *connection, all inventory, vms []types.ManagedObjectReference,
 ) resolver {
@@ -108,7 +110,7 @@ func (t *tagCache) resolve(
 	}
 }
 
-// topologyOf adds what tags say.
+// topologyOf adds the values of tags.
 func (t *tagCache) topologyOf(
 	machine *cpi.Machine, all inventory, vm types.ManagedObjectReference, places []types.ManagedObjectReference,
 ) {
@@ -119,7 +121,7 @@ func (t *tagCache) topologyOf(
 	}
 }
 
-// labels adds the names of host and cluster.
+// labels adds the names of host and cluster as labels.
 func (t *tagCache) labels(machine *cpi.Machine, all inventory, places []types.ManagedObjectReference) {
 	kinds := map[string]string{t.topology.HostLabel: "HostSystem", t.topology.ClusterLabel: "ClusterComputeResource"}
 	for key, kind := range kinds {
@@ -134,8 +136,8 @@ func (t *tagCache) labels(machine *cpi.Machine, all inventory, places []types.Ma
 	}
 }
 
-// label returns the name of the nearest tag of a category, as the value of a label. The noun is for the notice if there
-// is none; empty: none is needed.
+// label returns the name of the nearest tag of a category, as a label value. If no tag is found, noun describes the
+// value in a notice. An empty noun suppresses the notice.
 func (t *tagCache) label(
 	machine *cpi.Machine, all inventory, places []types.ManagedObjectReference, category, noun string,
 ) string {
@@ -171,21 +173,21 @@ func (t *tagCache) label(
 	return ""
 }
 
-// missing explains that no tag of a category was found. The lock is held.
+// missing returns the message for a missing tag of a category. The caller holds the lock.
 func (t *tagCache) missing(category, noun string) string {
 	return fmt.Sprintf("the Node has no %s: neither the VM nor its host, cluster, resource pools, folders or "+
 		"datacenter has a tag of category %q that is visible to the user. Check the name of the "+
 		"category, attach a tag to one of them, or grant the user the right to read it", noun, category)
 }
 
-// update reads the tags of everything that VMs are in, unless they are known.
+// update reads the tags of all objects that contain the VMs, unless they are cached.
 func (t *tagCache) update(
 	ctx context.Context, c *connection, all inventory, vms []types.ManagedObjectReference,
 ) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	needed := map[types.ManagedObjectReference]bool{}
-	complete := t.attached != nil && t.clock.Since(t.read) < tagsFor
+	complete := t.attached != nil && t.clock.Since(t.read) < tagsAge
 	for _, vm := range vms {
 		for _, place := range all.places(vm) {
 			needed[place] = true
@@ -200,14 +202,14 @@ func (t *tagCache) update(
 	if err != nil {
 		return err
 	}
-	if !t.read.IsZero() && t.clock.Since(t.read) >= tagsFor {
+	if !t.read.IsZero() && t.clock.Since(t.read) >= tagsAge {
 		t.forget()
 	}
 	return t.reread(ctx, manager, needed)
 }
 
-// forget drops the names of categories, and the tags of those that are used: they may have been renamed. Other tags,
-// of which each VM of a vCenter may have its own, are kept. The lock is held.
+// forget drops the names of categories and the tags of the configured categories, which may have been renamed. It keeps
+// other tags, because each VM of a vCenter may have a different one. The caller holds the lock.
 func (t *tagCache) forget() {
 	used := t.topology.categories()
 	maps.DeleteFunc(t.known, func(_ string, tag tags.Tag) bool {
@@ -216,7 +218,7 @@ func (t *tagCache) forget() {
 	clear(t.names)
 }
 
-// reread reads the tags of objects, by one request for those attached. The lock is held.
+// reread reads the tags of objects, with one request for all attachments. The caller holds the lock.
 func (t *tagCache) reread(
 	ctx context.Context, manager *tags.Manager, needed map[types.ManagedObjectReference]bool,
 ) error {
@@ -235,7 +237,7 @@ func (t *tagCache) reread(
 		for _, id := range object.TagIDs {
 			tag, err := t.tag(ctx, manager, id)
 			if hidden(err) {
-				continue // not of a category that the user needs
+				continue // not in a category that the user needs
 			}
 			if err != nil {
 				return err
@@ -250,11 +252,11 @@ func (t *tagCache) reread(
 	return nil
 }
 
-// readable returns those of some objects whose tags vCenter did not refuse lately, those that are no VMs first: of them
-// a user is most likely to see none. The lock is held.
+// readable returns the objects whose tags vCenter did not recently refuse. Objects other than VMs come first, because
+// users are most likely to lack access to them. The caller holds the lock.
 func (t *tagCache) readable(needed map[types.ManagedObjectReference]bool) []mo.Reference {
 	maps.DeleteFunc(t.hidden, func(_ types.ManagedObjectReference, since time.Time) bool {
-		return t.clock.Since(since) >= hiddenFor
+		return t.clock.Since(since) >= hiddenAge
 	})
 	var refs []types.ManagedObjectReference
 	for ref := range needed {
@@ -279,8 +281,8 @@ func (t *tagCache) readable(needed map[types.ManagedObjectReference]bool) []mo.R
 	return objects
 }
 
-// attachedTo lists the tags of objects. vCenter needs the right to read each object, and documents no answer in part: a
-// request that it refuses is repeated by halves, and an object that is refused alone is left out. The lock is held.
+// attachedTo lists the tags of objects. vCenter requires the right to read each object, and documents no partial
+// responses. A refused request is split in halves, and a single refused object is left out. The caller holds the lock.
 func (t *tagCache) attachedTo(
 	ctx context.Context, manager *tags.Manager, objects []mo.Reference, refusals *int,
 ) ([]tags.AttachedTags, error) {
@@ -310,7 +312,7 @@ func (t *tagCache) attachedTo(
 	return append(first, second...), err
 }
 
-// tag returns a tag, whose category is known then. The lock is held.
+// tag returns a tag, and caches its category. The caller holds the lock.
 func (t *tagCache) tag(ctx context.Context, manager *tags.Manager, id string) (tags.Tag, error) {
 	if t.names == nil {
 		t.names = map[string]string{}

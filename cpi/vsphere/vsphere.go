@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vsphere is vSphere as a backend of the cloud controller manager: machines are the VMs of one or more
-// vCenters. It makes no load balancers and no routes: vSphere itself has none.
+// Package vsphere is the backend of the cloud controller manager for vSphere. Machines are the VMs of one or more
+// vCenters. It has no load balancers and no routes, because vSphere itself has none.
 package vsphere
 
 import (
@@ -24,8 +24,8 @@ var (
 // providerID returns the provider ID of a VM with a BIOS UUID.
 func providerID(biosUUID string) string { return ProviderName + "://" + strings.ToLower(biosUUID) }
 
-// uuidsOf returns a UUID in both orders of its bytes. Guests see the first three groups of a BIOS UUID in an order
-// that depends on the version of the virtual hardware.
+// uuidsOf returns a UUID in both byte orders. Guests see the first three groups of a BIOS UUID in an order that depends
+// on the version of the virtual hardware.
 func uuidsOf(text string) []string {
 	u, err := uuid.Parse(text)
 	if err != nil {
@@ -41,7 +41,7 @@ func uuidsOf(text string) []string {
 	return []string{u.String(), swapped.String()}
 }
 
-// parseProviderID returns the UUIDs that a provider ID may mean.
+// parseProviderID returns the UUIDs that a provider ID may refer to.
 func parseProviderID(id string) ([]string, error) {
 	uuids := uuidsOf(strings.TrimPrefix(strings.ToLower(strings.TrimSpace(id)), ProviderName+"://"))
 	if uuids == nil {

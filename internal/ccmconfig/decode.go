@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ccmconfig reads the configuration of the cloud controller manager into a schema: one struct per cloud, whose
-// tags describe its keys. It reports everything that is wrong at once, with key, line and remedy. It knows no cloud.
+// tags describe its keys. It reports all problems at once, with key, line and remedy. It has no code for a specific
+// cloud.
 //
 // Tags of a field:
 //   - json: the key. Marshalling a schema as YAML or JSON writes a configuration that Decode reads.
 //   - alias: a second key with the same meaning.
 //   - commas: whether a single value may be a list separated by commas.
-//   - kind: what the value is, for the documentation; by default, the type says so.
+//   - kind: the kind of the value, for the documentation; by default, it follows from the type.
 //   - default: the value used if the key is absent or empty.
-//   - fallback: what happens without a value, for the documentation.
-//   - env: an environment variable with the value used if the file has none, or in any case: [Environment] has which.
-//   - enum: the only values, separated by commas.
-//   - required: what to write, reported if there is no value.
-//   - ignored: why the key, of type [Ignored], has no effect.
+//   - fallback: the behavior without a value, for the documentation.
+//   - env: an environment variable. Its value is used if the file has none, or in any case; [Environment] selects which.
+//   - enum: the only allowed values, separated by commas.
+//   - required: the instruction that is reported if there is no value.
+//   - ignored: the reason why the key, of type [Ignored], has no effect.
 package ccmconfig
 
 import (
@@ -30,18 +31,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// An Environment is what a configuration refers to outside of its file.
+// An Environment is the data outside of the file that a configuration refers to.
 type Environment struct {
 	Getenv   func(name string) string
 	ReadFile func(name string) ([]byte, error)
-	// Environ returns all variables as name=value; nil: there are none but those that Getenv is asked for.
+	// Environ returns all variables as name=value. Nil means that only Getenv is used.
 	Environ func() []string
-	// VariablesWin makes variables win over the file.
+	// VariablesWin means that variables take precedence over the file.
 	VariablesWin bool
 }
 
-// Decode reads a YAML file into schema, a pointer to a struct. The error is that the file is not YAML; the report has
-// all else.
+// Decode reads a YAML file into schema, a pointer to a struct. It returns an error only if the file is not YAML. The
+// report contains all other problems.
 func Decode(file []byte, schema any, env Environment) (*Report, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {
@@ -53,7 +54,7 @@ func Decode(file []byte, schema any, env Environment) (*Report, error) {
 	return DecodeNode(document.Content[0], schema, env), nil
 }
 
-// DecodeNode reads what was parsed from a file; nil: it is empty.
+// DecodeNode reads the parsed content of a file into schema. Nil content means that the file is empty.
 func DecodeNode(content *yaml.Node, schema any, env Environment) *Report {
 	d := &decoder{keys: Keys(schema), env: env, report: &Report{lines: map[string]int{}, written: map[string]string{}}}
 	into := reflect.ValueOf(schema).Elem()
@@ -64,8 +65,8 @@ func DecodeNode(content *yaml.Node, schema any, env Environment) *Report {
 	return d.report
 }
 
-// ReadCA returns the certificates to trust, from the text at a key or from the file that the key with suffix File
-// names.
+// ReadCA returns the trusted certificate authorities, from the text at a key, or from the file that the key with suffix
+// File names.
 func ReadCA(r *Report, env Environment, key, text, file string) string {
 	switch {
 	case text != "" && file != "":
@@ -86,11 +87,11 @@ func ReadCA(r *Report, env Environment, key, text, file string) string {
 	return text
 }
 
-// A Report is what is wrong with a configuration.
+// A Report contains the problems of a configuration.
 type Report struct {
-	Warnings []string          // about keys without effect, and the like
+	Warnings []string          // for example about keys without effect
 	lines    map[string]int    // by path
-	written  map[string]string // paths as they are in the file, where that is another
+	written  map[string]string // paths as written in the file, if they differ
 	problems []problem
 }
 
@@ -104,12 +105,12 @@ func (r *Report) Warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Problem adds that something is wrong with a key, whether it is in the file or not.
+// Problem adds a problem with a key, whether or not the key is in the file.
 func (r *Report) Problem(path, format string, args ...any) {
 	r.problemAt(path, r.lines[path], fmt.Sprintf(format, args...))
 }
 
-// Between adds that a duration is too short or too long.
+// Between adds a problem if a duration is too short or too long.
 func (r *Report) Between(path string, d, least, most time.Duration) {
 	if d < least || d > most {
 		r.Problem(path, "is %s, but must be from %s to %s", d, least, most)
@@ -124,7 +125,7 @@ func (r *Report) problemAt(path string, line int, text string) {
 	r.problems = append(r.problems, problem{line, errors.New(path + ": " + text)})
 }
 
-// Err returns all problems, one on each line, in the order of the file.
+// Err returns all problems, one per line, in the order of the file.
 func (r *Report) Err() error {
 	slices.SortStableFunc(r.problems, func(a, b problem) int { return a.line - b.line })
 	var all []error
@@ -193,7 +194,7 @@ func (d *decoder) value(f reflect.StructField, path string, n *yaml.Node, into r
 		why := strings.ReplaceAll(f.Tag.Get("ignored"), "'", "")
 		d.report.Warn("%s (line %d) has no effect: %s; remove it", cmp.Or(d.report.written[path], path),
 			d.report.lines[path], why)
-	case isNull(n): // as absent
+	case isNull(n): // the same as an absent key
 	case f.Type.Kind() == reflect.Slice && n.Kind != yaml.SequenceNode:
 		d.report.Problem(path, "must be a list")
 	case isScalar:
@@ -215,7 +216,7 @@ func (d *decoder) sections(f reflect.StructField, path string, n *yaml.Node, int
 		}
 	case reflect.Map:
 		d.named(f.Type, path, n, into)
-	case reflect.Pointer: // An empty section is as absent.
+	case reflect.Pointer: // An empty section is the same as an absent one.
 		section := reflect.New(f.Type.Elem())
 		if d.section(path, n, section.Elem()); !section.Elem().IsZero() {
 			into.Set(section)
@@ -225,7 +226,7 @@ func (d *decoder) sections(f reflect.StructField, path string, n *yaml.Node, int
 	}
 }
 
-// named reads sections that have names of their own.
+// named reads sections with user-defined names.
 func (d *decoder) named(t reflect.Type, path string, n *yaml.Node, into reflect.Value) {
 	if n.Kind != yaml.MappingNode {
 		d.report.Problem(path, "must contain a section for each name")
@@ -249,7 +250,7 @@ func (d *decoder) named(t reflect.Type, path string, n *yaml.Node, into reflect.
 	}
 }
 
-// listed splits a single value where it may be a list separated by commas.
+// listed splits a single value if it may be a list separated by commas.
 func listed(f reflect.StructField, n *yaml.Node) *yaml.Node {
 	if f.Tag.Get("commas") == "" || n.Kind != yaml.ScalarNode || isNull(n) {
 		return n
@@ -261,7 +262,7 @@ func listed(f reflect.StructField, n *yaml.Node) *yaml.Node {
 	return list
 }
 
-// splitList returns the elements of a list separated by commas, without those that are empty.
+// splitList returns the non-empty elements of a list separated by commas.
 func splitList(text string) []string {
 	var out []string
 	for s := range strings.SplitSeq(text, ",") {
@@ -272,7 +273,7 @@ func splitList(text string) []string {
 	return out
 }
 
-// scalarsInto sets a single value or a list of them. An empty single value leaves what is there.
+// scalarsInto sets a single value or a list of values. An empty single value keeps the current value.
 func scalarsInto(f reflect.StructField, n *yaml.Node, into reflect.Value) error {
 	if f.Type.Kind() != reflect.Slice {
 		text, err := textOf(n)
@@ -322,7 +323,7 @@ func textInto(f reflect.StructField, text string, into reflect.Value) error {
 	return nil
 }
 
-// complete sets what the file leaves to the environment and to defaults, and reports what is missing.
+// complete sets missing values from the environment and from defaults, and reports required values that are missing.
 func (d *decoder) complete(path string, section reflect.Value) {
 	for _, f := range fieldsOf(section.Type()) {
 		at := join(path, nameOf(f))

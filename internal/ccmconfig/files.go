@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// rereadAfter is the maximum age of what was read of the files. Reading some small files costs nothing.
+// rereadAfter is the maximum age of the cached files. Reading some small files is cheap.
 const rereadAfter = 5 * time.Second
 
-// Files are credentials in the files of a mounted Secret. They are read again when they are asked for and may have
-// changed.
+// Files reads credentials from the files of a mounted Secret. Files are read again if the cached content is too old.
 type Files[T any] struct {
 	Dir string
 	// Names of the files. A file may be absent.
 	Names []string
-	// Parse makes credentials of the contents of the files, by name. Its errors contain no secrets.
+	// Parse returns the credentials in the contents of the files, which it gets by name. Its errors must not contain
+	// secrets.
 	Parse func(map[string]string) (T, error)
 	Now   func() time.Time
 
@@ -35,7 +35,7 @@ type Files[T any] struct {
 	read    time.Time
 }
 
-// Current returns the credentials in the files, and a version that differs between any two contents.
+// Current returns the credentials in the files, and a version that differs for different contents.
 func (f *Files[T]) Current() (credentials T, version string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,8 +49,8 @@ func (f *Files[T]) Current() (credentials T, version string, err error) {
 	return f.last, f.version, f.err
 }
 
-// Mounted returns where the files of a mounted Secret are now. The kubelet replaces all of them at once by one link:
-// files behind it belong together.
+// Mounted returns the directory with the current files of a mounted Secret. The kubelet replaces all files at once with
+// one link, so the files behind it are consistent.
 func Mounted(dir string) string {
 	if target, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
 		return target

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// IsINI reports whether a file begins with the header of a section, as no configuration in YAML does.
+// IsINI reports whether a file begins with a section header, which no YAML configuration does.
 func IsINI(file []byte) bool {
 	for line := range strings.Lines(string(file)) {
 		if text := strings.TrimSpace(line); text != "" && !strings.ContainsAny(text[:1], "#;") {
@@ -20,8 +20,8 @@ func IsINI(file []byte) bool {
 	return false
 }
 
-// ParseINI parses a file as [DecodeNode] takes it: a section is a mapping, and [section "name"] one in it. Names of
-// sections and keys are in lower case then. The error has everything that cannot be parsed, one problem on each line.
+// ParseINI parses a file for [DecodeNode]. A section becomes a mapping, and [section "name"] a mapping inside it. Names
+// of sections and keys are converted to lower case. The error contains all syntax errors, one per line.
 func ParseINI(file []byte) (*yaml.Node, error) {
 	p := &iniParser{root: &yaml.Node{Kind: yaml.MappingNode, Line: 1}}
 	var problems []error
@@ -47,7 +47,7 @@ func (p *iniParser) line(text string, number int) error {
 		return errors.New(`is before the first section: begin with a line such as [Global]`)
 	}
 	name, rest, found := strings.Cut(text, "=")
-	if !found { // a key alone switches something on
+	if !found { // a key without a value means true
 		name, _, _ = strings.Cut(strings.NewReplacer("#", ";").Replace(text), ";")
 		rest = "true"
 	}
@@ -63,7 +63,7 @@ func (p *iniParser) line(text string, number int) error {
 	return nil
 }
 
-// header begins a section: [name] or [name "sub"]. A section may be continued later.
+// header starts a section: [name] or [name "sub"]. A section may be continued later.
 func (p *iniParser) header(text string, number int) error {
 	inner, rest, found := strings.Cut(text[1:], "]")
 	if rest = strings.TrimSpace(rest); !found || rest != "" && !strings.ContainsAny(rest[:1], "#;") {
@@ -82,7 +82,7 @@ func (p *iniParser) header(text string, number int) error {
 	return nil
 }
 
-// mapping returns the section with a name, which is made if there is none.
+// mapping returns the section with a name. It creates the section if it does not exist.
 func (p *iniParser) mapping(in *yaml.Node, name string, number int) *yaml.Node {
 	for i := 0; i+1 < len(in.Content); i += 2 {
 		if in.Content[i].Value == name && in.Content[i+1].Kind == yaml.MappingNode {
@@ -98,11 +98,11 @@ func put(in *yaml.Node, name string, number int, value *yaml.Node) {
 	in.Content = append(in.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name, Line: number}, value)
 }
 
-// iniValue returns a value without quotes, escapes and the comment behind it.
+// iniValue returns a value without quotes, escapes and a trailing comment.
 func iniValue(text string) (string, error) {
 	var out strings.Builder
 	quoted := false
-	kept := 0 // what is quoted is kept when spaces at the end are removed
+	kept := 0 // length of the quoted text, whose trailing spaces are kept
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '"':
@@ -131,5 +131,5 @@ func iniValue(text string) (string, error) {
 	return trimFrom(out.String(), kept), nil
 }
 
-// trimFrom removes spaces from the end, but none before an index.
+// trimFrom removes trailing spaces, but none before an index.
 func trimFrom(s string, kept int) string { return s[:kept] + strings.TrimRight(s[kept:], " \t") }

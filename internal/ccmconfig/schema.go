@@ -14,32 +14,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Ignored is the type of keys that predecessors knew and that have no effect. Their tag "ignored" gives the reason.
+// Ignored is the type of keys of predecessors that have no effect. Their tag "ignored" gives the reason.
 type Ignored struct{}
 
-// A Secret is text that is never printed.
+// A Secret is a text that is never printed.
 type Secret string
 
 const redacted = "REDACTED"
 
-// String keeps the secret out of everything that prints a value.
+// String redacts the secret when a value is printed.
 func (Secret) String() string { return redacted }
 
-// GoString keeps the secret out of everything that prints a value in detail.
+// GoString redacts the secret when a value is printed in detail.
 func (Secret) GoString() string { return redacted }
 
-// MarshalText keeps the secret out of everything that writes JSON, such as logs.
+// MarshalText redacts the secret in JSON, for example in logs.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// A Key is a key of a schema that takes a value.
+// A Key is a key of a schema that has a value.
 type Key struct {
-	Path  string // zones[].name is a key of each element of zones, zones.<name>.vdc of each section with a name
-	Kind  string // of its value, for the documentation
+	Path  string // zones[].name is a key of each element of zones, zones.<name>.vdc of each named section
+	Kind  string // kind of the value, for the documentation
 	Field reflect.StructField
 	Owner reflect.Type // struct that declares the field
 }
 
-// Keys returns all keys of a schema, in their order.
+// Keys returns all keys of a schema, in order.
 func Keys(schema any) []Key {
 	return keysOf("", reflect.TypeOf(schema).Elem())
 }
@@ -70,7 +70,7 @@ func keysOf(path string, t reflect.Type) []Key {
 	return all
 }
 
-// fieldsOf returns the fields of a section, also those of embedded structs.
+// fieldsOf returns the fields of a section, including those of embedded structs.
 func fieldsOf(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
 }
@@ -80,7 +80,7 @@ func nameOf(f reflect.StructField) string {
 	return name
 }
 
-// elementOf returns the type of the elements of a list or of named sections, or the type that a pointer points to.
+// elementOf returns the element type of a list or of named sections, or the type that a pointer points to.
 func elementOf(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
 		return t.Elem()
@@ -88,7 +88,7 @@ func elementOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// kindOf describes the value of a key in words.
+// kindOf describes the value of a key.
 func kindOf(f reflect.StructField) string {
 	if kind := f.Tag.Get("kind"); kind != "" {
 		return kind
@@ -103,7 +103,7 @@ func kindOf(f reflect.StructField) string {
 	return known.kind
 }
 
-// A scalar is how the text of a single value becomes a value of Go.
+// A scalar parses the text of a single value.
 type scalar struct {
 	kind  string
 	parse func(string) (any, error)
@@ -119,7 +119,7 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[netip.Prefix]():    parsed("CIDR", "a CIDR such as 192.168.8.0/24", parsePrefix),
 }
 
-// scalarOf finds how values of a type are read; types of text are read as text.
+// scalarOf returns the scalar of a type. Types based on string are parsed as text.
 func scalarOf(t reflect.Type) (scalar, bool) {
 	known, ok := scalars[t]
 	if !ok && t.Kind() == reflect.String {
@@ -141,7 +141,7 @@ func parsed[T any](kind, want string, parse func(string) (T, error)) scalar {
 	}
 }
 
-// parseBoolean takes the words of YAML 1.1 and of INI files, as the parsers of predecessors did.
+// parseBoolean accepts the words of YAML 1.1 and of INI files, as the parsers of predecessors did.
 func parseBoolean(s string) (bool, error) {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "1":
@@ -159,7 +159,7 @@ func parseDuration(s string) (metav1.Duration, error) {
 	return metav1.Duration{Duration: d}, err
 }
 
-// parseAddr refuses addresses with a zone.
+// parseAddr rejects addresses with a zone.
 func parseAddr(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err == nil && a.Zone() != "" {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cloudstack is a client of Apache CloudStack's API, with the commands that a cloud controller manager needs.
-// It signs requests, reads all pages of lists, waits for asynchronous jobs, and sorts errors. It knows nothing of
-// Kubernetes. Requests are POSTed, so that neither keys nor signatures are part of a URL, which errors and proxies
-// show.
+// It signs requests, reads all pages of lists, waits for asynchronous jobs, and classifies errors. It has no code for
+// Kubernetes. Requests use POST, so that neither keys nor signatures are part of a URL, which errors and proxies show.
 package cloudstack
 
 import (
@@ -28,43 +27,45 @@ import (
 )
 
 const (
-	// maxPages bounds lists.
+	// maxPages is the maximum number of pages of a list.
 	maxPages = 1000
-	// maxAnswer bounds what is read of an answer.
-	maxAnswer = 64 << 20
-	// defaultPoll and defaultPatience are how often, and for how long, jobs are polled.
+	// maxResponse is the maximum size of a response, in bytes.
+	maxResponse = 64 << 20
+	// defaultPoll and defaultPatience are the polling interval of jobs and the maximum duration of a job.
 	defaultPoll, defaultPatience = time.Second, 3 * time.Minute
-	// defaultTimeout is for one request with its answer.
+	// defaultTimeout is the timeout of a request, including its response.
 	defaultTimeout = time.Minute
 )
 
-// Options are what a [Client] is made of.
+// Options configure a [Client].
 type Options struct {
 	// URL of the API, such as https://cloud.example.com/client/api.
 	URL string
 	// Key and Secret of the user.
 	Key, Secret string
-	// Keys returns the key and the secret of the user as they are now, for each request; nil: Key and Secret stay.
+	// Keys returns the current key and secret of the user, for each request. Nil means that Key and Secret do not
+	// change.
 	Keys func() (key, secret string)
-	// Project to work in, by its id; empty: the user's account.
+	// Project is the ID of the project to work in; empty means the user's account.
 	Project string
-	// CA are the certificates to trust instead of the system's; empty: the system's.
+	// CA are the trusted certificate authorities in PEM format, instead of those of the system; empty means those of
+	// the system.
 	CA string
 	// Insecure trusts any certificate.
 	Insecure bool
 	// UserAgent of requests.
 	UserAgent string
-	// Poll is how often running jobs are asked for, and Patience how long one may run; 0: 1 s and 3 min.
+	// Poll is the polling interval of running jobs, and Patience the maximum duration of a job; 0 means 1 s and 3 min.
 	Poll, Patience time.Duration
-	// Timeout of one request; 0: 1 min.
+	// Timeout of one request; 0 means 1 min.
 	Timeout time.Duration
-	// Metrics count requests; nil: they are not counted.
+	// Metrics count requests. Nil disables them.
 	Metrics *Metrics
-	// Now returns the time; nil: the real one.
+	// Now returns the time. Nil means real time.
 	Now func() time.Time
 }
 
-// A Client calls CloudStack. It may be used concurrently.
+// A Client calls CloudStack. It is safe for concurrent use.
 type Client struct {
 	opts Options
 	http *http.Client
@@ -110,10 +111,10 @@ func (c *Client) Close(context.Context) error {
 	return nil
 }
 
-// Params are the parameters of a command; empty ones are left out.
+// Params are the parameters of a command. Empty ones are omitted.
 type Params map[string]string
 
-// call runs a command, and decodes its answer.
+// call runs a command, and decodes its response.
 func (c *Client) call(ctx context.Context, command string, params Params, into any) error {
 	start := c.opts.Now()
 	err := c.send(ctx, command, params, into)
@@ -147,20 +148,21 @@ func (c *Client) send(ctx context.Context, command string, params Params, into a
 	request.Header.Set("User-Agent", c.opts.UserAgent)
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return unanswered(request, err)
+		return requestError(request, err)
 	}
 	defer answer.Body.Close()
 	if err := siteproxy.Refused(request, answer); err != nil {
-		return unanswered(request, err)
+		return requestError(request, err)
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if err != nil {
-		return unanswered(request, err)
+		return requestError(request, err)
 	}
 	return decode(command, answer.StatusCode, body, into)
 }
 
-// decode reads an answer, which is an object with one key: the command's, or another where CloudStack refuses early.
+// decode decodes a response, which is an object with one key. The key is that of the command, or another one if
+// CloudStack rejects the request early.
 func decode(command string, status int, body []byte, into any) error {
 	var envelope map[string]json.RawMessage
 	if err := json.Unmarshal(body, &envelope); err != nil {
@@ -187,8 +189,8 @@ func decode(command string, status int, body []byte, into any) error {
 	return nil
 }
 
-// list returns all elements of a list. One that changes between its pages may lack elements: it is read again once, and
-// fails if it changes then, too.
+// list returns all elements of a list. A list that changes between its pages may lack elements. It is read again once,
+// and fails if it changes again.
 func list[T any](ctx context.Context, c *Client, command, key string, params Params) ([]T, error) {
 	out, err := pages[T](ctx, c, command, key, params)
 	if errors.Is(err, ErrChanged) {
@@ -200,8 +202,8 @@ func list[T any](ctx context.Context, c *Client, command, key string, params Par
 	return out, nil
 }
 
-// shown is list for those who can use a part of it: if the list changes each time, it returns each element that was shown
-// once, with [ErrChanged].
+// shown is like list, but for callers that can use an incomplete list. If the list changes on both reads, it returns
+// each listed element once, with [ErrChanged].
 func shown[T any](ctx context.Context, c *Client, command, key string, params Params, id func(T) string) ([]T, error) {
 	first, err := pages[T](ctx, c, command, key, params)
 	if !errors.Is(err, ErrChanged) {
@@ -222,8 +224,9 @@ func shown[T any](ctx context.Context, c *Client, command, key string, params Pa
 	return out, err
 }
 
-// pages reads all pages of a list. The first is as large as CloudStack is configured to serve, which refuses larger
-// ones: the others are as large. If the list changes meanwhile, it returns what was shown, with [ErrChanged].
+// pages reads all pages of a list. The first page has the default size of CloudStack, which rejects larger pages, and
+// determines the size of the others. If the list changes in the meantime, it returns the listed elements, with
+// [ErrChanged].
 func pages[T any](ctx context.Context, c *Client, command, key string, filters Params) ([]T, error) {
 	params := Params{"listall": "true", "projectid": c.opts.Project}
 	maps.Copy(params, filters)
@@ -281,7 +284,8 @@ const (
 	jobDone
 )
 
-// run runs an asynchronous command, and waits until it is done. The result is under a key; empty: there is none.
+// run runs an asynchronous command, and waits until it is done. key is the key of the result, or empty if there is
+// none.
 func (c *Client) run(ctx context.Context, command string, params Params, key string, into any) error {
 	var started job
 	if err := c.call(ctx, command, params, &started); err != nil {

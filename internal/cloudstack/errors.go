@@ -13,35 +13,35 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/siteproxy"
 )
 
-// Errors that CloudStack's errors are.
+// Kinds of CloudStack errors.
 var (
-	// ErrUnauthorized means that the key or the signature is not accepted.
+	// ErrUnauthorized means that the key or the signature is rejected.
 	ErrUnauthorized = errors.New("the API key or secret is invalid")
 	// ErrForbidden means that the user may not run the command, or not on this object.
 	ErrForbidden = errors.New("the user has no permission")
-	// ErrNotFound means that an object that a parameter names does not exist, or is not shown to the user.
+	// ErrNotFound means that an object in a parameter does not exist or is not visible to the user.
 	ErrNotFound = errors.New("not found")
-	// ErrInvalid means that a parameter is wrong.
+	// ErrInvalid means that a parameter is invalid.
 	ErrInvalid = errors.New("invalid parameter")
-	// ErrConflict means that another rule is in the way.
+	// ErrConflict means that the request conflicts with another rule.
 	ErrConflict = errors.New("conflict with another rule")
 	// ErrLimit means that a limit of the account, or the capacity of the cloud, is reached.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrBusy means that CloudStack works on the object, or asks for fewer requests.
+	// ErrBusy means that CloudStack is working on the object, or throttles requests.
 	ErrBusy = errors.New("CloudStack is busy")
-	// ErrUnavailable means that CloudStack did not answer, or not completely.
+	// ErrUnavailable means that CloudStack did not respond, or not completely.
 	ErrUnavailable = errors.New("CloudStack does not respond")
-	// ErrChanged means that a list changed each time while its pages were read: what it shows exists, and more may. It
-	// is an [ErrUnavailable].
+	// ErrChanged means that a list changed each time while its pages were read. The listed elements exist, and others
+	// may exist too. It wraps [ErrUnavailable].
 	ErrChanged = fmt.Errorf("the list changed while it was read: %w", ErrUnavailable)
-	// ErrFailing means that CloudStack answers a list with an internal error, as it does while its database or a plugin
-	// fails.
+	// ErrFailing means that CloudStack responds to a list with an internal error, as it does while its database or a
+	// plugin fails.
 	ErrFailing = errors.New("CloudStack cannot list its objects")
 	// ErrTLS means that the certificate of CloudStack is not trusted.
 	ErrTLS = errors.New("the certificate is not trusted")
 )
 
-// Codes of CloudStack's errors, which are also the status of its answers.
+// Codes of CloudStack's errors, which are also the status of its responses.
 const (
 	codeUnauthorized  = http.StatusUnauthorized
 	codeTooMany       = http.StatusTooManyRequests
@@ -56,7 +56,7 @@ const (
 	codeInUse         = 536
 	codeRuleConflict  = 537
 	codeInternalError = 530
-	// csMissing is CloudStack's second code of errors about an id of no object.
+	// csMissing is the second code of errors about an ID without an object.
 	csMissing = 9999
 )
 
@@ -75,7 +75,7 @@ var kinds = map[int]error{
 	codeRuleConflict: ErrConflict,
 }
 
-// An Error is an answer of CloudStack that reports a failure.
+// An Error is an error response of CloudStack.
 type Error struct {
 	Code int    `json:"errorcode"`
 	CS   int    `json:"cserrorcode"`
@@ -101,9 +101,9 @@ func (e *Error) Is(target error) bool {
 	return target == ErrUnavailable && e.Code != codeInternalError
 }
 
-// RefusesObject reports whether CloudStack refuses a request because of an object that it names, or may do so: it may
-// accept another object. An internal error counts, as CloudStack refuses an address in quarantine by one. Limits of the
-// account, missing permissions and lost answers have nothing to do with the object.
+// RefusesObject reports whether CloudStack rejects a request because of an object in it, or may do so, so that it may
+// accept another object. Internal errors count, because CloudStack rejects an address in quarantine with one. Account
+// limits, missing permissions and lost responses are unrelated to the object.
 func RefusesObject(err error) bool {
 	answer, ok := errors.AsType[*Error](err)
 	if !ok || errors.Is(answer, ErrNotFound) {
@@ -116,7 +116,7 @@ func RefusesObject(err error) bool {
 	return false
 }
 
-// failing returns the error of a list. An internal error of another command may be about one object.
+// failing returns the error of a list command. An internal error of any other command may concern one object.
 func failing(err error) error {
 	if answer, ok := errors.AsType[*Error](err); ok && answer.Code == codeInternalError {
 		return fmt.Errorf("%w: %w", ErrFailing, err)
@@ -124,8 +124,8 @@ func failing(err error) error {
 	return err
 }
 
-// unanswered returns the error of a request without an answer. It leaves out the request.
-func unanswered(request *http.Request, err error) error {
+// requestError returns the error of a request without a response. It omits the request, which contains secrets.
+func requestError(request *http.Request, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Number is a number that CloudStack writes as such or as text.
+// Number is a number that CloudStack writes as a number or as text.
 type Number int
 
-// UnmarshalJSON reads both forms.
+// UnmarshalJSON parses both forms.
 func (n *Number) UnmarshalJSON(raw []byte) error {
 	text := strings.Trim(string(raw), `"`)
 	if text == "" || text == "null" {
@@ -102,7 +102,7 @@ type Firewall struct {
 	Tags      []Tag
 }
 
-// A Policy is a stickiness policy of a load balancer rule, of which it has one at most.
+// A Policy is a stickiness policy of a load balancer rule. A rule has at most one.
 type Policy struct {
 	ID, Name, Description string
 
@@ -136,17 +136,17 @@ type ACL struct {
 	CIDRs       string `json:"cidrlist"`
 }
 
-// An Event is an entry of CloudStack's log.
+// An Event is an entry of CloudStack's event log.
 type Event struct{ Type, State, Created, ResourceID string }
 
-// VMs returns the virtual machines that the user sees in its project or account; with an id only that one. With
-// [ErrChanged] it returns those that were shown: machines of a large account may come and go all the time.
+// VMs returns the visible virtual machines in the project or account. With an ID, it returns only that one. With
+// [ErrChanged], it returns those that were listed, because machines of a large account may come and go all the time.
 func (c *Client) VMs(ctx context.Context, id string) ([]VM, error) {
 	return shown(ctx, c, "listVirtualMachines", "virtualmachine", Params{"details": "nics,servoff", "id": id},
 		func(vm VM) string { return vm.ID })
 }
 
-// Networks returns the guest networks that the user sees; with an id only that one.
+// Networks returns the visible guest networks. With an ID, it returns only that one.
 func (c *Client) Networks(ctx context.Context, id string) ([]Network, error) {
 	return list[Network](ctx, c, "listNetworks", "network", Params{"id": id})
 }
@@ -165,8 +165,8 @@ func (c *Client) AllAddresses(ctx context.Context) ([]Address, error) {
 	return list[Address](ctx, c, "listPublicIpAddresses", "publicipaddress", nil)
 }
 
-// FreeAddresses returns public addresses that may be associated with a network. Other accounts may take some and release
-// others all the time: they need not be all.
+// FreeAddresses returns public addresses that may be associated with a network. The list may be incomplete, because
+// other accounts may associate and release addresses all the time.
 func (c *Client) FreeAddresses(ctx context.Context, n Network) ([]Address, error) {
 	all, err := shown(ctx, c, "listPublicIpAddresses", "publicipaddress",
 		Params{"zoneid": n.ZoneID, "allocatedonly": "false", "state": "Free", "forvirtualnetwork": "true"},
@@ -177,12 +177,12 @@ func (c *Client) FreeAddresses(ctx context.Context, n Network) ([]Address, error
 	return all, err
 }
 
-// Rules returns the load balancer rules of a network; those of all networks if it is empty.
+// Rules returns the load balancer rules of a network. With an empty network, it returns those of all networks.
 func (c *Client) Rules(ctx context.Context, network string) ([]Rule, error) {
 	return list[Rule](ctx, c, "listLoadBalancerRules", "loadbalancerrule", Params{"networkid": network})
 }
 
-// Members returns the ids of the virtual machines behind a load balancer rule.
+// Members returns the IDs of the virtual machines that are members of a load balancer rule.
 func (c *Client) Members(ctx context.Context, rule string) ([]string, error) {
 	found, err := list[VM](ctx, c, "listLoadBalancerRuleInstances", "loadbalancerruleinstance", Params{"id": rule})
 	var out []string
@@ -192,7 +192,7 @@ func (c *Client) Members(ctx context.Context, rule string) ([]string, error) {
 	return out, err
 }
 
-// Firewalls returns the firewall rules of a network; those of all networks if it is empty.
+// Firewalls returns the firewall rules of a network. With an empty network, it returns those of all networks.
 func (c *Client) Firewalls(ctx context.Context, network string) ([]Firewall, error) {
 	return list[Firewall](ctx, c, "listFirewallRules", "firewallrule", Params{"networkid": network})
 }
@@ -207,7 +207,7 @@ func (c *Client) VPNs(ctx context.Context, address string) ([]VPN, error) {
 	return list[VPN](ctx, c, "listRemoteAccessVpns", "remoteaccessvpn", Params{"publicipid": address})
 }
 
-// policies are those of one load balancer rule.
+// policies are the stickiness policies of one load balancer rule.
 type policies struct {
 	Policies []Policy `json:"stickinesspolicy"`
 }
@@ -222,12 +222,12 @@ func (c *Client) Policies(ctx context.Context, rule string) ([]Policy, error) {
 	return out, err
 }
 
-// ACLs returns the rules of a network ACL list; those of all lists if it is empty.
+// ACLs returns the rules of a network ACL list. With an empty list ID, it returns those of all lists.
 func (c *Client) ACLs(ctx context.Context, aclList string) ([]ACL, error) {
 	return list[ACL](ctx, c, "listNetworkACLs", "networkacl", Params{"aclid": aclList})
 }
 
-// Events returns what CloudStack has logged about an object.
+// Events returns the events of an object in CloudStack's log.
 func (c *Client) Events(ctx context.Context, resource, resourceType string) ([]Event, error) {
 	return list[Event](ctx, c, "listEvents", "event", Params{"resourceid": resource, "resourcetype": resourceType})
 }

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// expiry is how long a signature is valid. Clocks may differ by about as much.
+// expiry is the validity of a signature. Clocks may differ by about as much.
 const expiry = 15 * time.Minute
 
-// sign returns the signature of a request: of its parameters, sorted by their names, and in lower case. CloudStack
-// encodes the values as Java does, and the names not at all.
+// sign returns the signature of a request, which covers its parameters, sorted by name and in lower case. CloudStack
+// encodes the values as Java does, and does not encode the names.
 func sign(form url.Values, secret string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(form)) {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Kinds of objects, by which they have tags.
+// Kinds of objects for tags.
 const (
 	TagAddress  = "PublicIpAddress"
 	TagFirewall = "FirewallRule"
 )
 
-// Associate associates a public address with a network: that one, or any if it is empty.
+// Associate associates a public address with a network: the given address, or any if it is empty.
 func (c *Client) Associate(ctx context.Context, n Network, address string) (Address, error) {
 	params := Params{"projectid": c.opts.Project, "ipaddress": address, "networkid": n.ID}
 	if n.VPCID != "" {
@@ -28,7 +28,7 @@ func (c *Client) Associate(ctx context.Context, n Network, address string) (Addr
 	return out, err
 }
 
-// Disassociate gives a public address back.
+// Disassociate releases a public address.
 func (c *Client) Disassociate(ctx context.Context, id string) error {
 	return c.run(ctx, "disassociateIpAddress", Params{"id": id}, "", nil)
 }
@@ -51,7 +51,7 @@ func (c *Client) CreateRule(ctx context.Context, r Rule) (Rule, error) {
 	return out, err
 }
 
-// UpdateRule changes what is set of a load balancer rule.
+// UpdateRule changes the fields of a load balancer rule that are set.
 func (c *Client) UpdateRule(ctx context.Context, r Rule) error {
 	return c.run(ctx, "updateLoadBalancerRule", Params{
 		"id":          r.ID,
@@ -68,7 +68,7 @@ func (c *Client) DeleteRule(ctx context.Context, id string) error {
 	return c.run(ctx, "deleteLoadBalancerRule", Params{"id": id}, "", nil)
 }
 
-// CreatePolicy creates a stickiness policy of a load balancer rule, which replaces the one that it has.
+// CreatePolicy creates a stickiness policy of a load balancer rule. It replaces the existing one.
 func (c *Client) CreatePolicy(ctx context.Context, rule string, p Policy) (Policy, error) {
 	params := Params{"lbruleid": rule, "name": p.Name, "description": p.Description, "methodname": p.Method}
 	for i, name := range slices.Sorted(maps.Keys(p.Params)) {
@@ -142,7 +142,7 @@ func (c *Client) DeleteACL(ctx context.Context, id string) error {
 	return c.run(ctx, "deleteNetworkACL", Params{"id": id}, "", nil)
 }
 
-// Tag adds a tag to objects of one kind: to all, or to none if one of them is missing or has a tag of that key.
+// Tag adds a tag to all objects of a kind, or to none if one of them is missing or already has a tag with that key.
 func (c *Client) Tag(ctx context.Context, kind string, ids []string, tag Tag) error {
 	return c.run(ctx, "createTags", Params{
 		"resourcetype":  kind,

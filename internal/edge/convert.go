@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// converted converts a list that was read, if it was.
+// converted returns a function that converts a list, and passes on a read error.
 func converted[S, T any](f func(S) T) func([]S, error) ([]T, error) {
 	return func(items []S, err error) ([]T, error) {
 		if err != nil {
@@ -25,7 +25,7 @@ func converted[S, T any](f func(S) T) func([]S, error) ([]T, error) {
 	}
 }
 
-// object converts what all objects have. An object without a status is realized.
+// object converts the common properties of objects. An object without a status is realized.
 func object(ref vcd.Ref, description string, status vcd.Realization) lb.Object {
 	state := lb.Pending
 	switch status {
@@ -95,7 +95,7 @@ func fullPool(p vcd.ServerPool) lb.Pool {
 	for _, m := range p.Members {
 		out.Members = append(out.Members, m.Address)
 		if m.Port != 0 && m.Port != p.DefaultPort {
-			out.NodePort = m.Port // that is where the pool sends to
+			out.NodePort = m.Port // the pool sends to this port
 		}
 	}
 	for _, m := range p.Monitors {
@@ -128,7 +128,7 @@ func ruleOf(r vcd.NATRule) lb.Rule {
 	}
 }
 
-// address reads an address; of a range or prefix, the first.
+// address parses an address. For a range or prefix, it returns the first address.
 func address(text string) netip.Addr {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return p.Addr()

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// rounds is in how many portions all pools and IP sets of a cluster are read in full.
+	// rounds is the number of portions in which all pools and IP sets of a cluster are read in full.
 	rounds = 60
-	// hintAge is how long a pool that was read in full is believed, as long as lists hint at the same.
+	// hintAge is how long the full content of a pool is cached, while lists show the same hints.
 	hintAge = 10 * time.Minute
-	// unknownMembers is how many members a pool has that was not listed since they changed.
+	// unknownMembers is the number of members of a pool that was not listed since they changed.
 	unknownMembers = -1
 )
 
-// details are pools and IP sets that were read in full: lists do not show their members.
+// details caches pools and IP sets that were read in full, because lists do not show their members.
 type details struct {
 	opts Options
 
-	mu     sync.Mutex
-	pools  map[string]readPool
-	sets   map[string]readSet
-	hinted map[string]lb.Hints // what lists hinted at when a portion was last read
-	rolled time.Time           // when that was
-	next   int                 // where the next portion begins
+	mu          sync.Mutex
+	pools       map[string]readPool
+	sets        map[string]readSet
+	hinted      map[string]lb.Hints // hints when the last portion was read
+	lastPortion time.Time           // time of that read
+	next        int                 // start of the next portion
 }
 
-// A readPool is a pool that was read in full, with what lists hinted at then.
+// A readPool is a pool that was read in full, with the hints in the lists at that time.
 type readPool struct {
 	pool  lb.Pool
 	hints lb.Hints
@@ -50,7 +50,7 @@ func newDetails(opts Options) details {
 	return details{opts: opts, pools: map[string]readPool{}, sets: map[string]readSet{}}
 }
 
-// forget drops what was read of an object that is being written.
+// forget drops the cached content of an object that is being written.
 func (d *details) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,7 @@ func (d *details) forget(id string) {
 	delete(d.sets, id)
 }
 
-// pool adds to a listed pool what was just read of it in full.
+// pool adds the cached content to a listed pool, if it was read within MaxAge.
 func (d *details) pool(p lb.Pool) lb.Pool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,8 +69,8 @@ func (d *details) pool(p lb.Pool) lb.Pool {
 	return p
 }
 
-// believed adds to a listed pool what was read of it in full not long ago, when lists hinted at the same.
-func (d *details) believed(p lb.Pool) (lb.Pool, bool) {
+// cachedIfUnchanged adds the cached content to a listed pool, if it was read recently with the same hints.
+func (d *details) cachedIfUnchanged(p lb.Pool) (lb.Pool, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	known, ok := d.pools[p.ID]
@@ -80,7 +80,7 @@ func (d *details) believed(p lb.Pool) (lb.Pool, bool) {
 	return known.as(p), true
 }
 
-// as is the pool as listed, with what was read in full.
+// as returns the listed pool with its cached content.
 func (r readPool) as(listed lb.Pool) lb.Pool {
 	full := r.pool
 	full.Object = listed.Object
@@ -88,7 +88,7 @@ func (r readPool) as(listed lb.Pool) lb.Pool {
 	return full
 }
 
-// set adds to a listed IP set what was read of it in full within an age.
+// set adds the cached content to a listed IP set, if it was read within the given age.
 func (d *details) set(s lb.Set, age time.Duration) lb.Set {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *gateway) readPool(ctx context.Context, s *vcd.Session, id string) (lb.P
 	now := g.driver.opts.Clock.Now()
 	p, err := s.Balancers.Pool(ctx, id)
 	if err != nil {
-		g.pools.invalidate() // it may be gone
+		g.pools.invalidate() // it may have been deleted
 		return lb.Pool{}, err
 	}
 	known := readPool{pool: fullPool(p), at: now}
@@ -146,7 +146,7 @@ func (o *observation) fullPools(ctx context.Context) error {
 		if p.Full && !o.query.Fresh {
 			continue
 		}
-		if known, ok := o.gateway.details.believed(p); ok && !o.query.Fresh {
+		if known, ok := o.gateway.details.cachedIfUnchanged(p); ok && !o.query.Fresh {
 			o.out.Pools[i] = known
 			continue
 		}
@@ -169,17 +169,17 @@ func (o *observation) fullSets(ctx context.Context) error {
 			return err
 		}
 		s.Full = false
-		o.out.Sets[i] = o.gateway.details.set(s, hintAge) // read just now
+		o.out.Sets[i] = o.gateway.details.set(s, hintAge) // just read
 	}
 	return nil
 }
 
-// roll reads the next portion of the cluster's pools and sets in full: lists do not show a change of members or
-// monitors. What was found is used as long as the lists are. A pool that cannot be read is left for later: it may
-// just have gone.
-func (o *observation) roll(ctx context.Context) error {
+// readPortion reads the next portion of the cluster's pools and sets in full, because lists do not show changes of
+// members or monitors. The result is cached as long as the lists. A pool that cannot be read is skipped, because it may
+// just have been deleted.
+func (o *observation) readPortion(ctx context.Context) error {
 	g := o.gateway
-	for _, x := range g.due(o.query.Owner.Cluster) {
+	for _, x := range g.duePortion(o.query.Owner.Cluster) {
 		var err error
 		if x.set {
 			err = g.readSet(ctx, o.session, x.id)
@@ -199,14 +199,14 @@ func (o *observation) roll(ctx context.Context) error {
 	return nil
 }
 
-// A member is a pool or set of a portion.
+// A member is a pool or set in a portion.
 type member struct {
 	id  string
 	set bool
 }
 
-// due returns what is to be read in full now, if it is time.
-func (g *gateway) due(cluster string) []member {
+// duePortion returns the objects to read in full now, if a portion is due.
+func (g *gateway) duePortion(cluster string) []member {
 	var pools []lb.Pool
 	var all []member
 	for _, p := range g.pools.known() {
@@ -223,16 +223,16 @@ func (g *gateway) due(cluster string) []member {
 	return g.details.portion(pools, all)
 }
 
-// portion returns what is to be read in full, if it is time: first what lists hint at otherwise than before.
+// portion returns the next objects to read in full, if a portion is due. Pools with changed hints come first.
 func (d *details) portion(pools []lb.Pool, all []member) []member {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opts.Clock.Now()
-	if len(all) == 0 || !d.rolled.IsZero() && now.Sub(d.rolled) < d.opts.RollEvery {
+	if len(all) == 0 || !d.lastPortion.IsZero() && now.Sub(d.lastPortion) < d.opts.RollEvery {
 		return nil
 	}
-	first := d.rolled.IsZero() // what was just written, or found after a start, need not be read at once
-	d.rolled = now
+	first := d.lastPortion.IsZero() // new or recently written objects need not be read at once
+	d.lastPortion = now
 	maps.DeleteFunc(d.pools, func(_ string, known readPool) bool { return now.Sub(known.at) > hintAge })
 	out := d.changed(pools)
 	if first {
@@ -244,15 +244,15 @@ func (d *details) portion(pools []lb.Pool, all []member) []member {
 	return out
 }
 
-// changed returns pools that lists hint at otherwise than when they were last seen, no more than a portion; the
-// others come next time. The lock is held.
+// changed returns pools whose hints changed since they were last seen, at most one portion of them. The others follow
+// next time. The caller holds the lock.
 func (d *details) changed(pools []lb.Pool) []member {
 	var out []member
 	seen := make(map[string]lb.Hints, len(pools))
 	for _, p := range pools {
 		before, known := d.hinted[p.ID]
 		switch {
-		case p.Hints.Members == unknownMembers: // written by us
+		case p.Hints.Members == unknownMembers: // written by this process
 		case !known || *p.Hints == before:
 			seen[p.ID] = *p.Hints
 		case len(out) < (len(pools)+rounds-1)/rounds:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edge carries out plans for load balancers on the edge gateways of VMware Cloud Director: it observes what
-// package lb plans with, runs the steps of plans one by one, and finds and removes everything of a cluster. It
-// knows nothing of Kubernetes.
+// Package edge executes plans for load balancers on the edge gateways of VMware Cloud Director. It observes the state
+// that package lb plans with, runs the steps of plans one by one, and finds and removes all objects of a cluster. It
+// has no code for Kubernetes.
 //
-// All callers share one cache of each gateway's lists, which writes from here update. Writes to one gateway are
-// queued, as VCD serializes them; gateways are independent of each other.
+// All callers share one cache of each gateway's lists, which writes of this process update. Writes to one gateway are
+// queued, because VCD serializes them. Gateways are independent of each other.
 package edge
 
 import (
@@ -19,23 +19,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// Options of a [Driver]; the zero value is usable.
+// Options configure a [Driver]. The zero value is usable.
 type Options struct {
-	// MaxAge is how old cached lists may be; 0: 30 s. What was written here is always seen.
+	// MaxAge is the maximum age of cached lists; 0 means 30 s. Writes of this process are always visible.
 	MaxAge time.Duration
-	// FactsAge is how old the provider's settings of a gateway may be, unless they make a load balancer impossible;
-	// 0: 1 h.
+	// FactsAge is the maximum age of the provider's settings of a gateway, unless they make a load balancer impossible;
+	// 0 means 1 h.
 	FactsAge time.Duration
-	// RollEvery is how often a sixtieth of a cluster's pools and IP sets is read in full, for what lists do not
-	// show; 0: 1 min.
+	// RollEvery is the interval at which a sixtieth of a cluster's pools and IP sets is read in full, to find changes
+	// that lists do not show; 0 means 1 min.
 	RollEvery time.Duration
-	// MaxWaiting is how many writes may wait for one gateway before others get [loadbalancer.ErrBusy]; 0: 4.
+	// MaxWaiting is the number of writes that may wait for one gateway. Further ones get [loadbalancer.ErrBusy]; 0
+	// means 4.
 	MaxWaiting int
-	// TaskTimeout bounds the wait for a task; 0: 15 min. A stuck task must not hold up other steps for ever.
+	// TaskTimeout limits the wait for a task, so that a stuck task does not block other steps forever; 0 means 15 min.
 	TaskTimeout time.Duration
-	// SourceRanges allows rules of the gateway's firewall to be created and deleted, where VCD can do so one by one.
+	// SourceRanges allows the creation and deletion of firewall rules on the gateway, if VCD supports that
+	// individually.
 	SourceRanges bool
-	// Clock; nil: real time.
+	// Clock provides the time. Nil means real time.
 	Clock vcd.Clock
 }
 
@@ -62,7 +64,7 @@ type realClock struct{}
 func (realClock) Now() time.Time                         { return time.Now() }
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// A Driver observes edge gateways and runs steps on them, all by one session. It is safe for concurrent use.
+// A Driver observes edge gateways and runs steps on them, all with one session. It is safe for concurrent use.
 type Driver struct {
 	session func(ctx context.Context) (*vcd.Session, error)
 	opts    Options
@@ -72,13 +74,13 @@ type Driver struct {
 	sequence uint64              // orders reads and queries
 }
 
-// New returns a driver that gets its session from a function before every piece of work: credentials may change.
+// New returns a driver. It calls session before each operation, because credentials may change.
 func New(session func(ctx context.Context) (*vcd.Session, error), opts Options) *Driver {
 	return &Driver{session: session, opts: opts.withDefaults(), gateways: map[string]*gateway{}}
 }
 
-// busy are the failures that pass by themselves; refused those that need something changed. After all others, it is
-// not known what VCD has done.
+// busy are errors that disappear by themselves, and refused are errors that require a change. After any other error, it
+// is unknown what VCD has done.
 var (
 	busy    = []error{vcd.ErrBusy, vcd.ErrThrottled, vcd.ErrLater, vcd.ErrChanged}
 	refused = []error{
@@ -87,7 +89,8 @@ var (
 	}
 )
 
-// classified makes an error wrap that of package loadbalancer which determines how the caller continues. The cause stays wrapped.
+// classified wraps an error in the error of package loadbalancer that determines how the caller continues. The cause
+// stays wrapped.
 func classified(err error) error {
 	switch {
 	case err == nil, is(err, []error{loadbalancer.ErrBusy, loadbalancer.ErrRefused, loadbalancer.ErrUnknown}):
@@ -117,7 +120,7 @@ type failure struct{ kind, cause error }
 // Error implements error.
 func (f *failure) Error() string { return f.cause.Error() }
 
-// Unwrap lets [errors.Is] match both.
+// Unwrap returns both the class and the cause.
 func (f *failure) Unwrap() []error { return []error{f.kind, f.cause} }
 
 func failed(kind error, format string, args ...any) error {

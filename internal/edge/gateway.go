@@ -15,10 +15,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A gateway is the local state of an edge gateway: cached lists, and what lists do not show.
+// A gateway is the local state of an edge gateway: cached lists, and data that lists do not show.
 type gateway struct {
 	id     string
-	gone   bool // proved: nothing on it is asked for
+	gone   bool // proved to be gone: none of its lists are requested
 	driver *Driver
 	queue  writeQueue
 
@@ -40,21 +40,21 @@ type gateway struct {
 	rights      rights
 	repairs     repairs
 	generations generations
-	// allocated are the ids of claims that were allocated here and not marked yet.
+	// allocated are the IDs of claims that this process allocated and did not mark yet.
 	allocated sync.Map
-	// began is when an endpoint that had no virtual service was first planned here, by owner.
+	// began is the time when an endpoint without a virtual service was first planned by this process, by owner.
 	began sync.Map
 }
 
-// facts are what the provider of a gateway set up.
+// facts are the settings of a gateway that the provider controls.
 type facts struct {
 	gateway  vcd.Gateway
 	balancer vcd.BalancerSettings
 	features vcd.Features
-	spaces   []vcd.IPSpace // that floating IPs can be had from
+	spaces   []vcd.IPSpace // from which floating IPs can be allocated
 }
 
-// at returns the state of a gateway.
+// at returns the local state of a gateway.
 func (d *Driver) at(id string) *gateway {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +86,7 @@ func (d *Driver) newGateway(id string) *gateway {
 	g.claims = listOf(d, g.readClaims,
 		func(x *lb.Claim) *lb.Object { return &lb.Object{ID: x.ID, Description: x.Description} })
 	g.rules = listOf(d, onGateway(g, g.readRules), func(x *lb.Rule) *lb.Object { return &x.Object })
-	g.rules.alike = func(a, b lb.Rule) bool { // a rule that was just created has no id yet
+	g.rules.alike = func(a, b lb.Rule) bool { // a new rule has no ID yet
 		return a.Name == b.Name && (strings.HasPrefix(a.ID, unnamedRule) || strings.HasPrefix(b.ID, unnamedRule))
 	}
 	g.rules.idOf = ruleID
@@ -108,24 +108,25 @@ func (d *Driver) newGateway(id string) *gateway {
 }
 
 const (
-	// natRuleURN begins the URN of a NAT rule; in all calls it goes by its UUID.
+	// natRuleURN is the prefix of the URN of a NAT rule. All calls use its UUID instead.
 	natRuleURN = "urn:vcloud:natRule:"
-	// unnamedRule begins the provisional id of a rule that was created here and not listed yet; its name follows.
+	// unnamedRule is the prefix of the provisional ID of a rule that this process created and that was not listed yet.
+	// Its name follows.
 	unnamedRule = "name:"
 )
 
-// ruleID is the id of a rule whose creation a task shows by its owner.
+// ruleID returns the ID of a rule from the owner of the task that created it, or a provisional ID.
 func ruleID(owner, name string) string {
 	if id, isRule := strings.CutPrefix(owner, natRuleURN); isRule {
 		return id
 	}
-	return unnamedRule + name // the task is the gateway's: VCD does not show the id
+	return unnamedRule + name // the owner is the gateway: VCD does not show the ID
 }
 
 // A reader reads a list from VCD.
 type reader[T any] func(context.Context, *vcd.Session) ([]T, error)
 
-// onGateway returns a reader of what is on a gateway: nothing if the gateway is gone.
+// onGateway returns a reader for objects on a gateway. It reads nothing if the gateway is gone.
 func onGateway[T any](g *gateway, read reader[T]) reader[T] {
 	if g.gone {
 		return func(context.Context, *vcd.Session) ([]T, error) { return nil, nil }
@@ -133,7 +134,7 @@ func onGateway[T any](g *gateway, read reader[T]) reader[T] {
 	return read
 }
 
-// listOf returns a list of objects with ids and names.
+// listOf returns a list of objects with IDs and names.
 func listOf[T any](
 	d *Driver, read reader[T], object func(*T) *lb.Object,
 ) *list[T] {
@@ -182,7 +183,7 @@ func (g *gateway) readSpaces(ctx context.Context, s *vcd.Session) ([]vcd.IPSpace
 	return spaces, nil
 }
 
-// fact returns the facts, which change seldom.
+// fact returns the facts, which rarely change.
 func (g *gateway) fact(ctx context.Context, s *vcd.Session) (facts, error) {
 	found, err := g.facts.get(ctx, s, demand{maxAge: g.driver.opts.FactsAge})
 	if err != nil {
@@ -202,8 +203,8 @@ func (g *gateway) readPools(ctx context.Context, s *vcd.Session) ([]lb.Pool, err
 	return converted(poolOf)(s.Balancers.Pools(ctx, g.id))
 }
 
-// readSets lists the IP sets. A user who may not see any has created none, unless something shows that there are some.
-// Of a gateway that is gone, those are left that a VDC group has for it.
+// readSets lists the IP sets. A user who may not see any is assumed to have created none, unless other objects show
+// that some exist. For a gateway that is gone, only the sets in its VDC group remain.
 func (g *gateway) readSets(ctx context.Context, s *vcd.Session) ([]lb.Set, error) {
 	f, err := g.fact(ctx, s)
 	if err != nil {
@@ -253,7 +254,7 @@ func (g *gateway) readCertificates(ctx context.Context, s *vcd.Session) ([]lb.Ce
 	return certificates, g.rights.tolerate(lb.KindCertificate, err)
 }
 
-// readFirewall lists the rules of the firewall where rules can be created one by one.
+// readFirewall lists the firewall rules, if rules can be created individually.
 func (g *gateway) readFirewall(ctx context.Context, s *vcd.Session) ([]lb.FirewallRule, error) {
 	f, err := g.fact(ctx, s)
 	if err != nil || !f.features.SingleFirewallRule {
@@ -263,7 +264,7 @@ func (g *gateway) readFirewall(ctx context.Context, s *vcd.Session) ([]lb.Firewa
 	return rules, g.rights.tolerate(lb.KindFirewall, err)
 }
 
-// readUsed lists the used addresses, unless all uplinks have those of IP Spaces: there, allocations show what is used.
+// readUsed lists the used addresses, unless all uplinks use IP Spaces, where allocations show which addresses are used.
 func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]lb.UsedAddress, error) {
 	f, err := g.fact(ctx, s)
 	if err != nil || !slices.ContainsFunc(f.gateway.Uplinks, func(u vcd.Uplink) bool { return !u.UsesIPSpaces }) {
@@ -274,7 +275,8 @@ func (g *gateway) readUsed(ctx context.Context, s *vcd.Session) ([]lb.UsedAddres
 	})(s.Gateways.UsedAddresses(ctx, g.id))
 }
 
-// readHosts lists what VMs and gateways have inside. Who may not see networks goes without.
+// readHosts lists the addresses of VMs and gateways inside the organization. It returns nothing if the user may not see
+// networks.
 func (g *gateway) readHosts(ctx context.Context, s *vcd.Session) ([]loadbalancer.Use, error) {
 	hosts, err := s.Networks.HostsBehind(ctx, g.id)
 	if errors.Is(err, vcd.ErrForbidden) {

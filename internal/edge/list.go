@@ -12,27 +12,28 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A list is a cache of one list of what is on a gateway. Concurrent readers share one call, and what is written
-// here is applied to the cached list. Slices that were returned never change.
+// A list caches one list of objects on a gateway. Concurrent readers share one request. Writes of this process are
+// applied to the cached list. Returned slices are never modified.
 type list[T any] struct {
 	driver *Driver
 	id     func(T) string
-	object func(*T) *lb.Object // nil for what has no name
+	object func(*T) *lb.Object // nil for items without a name
 	alike  func(a, b T) bool   // may be nil
-	// idOf is the id of an object with a name whose creation a task shows by its owner; nil: the owner's.
+	// idOf returns the ID of an object with a name from the owner of the task that created it. Nil means that the owner
+	// is the ID.
 	idOf func(owner, name string) string
 	read reader[T]
 
-	mu       sync.Mutex
-	items    []T
-	valid    bool
-	at       time.Time // when the read of items began
-	order    uint64    // of that read
-	unsure   bool      // a write failed since: items may not be what was written
-	inflight *inflight[T]
+	mu          sync.Mutex
+	items       []T
+	valid       bool
+	at          time.Time // start of the read of items
+	order       uint64    // number of that read
+	writeFailed bool      // a write failed since, so items may be wrong
+	inflight    *inflight[T]
 }
 
-// An inflight is a read on its way, with what is written meanwhile: its answer may be from before.
+// An inflight is a read in flight. It collects writes in the meantime, because its response may be older.
 type inflight[T any] struct {
 	order       uint64
 	at          time.Time
@@ -43,13 +44,13 @@ type inflight[T any] struct {
 	invalidated bool
 }
 
-// A demand is how new a list has to be.
+// A demand is the required freshness of a list.
 type demand struct {
 	maxAge time.Duration
-	after  uint64 // the read must be a later one; 0: any
+	after  uint64 // the read must have a higher number; 0: any
 }
 
-// get returns the list, read now if the cached one is too old.
+// get returns the list. It reads it if the cached one is too old.
 func (l *list[T]) get(ctx context.Context, s *vcd.Session, want demand) ([]T, error) {
 	for {
 		l.mu.Lock()
@@ -78,7 +79,7 @@ func (l *list[T]) fits(want demand) bool {
 	return l.valid && l.order > want.after && l.driver.opts.Clock.Now().Sub(l.at) <= want.maxAge
 }
 
-// begin starts a read, which goes on when the caller gives up. The lock is held.
+// begin starts a read, which continues if the caller gives up. The caller holds the lock.
 func (l *list[T]) begin(ctx context.Context, s *vcd.Session) {
 	f := &inflight[T]{order: l.driver.next(), at: l.driver.opts.Clock.Now(), done: make(chan struct{})}
 	l.inflight = f
@@ -100,7 +101,7 @@ func (l *list[T]) finish(f *inflight[T], items []T, err error) {
 	for _, change := range f.changes {
 		items = change(items)
 	}
-	// Waiting callers get what was read, even if it was invalidated meanwhile: it is newer than what they asked for.
+	// Waiting callers get the result even if it was invalidated in the meantime, because it is newer than they require.
 	f.items = items
 	l.items = items
 	l.valid = !f.invalidated
@@ -108,7 +109,7 @@ func (l *list[T]) finish(f *inflight[T], items []T, err error) {
 	l.order = f.order
 }
 
-// change applies a write, also to the answer of a read in flight.
+// change applies a write to the cached list, and to the result of a read in flight.
 func (l *list[T]) change(f func([]T) []T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +119,7 @@ func (l *list[T]) change(f func([]T) []T) {
 	l.items = f(slices.Clone(l.items))
 }
 
-// put adds an item, or replaces the one with its id.
+// put adds an item, or replaces the one with the same ID.
 func (l *list[T]) put(item T) {
 	l.change(func(items []T) []T {
 		items = slices.Clone(items)
@@ -130,10 +131,10 @@ func (l *list[T]) put(item T) {
 	})
 }
 
-// same compares by ids or, where not every item has one, by what else there is.
+// same reports whether two items have the same ID or, if an item may have no ID, are alike.
 func (l *list[T]) same(a, b T) bool { return l.id(a) == l.id(b) || l.alike != nil && l.alike(a, b) }
 
-// created is the id of an object whose creation a task shows.
+// created returns the ID of an object from the task that created it.
 func (l *list[T]) created(task vcd.Task, name string) string {
 	if l.idOf == nil {
 		return task.Owner
@@ -141,7 +142,7 @@ func (l *list[T]) created(task vcd.Task, name string) string {
 	return l.idOf(task.Owner, name)
 }
 
-// edit changes the item with an id.
+// edit changes the item with an ID.
 func (l *list[T]) edit(id string, f func(*T)) {
 	l.change(func(items []T) []T {
 		items = slices.Clone(items)
@@ -154,22 +155,22 @@ func (l *list[T]) edit(id string, f func(*T)) {
 	})
 }
 
-// drop removes the item with an id.
+// drop removes the item with an ID.
 func (l *list[T]) drop(id string) {
 	l.change(func(items []T) []T {
 		return slices.DeleteFunc(slices.Clone(items), func(x T) bool { return l.id(x) == id })
 	})
 }
 
-// invalidate makes the next caller read: the state in VCD is unknown.
+// invalidate forces a read on the next get, because the state in VCD is unknown.
 func (l *list[T]) invalidate() { l.expire(0) }
 
-// expire makes the next caller read if the list is older than an age, and reports whether it is. With an age of 0,
-// a read in flight is invalidated as well.
+// expire forces a read on the next get if the list is older than an age, and reports whether it is. With an age of 0,
+// it also invalidates a read in flight.
 func (l *list[T]) expire(age time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unsure = l.unsure || age == 0
+	l.writeFailed = l.writeFailed || age == 0
 	if age == 0 && l.inflight != nil {
 		l.inflight.invalidated = true
 	}
@@ -180,21 +181,21 @@ func (l *list[T]) expire(age time.Duration) bool {
 	return true
 }
 
-// since orders the read that the list is of.
+// since returns the number of the last read.
 func (l *list[T]) since() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.order
 }
 
-// written returns what was written here, if the list was never read and all writes are known to be done.
+// written returns the items that this process wrote, if the list was never read and no write failed.
 func (l *list[T]) written() (items []T, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.items, l.order == 0 && !l.unsure
+	return l.items, l.order == 0 && !l.writeFailed
 }
 
-// known returns the cached list, however old.
+// known returns the cached list, regardless of its age.
 func (l *list[T]) known() []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()

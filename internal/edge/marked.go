@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Marked is an object whose marker or name says of which cluster it is.
+// A Marked is an object whose marker or name identifies its cluster.
 type Marked struct {
 	lb.Object
 
@@ -20,14 +20,14 @@ type Marked struct {
 	Cluster   string
 	By        lb.Writer
 	Addresses []netip.Addr // of virtual services, rules and floating IPs
-	Inside    netip.Addr   // where a rule leads to
+	Inside    netip.Addr   // target address of a rule
 	Pool      lb.Ref       // of virtual services
-	Health    string       // of virtual services, in VCD's words (UP, DOWN, …)
+	Health    string       // of virtual services, in VCD's terms (UP, DOWN, …)
 }
 
-// Marked returns all objects on a gateway of any cluster, read anew, sorted by kind and name, and why the objects of
-// some kinds may not be seen. Objects of kinds that are not on one gateway ([lb.OnGateway]) are the
-// organization's. Errors are those of Observe.
+// Marked returns the objects of all clusters on a gateway, freshly read and sorted by kind and name. hidden are the
+// reasons why objects of some kinds are not visible. Objects of kinds that do not belong to one gateway
+// ([lb.OnGateway]) belong to the organization. Errors are those of Observe.
 func (d *Driver) Marked(ctx context.Context, gateway string) (all []Marked, hidden []error, err error) {
 	err = d.scan(ctx, gateway, allKinds, func(kind loadbalancer.Kind, o lb.Object, x any) {
 		if cluster, by := lb.ClusterOf(kind, o.Name, o.Description); cluster != "" {

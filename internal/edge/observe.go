@@ -13,13 +13,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// groupsAge is how old the list of service engine groups may be: it is the provider's, and what is put on them here
-// is counted here.
+// groupsAge is the maximum age of the list of service engine groups. The provider controls the groups, and virtual
+// services that this process adds are counted locally.
 const groupsAge = 10 * time.Minute
 
-// Observe returns everything that an owner has on a gateway, given by its URN, and what else a plan for it depends
-// on. It is complete, or an error: one that wraps [loadbalancer.ErrRefused] if something has to be changed first, such
-// as a right that is missing, [loadbalancer.ErrBusy] if VCD wants fewer calls, and else [loadbalancer.ErrUnknown].
+// Observe returns all objects of an owner on a gateway, given by its URN, and the other state that a plan depends on.
+// An incomplete result is an error. Errors wrap [loadbalancer.ErrRefused] if a change is required first, such as a
+// missing right, [loadbalancer.ErrBusy] if VCD throttles requests, and otherwise [loadbalancer.ErrUnknown].
 func (d *Driver) Observe(ctx context.Context, gateway string, q lb.Query) (lb.Observed, error) {
 	want := demand{maxAge: d.opts.MaxAge}
 	if q.Fresh {
@@ -44,11 +44,11 @@ type observation struct {
 	query   lb.Query
 	want    demand
 	out     lb.Observed
-	// began is set if all pools and port profiles of the owner are known without a list.
+	// began means that all pools and port profiles of the owner are known without a list.
 	began bool
 }
 
-// all observes what always is observed, and what was asked for.
+// all observes the basic state and the requested facts.
 func (o *observation) all(ctx context.Context) error {
 	for _, x := range []struct {
 		facts   lb.Facts
@@ -78,10 +78,10 @@ func (o *observation) all(ctx context.Context) error {
 	if err := o.hidden(); err != nil {
 		return err
 	}
-	return o.roll(ctx)
+	return o.readPortion(ctx)
 }
 
-// hidden makes sure that nothing is overlooked for want of a right.
+// hidden returns an error if objects may be overlooked because of a missing right.
 func (o *observation) hidden() error {
 	if err := o.gateway.rights.hides(false, lb.KindSet); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (o *observation) hidden() error {
 	return nil
 }
 
-// owned reports whether an object is the owner's, and returns its marker.
+// owned returns the marker of an object, and reports whether the object belongs to the owner.
 func (o *observation) owned(kind loadbalancer.Kind, name, description string) (m lb.Marker, owned bool) {
 	m, origin := lb.OwnerOf(o.query.Owner.Cluster, kind, name, description)
 	if origin == lb.Foreign {
@@ -110,7 +110,7 @@ func (o *observation) owned(kind loadbalancer.Kind, name, description string) (m
 		}
 		return m, false
 	}
-	o.gateway.rights.see(kind)
+	o.gateway.rights.markSeen(kind)
 	switch {
 	case m.Owner.Is(o.query.Owner):
 		return m, true
@@ -145,8 +145,9 @@ func (o *observation) services(ctx context.Context) error {
 }
 
 // beganHere reports whether the owner has no virtual service, or had none when it was first planned a moment ago. Then
-// it has no pools and port profiles but those that were written here since. One that is left of a life that ended
-// between two writes has the name of the one to create, which VCD refuses, or is found when the lists are read.
+// it has only those pools and port profiles that this process wrote since. A previous process that stopped between two
+// writes may have left an object. If a new object has the same name, VCD refuses to create it. Otherwise, the leftover
+// is found when the lists are read.
 func (o *observation) beganHere() bool {
 	now := o.gateway.driver.opts.Clock.Now()
 	began := &o.gateway.began
@@ -178,7 +179,7 @@ func (o *observation) pools(ctx context.Context) error {
 	return err
 }
 
-// sets keeps those of the whole cluster.
+// sets observes the IP sets of the whole cluster.
 func (o *observation) sets(ctx context.Context) error {
 	if o.query.OwnMembers {
 		return nil
@@ -207,12 +208,12 @@ func (o *observation) claims(ctx context.Context) error {
 		o.owned(lb.KindAddress, "", c.Description)
 	}
 	o.out.Claims = claims
-	o.out.VMNotOwned = o.gateway.refusals.notOurs(o.query.Owner, claims)
+	o.out.VMNotOwned = o.gateway.refusals.disowned(o.query.Owner, claims)
 	o.out.Taken = append(o.out.Taken, o.gateway.refusals.taken()...)
 	return nil
 }
 
-// forwardings are NAT rules, whose uses of addresses count, too, and the profiles they refer to.
+// forwardings observes NAT rules, including the addresses that they use, and the profiles that they refer to.
 func (o *observation) forwardings(ctx context.Context) error {
 	rules, err := o.gateway.rules.get(ctx, o.session, o.want)
 	if err != nil {
@@ -237,7 +238,7 @@ func (o *observation) forwardings(ctx context.Context) error {
 	return err
 }
 
-// profiles returns the owner's, and those that rules refer to.
+// profiles returns the port profiles of the owner, and those that rules refer to.
 func (o *observation) profiles(ctx context.Context, rules []lb.Rule) ([]lb.Profile, error) {
 	profiles, written := o.gateway.profiles.written()
 	unknown := func(r lb.Rule) bool {
@@ -250,7 +251,7 @@ func (o *observation) profiles(ctx context.Context, rules []lb.Rule) ([]lb.Profi
 	return o.gateway.profiles.get(ctx, o.session, o.want)
 }
 
-// certificates keeps the owner's and the unmarked ones, which Services refer to by their aliases.
+// certificates observes the owner's certificates, and the unmarked ones, which Services refer to by alias.
 func (o *observation) certificates(ctx context.Context) error {
 	certificates, err := o.gateway.certificates.get(ctx, o.session, o.want)
 	for _, c := range certificates {
@@ -272,13 +273,13 @@ func (o *observation) firewall(ctx context.Context) error {
 	return err
 }
 
-// addresses are those the gateway can use: its own, or those of IP Spaces.
+// addresses observes the addresses that the gateway can use: its own, and those of IP Spaces.
 func (o *observation) addresses(ctx context.Context) error {
 	f, err := o.gateway.fact(ctx, o.session)
 	if err != nil {
 		return err
 	}
-	// An address that was freed by hand is not used: the list must not be older than those that show what there is.
+	// An address that was freed manually is no longer used. This list must not be older than those of the objects.
 	want := o.want
 	want.after = max(want.after, o.gateway.services.since(), o.gateway.rules.since())
 	o.out.Gateway.Used, err = o.gateway.used.get(ctx, o.session, want)
@@ -309,7 +310,7 @@ func (o *observation) groups(ctx context.Context) (err error) {
 	return err
 }
 
-// judge judges all that may fail; NAT rules have no state.
+// judge updates the states of all objects whose realization may fail. NAT rules have no state.
 func (o *observation) judge() {
 	repairs := &o.gateway.repairs
 	for i := range o.out.Services {

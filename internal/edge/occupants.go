@@ -11,15 +11,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// newAddresses are addresses that the object of a step is put on.
+// newAddresses are the addresses that the object of a step starts to use.
 type newAddresses struct {
-	services []netip.Addr // where no virtual service of another owner may be
-	rules    []netip.Addr // where no DNAT rule of another owner may begin
+	services []netip.Addr // addresses without virtual services of other owners
+	rules    []netip.Addr // addresses without DNAT rules of other owners
 	owner    lb.Marker
 }
 
-// addressesOfService are the addresses of a virtual service. Where clients reach it by a rule, there are no other
-// rules.
+// addressesOfService returns the addresses of a virtual service. If clients reach it through a rule, no other rules are
+// checked.
 func addressesOfService(vs lb.VirtualService) newAddresses {
 	m, _ := lb.ParseMarker(vs.Description)
 	a := newAddresses{services: vs.VIPs, owner: m}
@@ -29,8 +29,8 @@ func addressesOfService(vs lb.VirtualService) newAddresses {
 	return a
 }
 
-// addressesOfRule are both addresses of a rule: also that of the virtual service, which was not checked when that
-// was created.
+// addressesOfRule returns both addresses of a rule. They include that of the virtual service, which was not checked
+// when the virtual service was created.
 func addressesOfRule(rule lb.Rule, claims []lb.Claim) newAddresses {
 	m, _ := lb.ParseMarker(rule.Description)
 	a := newAddresses{services: []netip.Addr{rule.Internal}, owner: m}
@@ -41,15 +41,15 @@ func addressesOfRule(rule lb.Rule, claims []lb.Claim) newAddresses {
 	return a
 }
 
-// areClaimed reports whether addresses are floating IPs of IP Spaces, which have one owner anyway.
+// areClaimed reports whether all addresses are floating IPs of IP Spaces, which always have one owner.
 func areClaimed(claims []lb.Claim, addresses ...netip.Addr) bool {
 	return !slices.ContainsFunc(addresses, func(a netip.Addr) bool {
 		return !slices.ContainsFunc(claims, func(c lb.Claim) bool { return c.Value == a })
 	})
 }
 
-// ruleFollows reports whether a rule that leads to a virtual service is still to be created: its creation checks the
-// addresses of both.
+// ruleFollows reports whether a rule to a virtual service is not created yet. Its creation checks the addresses of
+// both.
 func ruleFollows(vs lb.VirtualService, rules []lb.Rule) bool {
 	m, _ := lb.ParseMarker(vs.Description)
 	return m.Via == lb.ViaNAT && !slices.ContainsFunc(rules, func(x lb.Rule) bool {
@@ -57,7 +57,7 @@ func ruleFollows(vs lb.VirtualService, rules []lb.Rule) bool {
 	})
 }
 
-// isSettled reports whether other rules of the owner have the addresses of a rule: then they were checked.
+// isSettled reports whether other rules of the owner use the addresses of a rule. Then they were checked before.
 func isSettled(rule lb.Rule, rules []lb.Rule) bool {
 	outside := false
 	inside := false
@@ -70,13 +70,13 @@ func isSettled(rule lb.Rule, rules []lb.Rule) bool {
 	return outside && inside
 }
 
-// occupants are the owners of what is on the same addresses.
+// occupants are the owners of objects on the same addresses.
 type occupants struct {
 	ours   bool
-	others map[string]string // names by id
+	others map[string]string // names by ID
 }
 
-// occupants finds virtual services and DNAT rules on the addresses. Those that share them with the owner do not count.
+// occupants finds virtual services and DNAT rules on the addresses, without those that share them with the owner.
 func (a newAddresses) occupants(services []lb.VirtualService, rules []lb.Rule) *occupants {
 	found := &occupants{others: map[string]string{}}
 	for _, vs := range services {
@@ -102,8 +102,8 @@ func (o *occupants) add(ours lb.Marker, x lb.Object) {
 	}
 }
 
-// newcomer is an occupant that was not there before; empty if there is none. Before are only those of the kind that
-// was created: no plan puts a rule on another owner's virtual service, nor the other way round.
+// newcomer returns the name of an occupant that is not in before, or an empty string. before only contains the kind
+// that was created, because no plan puts a rule on another owner's virtual service, or vice versa.
 func (o *occupants) newcomer(before *occupants) string {
 	for id, name := range o.others {
 		if _, known := before.others[id]; !known {
@@ -113,10 +113,10 @@ func (o *occupants) newcomer(before *occupants) string {
 	return ""
 }
 
-// keep makes sure that the owner is alone on addresses that it has just taken: addresses of blocks cannot be
-// reserved, so that another writer may have found them free in the same moment. VCD serializes writes to a gateway:
-// the later one sees the other, and withdraws.
-func keep(
+// verifySoleOwner verifies that the owner is alone on the addresses of a new object. Addresses in IP blocks cannot be
+// reserved, so another writer may have found them free at the same time. VCD serializes writes to a gateway: the later
+// writer sees the other, and withdraws.
+func verifySoleOwner(
 	ctx context.Context, w writer, a newAddresses, before *occupants, withdraw func(context.Context) error,
 ) error {
 	services, err := w.gateway.services.get(ctx, w.session, w.fresh())

@@ -11,27 +11,27 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// maxRounds bounds how often a plan may ask for further facts, and a purge for what is left.
+// maxRounds limits the rounds in which a plan requests further facts, or a purge removes remaining objects.
 const maxRounds = 10
 
-// PlanOptions change how a plan is made; the zero value plans for what is wanted, from lists up to [Options.MaxAge]
-// old.
+// PlanOptions change how a plan is computed. The zero value plans the desired state from lists with an age of at most
+// [Options.MaxAge].
 type PlanOptions struct {
-	// Fresh observes the gateway anew.
+	// Fresh requires data that is read after the call.
 	Fresh bool
-	// Follow plans by [lb.Follow], which only keeps members in step with the nodes.
+	// Follow plans with [lb.Follow], which only keeps members in sync with the nodes.
 	Follow bool
-	// NAT is set where load balancers may be behind DNAT rules: a missing right to see them is then an error, not
-	// an empty list.
+	// NAT is set if load balancers may be behind DNAT rules. Then a missing right to see the rules is an error instead
+	// of an empty list.
 	NAT bool
 }
 
-// Plan observes a gateway, given by its URN, until everything that the plan depends on is known, and returns the
-// plan. A refusal that rests on old knowledge of the provider's settings is checked once against new. Errors are
-// those of Observe.
+// Plan observes a gateway, given by its URN, until all facts that the plan depends on are known, and returns the plan.
+// If a refusal depends on old settings of the provider, it plans once more with current settings. Errors are those of
+// Observe.
 func (d *Driver) Plan(ctx context.Context, gateway string, want lb.Desired, opts PlanOptions) (loadbalancer.Plan, error) {
 	plan, err := d.plan(ctx, gateway, want, opts)
-	if err != nil || !lb.Doubtful(plan) || !d.doubt(gateway) {
+	if err != nil || !lb.Doubtful(plan) || !d.expireSettings(gateway) {
 		return plan, err
 	}
 	return d.plan(ctx, gateway, want, opts)
@@ -69,14 +69,14 @@ func (d *Driver) plan(ctx context.Context, gateway string, want lb.Desired, opts
 }
 
 const (
-	// maxMembers is how many members VCD takes for one pool.
+	// maxMembers is the maximum number of members that VCD supports in a pool.
 	maxMembers = 100
-	// doubtAge is how old the provider's settings may be when they make a load balancer impossible.
+	// doubtAge is the maximum age of the provider's settings if they make a load balancer impossible.
 	doubtAge = time.Minute
 )
 
-// Capabilities returns what the gateway, the agreed API version and the rights of the user allow, as far as is
-// known. Errors are those of Observe.
+// Capabilities returns the known capabilities that result from the gateway, the negotiated API version and the rights
+// of the user. Errors are those of Observe.
 func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilities, error) {
 	s, err := d.session(ctx)
 	if err != nil {
@@ -102,9 +102,10 @@ func (d *Driver) Capabilities(ctx context.Context, gateway string) (lb.Capabilit
 	}, nil
 }
 
-// doubt expires the provider's settings: the addresses of a gateway, what its load balancer allows, its service
-// engine groups. It reports whether any will be read anew: what was read within the last minute is believed.
-func (d *Driver) doubt(gateway string) bool {
+// expireSettings expires the provider's settings: the addresses of a gateway, the capabilities of its load balancer,
+// and its service engine groups. It reports whether any of them will be read again. Settings that were read within the
+// last minute are kept.
+func (d *Driver) expireSettings(gateway string) bool {
 	g := d.at(gateway)
 	facts := g.facts.expire(doubtAge)
 	groups := g.groups.expire(doubtAge)

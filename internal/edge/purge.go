@@ -14,21 +14,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// PurgeOptions say what to remove.
+// PurgeOptions select what to remove.
 type PurgeOptions struct {
-	Cluster string // its id
-	// Only limits the removal to owners for which it returns true; nil: to none.
+	Cluster string // its ID
+	// Only limits the removal to owners for which it returns true. Nil means no limit.
 	Only func(loadbalancer.Owner) bool
-	// Gone is set where the gateway, given by its URN, is proved gone: what was on it went with it, and what the
-	// organization has of the cluster is removed.
+	// Gone is set if the gateway, given by its URN, is proved to be gone. Objects on it were deleted with it, and the
+	// cluster's objects in the organization are removed.
 	Gone bool
-	// NAT is set where load balancers may be behind DNAT rules ([PlanOptions.NAT]).
+	// NAT is set if load balancers may be behind DNAT rules ([PlanOptions.NAT]).
 	NAT bool
-	// Before is called before each step; its error ends the purge. nil: no call.
+	// Before is called before each step. Its error ends the purge. Nil disables it.
 	Before func(ctx context.Context, owner loadbalancer.Owner, step lb.Step) error
 }
 
-// Purge removes everything that a cluster has on a gateway. nil means that nothing is left; errors wrap
+// Purge removes all objects of a cluster from a gateway. It returns nil once nothing is left. Errors wrap
 // [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown].
 func (d *Driver) Purge(ctx context.Context, gateway string, opts PurgeOptions) error {
 	if opts.Gone {
@@ -37,10 +37,11 @@ func (d *Driver) Purge(ctx context.Context, gateway string, opts PurgeOptions) e
 	return purge{PurgeOptions: opts, driver: d, gateway: gateway}.run(ctx)
 }
 
-// goneGateway begins the name of a gateway that is proved gone, before its URN: nothing on it is asked for.
+// goneGateway is the prefix, before the URN, of the name of a gateway that is proved to be gone. None of its lists are
+// requested.
 const goneGateway = "gone:"
 
-// A purge clears one gateway.
+// A purge removes the objects on one gateway.
 type purge struct {
 	PurgeOptions
 
@@ -60,7 +61,7 @@ func (p purge) run(ctx context.Context) error {
 		if len(owners) == 0 {
 			return p.verify(ctx)
 		}
-		slices.Reverse(owners) // what all Services share goes last
+		slices.Reverse(owners) // objects that all Services share are removed last
 		steps := 0
 		for _, owner := range owners {
 			n, err := p.remove(ctx, owner)
@@ -76,7 +77,7 @@ func (p purge) run(ctx context.Context) error {
 	return fmt.Errorf("%w: objects still remain", loadbalancer.ErrUnknown)
 }
 
-// verify makes sure that an empty list is not due to a missing right: DNAT rules may be all that is left.
+// verify returns an error if an empty list may be due to a missing right, because only DNAT rules may be left.
 func (p purge) verify(ctx context.Context) error {
 	if !p.NAT || p.Gone {
 		return nil
@@ -86,7 +87,7 @@ func (p purge) verify(ctx context.Context) error {
 	return err
 }
 
-// remove runs the steps that remove an owner's objects, and returns how many there were.
+// remove runs the steps that remove an owner's objects, and returns their number.
 func (p purge) remove(ctx context.Context, owner loadbalancer.Owner) (int, error) {
 	nothing := lb.Desired{Desired: loadbalancer.Desired{
 		Owner:  owner,
@@ -116,9 +117,9 @@ func (p purge) remove(ctx context.Context, owner loadbalancer.Owner) (int, error
 	return len(plan.Steps), nil
 }
 
-// Owners returns the owners of everything that a cluster has on a gateway, read anew: Services by their markers,
-// those known from names of cloud provider interface 1.6.1 only, and, for what all share, the cluster itself.
-// Errors are those of Observe.
+// Owners returns the owners of all objects of a cluster on a gateway, freshly read. These are Services according to
+// their markers, Services that are only known from names of cloud provider interface 1.6.1, and the cluster itself for
+// shared objects. Errors are those of Observe.
 func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]loadbalancer.Owner, error) {
 	c := census{cluster: cluster, gateway: d.at(gateway)}
 	if err := d.scan(ctx, gateway, allKinds, c.add); err != nil {
@@ -132,8 +133,8 @@ func (d *Driver) Owners(ctx context.Context, gateway, cluster string) ([]loadbal
 	return c.owners, nil
 }
 
-// Remains returns the kind and name of everything that is seen of a cluster on a gateway, read anew, sorted. Errors are
-// those of Observe.
+// Remains returns the kind and name of all visible objects of a cluster on a gateway, freshly read and sorted. Errors
+// are those of Observe.
 func (d *Driver) Remains(ctx context.Context, gateway, cluster string) ([]string, error) {
 	var found []string
 	err := d.scan(ctx, gateway, allKinds, func(kind loadbalancer.Kind, o lb.Object, _ any) {
@@ -145,8 +146,8 @@ func (d *Driver) Remains(ctx context.Context, gateway, cluster string) ([]string
 	return found, err
 }
 
-// Existing returns the objects of kinds that are seen on a gateway, of all owners, read anew; those with several
-// addresses once for each. Errors are those of Observe, also if objects of a kind may not be seen.
+// Existing returns the visible objects of some kinds on a gateway, of all owners, freshly read. Objects with addresses
+// are also returned once per address. Errors are those of Observe, also if objects of a kind are not visible.
 func (d *Driver) Existing(ctx context.Context, gateway string, kinds []loadbalancer.Kind) ([]loadbalancer.Object, error) {
 	var out []loadbalancer.Object
 	err := d.scan(ctx, gateway, kinds, func(kind loadbalancer.Kind, o lb.Object, x any) {
@@ -176,7 +177,7 @@ var allKinds = []loadbalancer.Kind{
 	lb.KindFirewall,
 }
 
-// scan calls a function with each object of some kinds, read anew.
+// scan calls a function with each object of some kinds, freshly read.
 func (d *Driver) scan(ctx context.Context, gateway string, kinds []loadbalancer.Kind, f func(loadbalancer.Kind, lb.Object, any)) error {
 	s, err := d.session(ctx)
 	if err != nil {
@@ -225,13 +226,13 @@ type census struct {
 	owners  []loadbalancer.Owner
 }
 
-// add counts the owner of an object, and infers from it what else there is.
+// add adds the owner of an object, and infers from the object which other objects exist.
 func (c *census) add(kind loadbalancer.Kind, o lb.Object, x any) {
 	m, origin := lb.OwnerOf(c.cluster, kind, o.Name, o.Description)
 	if origin == lb.Foreign || origin == lb.OldName && !lb.NamesProve(c.cluster) || !m.For(c.gateway.id) {
 		return
 	}
-	c.gateway.rights.see(kind)
+	c.gateway.rights.markSeen(kind)
 	switch x := x.(type) {
 	case lb.VirtualService:
 		c.gateway.rights.infer(m, x.Certificate, false)
@@ -241,7 +242,7 @@ func (c *census) add(kind loadbalancer.Kind, o lb.Object, x any) {
 	for i, known := range c.owners {
 		if known.Is(m.Owner) {
 			if known.Name == "" {
-				c.owners[i] = m.Owner // a longer marker leaves the names out
+				c.owners[i] = m.Owner // a longer marker omits the names
 			}
 			return
 		}

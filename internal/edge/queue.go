@@ -9,18 +9,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A writeQueue lets one writer at a time onto a gateway, as VCD does.
+// A writeQueue admits one writer to a gateway at a time, as VCD does.
 type writeQueue struct {
 	token   chan struct{}
-	writers *atomic.Int64 // the one that writes and those that wait
-	most    int64         // of those that wait
+	writers *atomic.Int64 // writing or waiting
+	most    int64         // maximum number of waiting writers
 }
 
 func newWriteQueue(maxWaiting int) writeQueue {
 	return writeQueue{token: make(chan struct{}, 1), writers: &atomic.Int64{}, most: int64(maxWaiting)}
 }
 
-// acquire waits until no one else writes. If too many wait already, it returns [loadbalancer.ErrBusy].
+// acquire waits until no other writer is active. If too many writers already wait, it returns [loadbalancer.ErrBusy].
 func (q writeQueue) acquire(ctx context.Context) (release func(), err error) {
 	if n := q.writers.Add(1); n > q.most+1 {
 		q.writers.Add(-1)

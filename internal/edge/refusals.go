@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	// refusalAge is how long a refusal is believed that can be lifted any time.
+	// refusalAge is how long a refusal is cached that can be lifted at any time.
 	refusalAge = time.Hour
-	// fullAge is how long an IP Space is believed to have no more addresses for the organization, while there are
-	// others.
+	// fullAge is how long an IP Space counts as exhausted for the organization, if there are other IP Spaces.
 	fullAge = 10 * time.Minute
-	// foreignAge is how long it is known that an address is not an owner's, after the last plan for it.
+	// foreignAge is how long the fact that an address does not belong to an owner is kept after the last plan for the
+	// owner.
 	foreignAge = 24 * time.Hour
-	// maxFree is how many free addresses of a space are offered.
+	// maxFree is the maximum number of free addresses of a space that are offered.
 	maxFree = 16
 )
 
-// refusals are what VCD has refused and lists do not show, each until it is tried again.
+// refusals are the refusals of VCD that lists do not show, each with the time of the next attempt.
 type refusals struct {
 	clock vcd.Clock
 
-	mu        sync.Mutex
-	noSets    time.Time                // IP sets are forbidden
-	noMoves   time.Time                // virtual services keep the address that they share
-	addresses map[netip.Addr]time.Time // floating IPs that other organizations have
-	full      map[string]time.Time     // IP Spaces, by id, of which the organization may have no more
-	// foreign are the owners that were refused an address because others had it.
+	mu                  sync.Mutex
+	setsForbiddenUntil  time.Time                // IP sets are forbidden
+	movesForbiddenUntil time.Time                // virtual services cannot change a shared address
+	addresses           map[netip.Addr]time.Time // floating IPs of other organizations
+	full                map[string]time.Time     // IP Spaces, by ID, with an exhausted quota
+	// foreign are the owners that were refused an address because it belongs to others.
 	foreign map[netip.Addr][]foreigner
 }
 
-// A foreigner is an owner that has not allocated an address, though it may be stored as intended.
+// A foreigner is an owner that has not allocated an address, although it may be recorded as intended.
 type foreigner struct {
 	owner loadbalancer.Owner
-	until time.Time // renewed as long as plans are made for the owner
+	until time.Time // extended by each plan for the owner
 }
 
 func newRefusals(clock vcd.Clock) refusals {
@@ -59,25 +59,25 @@ func newRefusals(clock vcd.Clock) refusals {
 func (r *refusals) forbidSets() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noSets = r.clock.Now().Add(refusalAge)
+	r.setsForbiddenUntil = r.clock.Now().Add(refusalAge)
 }
 
 func (r *refusals) setsAllowed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.clock.Now().After(r.noSets)
+	return r.clock.Now().After(r.setsForbiddenUntil)
 }
 
 func (r *refusals) forbidMoves() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.noMoves = r.clock.Now().Add(refusalAge)
+	r.movesForbiddenUntil = r.clock.Now().Add(refusalAge)
 }
 
 func (r *refusals) movesAllowed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.clock.Now().After(r.noMoves)
+	return r.clock.Now().After(r.movesForbiddenUntil)
 }
 
 func (r *refusals) refuse(a netip.Addr) {
@@ -86,8 +86,8 @@ func (r *refusals) refuse(a netip.Addr) {
 	r.addresses[a] = r.clock.Now().Add(refusalAge)
 }
 
-// disown notes that an address is not an owner's, though it may be stored as intended. Who has it may change: that stays
-// so until the owner tries to allocate it again.
+// disown records that an address does not belong to an owner, although it may be recorded as intended. The entry
+// remains until the owner tries to allocate the address again, because the actual owner may change.
 func (r *refusals) disown(owner loadbalancer.Owner, a netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +95,7 @@ func (r *refusals) disown(owner loadbalancer.Owner, a netip.Addr) {
 	r.foreign[a] = append(r.foreign[a], foreigner{owner, r.clock.Now().Add(foreignAge)})
 }
 
-// try notes that an owner is about to allocate an address, and reports whether it was known not to be the owner's.
+// try records that an owner is about to allocate an address, and reports whether the address was disowned before.
 func (r *refusals) try(owner loadbalancer.Owner, a netip.Addr) (disowned bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,8 +112,8 @@ func (r *refusals) forget(owner loadbalancer.Owner, a netip.Addr) (known bool) {
 	return known
 }
 
-// notOurs returns the ids of the given claims that are known not to be an owner's.
-func (r *refusals) notOurs(owner loadbalancer.Owner, claims []lb.Claim) []string {
+// disowned returns the IDs of those claims that are known not to belong to an owner.
+func (r *refusals) disowned(owner loadbalancer.Owner, claims []lb.Claim) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
@@ -131,7 +131,7 @@ func (r *refusals) notOurs(owner loadbalancer.Owner, claims []lb.Claim) []string
 	return out
 }
 
-// idsOn are the ids of the claims of an address.
+// idsOn returns the IDs of the claims of an address.
 func idsOn(claims []lb.Claim, a netip.Addr) []string {
 	var out []string
 	for _, c := range claims {
@@ -142,7 +142,7 @@ func idsOn(claims []lb.Claim, a netip.Addr) []string {
 	return out
 }
 
-// fill notes that the organization may have no more addresses of a space, or that it may again.
+// fill records whether the quota of the organization in a space is exhausted.
 func (r *refusals) fill(space string, full bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +158,7 @@ func (r *refusals) isFull(space string) bool {
 	return r.clock.Now().Before(r.full[space])
 }
 
-// taken are the floating IPs that other organizations are known to have.
+// taken returns the floating IPs that are known to belong to other organizations.
 func (r *refusals) taken() []loadbalancer.Use {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,9 +173,9 @@ func (r *refusals) taken() []loadbalancer.Use {
 	return uses
 }
 
-// free offers addresses of a space that are not allocated as far as the organization can see. It cannot see those
-// of others: once one was found taken, the search begins at random. Of the family of a valid subnet only addresses in
-// that are offered.
+// free returns addresses of a space that appear unallocated. Allocations of other organizations are not visible, so
+// once an address was found taken, the search starts at a random address. in restricts addresses of its family, if it
+// is valid.
 func (r *refusals) free(space vcd.IPSpace, claims []lb.Claim, in netip.Prefix) []netip.Addr {
 	if r.isFull(space.ID) {
 		return nil
@@ -199,7 +199,7 @@ func (r *refusals) free(space vcd.IPSpace, claims []lb.Claim, in netip.Prefix) [
 	return out
 }
 
-// freeIn offers addresses of a range.
+// freeIn returns free addresses of a range.
 func freeIn(r vcd.AddressRange, taken map[netip.Addr]bool, atRandom bool) []netip.Addr {
 	var out []netip.Addr
 	start := r.From
@@ -219,7 +219,7 @@ func freeIn(r vcd.AddressRange, taken map[netip.Addr]bool, atRandom bool) []neti
 	return out
 }
 
-// randomIn is an address of a range, among its first 65,536.
+// randomIn returns a random address of a range, among its first 65,536 addresses.
 func randomIn(r vcd.AddressRange) netip.Addr {
 	from := r.From.As16()
 	to := r.To.As16()
@@ -237,9 +237,9 @@ func randomIn(r vcd.AddressRange) netip.Addr {
 }
 
 const (
-	// firstPause is how long an object that VCD failed to realize is left alone after it was written again; the
-	// pause doubles each time, up to longestPause. The first ones are short: a cluster's IP set that fails twice in
-	// a row holds up all load balancers.
+	// firstPause is how long an object that VCD failed to realize is not written after another attempt. The pause
+	// doubles each time, up to longestPause. It starts short, because a cluster's IP set that fails twice in a row
+	// blocks all load balancers.
 	firstPause   = 5 * time.Second
 	longestPause = 30 * time.Minute
 )
@@ -253,13 +253,13 @@ type repairs struct {
 }
 
 type repair struct {
-	until time.Time // it is left alone
+	until time.Time // it is not written before
 	pause time.Duration
 }
 
 func newRepairs(clock vcd.Clock) repairs { return repairs{clock: clock, byID: map[string]repair{}} }
 
-// begin notes that an object is written again.
+// begin records that an object is written again.
 func (r *repairs) begin(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -273,8 +273,8 @@ func (r *repairs) forget(id string) {
 	delete(r.byID, id)
 }
 
-// judge turns Failed into Broken for an object that was written again just now, and forgets one that has stayed
-// realized.
+// judge changes Failed to Broken for an object that was recently written again, and drops the backoff of an object that
+// stayed realized.
 func (r *repairs) judge(o *lb.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// viewRights are the rights by which a user sees objects of a kind that some do without.
+// viewRights are the rights to view the kinds of objects that some users may not list.
 var viewRights = map[loadbalancer.Kind]string{
 	lb.KindSet:         "Organization vDC Gateway: View",
 	lb.KindRule:        "Organization vDC Gateway: View NAT",
@@ -22,20 +22,20 @@ var viewRights = map[loadbalancer.Kind]string{
 	lb.KindAddress:     "Private IP Spaces: View",
 }
 
-// rights decide whether a kind that the user may not list is taken for empty.
+// rights decide whether a kind that the user may not list counts as empty.
 type rights struct {
 	mu sync.Mutex
-	// kinds of which a cluster has, or had, something: a missing right is then no proof of absence
+	// seen are the kinds of which a cluster has or had objects, so that a missing right does not prove their absence.
 	seen   map[loadbalancer.Kind]bool
-	hidden map[loadbalancer.Kind]error // kinds that the user may not list, as of the last try
+	hidden map[loadbalancer.Kind]error // kinds that the user may not list, as of the last attempt
 }
 
 func newRights() rights {
 	return rights{seen: map[loadbalancer.Kind]bool{}, hidden: map[loadbalancer.Kind]error{}}
 }
 
-// tolerate takes a missing right to list a kind for absence, unless there are, or were, some. That may become known
-// only later: callers check [rights.hides], too.
+// tolerate treats a missing right to list a kind as an empty list, unless objects of the kind are known to exist or to
+// have existed. That may become known only later, so callers must also check [rights.hides].
 func (r *rights) tolerate(kind loadbalancer.Kind, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,14 +52,14 @@ func (r *rights) tolerate(kind loadbalancer.Kind, err error) error {
 	return nil
 }
 
-// see notes that a cluster has something of a kind.
-func (r *rights) see(kind loadbalancer.Kind) {
+// markSeen records that a cluster has an object of a kind.
+func (r *rights) markSeen(kind loadbalancer.Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[kind] = true
 }
 
-// infer notes what a virtual service, or pool, of a cluster implies to exist.
+// infer records which objects exist according to a virtual service or pool of a cluster.
 func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
 	for kind, there := range map[loadbalancer.Kind]bool{
 		lb.KindRule:        m.Via == lb.ViaNAT || m.Forwarded,
@@ -69,13 +69,13 @@ func (r *rights) infer(m lb.Marker, certificate lb.Ref, group bool) {
 		lb.KindCertificate: lb.Imported(m.Owner, certificate.Name),
 	} {
 		if there {
-			r.see(kind)
+			r.markSeen(kind)
 		}
 	}
 }
 
-// hides returns why the user does not see objects of kinds that exist, or are certain to; nil if it sees them, or
-// there are none.
+// hides returns an error if the user may not see objects of kinds that exist. certain means that they are certain to
+// exist.
 func (r *rights) hides(certain bool, kinds ...loadbalancer.Kind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 )
 
 // Run runs one step of a plan for a gateway, given by its URN, and waits until it is done. Writes to a gateway are
-// queued. The error wraps [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown]; after the
-// last, the step may have been done, or may still be.
+// queued. Errors wrap [loadbalancer.ErrBusy], [loadbalancer.ErrRefused] or [loadbalancer.ErrUnknown]. After ErrUnknown,
+// the step may be done or still running.
 func (d *Driver) Run(ctx context.Context, gateway string, planned loadbalancer.Step) error {
 	step, err := ownStep(planned)
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *Driver) Run(ctx context.Context, gateway string, planned loadbalancer.S
 	return nil
 }
 
-// ownStep returns a step as the one of package lb that it is.
+// ownStep converts a step to a step of package lb.
 func ownStep(planned loadbalancer.Step) (lb.Step, error) {
 	step, ok := planned.(lb.Step)
 	if !ok {
@@ -48,15 +48,15 @@ func ownStep(planned loadbalancer.Step) (lb.Step, error) {
 	return step, nil
 }
 
-// A kind is how objects of one kind are written. A function is nil if no step needs it.
+// A kind contains the functions that write objects of one kind. A function is nil if no step needs it.
 type kind struct {
-	// carried reports whether a step has the object to write.
+	// carried reports whether a step contains the object to write.
 	carried func(lb.Step) bool
 	create  write
 	update  write
 	mark    write
 	remove  write
-	// affected are the lists that a write may change.
+	// affected returns the lists that a write may change.
 	affected func(*gateway) []invalidator
 }
 
@@ -66,7 +66,7 @@ type write func(ctx context.Context, w writer, step lb.Step) error
 // An invalidator is a cached list of any type.
 type invalidator interface{ invalidate() }
 
-// kinds are all that is written; the addresses of hosts are only observed.
+// kinds are all kinds of objects that are written. Hosts are only observed.
 var kinds = map[loadbalancer.Kind]kind{
 	lb.KindAddress: {
 		carried:  func(s lb.Step) bool { return s.Address != nil },
@@ -125,7 +125,7 @@ var kinds = map[loadbalancer.Kind]kind{
 	},
 }
 
-// run runs a step by the function of its kind and verb.
+// run runs a step with the function for its kind and verb.
 func run(ctx context.Context, w writer, step lb.Step) error {
 	f := writeOf(step)
 	if f == nil {
@@ -134,7 +134,7 @@ func run(ctx context.Context, w writer, step lb.Step) error {
 	return f(ctx, w, step)
 }
 
-// writeOf returns the function that runs a step; nil if there is none, or if the step lacks what it needs.
+// writeOf returns the function that runs a step. It returns nil if there is none or the step is incomplete.
 func writeOf(step lb.Step) write {
 	k, known := kinds[step.Kind]
 	switch {
@@ -154,7 +154,7 @@ func writeOf(step lb.Step) write {
 	return nil
 }
 
-// invalidate makes everything that a step may have changed be read anew.
+// invalidate forces a read of everything that a step may have changed.
 func invalidate(g *gateway, step lb.Step) {
 	g.details.forget(step.ID)
 	k, known := kinds[step.Kind]

@@ -14,13 +14,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// A writer is what every write needs: the gateway with its cached lists, and a session.
+// A writer is the common input of all writes: the gateway with its cached lists, and a session.
 type writer struct {
 	gateway *gateway
 	session *vcd.Session
 }
 
-// wait waits for a task and returns it as it ended. It returns an error of the call that started the task as it is.
+// wait waits for a task and returns it in its final state. It passes on an error of the call that started the task.
 func (w writer) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, error) {
 	if err != nil {
 		return task, err
@@ -40,7 +40,7 @@ func (w writer) wait(ctx context.Context, task vcd.Task, err error) (vcd.Task, e
 	return ended, nil
 }
 
-// taskFailure is why a task failed. It has ended: the step will not be done later.
+// taskFailure returns the error of a failed task. The task has ended, so the step will not complete later.
 func taskFailure(task vcd.Task) error {
 	err := fmt.Errorf("the task failed: %w", task.Err)
 	if errors.Is(task.Err, vcd.ErrUnavailable) {
@@ -49,19 +49,19 @@ func taskFailure(task vcd.Task) error {
 	return err
 }
 
-// fresh demands a list that is read from now on.
+// fresh returns a demand for a list that is read from now on.
 func (w writer) fresh() demand {
 	return demand{maxAge: w.gateway.driver.opts.MaxAge, after: w.gateway.driver.next()}
 }
 
-// written is the object of a step as it is once it is written.
+// written returns the object of a step in the state after the write.
 func written(step lb.Step, description string) lb.Object {
 	return lb.Object{ID: step.ID, Name: step.Name, Description: description, State: lb.Realized}
 }
 
-// create creates an object, unless the same owner's object of this name exists: then a former run of the step has
-// created it. VCD's answer that the name, or the address, is taken may be the first sign of that. It returns the
-// object's id if it was created now and VCD shows it.
+// create creates an object, unless an object with this name and owner exists, because a previous run of the step
+// created it. A response of VCD that the name or address is taken may be the first sign of that. It returns the
+// object's ID if it was created now and VCD shows the ID.
 func create[T any](
 	ctx context.Context, w writer, l *list[T], want T, start func() (vcd.Task, error),
 ) (id string, err error) {
@@ -80,7 +80,7 @@ func create[T any](
 	case err != nil:
 		return "", err
 	case task.Owner == "":
-		l.invalidate() // VCD does not show the id
+		l.invalidate() // VCD does not show the ID
 	default:
 		o.ID = l.created(task, o.Name)
 		l.put(want)
@@ -88,7 +88,7 @@ func create[T any](
 	return o.ID, nil
 }
 
-// exists reports whether an object of the same name and owner exists. What is cached may be too old to say so.
+// exists reports whether an object with the same name and owner exists. A match in the cached list is verified.
 func exists[T any](ctx context.Context, w writer, l *list[T], want *lb.Object) (bool, error) {
 	if found, err := findSame(l, l.known(), want); err == nil && !found {
 		return false, nil
@@ -96,7 +96,7 @@ func exists[T any](ctx context.Context, w writer, l *list[T], want *lb.Object) (
 	return existsNow(ctx, w, l, want)
 }
 
-// existsNow reports the same from a list that is read now.
+// existsNow is exists with a list that is read now.
 func existsNow[T any](ctx context.Context, w writer, l *list[T], want *lb.Object) (bool, error) {
 	items, err := l.get(ctx, w.session, w.fresh())
 	if err != nil {
@@ -105,7 +105,7 @@ func existsNow[T any](ctx context.Context, w writer, l *list[T], want *lb.Object
 	return findSame(l, items, want)
 }
 
-// findSame finds an object by its name. The name may be taken by another owner.
+// findSame finds an object by name. It returns an error if the name belongs to another owner.
 func findSame[T any](l *list[T], items []T, want *lb.Object) (bool, error) {
 	for _, item := range items {
 		x := l.object(&item)
@@ -120,24 +120,25 @@ func findSame[T any](l *list[T], items []T, want *lb.Object) (bool, error) {
 	return false, nil
 }
 
-// sameOwner reports whether the markers of two descriptions name the same owner.
+// sameOwner reports whether the markers in two descriptions name the same owner.
 func sameOwner(description, other string) bool {
 	a, ok := lb.ParseMarker(description)
 	b, _ := lb.ParseMarker(other)
 	return ok && a.Owner.Is(b.Owner)
 }
 
-// An objectUpdate is an update of an object of a list.
+// An objectUpdate is an update of an object in a list.
 type objectUpdate[T any] struct {
 	list *list[T]
 	step lb.Step
-	// start asks VCD for the update.
+	// start requests the update from VCD.
 	start func() (vcd.Task, error)
-	// edit does the same to the cached object.
+	// edit applies the update to the cached object.
 	edit func(*T)
 }
 
-// update changes an object. If it is gone meanwhile, the plan has to be made again.
+// update changes an object. If the object was deleted in the meantime, it returns an error after which the caller plans
+// again.
 func update[T any](ctx context.Context, w writer, u objectUpdate[T]) error {
 	id := u.step.ID
 	w.gateway.details.forget(id)
@@ -156,7 +157,7 @@ func update[T any](ctx context.Context, w writer, u objectUpdate[T]) error {
 	return nil
 }
 
-// remove deletes an object; what is gone already is deleted.
+// remove deletes an object. It succeeds if the object is already deleted.
 func remove[T any](ctx context.Context, w writer, l *list[T], id string, start func() (vcd.Task, error)) error {
 	w.gateway.details.forget(id)
 	task, err := start()
@@ -171,7 +172,7 @@ func remove[T any](ctx context.Context, w writer, l *list[T], id string, start f
 	return nil
 }
 
-// isGone finds out by a list whether VCD's "forbidden" means that the object is gone, or that a right is missing.
+// isGone reads a list to determine whether "forbidden" means that the object is deleted, or that a right is missing.
 func isGone[T any](ctx context.Context, w writer, l *list[T], id string, err error) (bool, error) {
 	if !is(err, []error{vcd.ErrForbidden, vcd.ErrNotFound}) {
 		return false, nil
@@ -180,7 +181,7 @@ func isGone[T any](ctx context.Context, w writer, l *list[T], id string, err err
 	return err == nil && !slices.ContainsFunc(items, func(x T) bool { return l.id(x) == id }), err
 }
 
-// resolve completes a reference that a step has by name only.
+// resolve adds the ID to a reference that has only a name.
 func resolve[T any](ctx context.Context, w writer, l *list[T], to *lb.Ref) error {
 	if to.ID != "" || to.Name == "" {
 		return nil
@@ -202,9 +203,10 @@ func resolve[T any](ctx context.Context, w writer, l *list[T], to *lb.Ref) error
 	return err
 }
 
-// lost makes a refusal a reason to plan again, if something that the object refers to is gone: cached lists may be
-// old, and VCD answers "forbidden" or "invalid" for what is gone.
-func lost[T any](ctx context.Context, w writer, l *list[T], id string, err error) error {
+// replanIfDeleted converts a refusal to an error after which the caller plans again, if an object that the written
+// object refers to is deleted. Cached lists may be outdated, and VCD responds with "forbidden" or "invalid" to a
+// reference to a deleted object.
+func replanIfDeleted[T any](ctx context.Context, w writer, l *list[T], id string, err error) error {
 	if id == "" || !is(err, []error{vcd.ErrForbidden, vcd.ErrNotFound, vcd.ErrInvalid}) {
 		return err
 	}

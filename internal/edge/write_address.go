@@ -12,9 +12,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// allocateAddress asks an IP Space for one certain address, which was stored where the marker will be taken from. If it
-// is allocated already, its marker shows whether a former run did that, or another owner; without one, it was a former
-// run only if the address was stored before.
+// allocateAddress allocates a specific address of an IP Space. The caller must have recorded the address for the owner
+// in the marker. If the address is already allocated, its marker shows whether a previous run or another owner
+// allocated it. Without a marker, it was a previous run only if the address was recorded before.
 func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 	want := step.Address
 	f, err := w.gateway.fact(ctx, w.session)
@@ -39,7 +39,7 @@ func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 		return nil
 	case errors.Is(err, vcd.ErrQuota) && hasOtherSpace(ctx, w):
 		w.gateway.refusals.fill(space.ID, true)
-		return &failure{loadbalancer.ErrBusy, err} // the next plan takes another space
+		return &failure{loadbalancer.ErrBusy, err} // the next plan uses another space
 	case !is(err, []error{vcd.ErrInvalid, vcd.ErrConflict}):
 		return err
 	}
@@ -50,14 +50,14 @@ func allocateAddress(ctx context.Context, w writer, step lb.Step) error {
 	}, err)
 }
 
-// A takenStep is a step that VCD has refused because its address is allocated.
+// A takenStep is a step that VCD refused because its address is allocated.
 type takenStep struct {
 	address *lb.Claim
 	owner   loadbalancer.Owner
-	stored  bool // a former run of the step may have allocated it
+	stored  bool // a previous run of the step may have allocated it
 }
 
-// findSpace finds the IP Space to which a step refers.
+// findSpace finds the IP Space that a step refers to.
 func findSpace(spaces []vcd.IPSpace, to lb.Ref) (lb.Ref, error) {
 	for _, space := range spaces {
 		if space.ID == to.ID || to.ID == "" && space.Name == to.Name {
@@ -67,7 +67,7 @@ func findSpace(spaces []vcd.IPSpace, to lb.Ref) (lb.Ref, error) {
 	return lb.Ref{}, failed(loadbalancer.ErrRefused, "the edge gateway has no IP Space %s", to.Name)
 }
 
-// noteAllocated notes an address that was just allocated, whose id is empty if VCD does not show it.
+// noteAllocated caches a new claim. Its ID is empty if VCD does not show it.
 func noteAllocated(g *gateway, c lb.Claim) {
 	if c.ID == "" {
 		g.claims.invalidate()
@@ -77,20 +77,20 @@ func noteAllocated(g *gateway, c lb.Claim) {
 	g.claims.put(c)
 }
 
-// hasOtherSpace reports whether there is another IP Space to try.
+// hasOtherSpace reports whether another IP Space is available.
 func hasOtherSpace(ctx context.Context, w writer) bool {
 	f, err := w.gateway.fact(ctx, w.session)
 	return err == nil && len(f.spaces) > 1
 }
 
-// takenAddress finds out who has the address of a step. That it is the owner's is no error.
+// takenAddress determines who owns the allocated address of a step. It returns nil if the owner of the step does.
 func takenAddress(ctx context.Context, w writer, step takenStep, refusal error) error {
 	claims, err := w.gateway.claims.get(ctx, w.session, w.fresh())
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(claims, func(c lb.Claim) bool { return c.Value == step.address.Value })
-	if i < 0 { // another organization has it, which is not listed, or another program had it
+	if i < 0 { // another organization, whose claims are not visible, or another program
 		w.gateway.refusals.refuse(step.address.Value)
 		w.gateway.refusals.disown(step.owner, step.address.Value)
 		return &failure{loadbalancer.ErrBusy, refusal}
@@ -102,7 +102,7 @@ func takenAddress(ctx context.Context, w writer, step takenStep, refusal error) 
 	return ownedBy(claims[i].Description, step.address.Description)
 }
 
-// ownedBy returns an error if the description of an allocated address names another owner than the one wanted.
+// ownedBy returns an error if the description of an allocated address names another owner than the desired one.
 func ownedBy(description, want string) error {
 	if _, marked := lb.ParseMarker(description); marked && !sameOwner(description, want) {
 		return failed(loadbalancer.ErrBusy, "the address belongs to another owner")
@@ -110,8 +110,8 @@ func ownedBy(description, want string) error {
 	return nil
 }
 
-// markAddress writes the description of an address. Two owners that take an unmarked one for theirs may do so at the
-// same time: the mark that stands in the end counts. What was allocated here no other owner takes.
+// markAddress writes the description of an address. Two owners that consider an unmarked address theirs may do so at
+// the same time: the last marker counts. No other owner considers an address that this process allocated.
 func markAddress(ctx context.Context, w writer, step lb.Step) error {
 	c, found, err := findClaim(ctx, w, step)
 	switch {
@@ -146,8 +146,9 @@ func markAddress(ctx context.Context, w writer, step lb.Step) error {
 	return ownedBy(now.Description, want)
 }
 
-// releaseAddress releases an address that nothing uses. Its mark stays until it is gone, so that an interrupted release
-// is found. Then the address is others', though it may still be stored as intended.
+// releaseAddress releases an address that nothing uses. The marker remains until the address is released, so that an
+// interrupted release is found. Afterwards, the address may belong to others, although it may still be recorded as
+// intended.
 func releaseAddress(ctx context.Context, w writer, step lb.Step) error {
 	c, found, err := findClaim(ctx, w, step)
 	if err != nil || !found {
@@ -173,7 +174,7 @@ func releaseAddress(ctx context.Context, w writer, step lb.Step) error {
 	return err
 }
 
-// findClaim finds the claim of a step, by its id or, just after it was allocated, by its value.
+// findClaim finds the claim of a step by its ID or, right after the allocation, by its value.
 func findClaim(ctx context.Context, w writer, step lb.Step) (c lb.Claim, found bool, err error) {
 	match := func(c lb.Claim) bool {
 		if step.ID != "" {

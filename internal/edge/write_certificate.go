@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// importCertificate adds a certificate to the organization's library, which VCD does without a task.
+// importCertificate imports a certificate into the organization's library. VCD does that without a task.
 func importCertificate(ctx context.Context, w writer, step lb.Step) error {
 	want := step.Certificate
 	item := lb.CertificateItem{Object: written(step, want.Description)}

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// createFirewallRule creates a rule before all others. The list is read after every change, as VCD does not show the
-// ids of new rules.
+// createFirewallRule creates a rule before all others. The list is read after every change, because VCD does not show
+// the IDs of new rules.
 func createFirewallRule(ctx context.Context, w writer, step lb.Step) error {
 	list := w.gateway.firewall
 	rules, err := list.get(ctx, w.session, demand{maxAge: w.gateway.driver.opts.MaxAge})
@@ -32,12 +32,12 @@ func createFirewallRule(ctx context.Context, w writer, step lb.Step) error {
 	list.invalidate()
 	if errors.Is(err, vcd.ErrInvalid) &&
 		!slices.ContainsFunc(list.known(), func(x lb.FirewallRule) bool { return x.ID == spec.Before }) {
-		return &failure{loadbalancer.ErrBusy, err} // the rule that was the first was just deleted
+		return &failure{loadbalancer.ErrBusy, err} // the previously first rule was just deleted
 	}
 	return err
 }
 
-// firewallSpec is what to ask VCD for. A rule without sources drops everything.
+// firewallSpec returns the specification of a rule for VCD. A rule without sources drops all traffic.
 func firewallSpec(name string, want lb.FirewallRule) vcd.FirewallRuleSpec {
 	spec := vcd.FirewallRuleSpec{
 		Name:        name,

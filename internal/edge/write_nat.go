@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// createRule creates a DNAT rule, and makes sure that its owner is alone on its addresses.
+// createRule creates a DNAT rule, and verifies that its owner is alone on its addresses.
 func createRule(ctx context.Context, w writer, step lb.Step) error {
 	g := w.gateway
 	want := *step.Rule
@@ -36,13 +36,13 @@ func createRule(ctx context.Context, w writer, step lb.Step) error {
 		})
 	})
 	if err != nil || settled {
-		return lost(ctx, w, g.profiles, want.Profile.ID, err)
+		return replanIfDeleted(ctx, w, g.profiles, want.Profile.ID, err)
 	}
-	return keep(ctx, w, mine, before, func(ctx context.Context) error { return withdrawRule(ctx, w, want) })
+	return verifySoleOwner(ctx, w, mine, before, func(ctx context.Context) error { return withdrawRule(ctx, w, want) })
 }
 
-// withdrawRule deletes a rule that was just created and, if another owner is on the address that it leads to, the
-// virtual services there.
+// withdrawRule deletes a rule that was just created. If another owner uses its internal address, it also deletes the
+// owner's virtual services there.
 func withdrawRule(ctx context.Context, w writer, want lb.Rule) error {
 	g := w.gateway
 	inside := addressesOfRule(want, g.claims.known())
@@ -97,7 +97,7 @@ func updateRule(ctx context.Context, w writer, step lb.Step) error {
 		start: func() (vcd.Task, error) { return w.session.NAT.UpdateDNAT(ctx, w.gateway.id, id, change) },
 		edit:  func(r *lb.Rule) { *r = want },
 	})
-	return lost(ctx, w, w.gateway.profiles, want.Profile.ID, err)
+	return replanIfDeleted(ctx, w, w.gateway.profiles, want.Profile.ID, err)
 }
 
 func deleteRule(ctx context.Context, w writer, step lb.Step) error {
@@ -111,8 +111,8 @@ func deleteRule(ctx context.Context, w writer, step lb.Step) error {
 	})
 }
 
-// findRule returns the real id of a rule, which may be provisional, and reports whether the rule exists as far as that
-// is known.
+// findRule returns the actual ID of a rule, whose given ID may be provisional, and reports whether the rule is known to
+// exist.
 func findRule(ctx context.Context, w writer, id string) (realID string, found bool, err error) {
 	name, unnamed := strings.CutPrefix(id, unnamedRule)
 	if !unnamed {

@@ -28,7 +28,7 @@ func createPool(ctx context.Context, w writer, step lb.Step) error {
 			Sticky:      want.Sticky,
 		})
 	})
-	return refusedPool(ctx, w, want, err)
+	return replanPool(ctx, w, want, err)
 }
 
 func updatePool(ctx context.Context, w writer, step lb.Step) error {
@@ -43,7 +43,7 @@ func updatePool(ctx context.Context, w writer, step lb.Step) error {
 		start: func() (vcd.Task, error) { return w.session.Balancers.UpdatePool(ctx, step.ID, change) },
 		edit:  func(p *lb.Pool) { *p = listedPool(step, want) },
 	})
-	return refusedPool(ctx, w, want, err)
+	return replanPool(ctx, w, want, err)
 }
 
 func deletePool(ctx context.Context, w writer, step lb.Step) error {
@@ -52,16 +52,16 @@ func deletePool(ctx context.Context, w writer, step lb.Step) error {
 	})
 }
 
-// refusedPool makes a refusal of a pool a reason to plan again, if its IP set is gone, or if pools by IP sets are
-// forbidden.
-func refusedPool(ctx context.Context, w writer, want lb.Pool, err error) error {
+// replanPool handles a refused pool. If its IP set is deleted, or if IP sets in pools are forbidden, the error makes
+// the caller plan again.
+func replanPool(ctx context.Context, w writer, want lb.Pool, err error) error {
 	if want.Group.ID == "" {
 		return err
 	}
-	return withoutSets(w.gateway, lost(ctx, w, w.gateway.sets, want.Group.ID, err))
+	return noteSetsForbidden(w.gateway, replanIfDeleted(ctx, w, w.gateway.sets, want.Group.ID, err))
 }
 
-// poolChange is what to ask VCD for, so that a pool becomes as wanted. Former monitors are removed.
+// poolChange returns the change that makes a pool match the desired one. Former monitors are removed.
 func poolChange(want lb.Pool, formerMonitors []lb.Monitor) vcd.PoolChange {
 	change := vcd.PoolChange{
 		Description: &want.Description,
@@ -84,7 +84,7 @@ func poolChange(want lb.Pool, formerMonitors []lb.Monitor) vcd.PoolChange {
 	return change
 }
 
-// listedPool is the pool of a step as lists will show it.
+// listedPool returns the pool of a step in the form in which lists will show it.
 func listedPool(step lb.Step, want lb.Pool) lb.Pool {
 	hints := &lb.Hints{
 		ByGroup:   want.Group.ID != "",

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// createService creates a virtual service, and makes sure that its owner is alone on its addresses, unless that is
-// certain or the creation of a rule will.
+// createService creates a virtual service, and verifies that its owner is alone on its addresses, unless that is
+// certain or verified when a rule is created.
 func createService(ctx context.Context, w writer, step lb.Step) error {
 	g := w.gateway
 	want, err := resolvedService(ctx, w, step)
@@ -44,9 +44,9 @@ func createService(ctx context.Context, w writer, step lb.Step) error {
 		g.groups.edit(want.EngineGroup.ID, func(group *lb.EngineGroup) { group.Deployed++ })
 	}
 	if err != nil || before.ours || areClaimed(g.claims.known(), want.VIPs...) || ruleFollows(want, g.rules.known()) {
-		return lostByService(ctx, w, want, err)
+		return replanServiceIfDeleted(ctx, w, want, err)
 	}
-	return keep(ctx, w, mine, before, func(ctx context.Context) error {
+	return verifySoleOwner(ctx, w, mine, before, func(ctx context.Context) error {
 		return withdrawServices(ctx, w, want.Description,
 			func(vs lb.VirtualService) bool { return vs.Name == want.Name })
 	})
@@ -81,13 +81,13 @@ func updateService(ctx context.Context, w writer, step lb.Step) error {
 			*vs = want
 		},
 	})
-	if err = lostByService(ctx, w, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
+	if err = replanServiceIfDeleted(ctx, w, want, err); !shared || !errors.Is(err, vcd.ErrInvalid) {
 		return err
 	}
 	return updateInPlace(ctx, w, step.ID, change, err)
 }
 
-// movesShared reports whether a virtual service gets other addresses than those that it shares, as far as is known.
+// movesShared reports whether an update changes an address that the virtual service shares, as far as is known.
 func movesShared(known []lb.VirtualService, id string, vips []netip.Addr) bool {
 	i := slices.IndexFunc(known, func(vs lb.VirtualService) bool { return vs.ID == id })
 	sorted := func(vips []netip.Addr) []netip.Addr {
@@ -102,9 +102,9 @@ func movesShared(known []lb.VirtualService, id string, vips []netip.Addr) bool {
 	})
 }
 
-// updateInPlace finds out whether a change was refused for the addresses: then VCD takes the rest of it. The next plan
-// deletes and creates virtual services that share their addresses. The description says where clients come from, and
-// stays.
+// updateInPlace determines whether a change was refused because of the addresses: then VCD accepts the other changes.
+// In this case, the next plan recreates virtual services that share their addresses. The description is not changed,
+// because it records how clients reach the virtual service.
 func updateInPlace(ctx context.Context, w writer, id string, change vcd.VirtualServiceChange, refusal error) error {
 	change.Address = nil
 	change.IPv6Address = nil
@@ -123,7 +123,7 @@ func deleteService(ctx context.Context, w writer, step lb.Step) error {
 	})
 	if err == nil {
 		w.gateway.used.invalidate()
-		w.gateway.groups.invalidate() // one has room again
+		w.gateway.groups.invalidate() // a group has capacity again
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func withdrawServices(ctx context.Context, w writer, description string, created
 	return nil
 }
 
-// resolvedService is the virtual service of a step, its references resolved.
+// resolvedService returns the virtual service of a step, with resolved references.
 func resolvedService(ctx context.Context, w writer, step lb.Step) (lb.VirtualService, error) {
 	want := *step.Service
 	want.Object = written(step, want.Description)
@@ -157,10 +157,11 @@ func resolvedService(ctx context.Context, w writer, step lb.Step) (lb.VirtualSer
 	return want, err
 }
 
-// lostByService makes a refusal a reason to plan again, if something that the virtual service refers to is gone.
-func lostByService(ctx context.Context, w writer, want lb.VirtualService, err error) error {
-	err = lost(ctx, w, w.gateway.pools, want.Pool.ID, err)
-	return lost(ctx, w, w.gateway.certificates, want.Certificate.ID, err)
+// replanServiceIfDeleted handles a refusal: if an object that the virtual service refers to is deleted, the error makes
+// the caller plan again.
+func replanServiceIfDeleted(ctx context.Context, w writer, want lb.VirtualService, err error) error {
+	err = replanIfDeleted(ctx, w, w.gateway.pools, want.Pool.ID, err)
+	return replanIfDeleted(ctx, w, w.gateway.certificates, want.Certificate.ID, err)
 }
 
 func byFamily(addresses []netip.Addr) (v4, v6 netip.Addr) {

@@ -19,7 +19,7 @@ func createSet(ctx context.Context, w writer, step lb.Step) error {
 		return err
 	}
 	want := step.Set
-	defer w.gateway.generations.wrote(step.Name, want.Generation)
+	defer w.gateway.generations.record(step.Name, want.Generation)
 	listed := lb.Set{Object: written(step, want.Description)}
 	_, err = create(ctx, w, w.gateway.sets, listed, func() (vcd.Task, error) {
 		return w.session.Firewall.CreateIPSet(ctx, vcd.IPSet{
@@ -29,15 +29,15 @@ func createSet(ctx context.Context, w writer, step lb.Step) error {
 			Addresses:   want.Members,
 		})
 	})
-	return withoutSets(w.gateway, err)
+	return noteSetsForbidden(w.gateway, err)
 }
 
 func updateSet(ctx context.Context, w writer, step lb.Step) error {
 	want := step.Set
 	if w.gateway.generations.of(step.Name) > want.Generation {
-		return nil // it was written from a newer node list meanwhile
+		return nil // it was written from a newer node list in the meantime
 	}
-	defer w.gateway.generations.wrote(step.Name, want.Generation)
+	defer w.gateway.generations.record(step.Name, want.Generation)
 	if isUpToDate(w.gateway, step.ID, *want) {
 		return nil
 	}
@@ -62,8 +62,8 @@ func deleteSet(ctx context.Context, w writer, step lb.Step) error {
 	})
 }
 
-// isUpToDate reports whether a set is as wanted by now: all Services follow a change of nodes, and one of them writes
-// it.
+// isUpToDate reports whether a set already matches the desired one: all Services follow a change of nodes, and one of
+// them writes the set.
 func isUpToDate(g *gateway, id string, want lb.Set) bool {
 	for _, s := range g.sets.known() {
 		if s.ID == id && s.Description == want.Description && s.State == lb.Realized {
@@ -74,8 +74,8 @@ func isUpToDate(g *gateway, id string, want lb.Set) bool {
 	return false
 }
 
-// forgetCounts notes that it is not known how many members those pools have that use IP sets and belong to the cluster
-// of a set, given by its description.
+// forgetCounts records that the numbers of members are unknown for pools with IP sets in the cluster of a set.
+// description is that of the set.
 func forgetCounts(g *gateway, description string) {
 	own, _ := lb.ParseMarker(description)
 	g.pools.change(func(items []lb.Pool) []lb.Pool {
@@ -91,8 +91,8 @@ func forgetCounts(g *gateway, description string) {
 	})
 }
 
-// withoutSets remembers that IP sets, or pools by them, are forbidden; the next plan does without.
-func withoutSets(g *gateway, err error) error {
+// noteSetsForbidden records that IP sets, or pools with IP sets, are forbidden. The next plan does without them.
+func noteSetsForbidden(g *gateway, err error) error {
 	if !errors.Is(err, vcd.ErrForbidden) {
 		return err
 	}

@@ -10,19 +10,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A frontend is where clients reach the load balancer.
+// A frontend is the set of addresses where clients reach the load balancer.
 type frontend struct {
 	families []loadbalancer.Family
-	// internal is set if the load balancer is on an address inside the organization.
+	// internal is set if the load balancer has an address inside the organization.
 	internal bool
 	// translated is set if virtual services are reached through DNAT rules.
 	translated bool
-	// external is the address of each family that clients use; unused families have nothing of the owner on theirs yet.
+	// external maps families to the addresses that clients use. unused marks families where the owner has no object on
+	// the address yet.
 	external map[loadbalancer.Family]netip.Addr
 	unused   map[loadbalancer.Family]bool
 }
 
-// addresses are those of the families, in their order.
+// addresses returns the addresses in the order of the families.
 func (f frontend) addresses() []netip.Addr {
 	var out []netip.Addr
 	for _, family := range f.families {
@@ -36,7 +37,7 @@ func (f frontend) addresses() []netip.Addr {
 // has reports whether clients use an address.
 func (f frontend) has(a netip.Addr) bool { return f.external[loadbalancer.FamilyOf(a)] == a }
 
-// chooseAddresses decides on the address of each family that clients use.
+// chooseAddresses chooses the address of each family that clients use.
 func chooseAddresses(in input, families []loadbalancer.Family) (frontend, outcome) {
 	internal, out := choosesInternal(in)
 	front := frontend{
@@ -51,7 +52,7 @@ func chooseAddresses(in input, families []loadbalancer.Family) (frontend, outcom
 			"address: configure one-arm mode, upgrade to VCD 10.4, or use one port")
 	}
 	if out.stops() {
-		return front, out // what the load balancer has is not known yet
+		return front, out // the addresses of the load balancer are not known yet
 	}
 	c := addressChooser{
 		in:         in,
@@ -63,7 +64,7 @@ func chooseAddresses(in input, families []loadbalancer.Family) (frontend, outcom
 		out:        out,
 	}
 	for _, f := range families {
-		if !c.leavesOut(f) {
+		if !c.chooseOrOmit(f) {
 			front.families = append(front.families, f)
 		}
 	}
@@ -77,8 +78,8 @@ func mayBeForwarded(vs owned[VirtualService]) bool {
 	return vs.old || vs.marker.Via == ViaNAT || vs.marker.Forwarded
 }
 
-// choosesInternal reports whether the load balancer shall be inside the organization: on request, or because the
-// Service names an address there.
+// choosesInternal reports whether the load balancer should be inside the organization: on request, or because the
+// Service requests an address there.
 func choosesInternal(in input) (bool, outcome) {
 	out := in.outcome()
 	if in.desired.Internal {
@@ -99,7 +100,8 @@ func choosesInternal(in input) (bool, outcome) {
 	return false, out
 }
 
-// wasInternal reports whether the owner has a private address inside the organization, if it has the address.
+// wasInternal reports whether a private address of the owner is inside the organization. known is false if the owner
+// does not have the address.
 func wasInternal(in input, a netip.Addr) (internal, known bool) {
 	for _, vs := range in.owned.services {
 		if slices.Contains(vs.object.VIPs, a) && !vs.old {
@@ -109,14 +111,14 @@ func wasInternal(in input, a netip.Addr) (internal, known bool) {
 	return false, slices.ContainsFunc(in.owned.rules, func(r owned[Rule]) bool { return r.object.External == a })
 }
 
-// isOfGateway reports whether an address is one of the gateway's, which may be private, too. Takes Addresses.
+// isOfGateway reports whether an address, which may be private, belongs to the gateway. It requires the fact Addresses.
 func isOfGateway(o Observed, a netip.Addr) bool {
 	_, inSpace := o.Gateway.spaceOf(a)
 	_, allocated := o.claimOf(a)
 	return inSpace || allocated || inRanges(o.Gateway.Ranges, a)
 }
 
-// An addressChooser chooses the addresses of one family after the other.
+// An addressChooser chooses the addresses, family by family.
 type addressChooser struct {
 	in         input
 	families   []loadbalancer.Family
@@ -128,9 +130,9 @@ type addressChooser struct {
 	out      outcome
 }
 
-// leavesOut finds the address of a family: the requested one, else the current one, else the intended one, else a
-// free one. It reports whether the load balancer goes without this family.
-func (c *addressChooser) leavesOut(f loadbalancer.Family) bool {
+// chooseOrOmit chooses the address of a family: the requested one, else the current one, else the intended one, else a
+// free one. It reports whether the load balancer does without this family.
+func (c *addressChooser) chooseOrOmit(f loadbalancer.Family) bool {
 	if a, ok := firstOf(f, c.in.desired.Requested); ok {
 		c.request(f, a)
 		return false
@@ -144,14 +146,14 @@ func (c *addressChooser) leavesOut(f loadbalancer.Family) bool {
 		return false
 	}
 	if f != c.families[0] && !c.candidates.offered(f) {
-		c.out.add(leaveOutFamily(c.in, c.families, fmt.Sprintf("the edge gateway has no %s addresses", f)))
+		c.out.add(omitFamily(c.in, c.families, fmt.Sprintf("the edge gateway has no %s addresses", f)))
 		return true
 	}
 	c.choose(f)
 	return false
 }
 
-// places are the facts that show which addresses can be had.
+// places returns the facts that show which addresses are available.
 func (c *addressChooser) places() Facts {
 	if c.candidates.front.internal {
 		return Hosts
@@ -159,7 +161,7 @@ func (c *addressChooser) places() Facts {
 	return Addresses
 }
 
-// request takes an address that the Service names, or refuses it.
+// request chooses a requested address, or refuses it.
 func (c *addressChooser) request(f loadbalancer.Family, a netip.Addr) {
 	c.external[f] = a
 	switch {
@@ -174,8 +176,8 @@ func (c *addressChooser) request(f loadbalancer.Family, a netip.Addr) {
 	}
 }
 
-// verifyClaim asks for the IP Spaces if an address that the load balancer has is not allocated: if it is one of
-// theirs, it was released, and may be given to another organization.
+// verifyClaim requires the IP Spaces if an address of the load balancer is not allocated. If the address belongs to an
+// IP Space, it was released and may be given to another organization.
 func (c *addressChooser) verifyClaim(a netip.Addr) {
 	_, allocated := c.in.observed.claimOf(a)
 	if !allocated && c.in.observed.Gateway.UsesSpaces && !c.candidates.front.internal {
@@ -183,7 +185,7 @@ func (c *addressChooser) verifyClaim(a netip.Addr) {
 	}
 }
 
-// choose takes an address for a load balancer that has none.
+// choose chooses an address for a load balancer that has none.
 func (c *addressChooser) choose(f loadbalancer.Family) {
 	a, ok := c.candidates.preferred(f)
 	if !ok {
@@ -205,7 +207,7 @@ func (c *addressChooser) choose(f loadbalancer.Family) {
 	}
 }
 
-// limitsOf names the limits of the choice.
+// limitsOf describes the restrictions of the choice.
 func limitsOf(d Desired, internal bool) string {
 	text := ""
 	if d.Subnet.IsValid() {

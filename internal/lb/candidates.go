@@ -10,16 +10,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// maxScanned is how many addresses of a range are tried for a free one.
+// maxScanned is the maximum number of addresses in a range that are checked.
 const maxScanned = 1 << 16
 
-// candidates checks and finds addresses that nothing of the owner is on.
+// candidates checks and finds addresses on which the owner has no objects.
 type candidates struct {
 	in    input
 	front frontend // as far as it is decided: internal or not, translated or not
 }
 
-// offered reports whether there are addresses of a family, used or not. Takes Addresses, inside nothing.
+// offered reports whether there are addresses of a family, used or not. It requires the fact Addresses, but no fact for
+// internal load balancers.
 func (c *candidates) offered(f loadbalancer.Family) bool {
 	of := func(r Range) bool { return loadbalancer.FamilyOf(r.First) == f }
 	if c.front.internal {
@@ -30,7 +31,7 @@ func (c *candidates) offered(f loadbalancer.Family) bool {
 		slices.ContainsFunc(gateway.Spaces, func(s Space) bool { return slices.ContainsFunc(s.Ranges, of) })
 }
 
-// preferred returns the address that comes before any free one: one to be shared, one intended, claimed or published.
+// preferred returns an address that takes precedence over free ones: a shared, intended, claimed or published one.
 func (c *candidates) preferred(f loadbalancer.Family) (netip.Addr, bool) {
 	var list []netip.Addr
 	for _, u := range c.in.owned.others {
@@ -51,7 +52,7 @@ func (c *candidates) preferred(f loadbalancer.Family) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// free finds an unused address.
+// free returns an unused address.
 func (c *candidates) free(f loadbalancer.Family) (netip.Addr, bool) {
 	if c.front.internal {
 		return c.firstFree(c.in.desired.insideRanges(), f)
@@ -70,13 +71,13 @@ func (c *candidates) free(f loadbalancer.Family) (netip.Addr, bool) {
 	return c.firstFree(gateway.Ranges, f)
 }
 
-// isAllocatable reports whether a free address of an IP Space may be chosen.
+// isAllocatable reports whether a free address of an IP Space can be chosen.
 func (c *candidates) isAllocatable(a netip.Addr) bool {
 	_, allocated := c.in.observed.claimOf(a)
 	return !allocated && (Range{a, a}).Within(c.in.desired.Subnet).Contains(a) && c.problem(a, false) == nil
 }
 
-// firstFree returns the first address of some ranges, within the subnet, that can be used.
+// firstFree returns the first usable address of the ranges, within the subnet.
 func (c *candidates) firstFree(ranges []Range, f loadbalancer.Family) (netip.Addr, bool) {
 	scanned := 0
 	for _, r := range ranges {
@@ -90,8 +91,8 @@ func (c *candidates) firstFree(ranges []Range, f loadbalancer.Family) (netip.Add
 	return netip.Addr{}, false
 }
 
-// problem explains why an address cannot be used; nil if it can. Takes Addresses, inside Hosts. An address is
-// requested if the Service names it.
+// problem explains why an address cannot be used, or returns nil. requested means that the Service names the address.
+// It requires the fact Addresses, or Hosts for internal load balancers.
 func (c *candidates) problem(a netip.Addr, requested bool) *loadbalancer.Finding {
 	if problem := c.problemOfOthers(a); problem != nil {
 		return problem
@@ -114,7 +115,7 @@ func (c *candidates) problem(a netip.Addr, requested bool) *loadbalancer.Finding
 	return c.problemOfUse(a, requested)
 }
 
-// problemOfOthers explains why an address that others are on cannot be used.
+// problemOfOthers explains why an address that others use cannot be used.
 func (c *candidates) problemOfOthers(a netip.Addr) *loadbalancer.Finding {
 	others := c.in.owned.others
 	i := slices.IndexFunc(others, func(u loadbalancer.Use) bool { return u.Address == a && !c.isSharable(u) })
@@ -129,7 +130,7 @@ func (c *candidates) problemOfOthers(a netip.Addr) *loadbalancer.Finding {
 		others[i].Name, remedy)
 }
 
-// problemInside explains why an address is none for an internal load balancer.
+// problemInside explains why an address is not available to an internal load balancer.
 func (c *candidates) problemInside(a netip.Addr, requested bool) *loadbalancer.Finding {
 	d := c.in.desired
 	switch allowed := d.InternalSubnets; {
@@ -145,9 +146,9 @@ func (c *candidates) problemInside(a netip.Addr, requested bool) *loadbalancer.F
 			"balancers", a)
 }
 
-// problemOfClaim explains why an allocated address cannot be used. What was allocated by hand and is not used may be
-// requested, if its description is empty or names the Service; else only what is marked, or was intended before it was
-// allocated.
+// problemOfClaim explains why an allocated address cannot be used. An unused address that was allocated manually may be
+// requested, if its description is empty or names the Service. Otherwise, the address must carry the owner's marker, or
+// must have been intended before it was allocated.
 func (c *candidates) problemOfClaim(x Claim, requested bool) *loadbalancer.Finding {
 	owner := c.in.desired.Owner
 	named := x.Description == "" || slices.Contains(strings.Fields(x.Description), owner.String())
@@ -169,7 +170,7 @@ func problemOfSpace(s Space, a netip.Addr) *loadbalancer.Finding {
 			"higher quota, or request another address", a, s.Name)
 }
 
-// problemOfUse explains why an address that the gateway itself uses cannot be taken.
+// problemOfUse explains why an address that the gateway itself uses cannot be used.
 func (c *candidates) problemOfUse(a netip.Addr, requested bool) *loadbalancer.Finding {
 	for _, u := range c.in.observed.Gateway.Used {
 		translatable := requested && c.front.translated && (u.Category == "SNAT" || u.Category == "PRIMARY_IP")
@@ -181,14 +182,14 @@ func (c *candidates) problemOfUse(a netip.Addr, requested bool) *loadbalancer.Fi
 	return nil
 }
 
-// isSharable reports whether the owner of something on an address lets this load balancer use it, too.
+// isSharable reports whether the owner of an object on an address shares the address with this load balancer.
 func (c *candidates) isSharable(u loadbalancer.Use) bool {
 	d := c.in.desired
 	return d.Share != "" && u.Share == d.Share && u.Owner.Cluster == d.Owner.Cluster &&
 		c.front.internal == u.Internal
 }
 
-// isShared reports whether this load balancer may share an address that others use.
+// isShared reports whether this load balancer may share an address with others.
 func (c *candidates) isShared(a netip.Addr) bool {
 	return slices.ContainsFunc(c.in.owned.others, func(u loadbalancer.Use) bool { return u.Address == a && c.isSharable(u) })
 }

@@ -4,7 +4,7 @@ package lb
 
 import "slices"
 
-// planCertificates finds the certificates of the listeners, and imports those that are not in the library yet.
+// planCertificates finds the certificates of the listeners, and imports missing ones into the library.
 func planCertificates(in input, bindings []binding) (map[string]Ref, outcome) {
 	p := certificatePlanner{
 		in:       in,
@@ -25,7 +25,7 @@ func planCertificates(in input, bindings []binding) (map[string]Ref, outcome) {
 	return found, p.out
 }
 
-// A certificatePlanner remembers which certificates this plan imports: several listeners may have the same.
+// A certificatePlanner records which certificates the plan imports, because several listeners may use the same one.
 type certificatePlanner struct {
 	in       input
 	imported map[string]bool // by alias
@@ -59,7 +59,7 @@ func (p *certificatePlanner) certificateOf(b binding) Ref {
 	return Ref{Name: alias}
 }
 
-// importAs puts a certificate into the library.
+// importAs imports a certificate into the library.
 func (p *certificatePlanner) importAs(alias string, c Certificate) {
 	p.imported[alias] = true
 	p.out.step(phasePrepare, Step{
@@ -74,7 +74,7 @@ func (p *certificatePlanner) importAs(alias string, c Certificate) {
 	})
 }
 
-// withAlias returns the certificates of a library that have an alias.
+// withAlias returns the certificates of a library with an alias.
 func withAlias(library []CertificateItem, alias string) []CertificateItem {
 	var found []CertificateItem
 	for _, x := range library {

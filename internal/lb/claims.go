@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// planClaims plans claims of floating IPs: it allocates and marks the addresses that need it, releases those that nothing
-// uses, and returns those to be stored first.
+// planClaims plans claims of floating IPs. It allocates and marks addresses, releases unused ones, and returns the
+// addresses to record first.
 func planClaims(in input, front frontend) ([]netip.Addr, outcome) {
 	all := in.outcome()
 	if front.internal {
@@ -24,8 +24,8 @@ func planClaims(in input, front frontend) ([]netip.Addr, outcome) {
 	return intentOf(in, front), all
 }
 
-// claim allocates and marks an address of an IP Space, as far as that is not done. Services that share one may do so at
-// the same time: the second finds it allocated. If each left that to the other, none would.
+// claim allocates and marks an address of an IP Space, unless that is done. Services that share an address may both
+// allocate it: the second one finds it allocated. If each relied on the other, neither would allocate it.
 func claim(in input, a netip.Addr) outcome {
 	out := in.outcome()
 	c, allocated := in.observed.claimOf(a)
@@ -34,7 +34,7 @@ func claim(in input, a netip.Addr) outcome {
 	case allocated && in.owned.intends(c) && !in.owned.claimed(c):
 		out.step(phaseClaim, markClaim(c, in.desired.Owner))
 	case allocated, !inSpace:
-	case space.Full, isLost(in.observed, a):
+	case space.Full, isTakenElsewhere(in.observed, a):
 		out.notice(AddressInUse,
 			"the address %s is no longer allocated and cannot be allocated again: another organization has it, "+
 				"or the quota of the IP Space %q is exhausted. Clients may not reach it: request another address", a,
@@ -62,12 +62,12 @@ func claim(in input, a netip.Addr) outcome {
 	return out
 }
 
-// isLost reports whether another organization has an address.
-func isLost(o Observed, a netip.Addr) bool {
+// isTakenElsewhere reports whether another organization has an address.
+func isTakenElsewhere(o Observed, a netip.Addr) bool {
 	return slices.ContainsFunc(o.Taken, func(u loadbalancer.Use) bool { return u.Address == a && u.Kind == KindAddress })
 }
 
-// markClaim describes a claim as an owner's; as no one's, if the owner is empty.
+// markClaim returns the step that writes the owner's marker on a claim, or removes the marker if the owner is zero.
 func markClaim(c Claim, owner loadbalancer.Owner) Step {
 	want := Claim{
 		Space: c.Space,
@@ -86,7 +86,7 @@ func markClaim(c Claim, owner loadbalancer.Owner) Step {
 	}
 }
 
-// releaseClaims releases claims of the owner that are not wanted any more. One that others use passes to them.
+// releaseClaims releases claims that the owner no longer needs. A claim that others use is passed to them.
 func releaseClaims(in input, wanted func(netip.Addr) bool) outcome {
 	all := in.outcome()
 	for _, c := range in.observed.Claims {
@@ -95,14 +95,14 @@ func releaseClaims(in input, wanted func(netip.Addr) bool) outcome {
 			continue
 		}
 		if !all.need(Forwardings) {
-			return all // rules of others may be on it
+			return all // rules of others may use it
 		}
 		all.add(leaveClaim(in, c))
 	}
 	return all
 }
 
-// leaveClaim deletes a claim, or passes it to another that uses its address.
+// leaveClaim releases a claim, or passes it to another user of its address.
 func leaveClaim(in input, c Claim) outcome {
 	out := in.outcome()
 	others := in.owned.others
@@ -128,12 +128,13 @@ func leaveClaim(in input, c Claim) outcome {
 	return out
 }
 
-// intentOf names the addresses to be stored before the first step: those that are used for the first time and are not
-// named by the Service, those that are allocated for it, and those that are stored and allocated but not marked.
+// intentOf returns the addresses to record before the first step: addresses that are used for the first time and not
+// requested by the Service, addresses that are allocated for it, and addresses that are recorded and allocated but not
+// marked.
 func intentOf(in input, front frontend) []netip.Addr {
 	var intent []netip.Addr
 	for _, f := range front.families {
-		if isToBeStored(in, front, f) {
+		if mustBeStored(in, front, f) {
 			intent = append(intent, front.external[f])
 		}
 	}
@@ -149,8 +150,8 @@ func intentOf(in input, front frontend) []netip.Addr {
 	return intent
 }
 
-// isToBeStored reports whether the address of a family has to be stored.
-func isToBeStored(in input, front frontend, f loadbalancer.Family) bool {
+// mustBeStored reports whether the address of a family must be recorded.
+func mustBeStored(in input, front frontend, f loadbalancer.Family) bool {
 	a := front.external[f]
 	if !a.IsValid() {
 		return false

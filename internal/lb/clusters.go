@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// namedID is an id of a cluster in a name: as cloud provider interface 1.6.1 shortens it, or in full, as Cluster API
-// Provider Cloud Director 1.3 writes it. A bare UUID could be anything.
+// namedID matches the ID of a cluster in a name: shortened as in cloud provider interface 1.6.1, or in full as in
+// Cluster API Provider Cloud Director 1.3. A bare UUID could be anything.
 var namedID = regexp.MustCompile(
 	`(?:urn:vcloud:entity:vmware:)?capvcdCluster:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|` +
 		`NO_RDE_[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`)
@@ -28,26 +28,27 @@ const (
 	WriterCAPVCD Writer = "CAPVCD"
 )
 
-// ClusterOf returns the id of the cluster that an object is of, whichever that is, as its marker or name says; empty if
-// neither does. It knows fewer objects than [OwnerOf], which is asked with an id.
+// ClusterOf returns the ID of the cluster of an object, according to its marker or name, or an empty string. The
+// cluster may be any cluster. ClusterOf recognizes fewer objects than [OwnerOf], whose caller provides the ID.
 func ClusterOf(kind loadbalancer.Kind, name, description string) (cluster string, by Writer) {
 	if m, ok := ParseMarker(description); ok {
 		return m.Owner.Cluster, WriterThis
 	}
 	if strings.Contains(description, markerWord) {
-		return "", "" // Two owners have none.
+		return "", "" // An object with two owners has none.
 	}
 	switch kind {
 	case KindAddress:
 		return clusterIn(description, "cluster-", "-namespace-")
 	case KindPool, KindService, KindRule, KindProfile:
 		return clusterIn(name, prefixes[kind], "")
-	default: // VMware's programs make no other.
+	default: // VMware's programs create no other kinds.
 		return "", ""
 	}
 }
 
-// clusterIn finds the one id in a text that VMware's programs wrote. What the CPI writes begins and goes on as given.
+// clusterIn finds the only ID in a text that VMware's programs wrote. prefix and after are the texts around the ID in
+// objects of the CPI.
 func clusterIn(text, prefix, after string) (cluster string, by Writer) {
 	found := namedID.FindAllString(text, -1)
 	if len(found) != 1 {

@@ -9,46 +9,48 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Desired is what a load balancer on an edge gateway should be.
+// Desired is the desired state of a load balancer on an edge gateway.
 type Desired struct {
 	loadbalancer.Desired
 
-	// Internal asks for addresses inside the organization: from Subnet, else from InternalSubnets, else from OneArm,
-	// never translated.
+	// Internal requests addresses inside the organization: from Subnet, else from InternalSubnets, else from OneArm.
+	// They are never translated.
 	Internal bool
-	// Subnet limits from where addresses of its family are chosen. The zero Prefix does not.
+	// Subnet restricts the choice of addresses of its family. The zero Prefix means no restriction.
 	Subnet netip.Prefix
-	// InternalSubnets are those that addresses inside the organization have to be in; empty: any.
+	// InternalSubnets are the allowed subnets for addresses inside the organization; empty means any.
 	InternalSubnets []netip.Prefix
-	// IPSpace is the name of the only IP Space that addresses are chosen from; empty for any of the gateway's.
+	// IPSpace is the name of the only IP Space that addresses are chosen from; empty means any IP Space of the gateway.
 	IPSpace string
-	// OneArm puts virtual services on addresses of this range, reached through DNAT rules; nil puts them on the
-	// addresses themselves.
+	// OneArm is the range for the addresses of virtual services that are reached through DNAT rules. Nil means that
+	// virtual services have the addresses that clients use.
 	OneArm *Range
-	// Listeners, each with another protocol or port.
+	// Listeners are the listeners, each with a different protocol or port.
 	Listeners []Listener
-	// Members are the addresses of the nodes, of all families, each once.
+	// Members are the distinct addresses of the nodes, of all families.
 	Members []netip.Addr
-	// OwnMembers are listed in the pools themselves, not in the IP set of the cluster's nodes, and may be none yet.
+	// OwnMembers means that pools list their members themselves, without the IP set of the cluster's nodes. There may
+	// be no members yet.
 	OwnMembers bool
-	// PreserveClientIP lets nodes see the addresses of clients.
+	// PreserveClientIP preserves the addresses of clients for nodes.
 	PreserveClientIP bool
-	// EngineGroup is the name of the service engine group; empty takes any with room.
+	// EngineGroup is the name of the service engine group; empty means any with free capacity.
 	EngineGroup string
-	// Algorithm of the pools, in VCD's words; empty leaves it as it is, in new pools ROUND_ROBIN.
+	// Algorithm of the pools, in VCD's terms. Empty keeps the algorithm of existing pools, and means ROUND_ROBIN for
+	// new ones.
 	Algorithm string
 }
 
-// UsesCertificate reports whether a listener ends TLS with the certificate of an alias.
+// UsesCertificate reports whether a listener terminates TLS with the certificate of an alias.
 func (d Desired) UsesCertificate(alias string) bool {
 	return slices.ContainsFunc(d.Listeners,
 		func(l Listener) bool { return l.Application.TLS() && l.Certificate.aliasFor(d.Owner) == alias })
 }
 
-// members are the nodes of a family, sorted.
+// members returns the sorted addresses of the nodes in a family.
 func (d Desired) members(f loadbalancer.Family) []netip.Addr { return allOf(f, d.Members) }
 
-// insideRanges are the ranges of internal load balancers.
+// insideRanges returns the ranges for addresses of internal load balancers.
 func (d Desired) insideRanges() []Range {
 	switch {
 	case d.Subnet.IsValid():

@@ -10,16 +10,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A placement is where the virtual service of a listener is to run, and how it gets there.
+// A placement is the service engine group for the virtual service of a listener, and how the virtual service gets
+// there.
 type placement struct {
 	engine Ref
-	// replace is set if the virtual service is created anew rather than updated, and move if it is, one after the
-	// other, because it shares its address and VCD does not let it have another one.
+	// replace is set if the virtual service is recreated instead of updated. move is set if it shares its address and
+	// VCD cannot change a shared address. Such virtual services are also recreated, but one after the other.
 	replace, move bool
 }
 
-// placeServices decides how each virtual service gets where it shall be, and chooses a service engine group for each that
-// is created. It also returns what no listener uses, without what has to go before others are created.
+// placeServices decides how each virtual service reaches its desired place, and chooses a service engine group for each
+// one that is created. It returns the unbound objects without those that must be removed before others are created.
 func placeServices(in input, bindings []binding, unbound inventory) (map[string]placement, inventory, outcome) {
 	p := placer{
 		in:       in,
@@ -42,21 +43,21 @@ func placeServices(in input, bindings []binding, unbound inventory) (map[string]
 	return placements, unbound, p.out
 }
 
-// A placer chooses service engine groups, for one virtual service after the other.
+// A placer chooses service engine groups, one virtual service after the other.
 type placer struct {
 	in       input
 	bindings []binding
-	planned  map[string]int // how many virtual services the plan creates on each group
+	planned  map[string]int // number of virtual services that the plan creates, by group
 	out      outcome
 }
 
-// isElsewhere reports whether an engine group is another one than the one that is asked for.
+// isElsewhere reports whether an engine group differs from the requested one.
 func (p *placer) isElsewhere(engine Ref) bool {
 	asked := p.in.desired.EngineGroup
 	return asked != "" && engine.Name != "" && !isNamed(engine.ID, engine.Name, asked)
 }
 
-// replaced are the listeners whose virtual services are where others of the load balancer shall be.
+// replaced returns the keys of listeners whose virtual services occupy the desired place of another listener.
 func (p *placer) replaced() map[string]bool {
 	replaced := map[string]bool{}
 	for _, b := range p.bindings {
@@ -69,8 +70,8 @@ func (p *placer) replaced() map[string]bool {
 	return replaced
 }
 
-// removeObstacles removes virtual services that no listener uses from an address and port that another one needs. It
-// returns those that are in no one's way.
+// removeObstacles removes unbound virtual services from an address and port that a listener needs. It returns the
+// others.
 func (p *placer) removeObstacles(unbound []owned[VirtualService]) []owned[VirtualService] {
 	rest := unbound
 	for _, b := range p.bindings {
@@ -87,15 +88,15 @@ func (p *placer) removeObstacles(unbound []owned[VirtualService]) []owned[Virtua
 	return rest
 }
 
-// blocks reports whether a virtual service is where that of a listener shall be.
+// blocks reports whether a virtual service occupies the desired place of a listener.
 func (p *placer) blocks(vs VirtualService, b binding) bool {
 	samePort := vs.Protocol == b.listener.Protocol && vs.Port == b.listener.Port
 	return (samePort || !p.in.can.SharedVIP) &&
 		slices.ContainsFunc(vs.VIPs, func(a netip.Addr) bool { return slices.Contains(b.vips, a) })
 }
 
-// isFixed reports whether a listener's virtual service needs other addresses and shares those it has, or will before it
-// is updated.
+// isFixed reports whether a listener's virtual service needs other addresses but shares its current ones, now or before
+// it is updated.
 func (p *placer) isFixed(b binding) bool {
 	have := b.service.object
 	if !b.service.exists() || slices.Equal(sorted(have.VIPs), sorted(b.vips)) {
@@ -111,8 +112,8 @@ func (p *placer) isFixed(b binding) bool {
 	})
 }
 
-// choose takes the first engine group that is asked for and has room. A virtual service that is created anew may stay
-// where it is.
+// choose returns the first suitable engine group with free capacity. A virtual service that is recreated may stay in
+// its group.
 func (p *placer) choose(x placement) Ref {
 	asked := p.in.desired.EngineGroup
 	chosen, shortage := ChooseEngineGroup(p.groups(x), asked)
@@ -137,7 +138,7 @@ func (p *placer) choose(x placement) Ref {
 	return Ref{chosen.ID, chosen.Name}
 }
 
-// A Shortage is why an edge gateway has no service engine group for another virtual service.
+// A Shortage is the reason why an edge gateway has no service engine group for another virtual service.
 type Shortage string
 
 // Shortages of service engine groups.
@@ -148,8 +149,8 @@ const (
 	AllGroupsFull    Shortage = "none has free capacity"
 )
 
-// ChooseEngineGroup returns the first group that takes another virtual service: the one that is asked for by its name or
-// URN, or any. Of groups without room, it returns the first.
+// ChooseEngineGroup returns the first group with capacity for another virtual service. asked is the name or URN of the
+// requested group, or empty for any group. If all groups are full, it returns the first one.
 func ChooseEngineGroup(groups []EngineGroup, asked string) (EngineGroup, Shortage) {
 	var full []EngineGroup
 	for _, g := range groups {
@@ -170,8 +171,8 @@ func ChooseEngineGroup(groups []EngineGroup, asked string) (EngineGroup, Shortag
 	return EngineGroup{}, NoGroupAssigned
 }
 
-// groups are the engine groups with what is planned: those first that the load balancer is on already. The one that a
-// placement has room for as it is has no limit.
+// groups returns the engine groups, including the planned virtual services in their numbers. Groups that the load
+// balancer already uses come first. A virtual service that is replaced always fits into its current group.
 func (p *placer) groups(x placement) []EngineGroup {
 	groups := slices.Clone(p.in.observed.Gateway.Groups)
 	for i := range groups {

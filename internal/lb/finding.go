@@ -49,7 +49,7 @@ const (
 	AddressShared = "AddressShared"
 )
 
-// finding returns a finding with a message as of [fmt.Sprintf].
+// finding returns a finding. The message is formatted as by [fmt.Sprintf].
 func finding(reason, format string, args ...any) *loadbalancer.Finding {
 	return &loadbalancer.Finding{
 		Reason:  reason,

@@ -10,9 +10,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// planFirewall plans the rules of the firewall that admit only the source ranges: two for each destination. A new rule
-// comes before all others, so the one that drops is created before the one that admits, and when it has to be created
-// again, so has the other.
+// planFirewall plans firewall rules that admit only the source ranges, two per destination. A new rule is placed before
+// all others, so the drop rule is created before the allow rule. If the drop rule must be recreated, so must the allow
+// rule.
 func planFirewall(in input, bindings []binding) outcome {
 	filtered := len(in.desired.SourceRanges) > 0
 	f := filter{
@@ -32,14 +32,14 @@ func planFirewall(in input, bindings []binding) outcome {
 	return f.out
 }
 
-// wasFiltered reports whether there may be rules of the owner, as virtual services show. As long as there are none,
-// a former run may have been interrupted after it created rules.
+// wasFiltered reports whether the owner may have firewall rules, according to its virtual services. Without virtual
+// services it may also have some, because a previous run may have been interrupted after it created rules.
 func wasFiltered(in input) bool {
 	return len(in.owned.services) == 0 && in.can.SourceRanges || len(in.owned.firewall) > 0 ||
 		slices.ContainsFunc(in.owned.services, func(vs owned[VirtualService]) bool { return vs.marker.Filtered })
 }
 
-// destinations are the ports of each address and protocol, sorted as listeners are.
+// destinations returns the ports of each address and protocol, in the order of the listeners.
 func destinations(bindings []binding) []FirewallRule {
 	var out []FirewallRule
 	for _, b := range bindings {
@@ -59,14 +59,14 @@ func destinations(bindings []binding) []FirewallRule {
 	return out
 }
 
-// A filter plans the rules of one destination after the other.
+// A filter plans the rules, one destination after the other.
 type filter struct {
 	in   input
-	left []owned[FirewallRule] // rules that no destination has taken
+	left []owned[FirewallRule] // existing rules that no destination has taken
 	out  outcome
 }
 
-// admit plans the two rules of one destination, and takes those that exist.
+// admit plans the two rules of a destination, and reuses existing ones.
 func (f *filter) admit(destination FirewallRule) {
 	allow := destination
 	allow.Sources = sourcesFor(destination.Destination, f.in.desired.SourceRanges)
@@ -90,8 +90,8 @@ func (f *filter) admit(destination FirewallRule) {
 	}
 }
 
-// effective takes the rule that has a key, if it exists and does what it shall. One that was switched off, or given
-// another action, is removed.
+// effective takes the rule with a key, if it exists and has the desired effect. It removes a rule that was disabled or
+// has another action.
 func (f *filter) effective(key string, drops bool) (owned[FirewallRule], bool) {
 	r, left := take(f.left, key)
 	f.left = left
@@ -102,7 +102,7 @@ func (f *filter) effective(key string, drops bool) (owned[FirewallRule], bool) {
 	return r, r.exists()
 }
 
-// sourcesFor are the ranges of the family of a destination, each once, sorted.
+// sourcesFor returns the distinct ranges in the family of a destination, sorted.
 func sourcesFor(destination netip.Addr, ranges []netip.Prefix) []netip.Prefix {
 	var sources []netip.Prefix
 	for _, r := range ranges {
@@ -114,8 +114,7 @@ func sourcesFor(destination netip.Addr, ranges []netip.Prefix) []netip.Prefix {
 	return slices.Compact(sources)
 }
 
-// createRule returns the step that creates a rule, and the key by which it is found: a hash of everything that the rule
-// does.
+// createRule returns the step that creates a rule, and the key that identifies it: a hash of its whole effect.
 func createRule(owner loadbalancer.Owner, action string, r FirewallRule) (create Step, key string) {
 	hashed := []string{action, r.Destination.String(), string(r.Protocol)}
 	for _, port := range r.Ports {

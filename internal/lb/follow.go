@@ -8,9 +8,9 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Follow plans only what keeps the members of an existing load balancer in step with the nodes while what is
-// desired is refused. Of the desired, only owner, members and proofs of ownership count; nothing is created and nothing
-// removed. It is pure and total. The plan has needs or steps, and no status.
+// Follow plans only the changes that keep the members of an existing load balancer in sync with the nodes, because the
+// desired state is refused. It uses only the owner, the members and the proofs of ownership, and creates or removes
+// nothing. It is pure and total. The plan has needs or steps, but no status.
 func Follow(d Desired, o Observed, c Capabilities) Plan {
 	if d.Absent {
 		return Plan{}
@@ -20,7 +20,7 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	switch {
 	case in.owned.unread && !all.need(FullPools):
 		return Plan{Needs: all.needs}
-	case len(in.owned.doubtful) > 0 && !all.need(Forwardings): // a rule may prove whose they are
+	case len(in.owned.doubtful) > 0 && !all.need(Forwardings): // a rule may prove their owner
 		return Plan{Needs: all.needs}
 	case len(in.owned.pools) == 0:
 		return Plan{}
@@ -34,10 +34,10 @@ func Follow(d Desired, o Observed, c Capabilities) Plan {
 	if all.needs != 0 {
 		return Plan{Needs: all.needs}
 	}
-	return Plan{Plan: loadbalancer.Plan{Steps: all.stepsBut(func(Step) bool { return false })}}
+	return Plan{Plan: loadbalancer.Plan{Steps: all.stepsExcept(func(Step) bool { return false })}}
 }
 
-// followSets updates the IP sets that exist with the nodes of their families.
+// followSets updates existing IP sets with the nodes of their families.
 func followSets(in input) outcome {
 	all := in.outcome()
 	for _, f := range []loadbalancer.Family{loadbalancer.IPv4, loadbalancer.IPv6} {
@@ -48,13 +48,13 @@ func followSets(in input) outcome {
 	return all
 }
 
-// followPool updates a pool that lists its members with the nodes of their family. One of cloud provider interface
-// 1.6.1 gets a marker with that, and keeps its monitors.
+// followPool updates a pool that lists its members with the nodes of their family. A pool of cloud provider interface
+// 1.6.1 also gets a marker, and keeps its monitors.
 func followPool(in input, x owned[Pool]) outcome {
 	out := in.outcome()
 	have := x.object
 	if have.Hints != nil && have.Hints.ByGroup || !have.Full && !out.need(FullPools) || have.Group != (Ref{}) {
-		return out // it does not list its members, as far as that is known
+		return out // as far as known, it does not list its members
 	}
 	f, known := familyOf(in.desired, have)
 	if !known {
@@ -63,7 +63,7 @@ func followPool(in input, x owned[Pool]) outcome {
 	m := x.marker
 	want := Pool{
 		NodePort: have.NodePort,
-		Members:  limited(in, in.desired.members(f)),
+		Members:  limitMembers(in, in.desired.members(f)),
 		Monitors: writtenMonitors(m),
 		Sticky:   have.Sticky,
 	}
@@ -72,7 +72,7 @@ func followPool(in input, x owned[Pool]) outcome {
 		want.Monitors = nil
 	}
 	if len(want.Members) == 0 && !in.desired.OwnMembers || want.sameMembers(have) {
-		return out // a pool without members would help no client
+		return out // an empty pool would help no client
 	}
 	m.Wrote = want.hash()
 	want.Description = describe(x.Description, m)
@@ -86,8 +86,8 @@ func followPool(in input, x owned[Pool]) outcome {
 	return out
 }
 
-// familyOf returns the family of a pool's members, those that there are or, where there may be none, those that there
-// should be.
+// familyOf returns the family of a pool's members: that of the existing members, or, if there may be none, the desired
+// one.
 func familyOf(d Desired, have Pool) (loadbalancer.Family, bool) {
 	switch {
 	case len(have.Members) > 0:
@@ -98,7 +98,7 @@ func familyOf(d Desired, have Pool) (loadbalancer.Family, bool) {
 	return "", false
 }
 
-// writtenMonitors are the monitors that a pool was given, as its marker shows.
+// writtenMonitors returns the monitors that were written to a pool, according to its marker.
 func writtenMonitors(m Marker) []Monitor {
 	switch {
 	case m.Probe == MonitorNone:
@@ -106,7 +106,7 @@ func writtenMonitors(m Marker) []Monitor {
 	case m.Probe != "":
 		return []Monitor{m.Probe}
 	case strings.HasPrefix(m.Listener, "udp-"):
-		return []Monitor{usualMonitor(loadbalancer.UDP)}
+		return []Monitor{defaultMonitor(loadbalancer.UDP)}
 	}
-	return []Monitor{usualMonitor(loadbalancer.TCP)}
+	return []Monitor{defaultMonitor(loadbalancer.TCP)}
 }

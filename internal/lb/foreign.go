@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxListed is how many names a message shows.
+// maxListed is the maximum number of names in a message.
 const maxListed = 4
 
-// reportForeign names objects that may be the owner's, and those it has under another id of its cluster. An owner that
-// has nothing under this one gets nothing: a second load balancer would take another address, and the first would never
-// be removed.
+// reportForeign reports objects that may belong to the owner, and objects of the owner under another ID of its cluster.
+// An owner that has only the latter gets no load balancer: it would use another address, and the existing one would
+// never be removed.
 func reportForeign(in input) outcome {
 	out := in.outcome()
 	if len(in.owned.doubtful) > 0 {
@@ -42,7 +42,7 @@ func reportForeign(in input) outcome {
 	return out
 }
 
-// listed shows the first of some names.
+// listed returns a text with the first names.
 func listed(names []string) string {
 	more := ""
 	if n := len(names) - maxListed; n > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// planForwarding plans the NAT rules that lead clients to virtual services, and the port profiles that they refer to.
+// planForwarding plans the NAT rules from clients to virtual services, and the port profiles that they refer to.
 func planForwarding(in input, lb design) outcome {
 	all := in.outcome()
 	if !lb.frontend.translated {

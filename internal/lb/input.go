@@ -2,7 +2,7 @@
 
 package lb
 
-// An input is what a plan is made from. Nothing changes it.
+// An input is the immutable input of a plan.
 type input struct {
 	desired  Desired
 	observed Observed
@@ -15,7 +15,7 @@ func newInput(d Desired, o Observed, c Capabilities) input {
 		desired:  d,
 		observed: o,
 		can:      c,
-		owned:    takeInventory(d, o),
+		owned:    newInventory(d, o),
 	}
 }
 

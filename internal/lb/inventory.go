@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// An inventory is what is proved to be the owner's, and what is another's.
+// An inventory separates the objects that are proved to belong to the owner from those of others.
 type inventory struct {
 	services     []owned[VirtualService]
 	pools        []owned[Pool]
@@ -18,18 +18,18 @@ type inventory struct {
 	profiles     []owned[Profile]
 	firewall     []owned[FirewallRule]
 	certificates []owned[CertificateItem]
-	// claims are marked as the owner's; intended were made for it, and are not marked yet.
+	// claims carry the owner's marker. intended are claims that were allocated for it and are not marked yet.
 	claims   []Claim
 	intended []Claim
-	// others is what others have on the gateway, and what has an old name and is not proved to be the owner's;
-	// doubtful are the names of the latter, sorted.
+	// others are the uses of others on the gateway. They include objects with an old name that are not proved to belong
+	// to the owner; doubtful are the sorted names of these.
 	others   []loadbalancer.Use
 	doubtful []string
-	// unread is set if pools must be read in full before all is known.
+	// unread is set if pools must be read in full before the owners of all objects are known.
 	unread bool
 }
 
-// An owned object has the key of the listener that it serves.
+// An owned object is an object of the owner, with the key of the listener that it serves.
 type owned[T any] struct {
 	Object
 
@@ -41,8 +41,8 @@ type owned[T any] struct {
 
 func (x owned[T]) exists() bool { return x.ID != "" }
 
-// takeInventory finds out what is the owner's.
-func takeInventory(d Desired, o Observed) inventory {
+// newInventory determines which objects belong to the owner.
+func newInventory(d Desired, o Observed) inventory {
 	ports := proveOldPorts(d, o)
 	c := classifier{
 		desired: d,
@@ -82,7 +82,7 @@ func takeInventory(d Desired, o Observed) inventory {
 	return inv
 }
 
-// keyOldPools gives old pools the key of the virtual service that sends to them.
+// keyOldPools sets the keys of old pools to those of the virtual services that send to them.
 func keyOldPools(pools []owned[Pool], services []owned[VirtualService]) {
 	for i, p := range pools {
 		for _, vs := range services {
@@ -93,16 +93,16 @@ func keyOldPools(pools []owned[Pool], services []owned[VirtualService]) {
 	}
 }
 
-// A classifier tells the owner's objects from others, and collects what may be either.
+// A classifier separates the owner's objects from others, and collects those that may be either.
 type classifier struct {
 	desired  Desired
-	proved   map[string]bool // old names of ports whose objects are the owner's
+	proved   map[string]bool // old names of ports whose objects belong to the owner
 	others   []loadbalancer.Use
 	doubtful []string
 }
 
-// classify returns an object if it is the owner's, else nothing. Its own key is that which the object itself shows, if
-// any.
+// classify returns an object if it belongs to the owner, otherwise nothing. ownKey is the key that follows from the
+// object itself, or empty.
 func classify[T any](c *classifier, kind loadbalancer.Kind, object T, base Object, ownKey string) []owned[T] {
 	owner := c.desired.Owner
 	m, origin := OwnerOf(owner.Cluster, kind, base.Name, base.Description)
@@ -126,7 +126,7 @@ func classify[T any](c *classifier, kind loadbalancer.Kind, object T, base Objec
 	return nil
 }
 
-// keyOf is the key of the listener with a name.
+// keyOf returns the key of the listener with a name.
 func (c *classifier) keyOf(port string) string {
 	if i := slices.IndexFunc(c.desired.Listeners, func(l Listener) bool { return l.Name == port }); i >= 0 {
 		return c.desired.Listeners[i].key()
@@ -134,7 +134,7 @@ func (c *classifier) keyOf(port string) string {
 	return port
 }
 
-// usesOf returns the addresses that an object is on.
+// usesOf returns the addresses that an object uses.
 func usesOf(object any, m Marker) []loadbalancer.Use {
 	switch x := object.(type) {
 	case VirtualService:
@@ -145,7 +145,7 @@ func usesOf(object any, m Marker) []loadbalancer.Use {
 	return nil
 }
 
-// isClaimOf reports whether a claim is described as the owner's.
+// isClaimOf reports whether the description of a claim names the owner.
 func isClaimOf(d Desired, c Claim) bool {
 	m, origin := OwnerOf(d.Owner.Cluster, KindAddress, c.Value.String(), c.Description)
 	switch origin {
@@ -159,19 +159,19 @@ func isClaimOf(d Desired, c Claim) bool {
 	}
 }
 
-// isIntended reports whether a claim was made for this load balancer, and not marked yet. What is used already was made
-// for another purpose, unless the load balancer itself is on it.
+// isIntended reports whether a claim was allocated for this load balancer and is not marked yet. A claim in use was
+// allocated for another purpose, unless the load balancer itself uses it.
 func (i inventory) isIntended(d Desired, o Observed, c Claim) bool {
 	return c.Description == "" && slices.Contains(d.Intent, c.Value) && (!c.Used || i.isOn(c.Value)) &&
 		!slices.Contains(o.VMNotOwned, c.ID)
 }
 
-// claimed reports whether a claim is the owner's.
+// claimed reports whether a claim carries the owner's marker.
 func (i inventory) claimed(c Claim) bool {
 	return slices.ContainsFunc(i.claims, func(x Claim) bool { return x.ID == c.ID })
 }
 
-// intends reports whether a claim was made for the owner, and not marked yet.
+// intends reports whether a claim was allocated for the owner and is not marked yet.
 func (i inventory) intends(c Claim) bool { return slices.Contains(i.intended, c) }
 
 // isOn reports whether an object of the owner has an address.
@@ -181,8 +181,8 @@ func (i inventory) isOn(a netip.Addr) bool {
 	return slices.ContainsFunc(i.services, isVIP) || slices.ContainsFunc(i.rules, isExternal)
 }
 
-// occupantOf names what others have on a port of an address. That an address is reserved changes nothing for an owner
-// that is on it.
+// occupantOf returns the name of an object of others on a port of an address, or an empty string. A reservation of an
+// address does not affect an owner that already uses it.
 func (i inventory) occupantOf(a netip.Addr, l Listener) string {
 	settled := i.isOn(a)
 	for _, u := range i.others {
@@ -194,8 +194,8 @@ func (i inventory) occupantOf(a netip.Addr, l Listener) string {
 	return ""
 }
 
-// take returns the object of a listener, and the other objects: of several the marked one, then the one with the lowest
-// id. What no listener takes is not wanted any more.
+// take returns the object of a listener, and the remaining objects. If there are several, it prefers a marked one, then
+// the lowest ID. Objects that no listener takes are no longer needed.
 func take[T any](list []owned[T], key string) (owned[T], []owned[T]) {
 	best := -1
 	for i, x := range list {
@@ -209,7 +209,7 @@ func take[T any](list []owned[T], key string) (owned[T], []owned[T]) {
 	return list[best], slices.Concat(list[:best], list[best+1:])
 }
 
-// before orders the objects of one listener by which of them stays.
+// before orders the objects of a listener by precedence.
 func before[T any](a, b owned[T]) bool {
 	if a.old != b.old {
 		return !a.old

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Range is a range of addresses, both ends included. The zero Range holds none.
+// A Range is a range of addresses. Both ends are included. The zero Range is empty.
 type Range struct{ First, Last netip.Addr }
 
 // Contains reports whether an address is in the range.
@@ -19,13 +19,13 @@ func (r Range) Contains(a netip.Addr) bool {
 	return r.First.IsValid() && a.Is4() == r.First.Is4() && !a.Less(r.First) && !r.Last.Less(a)
 }
 
-// valid reports whether the range holds an address at least.
+// valid reports whether the range contains at least one address.
 func (r Range) valid() bool {
 	return r.First.IsValid() && r.Last.IsValid() && r.First.Is4() == r.Last.Is4() && !r.Last.Less(r.First)
 }
 
-// Within returns the part of a range that hosts of a subnet may have, which may be empty; the whole range if the subnet
-// is zero or of the other family.
+// Within returns the part of a range that hosts of a subnet can use, which may be empty. It returns the whole range if
+// the subnet is zero or of the other family.
 func (r Range) Within(subnet netip.Prefix) Range {
 	if !subnet.IsValid() || !r.First.IsValid() || subnet.Addr().Is4() != r.First.Is4() {
 		return r
@@ -33,7 +33,7 @@ func (r Range) Within(subnet netip.Prefix) Range {
 	return intersect(r, hosts(subnet))
 }
 
-// hosts are the addresses of a subnet that hosts may have.
+// hosts returns the addresses of a subnet that hosts can use.
 func hosts(n netip.Prefix) Range {
 	first := n.Masked().Addr()
 	bytes := first.AsSlice()
@@ -58,7 +58,7 @@ func intersect(a, b Range) Range {
 	return a
 }
 
-// inRanges reports whether an address is in one of some ranges.
+// inRanges reports whether an address is in one of the ranges.
 func inRanges(ranges []Range, a netip.Addr) bool {
 	return slices.ContainsFunc(ranges, func(r Range) bool { return r.Contains(a) })
 }
@@ -77,7 +77,7 @@ func sorted(addresses []netip.Addr) []netip.Addr {
 	return slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)
 }
 
-// allOf returns the addresses of a family, each once, sorted.
+// allOf returns the distinct addresses of a family, sorted.
 func allOf(f loadbalancer.Family, all []netip.Addr) []netip.Addr {
 	var out []netip.Addr
 	for _, a := range all {
@@ -88,7 +88,7 @@ func allOf(f loadbalancer.Family, all []netip.Addr) []netip.Addr {
 	return slices.Compact(sorted(out))
 }
 
-// join names addresses in a text for users.
+// join returns addresses as a text for users.
 func join(addresses []netip.Addr) string {
 	words := make([]string, 0, len(addresses))
 	for _, a := range addresses {
@@ -97,7 +97,7 @@ func join(addresses []netip.Addr) string {
 	return strings.Join(words, " and ")
 }
 
-// words are addresses or subnets as texts.
+// words returns addresses or subnets as texts.
 func words[T fmt.Stringer](addresses []T) []string {
 	out := make([]string, 0, len(addresses))
 	for _, a := range addresses {

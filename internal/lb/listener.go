@@ -10,10 +10,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// An Application is the protocol that a virtual service understands.
+// An Application is the application protocol of a virtual service.
 type Application string
 
-// Applications, in VCD's words.
+// Applications, in VCD's terms.
 const (
 	L4    Application = "L4"
 	L4TLS Application = "L4_TLS"
@@ -21,38 +21,38 @@ const (
 	HTTPS Application = "HTTPS"
 )
 
-// TLS reports whether the application ends TLS at the load balancer, which takes a certificate.
+// TLS reports whether the load balancer terminates TLS, which requires a certificate.
 func (a Application) TLS() bool { return a == L4TLS || a == HTTPS }
 
 // A Listener is one port of a load balancer.
 type Listener struct {
-	// Name is that of the Service's port; it may be empty and may change.
+	// Name of the Service's port. It may be empty and may change.
 	Name        string
 	Protocol    loadbalancer.Protocol
 	Application Application
-	// Port that clients use, and the one of the nodes.
+	// Port is the port for clients, NodePort that of the nodes.
 	Port, NodePort int
-	// Certificate for applications that end TLS; the zero value for others.
+	// Certificate for applications that terminate TLS; the zero value for others.
 	Certificate Certificate
-	// Monitor of the members; the zero value leaves the choice to the plan: TCP for TCP, UDP for UDP.
+	// Monitor of the members. The zero value means the default: TCP for TCP, UDP for UDP.
 	Monitor Monitor
 }
 
-// key identifies the listener among those of its owner: by what clients see, so that a change of the port's name
-// changes nothing.
+// key identifies the listener among those of its owner. It consists of properties that clients see, so that renaming
+// the Service's port changes nothing.
 func (l Listener) key() string { return key(l.Protocol, l.Port) }
 
-// key is that of a listener with a protocol and a port.
+// key returns the key of a listener with a protocol and a port.
 func key(p loadbalancer.Protocol, port int) string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(string(p)), port)
 }
 
-// compare orders listeners by what identifies them.
+// compare orders listeners by port and protocol.
 func (l Listener) compare(other Listener) int {
 	return cmp.Or(cmp.Compare(l.Port, other.Port), cmp.Compare(l.Protocol, other.Protocol))
 }
 
-// A Monitor is a kind of health check of pool members, in VCD's words.
+// A Monitor is a kind of health check of pool members, in VCD's terms.
 type Monitor string
 
 // Monitors.
@@ -65,39 +65,39 @@ const (
 	MonitorHTTPS Monitor = "HTTPS"
 )
 
-// usualMonitor is the monitor of a pool for which nothing else is asked.
-func usualMonitor(p loadbalancer.Protocol) Monitor {
+// defaultMonitor returns the default monitor of a pool.
+func defaultMonitor(p loadbalancer.Protocol) Monitor {
 	if p == loadbalancer.UDP {
 		return MonitorUDP
 	}
 	return MonitorTCP
 }
 
-// monitors are those of a pool: what is asked for, else what shows that the node port answers. For TCP that also shows
-// whether a node has endpoints of the Service: kube-proxy drops what comes to nodes without.
+// monitors returns the monitors of a pool: the requested one, or else one that checks the node port. For TCP it also
+// detects whether a node has endpoints of the Service, because kube-proxy drops connections to nodes without endpoints.
 func (l Listener) monitors() []Monitor {
 	switch l.Monitor {
 	case MonitorNone:
 		return nil
 	case "":
-		return []Monitor{usualMonitor(l.Protocol)}
+		return []Monitor{defaultMonitor(l.Protocol)}
 	default:
 		return []Monitor{l.Monitor}
 	}
 }
 
-// A Certificate is one of the organization's library by its alias, or one to be put there.
+// A Certificate is a certificate in the organization's library, given by its alias, or a certificate to import.
 type Certificate struct {
-	// Alias in the library. Empty for one to be imported.
+	// Alias in the library; empty for a certificate to import.
 	Alias string
-	// Chain and Key are PEM, for a certificate to be imported. The key is never part of a text or a hash that
-	// leaves the plan.
+	// Chain and Key are PEM, for a certificate to import. The key is never part of a text or a hash that leaves the
+	// plan.
 	Chain, Key string
-	// Source names for users where the certificate is from.
+	// Source describes the origin of the certificate for users.
 	Source string
 }
 
-// aliasFor returns the alias of a certificate in the library, also if it is yet to be imported for an owner.
+// aliasFor returns the alias of a certificate in the library, also if it is not imported for the owner yet.
 func (c Certificate) aliasFor(o loadbalancer.Owner) string {
 	if c.Alias != "" {
 		return c.Alias
@@ -105,11 +105,11 @@ func (c Certificate) aliasFor(o loadbalancer.Owner) string {
 	return nameFor(KindCertificate, o, short(c.Chain))
 }
 
-// Imported reports whether an alias is one that imports for an owner have.
+// Imported reports whether an alias belongs to a certificate imported for an owner.
 func Imported(o loadbalancer.Owner, alias string) bool {
 	prefix := nameFor(KindCertificate, o, "")
 	if o.Name == "" {
-		prefix = prefixes[KindCertificate] // a long marker leaves out what the name was made of
+		prefix = prefixes[KindCertificate] // a long marker omits the parts of the name
 	}
 	return o.Cluster != "" && strings.HasPrefix(alias, prefix)
 }

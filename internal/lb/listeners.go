@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A binding is a listener with the addresses of its virtual service, and with its objects; those that do not exist are
+// A binding is a listener with the addresses of its virtual service and with its objects. Objects that do not exist are
 // zero.
 type binding struct {
 	listener Listener
@@ -20,21 +20,21 @@ type binding struct {
 	profile  owned[Profile]
 }
 
-// key is that of the listener.
+// key returns the key of the listener.
 func (b binding) key() string { return b.listener.key() }
 
-// marker is what objects of the listener have in common.
+// marker returns the common part of the markers of the listener's objects.
 func (b binding) marker(o loadbalancer.Owner) Marker { return Marker{Owner: o, Listener: b.key()} }
 
-// occupies reports whether the listener has something on an address already.
+// occupies reports whether the listener already has an object on an address.
 func (b binding) occupies(a netip.Addr) bool {
 	vs := b.service.object
 	return b.service.exists() && slices.Contains(vs.VIPs, a) && vs.Port == b.listener.Port ||
 		b.rule.exists() && b.rule.object.External == a
 }
 
-// bindListeners finds the objects of each listener, and the addresses of its virtual service. It also returns what no
-// listener uses.
+// bindListeners finds the objects of each listener, and the addresses of its virtual service. It also returns the
+// unbound objects, which no listener uses.
 func bindListeners(in input, front frontend) ([]binding, inventory, outcome) {
 	bindings, unbound := bindObjects(in, front)
 	out := in.outcome()
@@ -52,7 +52,7 @@ func bindListeners(in input, front frontend) ([]binding, inventory, outcome) {
 	return bindings, unbound, out
 }
 
-// bindObjects gives each listener its objects.
+// bindObjects assigns the existing objects to listeners.
 func bindObjects(in input, front frontend) ([]binding, inventory) {
 	var bindings []binding
 	unbound := in.owned
@@ -73,7 +73,7 @@ func bindObjects(in input, front frontend) ([]binding, inventory) {
 	return bindings, unbound
 }
 
-// checkPorts refuses ports that others have on the address.
+// checkPorts refuses ports that others use on the addresses.
 func checkPorts(in input, front frontend, bindings []binding) outcome {
 	out := in.outcome()
 	for _, b := range bindings {

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// markerWord begins a marker, also on virtual machines and vApps: one search finds everything of a cluster.
+	// markerWord is the first word of a marker, also on virtual machines and vApps, so that one search finds all
+	// objects of a cluster.
 	markerWord = "cluster-api-provider-vcd"
 
-	// maxDescription is how long a description may be on every kind of object.
+	// maxDescription is the maximum length of a description that all kinds of objects support.
 	maxDescription = 255
 )
 
-// Via is how clients get to a virtual service.
+// Via is the way in which clients reach a virtual service.
 type Via string
 
-// Ways.
+// Ways to reach a virtual service.
 const (
 	// ViaItself is directly on its address.
 	ViaItself Via = ""
@@ -29,31 +30,33 @@ const (
 	ViaInside Via = "inside"
 )
 
-// A Marker names the owner of an object. It is in the object's description from the very request that creates it.
+// A Marker is the ownership marker of an object. The request that creates the object already contains it in the
+// description.
 type Marker struct {
 	Owner loadbalancer.Owner
-	// Listener is the key of the listener that the object serves, such as tcp-443; empty for what serves all of them.
+	// Listener is the key of the listener that the object serves, such as tcp-443; empty for objects that serve all
+	// listeners.
 	Listener string
-	// Via is how clients get to a virtual service.
+	// Via is the way in which clients reach a virtual service.
 	Via Via
-	// Filtered is set on a virtual service if rules of the firewall admit only some sources.
+	// Filtered is set on a virtual service if firewall rules admit only some sources.
 	Filtered bool
-	// Forwarded is set on a virtual service that was reached through DNAT rules, which may still be there.
+	// Forwarded is set on a virtual service that was reached through DNAT rules, which may still exist.
 	Forwarded bool
-	// Gateway is set on an IP set: a hash of the id of the gateway that it is for. In a VDC group, sets of all gateways
-	// are the group's.
+	// Gateway is set on an IP set: a hash of the ID of its gateway. In a VDC group, IP sets of all gateways belong to
+	// the group.
 	Gateway string
-	// Share is the key under which the owner lets other Services use its address; empty if it does not.
+	// Share is the key under which the owner shares its address with other Services; empty if it does not.
 	Share string
-	// Probe is the monitor that a pool was given, if it is not the one that pools of its listener have unless
-	// something else is asked for.
+	// Probe is the monitor that was written to a pool, if it is not the default monitor of the listener.
 	Probe Monitor
-	// Wrote is a short hash of what was last written into the object, of what lists do not show; empty if lists
-	// show all. It shows whether an object that was not read in full is as wanted.
+	// Wrote is a short hash of the last written content that lists do not show; empty if lists show everything. With
+	// it, an object that was not read in full can be compared with the desired state.
 	Wrote string
 }
 
-// String returns the marker as it is in a description. If it would be too long, it omits the name of the Service.
+// String returns the marker in the form in which descriptions contain it. If it would be too long, it omits the name of
+// the Service.
 func (m Marker) String() string {
 	s := m.words(true)
 	if len(s) > maxDescription {
@@ -93,7 +96,7 @@ func (m Marker) words(named bool) string {
 	return strings.Join(words, " ")
 }
 
-// widestMarker returns the longest marker that an object of a load balancer may need.
+// widestMarker returns the longest marker that the objects of a load balancer may need.
 func widestMarker(d Desired) Marker {
 	return Marker{
 		Owner:     d.Owner,
@@ -106,15 +109,15 @@ func widestMarker(d Desired) Marker {
 	}
 }
 
-// survives reports whether a marker is read back as it is written: what is not recognised has no owner.
-func (m Marker) survives() bool {
+// roundTrips reports whether a marker is parsed as it was written. An object with an unrecognized marker has no owner.
+func (m Marker) roundTrips() bool {
 	s := m.String()
 	got, ok := ParseMarker(s)
 	return ok && len(s) <= maxDescription && got.words(false) == m.words(false)
 }
 
-// ParseMarker finds the marker in a description; users may write before and after it. It reports false when there
-// is none, when it is that of a machine, or when there are two of different owners: what claims two owners has
+// ParseMarker finds the marker in a description. Users may add text before and after it. It returns false if there is
+// no marker, if it is the marker of a machine, or if two markers name different owners: an object with two owners has
 // none.
 func ParseMarker(description string) (Marker, bool) {
 	words := strings.Fields(description)
@@ -137,8 +140,8 @@ func ParseMarker(description string) (Marker, bool) {
 	return found, ok
 }
 
-// parseWords reads the words after the first one of a marker, up to the first that is not of it. The marker of a
-// machine is none.
+// parseWords parses the words after the first one of a marker, up to the first unknown word. It returns false for the
+// marker of a machine.
 func parseWords(words []string) (Marker, bool) {
 	var m Marker
 	for _, word := range words {
@@ -159,7 +162,7 @@ var markerFields = map[string]func(m *Marker, value string){
 	"cluster": func(m *Marker, v string) { m.Owner.Cluster = v },
 	"service": func(m *Marker, v string) { m.Owner.Namespace, m.Owner.Name, _ = strings.Cut(v, "/") },
 	"uid":     func(m *Marker, v string) { m.Owner.UID = v },
-	// Programs that do not know this word stop here, and take the object for one of the whole cluster.
+	// Programs that do not recognize this word stop here, and consider the object one of the whole cluster.
 	"endpoint": func(m *Marker, v string) {
 		m.Owner.Name = v
 		m.Owner.UID = v
@@ -175,11 +178,11 @@ var markerFields = map[string]func(m *Marker, value string){
 	"forwarded": func(m *Marker, v string) { m.Forwarded = v == "yes" },
 }
 
-// For reports whether an object is for a gateway, as far as its marker shows.
+// For reports whether an object belongs to a gateway, according to its marker.
 func (m Marker) For(gateway string) bool { return m.Gateway == "" || m.Gateway == short(gateway) }
 
-// describe puts the marker into a description that may hold text of users, instead of the old marker. A
-// description with an equal marker stays as it is.
+// describe writes the marker into a description in place of the old marker, and keeps text of users. It does not change
+// a description with an equal marker.
 func describe(old string, m Marker) string {
 	if got, ok := ParseMarker(old); ok && got.words(false) == m.words(false) {
 		return old

@@ -11,14 +11,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Kinds of objects on or beside an edge gateway. The names are those the runtime defined entity uses, where it knows
+// Kinds of objects on or beside an edge gateway. The names match those in the runtime defined entity, if it contains
 // the kind.
 const (
 	// KindAddress is a floating IP allocated from an IP Space.
 	KindAddress loadbalancer.Kind = "ip-allocation"
 	// KindCertificate is an item of the organization's certificate library.
 	KindCertificate loadbalancer.Kind = "certificate"
-	// KindSet is an IP set: the addresses of the cluster's nodes, of one family.
+	// KindSet is an IP set with the addresses of the cluster's nodes in one family.
 	KindSet loadbalancer.Kind = "ip-set"
 	// KindPool is a load balancer pool.
 	KindPool loadbalancer.Kind = "lb-pool"
@@ -30,31 +30,31 @@ const (
 	KindRule loadbalancer.Kind = "dnat-rule"
 	// KindFirewall is a rule of the edge gateway's firewall.
 	KindFirewall loadbalancer.Kind = "firewall-rule"
-	// KindHost is a VM or a gateway inside the organization, in a [loadbalancer.Use] only.
+	// KindHost is a VM or a gateway inside the organization. It only occurs in a [loadbalancer.Use].
 	KindHost loadbalancer.Kind = "host"
 )
 
-// OnGateway reports whether objects of a kind are on one gateway. The others are the organization's: they are seen
-// from every gateway, also where they are not used.
+// OnGateway reports whether objects of a kind belong to one gateway. Other objects belong to the organization: they are
+// visible from every gateway, even if it does not use them.
 func OnGateway(k loadbalancer.Kind) bool {
 	return k != KindAddress && k != KindCertificate && k != KindProfile
 }
 
-// A State is how far VCD is with an object.
+// A State is the realization state of an object in VCD.
 type State string
 
 // States.
 const (
 	Realized State = "REALIZED"
-	// Pending is what VCD is working on.
+	// Pending means that VCD is working on the object.
 	Pending State = "PENDING"
-	// Failed is what VCD could not realize (REALIZATION_FAILED).
+	// Failed means that VCD could not realize the object (REALIZATION_FAILED).
 	Failed State = "FAILED"
-	// Broken is what is Failed although it was written again just now: it is left alone for a while.
+	// Broken means that the object is Failed although it was recently written again. It is not written for a while.
 	Broken State = "BROKEN"
 )
 
-// An Object is what all objects have in common.
+// An Object is the common part of all objects.
 type Object struct {
 	ID, Name, Description string
 	State                 State
@@ -63,7 +63,7 @@ type Object struct {
 // A VirtualService is a virtual service of NSX Advanced Load Balancer.
 type VirtualService struct {
 	Object
-	// VIPs are its addresses, one for each family at most.
+	// VIPs are its addresses, at most one per family.
 	VIPs     []netip.Addr
 	Protocol loadbalancer.Protocol
 	Port     int
@@ -71,22 +71,22 @@ type VirtualService struct {
 	More        []PortRange
 	SSL         bool
 	Application Application
-	// Certificate is the reference to it; Name is its alias.
+	// Certificate is the reference to the certificate. Its name is the alias.
 	Certificate Ref
 	Pool        Ref
 	EngineGroup Ref
 	Transparent bool
-	// Health in VCD's words (UP, DOWN, …).
+	// Health in VCD's terms (UP, DOWN, …).
 	Health string
 }
 
-// A PortRange is a range of ports, both ends included.
+// A PortRange is a range of ports. Both ends are included.
 type PortRange struct {
 	Protocol loadbalancer.Protocol
 	From, To int
 }
 
-// useOf returns the use of an object, on an address and port that are still to be set.
+// useOf returns the use of an object. The caller sets its address and port.
 func useOf(kind loadbalancer.Kind, name string, m Marker) loadbalancer.Use {
 	return loadbalancer.Use{
 		Kind:     kind,
@@ -97,10 +97,10 @@ func useOf(kind loadbalancer.Kind, name string, m Marker) loadbalancer.Use {
 	}
 }
 
-// maxUses is how many ports of a range are listed one by one; a longer range uses all ports.
+// maxUses is the maximum number of ports of a range that are listed individually. A longer range counts as all ports.
 const maxUses = 32
 
-// Uses returns the addresses and ports of the virtual service, under a name and with the marker of its owner.
+// Uses returns the addresses and ports of the virtual service. name and m are the name and the marker of the use.
 func (vs VirtualService) Uses(name string, m Marker) []loadbalancer.Use {
 	var uses []loadbalancer.Use
 	for _, a := range vs.VIPs {
@@ -126,7 +126,7 @@ func (vs VirtualService) Uses(name string, m Marker) []loadbalancer.Use {
 	return uses
 }
 
-// differs reports whether a virtual service is not as wanted. Whether it is enabled is left to users.
+// differs reports whether a virtual service deviates from the desired one. Whether it is enabled is up to users.
 func (vs VirtualService) differs(have VirtualService) bool {
 	switch {
 	case have.State == Failed, vs.Description != have.Description:
@@ -141,37 +141,37 @@ func (vs VirtualService) differs(have VirtualService) bool {
 	return !slices.Equal(sorted(vs.VIPs), sorted(have.VIPs))
 }
 
-// A Pool is a pool of servers. Lists show its Object and Hints, the pool itself the rest.
+// A Pool is a server pool. Lists show its Object and Hints. The other fields require a read of the pool itself.
 type Pool struct {
 	Object
-	// Hints of what only the pool itself shows; nil if there are none.
+	// Hints are what a list shows of the content; nil if the pool was not listed.
 	Hints *Hints
 
-	// Full is set when what follows was read.
+	// Full is set if the following fields were read.
 	Full     bool
 	NodePort int
-	// Group is the IP set whose addresses are the members, or Members are listed; the other one is empty.
+	// Group is the IP set that contains the members. If it is zero, the pool lists its Members itself.
 	Group   Ref
 	Members []netip.Addr
-	// Monitors, none of type NONE.
+	// Monitors never contains NONE.
 	Monitors []Monitor
 	// Sticky is persistence by client address.
 	Sticky bool
-	// Algorithm; a new pool without one gets ROUND_ROBIN.
+	// Algorithm; if it is empty, a new pool gets ROUND_ROBIN.
 	Algorithm string
 }
 
-// Hints are what lists show of the content of a pool: often enough to see that it was changed.
+// Hints are the properties of a pool's content that lists show. They often suffice to detect drift.
 type Hints struct {
 	// ByGroup is set if the members are those of a group.
 	ByGroup bool
-	// Members is how many there are; negative if that is not known.
+	// Members is the number of members; negative if it is unknown.
 	Members int
 	// Monitored is set if the pool has monitors.
 	Monitored bool
 }
 
-// String returns where the pool sends to.
+// String returns the targets of the pool.
 func (p Pool) String() string {
 	if p.Group != (Ref{}) {
 		return fmt.Sprintf("node port %d of IP set %s", p.NodePort, p.Group.Name)
@@ -179,7 +179,7 @@ func (p Pool) String() string {
 	return fmt.Sprintf("node port %d of %d members", p.NodePort, len(p.Members))
 }
 
-// hash is that of everything that an update writes and lists do not show.
+// hash returns a hash of all written properties that lists do not show.
 func (p Pool) hash() string {
 	hashed := []string{strconv.Itoa(p.NodePort), p.Group.Name, strconv.FormatBool(p.Sticky), p.Algorithm}
 	for _, m := range p.Monitors {
@@ -189,7 +189,7 @@ func (p Pool) hash() string {
 	return short(hashed...)
 }
 
-// differs reports whether a pool that was read in full is not as wanted.
+// differs reports whether a pool that was read in full deviates from the desired one.
 func (p Pool) differs(have Pool) bool {
 	if !have.Full {
 		return false
@@ -201,8 +201,8 @@ func (p Pool) differs(have Pool) bool {
 	return slices.ContainsFunc(p.Monitors, func(m Monitor) bool { return !slices.Contains(have.Monitors, m) })
 }
 
-// mayDiffer reports whether a pool that was not read in full cannot be as wanted, as far as lists show. How many
-// members a group has is the group's affair.
+// mayDiffer reports whether lists show that a pool which was not read in full deviates from the desired one. The number
+// of members in a group is checked with the group.
 func (p Pool) mayDiffer(have Pool) bool {
 	h := have.Hints
 	if have.Full || h == nil || have.State != Realized {
@@ -212,7 +212,7 @@ func (p Pool) mayDiffer(have Pool) bool {
 		!h.ByGroup && h.Members >= 0 && h.Members != len(p.Members)
 }
 
-// sameMembers reports whether a pool that was read in full has the members that are wanted.
+// sameMembers reports whether a pool that was read in full has the desired members.
 func (p Pool) sameMembers(have Pool) bool {
 	if p.Group != (Ref{}) {
 		return have.Group.Name == p.Group.Name && (p.Group.ID == "" || have.Group.ID == p.Group.ID)
@@ -220,24 +220,25 @@ func (p Pool) sameMembers(have Pool) bool {
 	return have.Group == Ref{} && slices.Equal(sorted(have.Members), p.Members)
 }
 
-// A Set is an IP set; lists do not show its members.
+// A Set is an IP set. Lists do not show its members.
 type Set struct {
 	Object
-	// Generation of the node list from which it was last written ([Desired.Generation]); 0 if that is not known. A
-	// set that was written from a higher one is left alone.
+	// Generation of the node list from which the set was last written ([Desired.Generation]); 0 if it is unknown. A set
+	// that was written from a higher generation is not changed.
 	Generation uint64
-	// Full is set when the members were read.
+	// Full is set if the members were read.
 	Full    bool
 	Members []netip.Addr
 }
 
-// A Claim is a floating IP that the organization has allocated from an IP Space of the gateway: the owner's,
-// unmarked ones, and those of others, whose values are not free.
+// A Claim is a floating IP that the organization has allocated from an IP Space of the gateway. It may belong to the
+// owner, be unmarked, or belong to others; the addresses of the latter are not free.
 type Claim struct {
 	ID, Description string
 	Space           Ref
 	Value           netip.Addr
-	// Used is set if VCD, or a user by hand, lists it as used; ours that are marked as used by hand are.
+	// Used is set if VCD lists it as used, or a user marked it as used. Claims of this program are marked as used
+	// manually.
 	Used bool
 }
 
@@ -247,12 +248,12 @@ type Rule struct {
 	External, Internal netip.Addr
 	ExternalPort       int
 	Profile            Ref
-	// Other is set on rules of all types but DNAT: of those, only External matters.
+	// Other is set on rules of all types except DNAT. Of those, only External is relevant.
 	Other bool
 }
 
-// Uses returns the addresses and ports of the rule, with the marker of its owner. Protocol is that of its profile,
-// if known.
+// Uses returns the addresses and ports of the rule. m is its marker, p the protocol of its profile, or empty if
+// unknown.
 func (r Rule) Uses(m Marker, p loadbalancer.Protocol) []loadbalancer.Use {
 	outside := useOf(KindRule, r.Name, m)
 	outside.Address = r.External
@@ -269,47 +270,48 @@ func (r Rule) Uses(m Marker, p loadbalancer.Protocol) []loadbalancer.Use {
 	return slices.DeleteFunc(uses, func(u loadbalancer.Use) bool { return !u.Address.IsValid() })
 }
 
-// differs reports whether a rule is not as wanted. The profile of a rule that is wanted has no ID before it is created.
+// differs reports whether a rule deviates from the desired one. The profile of a desired rule has no ID before it is
+// created.
 func (r Rule) differs(have Rule) bool {
 	return r.Profile.ID == "" || r.Profile.ID != have.Profile.ID || have.State == Failed ||
 		r.Description != have.Description ||
 		r.External != have.External || r.Internal != have.Internal || r.ExternalPort != have.ExternalPort
 }
 
-// A Profile is an application port profile of the organization, which a NAT rule refers to.
+// A Profile is an application port profile of the organization that a NAT rule refers to.
 type Profile struct {
 	Object
 	Protocol loadbalancer.Protocol
 	Port     int
 }
 
-// differs reports whether a profile is not as wanted.
+// differs reports whether a profile deviates from the desired one.
 func (p Profile) differs(have Profile) bool {
 	return have.State == Failed || p.Description != have.Description || p.Protocol != have.Protocol || p.Port != have.Port
 }
 
-// A CertificateItem is an item of the organization's certificate library; its name is the alias. Chain and Key, in
-// PEM, are set only for one to be imported.
+// A CertificateItem is an item of the organization's certificate library. Its name is the alias. Chain and Key, in PEM,
+// are set only for an item to import.
 type CertificateItem struct {
 	Object
 	Chain, Key string
 }
 
-// A FirewallRule is a rule of the gateway's firewall for one address and protocol: it admits Sources or, without
-// Sources, drops everything. Lists show its Object only.
+// A FirewallRule is a rule of the gateway's firewall for one address and protocol. It admits Sources or, without
+// Sources, drops all traffic. Lists show only its Object.
 type FirewallRule struct {
 	Object
 	Sources     []netip.Prefix
 	Destination netip.Addr
 	Protocol    loadbalancer.Protocol
 	Ports       []int
-	// Disabled and Drops are observed: what a rule does that is desired follows from its sources.
+	// Disabled and Drops are observed. The action of a desired rule follows from its sources.
 	Disabled, Drops bool
 }
 
-// A Ref refers to an object. In a step the ID may be empty: then Name is that of an object that exists or that an
+// A Ref refers to an object. In a step, the ID may be empty. Then Name is that of an existing object, or of one that an
 // earlier step creates.
 type Ref struct{ ID, Name string }
 
-// isNamed reports whether an object is the one that a user names, by its name or its URN.
+// isNamed reports whether an object has the name or URN that a user requested.
 func isNamed(id, name, asked string) bool { return asked == name || asked == id }

@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A nodeSet is the IP set of the cluster's nodes; the zero value where pools list their members.
+// A nodeSet is the IP set of the cluster's nodes. It is the zero value if pools list their members.
 type nodeSet struct {
 	ref    Ref
 	object Object // if it exists
 }
 
-// planNodeSet plans the IP set of the cluster's nodes: a change of nodes is then one write for all pools.
+// planNodeSet plans the IP set of the cluster's nodes, so that a change of nodes needs one write for all pools.
 func planNodeSet(in input, f loadbalancer.Family) (nodeSet, outcome) {
 	sets := clusterSets(in, setKey(f))
 	if len(sets) > 0 {
@@ -23,7 +23,7 @@ func planNodeSet(in input, f loadbalancer.Family) (nodeSet, outcome) {
 		return nodeSet{Ref{first.ID, first.Name}, first}, updateSet(in, sets[0], f)
 	}
 	out := in.outcome()
-	want := wantedSet(in, f, "")
+	want := desiredSet(in, f, "")
 	name := setName(in.desired.Owner.Cluster, in.observed.Gateway, setKey(f))
 	out.step(phasePrepare, Step{
 		Verb: Create,
@@ -34,11 +34,11 @@ func planNodeSet(in input, f loadbalancer.Family) (nodeSet, outcome) {
 	return nodeSet{ref: Ref{Name: name}}, out
 }
 
-// setKey is the key of a family's IP set in names and markers.
+// setKey returns the key of a family's IP set in names and markers.
 func setKey(f loadbalancer.Family) string { return strings.ToLower(string(f)) }
 
-// clusterSets are the cluster's IP sets for this gateway, all or those of a key: first those whose markers name the
-// gateway, then older ones whose markers name none.
+// clusterSets returns the cluster's IP sets for this gateway, all or those of a key. Sets whose markers name the
+// gateway come first, then older ones whose markers name none.
 func clusterSets(in input, which string) []Set {
 	var named, unnamed []Set
 	for _, s := range in.observed.Sets {
@@ -55,10 +55,11 @@ func clusterSets(in input, which string) []Set {
 	return slices.Concat(named, unnamed)
 }
 
-// updateSet updates an IP set that is not as wanted. One that seems to have been changed by others is read first.
+// updateSet updates an IP set that deviates from the desired one. A set that appears to have been changed by others is
+// read first.
 func updateSet(in input, have Set, f loadbalancer.Family) outcome {
 	out := in.outcome()
-	want := wantedSet(in, f, have.Description)
+	want := desiredSet(in, f, have.Description)
 	switch {
 	case have.Generation > want.Generation: // it was written from a newer node list
 	case want.Description != have.Description, have.State == Failed,
@@ -73,8 +74,8 @@ func updateSet(in input, have Set, f loadbalancer.Family) outcome {
 	return out
 }
 
-// wantedSet is the IP set of a family's nodes as it shall be, with the words that people added to its description.
-func wantedSet(in input, f loadbalancer.Family, description string) Set {
+// desiredSet returns the desired IP set of a family's nodes. It keeps the text that users added to the description.
+func desiredSet(in input, f loadbalancer.Family, description string) Set {
 	members := in.desired.members(f)
 	m := Marker{
 		Owner:    loadbalancer.Owner{Cluster: in.desired.Owner.Cluster},
@@ -89,7 +90,7 @@ func wantedSet(in input, f loadbalancer.Family, description string) Set {
 	}
 }
 
-// hasOtherCount reports whether a pool has another number of members than its group should have, as far as lists show.
+// hasOtherCount reports whether lists show a pool whose number of members differs from that of its group.
 func hasOtherCount(pools []owned[Pool], n int) bool {
 	return slices.ContainsFunc(pools, func(x owned[Pool]) bool {
 		h := x.object.Hints

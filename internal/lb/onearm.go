@@ -9,15 +9,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// oneArm gives virtual services addresses of the one-arm range.
+// oneArm assigns addresses of the one-arm range to virtual services.
 type oneArm struct {
 	in       input
 	external netip.Addr // the address that clients use
 	used     map[netip.Addr]bool
 }
 
-// place gives virtual services the addresses they have, else one for all, where virtual services may share an address,
-// else one for each.
+// place assigns addresses to virtual services: their current ones, else a common one if virtual services can share an
+// address, else one for each.
 func (o *oneArm) place(bindings []binding) ([]binding, outcome) {
 	out := o.in.outcome()
 	placed := slices.Clone(bindings)
@@ -43,7 +43,7 @@ func (o *oneArm) place(bindings []binding) ([]binding, outcome) {
 	return placed, out
 }
 
-// keep leaves virtual services where they are. It returns the lowest of these addresses.
+// keep keeps the current addresses of virtual services. It returns the lowest of them.
 func (o *oneArm) keep(bindings []binding) netip.Addr {
 	var lowest netip.Addr
 	for i, b := range bindings {
@@ -60,7 +60,7 @@ func (o *oneArm) keep(bindings []binding) netip.Addr {
 	return lowest
 }
 
-// current is the address behind NAT that a listener has already.
+// current returns the address behind NAT that a listener already has.
 func (o *oneArm) current(b binding) netip.Addr {
 	arm := o.in.desired.OneArm
 	inside := b.rule.object.Internal
@@ -75,7 +75,7 @@ func (o *oneArm) current(b binding) netip.Addr {
 	return netip.Addr{}
 }
 
-// free is the first unused address of the one-arm range.
+// free returns the first unused address of the one-arm range.
 func (o *oneArm) free() netip.Addr {
 	arm := o.in.desired.OneArm
 	for i, a := 0, arm.First; arm.Contains(a) && i < maxScanned; i, a = i+1, a.Next() {

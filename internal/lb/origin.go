@@ -10,22 +10,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// An Origin is how the owner of an object is known.
+// An Origin is the way in which the owner of an object is known.
 type Origin int
 
 // Origins.
 const (
-	// Foreign is an object of another cluster, or of none.
+	// Foreign is an object of another cluster, or of no cluster.
 	Foreign Origin = iota
 	// Marked is an object with a marker in its description.
 	Marked
-	// OldName is an object without a marker that has a name as cloud provider interface 1.6.1 gives: the cluster's if
-	// [NamesProve], and likely the Service's. Or CAPVCD 1.3 named it, for the endpoint of the cluster.
+	// OldName is an object without a marker whose name has the form of cloud provider interface 1.6.1. It belongs to
+	// the cluster if [NamesProve], and probably to the Service. It may also be an object for the endpoint of the
+	// cluster that CAPVCD 1.3 named.
 	OldName
 )
 
-// OwnerOf returns the marker of an object, if it is of the given cluster. An [Observed] of an owner holds the
-// objects whose owner [loadbalancer.Owner.Is] it, and those of origin OldName that have the Service's name.
+// OwnerOf returns the marker of an object, if the object belongs to the given cluster. An [Observed] of an owner
+// contains the objects with this owner ([loadbalancer.Owner.Is]), and those of origin OldName with the Service's name.
 func OwnerOf(cluster string, kind loadbalancer.Kind, name, description string) (Marker, Origin) {
 	if m, ok := ParseMarker(description); ok {
 		if m.Owner.Cluster != cluster {
@@ -48,11 +49,11 @@ func OwnerOf(cluster string, kind loadbalancer.Kind, name, description string) (
 	return Marker{}, Foreign
 }
 
-// endpointListener is the name of the listener for the API server, the only one that CAPVCD made.
+// endpointListener is the name of the listener for the API server, the only one that CAPVCD created.
 const endpointListener = "api"
 
-// isOldEndpoint reports whether CAPVCD 1.3 gave an object its name, for the endpoint of a cluster: it consists of the
-// name of the VCDCluster and the id of the cluster, which no other cluster has.
+// isOldEndpoint reports whether CAPVCD 1.3 named an object for the endpoint of a cluster. Such a name consists of the
+// name of the VCDCluster and the unique ID of the cluster.
 func isOldEndpoint(cluster string, kind loadbalancer.Kind, name string) bool {
 	prefix, ok := map[loadbalancer.Kind]string{
 		KindPool:    "",
@@ -68,20 +69,20 @@ func isOldEndpoint(cluster string, kind loadbalancer.Kind, name string) bool {
 	return ok && isEndpoint && ofCluster != ""
 }
 
-// Likely reports whether the owner that the name of an object without a marker tells may be o.
+// Likely reports whether the name of an unmarked object may refer to the owner o.
 func Likely(o, named loadbalancer.Owner) bool {
 	return named.Name == o.Name && named.IsEndpoint() == o.IsEndpoint()
 }
 
-// uniqueID matches what is the id of one cluster only, and in no other name by chance.
+// uniqueID matches IDs that belong to only one cluster and do not occur in other names by chance.
 var uniqueID = regexp.MustCompile(`^(urn:.+|(NO_RDE_)?[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)
 
-// NamesProve reports whether names of cloud provider interface 1.6.1 prove that an object is the cluster's: its id is a
-// URN or a UUID. With any other id they do not: those of the Service api-prod in cluster dev are read as those of the
-// Service api in cluster prod.
+// NamesProve reports whether names of cloud provider interface 1.6.1 prove that an object belongs to the cluster. This
+// requires that its ID is a URN or a UUID. Otherwise, names are ambiguous: those of the Service api-prod in cluster dev
+// are parsed as those of the Service api in cluster prod.
 func NamesProve(cluster string) bool { return uniqueID.MatchString(cluster) }
 
-// oldName takes a name of cloud provider interface 1.6.1 apart: the Service and the name of its port.
+// oldName parses a name of cloud provider interface 1.6.1. It returns the Service and the name of its port.
 func oldName(cluster string, kind loadbalancer.Kind, name string) (service, port string, ok bool) {
 	switch kind {
 	case KindPool, KindService, KindRule, KindProfile:
@@ -95,7 +96,7 @@ func oldName(cluster string, kind loadbalancer.Kind, name string) (service, port
 	return cutOnce(rest, "-"+oldCluster(cluster)+"-")
 }
 
-// oldClaim reads the words with which cloud provider interface 1.6 marked allocations.
+// oldClaim parses the description that cloud provider interface 1.6 wrote on allocations.
 func oldClaim(cluster, description string) (Marker, Origin) {
 	rest, ok := strings.CutPrefix(description, "cluster-"+oldCluster(cluster)+"-namespace-")
 	if !ok {
@@ -108,7 +109,7 @@ func oldClaim(cluster, description string) (Marker, Origin) {
 	return Marker{Owner: loadbalancer.Owner{Cluster: cluster, Namespace: namespace, Name: service}}, OldName
 }
 
-// oldEndpointClaim reads the words with which CAPVCD 1.3 marked the allocation of an endpoint's address.
+// oldEndpointClaim parses the description that CAPVCD 1.3 wrote on the allocation of an endpoint's address.
 func oldEndpointClaim(cluster, description string) (Marker, Origin) {
 	name, ok := strings.CutPrefix(description, "cluster-")
 	if !ok || !capvcd.IsClusterID(cluster) || !strings.HasSuffix(name, "-id-"+cluster) {
@@ -117,7 +118,7 @@ func oldEndpointClaim(cluster, description string) (Marker, Origin) {
 	return Marker{Owner: loadbalancer.EndpointOf(cluster)}, OldName
 }
 
-// cutOnce cuts around a separator that is in the text exactly once.
+// cutOnce splits a text at a separator, if the text contains it exactly once.
 func cutOnce(s, separator string) (before, after string, ok bool) {
 	if strings.Count(s, separator) != 1 {
 		return "", "", false
@@ -125,11 +126,11 @@ func cutOnce(s, separator string) (before, after string, ok bool) {
 	return strings.Cut(s, separator)
 }
 
-// A Stray is an object of the owner under another id of its cluster.
+// A Stray is an object of the owner under another ID of its cluster.
 type Stray struct{ Cluster, Name string }
 
-// StrayOf returns what an object is of an owner under another id of its cluster, if it is that. UIDs of Services
-// are in no cluster twice; endpoints all have the same.
+// StrayOf reports whether an object belongs to an owner under another ID of its cluster, and returns it. UIDs of
+// Services are unique across clusters, but all endpoints have the same UID.
 func StrayOf(o loadbalancer.Owner, name, description string) (Stray, bool) {
 	m, ok := ParseMarker(description)
 	return Stray{m.Owner.Cluster, name}, ok && o.UID != "" && !o.IsEndpoint() && m.Owner.UID == o.UID &&

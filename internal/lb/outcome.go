@@ -6,34 +6,34 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A phase is a group of writes; phases run in this order.
+// A phase is a group of writes. Phases run in this order.
 type phase int
 
 const (
-	phaseClaim    phase = iota // addresses are allocated and marked
+	phaseClaim    phase = iota // allocate and mark addresses
 	phasePrepare               // certificates, IP sets
-	phasePool                  // pools are created and updated
-	phaseFirewall              // the firewall drops what is not admitted, before anything can be reached
-	phaseFree                  // what is in the way is removed
-	phaseCreate                // virtual services are created
-	phaseUpdate                // virtual services are updated
-	phaseReplace               // virtual services are created on what the updates freed
+	phasePool                  // create and update pools
+	phaseFirewall              // drop unadmitted traffic before anything is reachable
+	phaseFree                  // remove obstacles
+	phaseCreate                // create virtual services
+	phaseUpdate                // update virtual services
+	phaseReplace               // create virtual services on addresses that updates freed
 	phaseForward               // port profiles and NAT rules
-	phaseRemove                // what is not wanted any more
-	phaseRelease               // addresses and IP sets that nothing uses
+	phaseRemove                // remove objects that are no longer needed
+	phaseRelease               // release unused addresses and IP sets
 	phases
 )
 
-// An outcome is what one part of the planner, or all parts so far, add to the plan.
+// An outcome is the contribution of one part of the planner, or of all parts so far, to the plan.
 type outcome struct {
-	known    Facts // what is observed; no part of the result
+	known    Facts // observed facts; not part of the result
 	needs    Facts
 	refusals []loadbalancer.Finding
 	notices  []loadbalancer.Finding
 	steps    [phases][]Step
 }
 
-// add appends the outcome of the part that comes next.
+// add appends the outcome of the next part.
 func (o *outcome) add(next outcome) {
 	o.needs |= next.needs
 	o.refusals = append(o.refusals, next.refusals...)
@@ -43,7 +43,7 @@ func (o *outcome) add(next outcome) {
 	}
 }
 
-// need reports whether facts are known, and asks for them if not.
+// need reports whether facts are known. If not, it adds them to the needs.
 func (o *outcome) need(f Facts) bool {
 	o.needs |= f &^ o.known
 	return o.known.Has(f)
@@ -76,23 +76,23 @@ func (o *outcome) remove(ph phase, kind loadbalancer.Kind, have Object) {
 	})
 }
 
-// removeEach removes all objects of a list.
+// removeEach adds steps that remove all objects of a list.
 func removeEach[T any](o *outcome, ph phase, kind loadbalancer.Kind, list []owned[T]) {
 	for _, x := range list {
 		o.remove(ph, kind, x.Object)
 	}
 }
 
-// blocked reports whether there cannot be any steps.
+// blocked reports whether the plan cannot have steps.
 func (o *outcome) blocked() bool { return len(o.refusals) > 0 || o.needs != 0 }
 
-// stops reports whether the parts that come next cannot be planned: without an address they would be guessed.
+// stops reports whether the following parts cannot be planned, because their addresses would be guesses.
 func (o *outcome) stops() bool {
 	return len(o.refusals) > 0 || o.needs&(Addresses|Forwardings|Hosts) != 0
 }
 
-// stepsBut are the steps in their order, but for some.
-func (o *outcome) stepsBut(leftOut func(Step) bool) []loadbalancer.Step {
+// stepsExcept returns the steps in order, except for those that leftOut matches.
+func (o *outcome) stepsExcept(leftOut func(Step) bool) []loadbalancer.Step {
 	var out []loadbalancer.Step
 	for _, steps := range o.steps {
 		for _, s := range steps {

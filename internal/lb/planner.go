@@ -4,11 +4,11 @@ package lb
 
 import "net/netip"
 
-// A design is the load balancer as it shall be, as far as it is decided: each field by one function, in this order.
+// A design is the desired load balancer, as far as it is decided. Each field is set by one function, in this order.
 type design struct {
 	frontend     frontend
 	bindings     []binding
-	unbound      inventory // what no listener uses any more
+	unbound      inventory // objects that no listener uses
 	nodes        nodeSet
 	certificates map[string]Ref       // by key of the listener
 	placements   map[string]placement // by key of the listener
@@ -16,7 +16,7 @@ type design struct {
 	intent       []netip.Addr
 }
 
-// Make plans what leads from what is observed to what is desired. It is pure and total: any input gives a plan.
+// Make plans the steps from the observed to the desired state. It is pure and total: any input results in a plan.
 func Make(d Desired, o Observed, c Capabilities) Plan {
 	in := newInput(d, o, c)
 	if d.Absent {
@@ -34,11 +34,11 @@ func Make(d Desired, o Observed, c Capabilities) Plan {
 	return conclude(in, lb, all)
 }
 
-// decide finds out what the load balancer shall be. It stops at the first refusal that leaves the rest open.
+// decide computes the design. It stops at the first refusal after which the rest cannot be decided.
 func decide(in input) (design, outcome) {
 	var lb design
 	families, all := validate(in)
-	if in.owned.unread { // whose the objects are is not known yet
+	if in.owned.unread { // the owners of the objects are not known yet
 		all.need(FullPools)
 	}
 	if all.blocked() {
@@ -59,7 +59,7 @@ func decide(in input) (design, outcome) {
 	return equip(in, lb, all)
 }
 
-// equip decides on what listeners on known addresses need.
+// equip decides on the objects of listeners whose addresses are known.
 func equip(in input, lb design, all outcome) (design, outcome) {
 	var out outcome
 	if in.can.MemberSets && !in.desired.OwnMembers {

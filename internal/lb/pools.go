@@ -30,7 +30,7 @@ func planPools(in input, lb design) (map[string]Ref, outcome) {
 	return pools, all
 }
 
-// poolMembers are the members that are listed in pools; none where pools have a group.
+// poolMembers returns the members that pools list; nil if pools use a group.
 func poolMembers(in input, lb design) ([]netip.Addr, outcome) {
 	out := in.outcome()
 	if lb.nodes.ref != (Ref{}) {
@@ -41,12 +41,11 @@ func poolMembers(in input, lb design) ([]netip.Addr, outcome) {
 		out.notice(TooManyMembers, "%d of %d nodes are members of the load balancer, which is the limit of a "+
 			"pool: grant the user the right to manage security groups to include all nodes", limit, len(members))
 	}
-	return limited(in, members), out
+	return limitMembers(in, members), out
 }
 
-// limited are as many of some members as a pool takes: a subset that stays the same as other nodes come and go.
-// They are sorted.
-func limited(in input, members []netip.Addr) []netip.Addr {
+// limitMembers returns as many members as a pool supports, sorted. The subset is stable when other nodes join or leave.
+func limitMembers(in input, members []netip.Addr) []netip.Addr {
 	limit := in.can.MaxMembers
 	if limit == 0 || len(members) <= limit {
 		return members
@@ -63,13 +62,13 @@ func limited(in input, members []netip.Addr) []netip.Addr {
 	return sorted(ranked[:limit])
 }
 
-// planPool creates the pool of a listener, or updates it if it is not as wanted.
+// planPool creates the pool of a listener, or updates it if it deviates from the desired one.
 func planPool(in input, b binding, want Pool) (Ref, outcome) {
 	out := in.outcome()
 	have := b.pool
 	m := b.marker(in.desired.Owner)
 	m.Wrote = want.hash()
-	m.Probe = unusualProbe(want, b.listener.Protocol)
+	m.Probe = nonDefaultProbe(want, b.listener.Protocol)
 	want.Description = describe(have.Description, m)
 	if !have.exists() {
 		name := nameFor(KindPool, in.desired.Owner, b.key())
@@ -93,30 +92,30 @@ func planPool(in input, b binding, want Pool) (Ref, outcome) {
 	return Ref{have.ID, have.Name}, out
 }
 
-// probeOf is the monitor of a pool that is written here.
-func probeOf(p Pool) Monitor {
+// writtenMonitor returns the monitor that this program writes to a pool.
+func writtenMonitor(p Pool) Monitor {
 	if len(p.Monitors) > 0 {
 		return p.Monitors[0]
 	}
 	return MonitorNone
 }
 
-// unusualProbe is the monitor that the marker of a pool has to name: of several monitors the pool itself does not show
-// which is ours.
-func unusualProbe(want Pool, p loadbalancer.Protocol) Monitor {
-	if now := probeOf(want); now != usualMonitor(p) {
+// nonDefaultProbe returns the monitor that the marker of a pool must name. If a pool has several monitors, it does not
+// show which one this program wrote.
+func nonDefaultProbe(want Pool, p loadbalancer.Protocol) Monitor {
+	if now := writtenMonitor(want); now != defaultMonitor(p) {
 		return now
 	}
 	return ""
 }
 
-// formerProbes are the monitors that were ours before and have to go.
+// formerProbes returns the monitors that this program wrote before and must remove.
 func formerProbes(want Pool, b binding) []Monitor {
-	former := usualMonitor(b.listener.Protocol)
+	former := defaultMonitor(b.listener.Protocol)
 	if b.pool.marker.Probe != "" {
 		former = b.pool.marker.Probe
 	}
-	if former == probeOf(want) || former == MonitorNone {
+	if former == writtenMonitor(want) || former == MonitorNone {
 		return nil
 	}
 	return []Monitor{former}

@@ -10,21 +10,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// What an address weighs that is stored on the Service, or published in its status: more than any number of objects.
+// Weights of addresses that are recorded for the Service, or published in its status. They exceed any number of
+// objects.
 const (
 	weightIntended  = 1 << 20
 	weightPublished = 1 << 21
 )
 
-// A presence tells on which addresses the load balancer is already.
+// A presence finds the addresses that the load balancer already has.
 type presence struct {
 	desired  Desired
 	owned    inventory
-	internal bool // whether clients shall come from inside the organization
+	internal bool // whether clients should connect from inside the organization
 }
 
-// current returns the address of a family that the load balancer has: of several the published one, then the
-// intended one, then the one that most objects are on, then the lowest.
+// current returns the address of a family that the load balancer has. If there are several, it prefers the published
+// one, then the intended one, then the one with the most objects, then the lowest.
 func (p *presence) current(f loadbalancer.Family) (netip.Addr, bool) {
 	var found []netip.Addr
 	for _, vs := range p.owned.services {
@@ -43,7 +44,7 @@ func (p *presence) current(f loadbalancer.Family) (netip.Addr, bool) {
 	}), true
 }
 
-// weight orders addresses that the load balancer has.
+// weight returns the precedence of an address that the load balancer has.
 func (p *presence) weight(a netip.Addr) int {
 	w := p.count(a)
 	if slices.Contains(p.desired.Intent, a) {
@@ -55,7 +56,7 @@ func (p *presence) weight(a netip.Addr) int {
 	return w
 }
 
-// count returns how many objects of the owner put an address before clients.
+// count returns the number of the owner's objects that serve clients on an address.
 func (p *presence) count(a netip.Addr) int {
 	n := 0
 	for _, vs := range p.owned.services {
@@ -71,7 +72,7 @@ func (p *presence) count(a netip.Addr) int {
 	return n
 }
 
-// isDirect reports whether clients reach a virtual service on its own address, from where they shall now come.
+// isDirect reports whether clients, from where they should now connect, reach a virtual service on its own address.
 func (p *presence) isDirect(vs owned[VirtualService]) bool {
 	if p.internal {
 		return vs.marker.Via == ViaInside || vs.old && !p.isTranslated(vs)

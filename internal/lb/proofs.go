@@ -9,18 +9,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// provenPorts are the old names of ports whose objects are provably the owner's.
+// provenPorts are the old names of ports whose objects are proved to belong to the owner.
 type provenPorts struct {
 	names map[string]bool
-	// unread is set if a pool has to be read in full before all is known.
+	// unread is set if a pool must be read in full before all ports are known.
 	unread bool
 }
 
-// proveOldPorts finds the old names of ports whose objects are provably the owner's: of its cluster and of its Service.
-// A published address of this Service alone proves both, as does the marker that one of them has already. Else names
-// prove the cluster if its id is unique, or the members of the pool do if all are its nodes; and names prove the
-// Service unless another one of the cluster has this name: then the pool's node port does, as it belongs to one Service
-// at a time.
+// proveOldPorts finds the old names of ports whose objects are proved to belong to the owner, that is, to its cluster
+// and its Service. A published address of only this Service proves both, and so does an object of the port with the
+// owner's marker. Otherwise, names prove the cluster if its ID is unique, or the members of the pool do if all are its
+// nodes. Names also prove the Service, unless another Service of the cluster has the same name. Then the node port of
+// the pool proves it, because a node port belongs to one Service at a time.
 func proveOldPorts(d Desired, o Observed) provenPorts {
 	p := prover{
 		desired: d,
@@ -47,16 +47,17 @@ func proveOldPorts(d Desired, o Observed) provenPorts {
 	return p.ports
 }
 
-// A prover collects the ports that objects prove.
+// A prover collects the proven ports.
 type prover struct {
 	desired Desired
 	ports   provenPorts
 }
 
-// A proof asks an object itself whether it is the cluster's, and the Service's.
+// A proof checks the object itself: whether it belongs to the cluster, and to the Service.
 type proof struct{ ofCluster, ofService func() bool }
 
-// prove notes the old name of the port of an object that is the owner's; the proof is asked where its name is none.
+// prove records the old name of an object's port if the object belongs to the owner. It uses the proof if the name
+// proves nothing.
 func (p *prover) prove(kind loadbalancer.Kind, x Object, itself proof) {
 	owner := p.desired.Owner
 	m, origin := OwnerOf(owner.Cluster, kind, x.Name, x.Description)
@@ -71,7 +72,8 @@ func (p *prover) prove(kind loadbalancer.Kind, x Object, itself proof) {
 	}
 }
 
-// sameNodes reports whether all members of a pool are nodes of the cluster, if that was read.
+// sameNodes reports whether all members of a pool are nodes of the cluster. It returns false if the pool was not read
+// in full.
 func (p *prover) sameNodes(x Pool) bool {
 	if !x.Full {
 		p.ports.unread = true
@@ -81,7 +83,8 @@ func (p *prover) sameNodes(x Pool) bool {
 		!slices.ContainsFunc(x.Members, func(a netip.Addr) bool { return !slices.Contains(p.desired.Members, a.Unmap()) })
 }
 
-// sameNodePort reports whether a pool sends to a node port of the owner, if that was read.
+// sameNodePort reports whether a pool sends to a node port of the owner. It returns false if the pool was not read in
+// full.
 func (p *prover) sameNodePort(x Pool) bool {
 	if !x.Full {
 		p.ports.unread = true

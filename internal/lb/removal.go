@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// planAbsence removes everything of the owner: first what clients reach, last what no one else of the cluster needs.
+// planAbsence removes all objects of the owner. Objects that clients reach are removed first, and those that nothing
+// else in the cluster needs last.
 func planAbsence(in input) Plan {
 	all := in.outcome()
 	if in.owned.unread {
@@ -28,7 +29,7 @@ func planAbsence(in input) Plan {
 	return conclude(in, design{}, all)
 }
 
-// removeAll removes what is the owner's alone.
+// removeAll removes the objects that belong to the owner alone.
 func removeAll(in input) outcome {
 	out := in.outcome()
 	removeEach(&out, phaseRemove, KindRule, in.owned.rules)
@@ -41,7 +42,7 @@ func removeAll(in input) outcome {
 	return out
 }
 
-// removeUnbound removes what no listener uses any more. Rules of the firewall are [planFirewall]'s.
+// removeUnbound removes objects that no listener uses. Firewall rules are removed by [planFirewall].
 func removeUnbound(in input, lb design) outcome {
 	out := in.outcome()
 	removeEach(&out, phaseRemove, KindRule, lb.unbound.rules)
@@ -56,7 +57,7 @@ func removeUnbound(in input, lb design) outcome {
 	return out
 }
 
-// uses reports whether a listener has the certificate of an alias.
+// uses reports whether a listener uses the certificate with an alias.
 func (lb design) uses(alias string) bool {
 	return slices.ContainsFunc(lb.bindings, func(b binding) bool { return lb.certificates[b.key()].Name == alias })
 }

@@ -6,7 +6,7 @@ package lb
 func planServices(in input, lb design) outcome {
 	out := in.outcome()
 	for _, b := range lb.bindings {
-		want := wantedService(in, lb, b)
+		want := desiredService(in, lb, b)
 		have := b.service
 		create := Step{
 			Verb:    Create,
@@ -36,8 +36,8 @@ func planServices(in input, lb design) outcome {
 	return out
 }
 
-// wantedService is the virtual service of a listener as it shall be created.
-func wantedService(in input, lb design, b binding) VirtualService {
+// desiredService returns the virtual service of a listener in the form in which it is created.
+func desiredService(in input, lb design, b binding) VirtualService {
 	return VirtualService{
 		Object:      Object{Description: serviceMarker(in, lb, b).String()},
 		VIPs:        b.vips,
@@ -52,8 +52,8 @@ func wantedService(in input, lb design, b binding) VirtualService {
 	}
 }
 
-// serviceMarker is the marker of a virtual service. Outside one-arm mode it shows that rules and profiles may be left
-// from before: without that the next plan would not look for them.
+// serviceMarker returns the marker of a virtual service. Outside one-arm mode it records that previous rules and
+// profiles may remain, because otherwise the next plan would not look for them.
 func serviceMarker(in input, lb design, b binding) Marker {
 	m := b.marker(in.desired.Owner)
 	m.Share = in.desired.Share

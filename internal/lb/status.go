@@ -17,7 +17,7 @@ const (
 	problemFailed  = "RealizationFailed"
 )
 
-// conclude returns the plan that the outcome of all parts makes: only needs if something is not known, and no steps if
+// conclude builds the plan from the outcome of all parts. The plan has only needs if facts are missing, and no steps if
 // something is refused.
 func conclude(in input, lb design, all outcome) Plan {
 	if len(all.refusals) == 0 && all.needs != 0 {
@@ -35,7 +35,7 @@ func conclude(in input, lb design, all outcome) Plan {
 		return plan
 	}
 	plan.Intent = lb.intent
-	plan.Steps = all.stepsBut(func(s Step) bool { return isDeferred(in.desired, s) })
+	plan.Steps = all.stepsExcept(func(s Step) bool { return isDeferred(in.desired, s) })
 	if in.desired.Absent {
 		return plan
 	}
@@ -44,7 +44,7 @@ func conclude(in input, lb design, all outcome) Plan {
 		plan.Stuck = stuck(lb)
 	}
 	if len(plan.Steps) == 0 && len(plan.Stuck) == 0 {
-		plan.Wait = waitFor(plan.Status.Ports)
+		plan.Wait = waitText(plan.Status.Ports)
 	}
 	if plan.Done() {
 		plan.Unused = unusedIntent(in, lb.frontend)
@@ -52,12 +52,12 @@ func conclude(in input, lb design, all outcome) Plan {
 	return plan
 }
 
-// isDeferred reports whether a step is left until nothing of the owner is at other gateways.
+// isDeferred reports whether a step is postponed until the owner has no objects on other gateways.
 func isDeferred(d Desired, s Step) bool {
 	return d.Elsewhere && s.Deferrable() && (s.Kind == KindAddress || !d.Unseen)
 }
 
-// portsOf are the listeners whose objects are known.
+// portsOf returns the status of the listeners whose objects are known.
 func portsOf(lb design) []loadbalancer.PortStatus {
 	var ports []loadbalancer.PortStatus
 	for _, b := range lb.bindings {
@@ -70,7 +70,7 @@ func portsOf(lb design) []loadbalancer.PortStatus {
 	return ports
 }
 
-// problemOf names the problem of a listener; nothing if there is none.
+// problemOf returns the problem of a listener, or an empty string.
 func problemOf(lb design, b binding) string {
 	has := func(states ...State) bool {
 		return slices.ContainsFunc(partsOf(lb, b), func(p part) bool { return slices.Contains(states, p.object.State) })
@@ -86,13 +86,13 @@ func problemOf(lb design, b binding) string {
 	return ""
 }
 
-// A part is an object that a listener needs; one that does not exist is zero.
+// A part is an object that a listener needs. It is zero if it does not exist.
 type part struct {
 	kind   loadbalancer.Kind
 	object Object
 }
 
-// partsOf are the objects that a listener needs.
+// partsOf returns the objects that a listener needs.
 func partsOf(lb design, b binding) []part {
 	return []part{
 		{KindSet, lb.nodes.object},
@@ -103,7 +103,7 @@ func partsOf(lb design, b binding) []part {
 	}
 }
 
-// reachableAddresses are those on which clients reach all listeners.
+// reachableAddresses returns the addresses on which clients reach all listeners.
 func reachableAddresses(lb design) []netip.Addr {
 	var addresses []netip.Addr
 	for _, a := range lb.frontend.addresses() {
@@ -125,7 +125,7 @@ func (b binding) isReachable(a netip.Addr, translated bool) bool {
 	return slices.Contains(b.service.object.VIPs, a)
 }
 
-// stuck names what VCD fails to realize.
+// stuck returns findings for the objects that VCD fails to realize.
 func stuck(lb design) []loadbalancer.Finding {
 	var out []loadbalancer.Finding
 	for _, b := range lb.bindings {
@@ -143,8 +143,8 @@ func stuck(lb design) []loadbalancer.Finding {
 	return out
 }
 
-// waitFor tells how many ports are ready; nothing if all are.
-func waitFor(ports []loadbalancer.PortStatus) string {
+// waitText returns a text with the number of ready ports, or an empty string if all are ready.
+func waitText(ports []loadbalancer.PortStatus) string {
 	ready := 0
 	for _, p := range ports {
 		if p.Problem == "" {
@@ -157,7 +157,7 @@ func waitFor(ports []loadbalancer.PortStatus) string {
 	return fmt.Sprintf("virtual services are being realized (%d of %d ready)", ready, len(ports))
 }
 
-// unusedIntent are the stored addresses that the load balancer has left.
+// unusedIntent returns the recorded addresses that the load balancer no longer uses.
 func unusedIntent(in input, front frontend) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(in.desired.Intent), func(a netip.Addr) bool {
 		c, _ := in.observed.claimOf(a)
@@ -165,7 +165,7 @@ func unusedIntent(in input, front frontend) []netip.Addr {
 	})
 }
 
-// objectsOf are all that the owner has.
+// objectsOf returns all objects of the owner.
 func objectsOf(owner loadbalancer.Owner, inv inventory) []loadbalancer.Object {
 	var out []loadbalancer.Object
 	add := func(kind loadbalancer.Kind, o Object, addresses ...netip.Addr) {

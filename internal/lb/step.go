@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// A Verb is what a step does.
+// A Verb is the operation of a step.
 type Verb string
 
 // Verbs.
@@ -20,43 +20,44 @@ const (
 	Mark Verb = "mark"
 )
 
-// A Step is one write. Running it twice has the effect of running it once: creating what exists under the same name
-// for the same owner (of an address: if it was Stored), or deleting what is gone, succeeds. The object of the step's
-// kind is set and carries what is to be written; none for Delete, but for an address.
+// A Step is one idempotent write. Creating an object that exists with the same name and owner succeeds (for an address,
+// only if it was Stored), and so does deleting an object that no longer exists. The field of the step's kind contains
+// the object to write. It is not set for Delete, except for an address.
 type Step struct {
 	Verb Verb
 	Kind loadbalancer.Kind
-	// Name of the object, also the one it is created with.
+	// Name of the object. A new object gets this name.
 	Name string
 	// ID of the object; empty for Create.
 	ID string
-	// Repair is set on an Update of an object that VCD has failed to realize: it is written even if it is as desired.
+	// Repair is set on an Update of an object that VCD failed to realize. It is written even if it matches the desired
+	// state.
 	Repair bool
 
-	// Address is to be allocated (Create), described and marked as used (Mark), or marked as unused and released
-	// unless VCD uses it (Delete).
+	// Address is allocated (Create), described and marked as used (Mark), or marked as unused and released, unless VCD
+	// uses it (Delete).
 	Address *Claim
-	// Stored is set on Create if the address was stored on the Service before this plan was made: what is allocated
-	// and not marked may be a former run's.
+	// Stored is set on Create if the address was recorded for the Service before this plan was computed. Then an
+	// unmarked allocation may come from a previous run.
 	Stored bool
-	// FormerDescription of a claim, for Mark: another one that was written meanwhile stays.
+	// FormerDescription of a claim, for Mark. Any other description that was written in the meantime is kept.
 	FormerDescription string
 	Certificate       *CertificateItem
 	Set               *Set
-	// Pool as it should be; an update keeps everything that a Pool does not have, its algorithm if that is empty,
-	// the settings of monitors of the same type, and monitors of other types but for FormerMonitors.
+	// Pool is the desired pool. An update keeps all properties that a Pool does not have, the algorithm if it is empty,
+	// the settings of monitors of the same type, and monitors of other types except for FormerMonitors.
 	Pool           *Pool
 	FormerMonitors []Monitor
-	// Service, Profile and Rule as they should be; an update keeps everything that they do not have.
+	// Service, Profile and Rule are the desired objects. An update keeps all properties that they do not have.
 	Service *VirtualService
 	Profile *Profile
 	Rule    *Rule
-	// Firewall rules are created before all others, and never updated.
+	// Firewall is a rule that is created before all others, and never updated.
 	Firewall *FirewallRule
 }
 
-// Uses implements [loadbalancer.Step]. Whether an address is inside the organization is left out, as it is of addresses
-// that other Services keep: internal load balancers share only what exists.
+// Uses implements [loadbalancer.Step]. It omits whether an address is internal, as for addresses that other Services
+// keep, because internal load balancers only share existing objects.
 func (s Step) Uses() []loadbalancer.Use {
 	switch {
 	case s.Service != nil:
@@ -73,8 +74,8 @@ func (s Step) Uses() []loadbalancer.Use {
 	return nil
 }
 
-// Deferrable reports whether the step may be left for later, because it removes an object of the organization, which
-// the owner may use at other gateways as well.
+// Deferrable reports whether the step may be postponed, because it removes an object of the organization that the owner
+// may also use on other gateways.
 func (s Step) Deferrable() bool { return s.Verb == Delete && !OnGateway(s.Kind) }
 
 // String describes the step for users. It contains no secrets.
@@ -86,7 +87,7 @@ func (s Step) String() string {
 	return what
 }
 
-// detail is what matters of a step to a reader of the plan.
+// detail returns the most relevant data of a step for readers of the plan.
 func (s Step) detail() string {
 	switch {
 	case s.Address != nil:

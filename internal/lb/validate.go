@@ -9,23 +9,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// algorithms that VCD knows.
+// algorithms are the algorithms that VCD supports.
 var algorithms = []string{
 	"ROUND_ROBIN", "LEAST_CONNECTIONS", "CONSISTENT_HASH", "FASTEST_RESPONSE", "LEAST_LOAD", "FEWEST_SERVERS", "RANDOM",
 	"FEWEST_TASKS", "CORE_AFFINITY",
 }
 
-// standardAlgorithms are those that do not take the feature set PREMIUM. The guide of VCD 10.5 for providers lists
-// which do.
+// standardAlgorithms are the algorithms that do not require the feature set PREMIUM. The provider guide of VCD 10.5
+// lists those that require it.
 var standardAlgorithms = []string{"CONSISTENT_HASH", "LEAST_CONNECTIONS", "ROUND_ROBIN"}
 
 // maxPort is the highest port of TCP and UDP.
 const maxPort = 65535
 
-// Algorithms returns the names of the algorithms that pools can have, sorted.
+// Algorithms returns the sorted names of the algorithms that pools support.
 func Algorithms() []string { return slices.Sorted(slices.Values(algorithms)) }
 
-// validate refuses what cannot be, whatever is observed. It returns the families that the load balancer can have.
+// validate refuses requests that are impossible regardless of the observed state. It returns the possible families.
 func validate(in input) ([]loadbalancer.Family, outcome) {
 	if in.can.Disabled {
 		out := in.outcome()
@@ -36,15 +36,15 @@ func validate(in input) ([]loadbalancer.Family, outcome) {
 	families, all := validateFamilies(in)
 	all.add(validateListeners(in))
 	all.add(validateRequested(in))
-	all.add(validateWishes(in))
+	all.add(validateRequests(in))
 	all.add(validateTransparency(in, families))
 	all.add(validateAlgorithm(in))
 	all.add(validateConfiguration(in))
 	return families, all
 }
 
-// validateFamilies finds out which families the load balancer can have. Those that it cannot have are left out, unless
-// all are required or none is left.
+// validateFamilies determines the families that the load balancer can have. Others are left out, unless all are
+// required or none remains.
 func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	out := in.outcome()
 	if len(in.desired.Families) == 0 {
@@ -54,14 +54,14 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	var families []loadbalancer.Family
 	var lacking []string
 	for _, f := range in.desired.Families {
-		if why := lackOf(in, f); why != "" {
+		if why := unsupportedReason(in, f); why != "" {
 			lacking = append(lacking, why)
 		} else {
 			families = append(families, f)
 		}
 	}
 	for _, why := range lacking {
-		out.add(leaveOutFamily(in, families, why))
+		out.add(omitFamily(in, families, why))
 	}
 	if len(families) > 0 && len(in.desired.members(families[0])) == 0 && !in.desired.OwnMembers {
 		out.refuse(NoMembers, "no node has an %s address, which members need", families[0])
@@ -69,8 +69,8 @@ func validateFamilies(in input) ([]loadbalancer.Family, outcome) {
 	return families, out
 }
 
-// lackOf explains why the load balancer cannot have a family.
-func lackOf(in input, f loadbalancer.Family) string {
+// unsupportedReason explains why the load balancer cannot have a family. It returns an empty string if it can.
+func unsupportedReason(in input, f loadbalancer.Family) string {
 	switch {
 	case f == loadbalancer.IPv6 && !in.can.IPv6:
 		return "the load balancer of the edge gateway does not support IPv6, which requires VCD 10.4 and an " +
@@ -83,8 +83,8 @@ func lackOf(in input, f loadbalancer.Family) string {
 	return ""
 }
 
-// leaveOutFamily tells that the load balancer has only the given families, or refuses that.
-func leaveOutFamily(in input, families []loadbalancer.Family, why string) outcome {
+// omitFamily adds a notice that the load balancer has only the given families, or refuses that.
+func omitFamily(in input, families []loadbalancer.Family, why string) outcome {
 	out := in.outcome()
 	switch {
 	case len(families) == 0:
@@ -154,8 +154,8 @@ func validateRequested(in input) outcome {
 	return out
 }
 
-// validateWishes refuses what the gateway cannot do.
-func validateWishes(in input) outcome {
+// validateRequests refuses requests that the gateway does not support.
+func validateRequests(in input) outcome {
 	out := in.outcome()
 	d := in.desired
 	if d.IPSpace != "" && !d.Internal && !in.observed.Gateway.UsesSpaces {
@@ -171,7 +171,7 @@ func validateWishes(in input) outcome {
 	return out
 }
 
-// validateTransparency refuses to preserve client addresses where that cannot be.
+// validateTransparency refuses to preserve client addresses if that is impossible.
 func validateTransparency(in input, families []loadbalancer.Family) outcome {
 	out := in.outcome()
 	switch {
@@ -190,7 +190,7 @@ func validateTransparency(in input, families []loadbalancer.Family) outcome {
 	return out
 }
 
-// validateAlgorithm refuses an algorithm that there is not, or not on this edge gateway.
+// validateAlgorithm refuses an algorithm that is unknown or unavailable on this edge gateway.
 func validateAlgorithm(in input) outcome {
 	out := in.outcome()
 	switch a := in.desired.Algorithm; {
@@ -205,11 +205,11 @@ func validateAlgorithm(in input) outcome {
 	return out
 }
 
-// validateConfiguration refuses a key of a shared address, and a one-arm range, that cannot be used.
+// validateConfiguration refuses an unusable key of a shared address or an invalid one-arm range.
 func validateConfiguration(in input) outcome {
 	out := in.outcome()
 	d := in.desired
-	if d.Share != "" && !widestMarker(d).survives() {
+	if d.Share != "" && !widestMarker(d).roundTrips() {
 		out.refuse(Unsupported, "the key %q of a shared address cannot be stored in VCD: use a short key of "+
 			"letters and digits", d.Share)
 	}

@@ -4,44 +4,47 @@ package loadbalancer
 
 import "net/netip"
 
-// Desired is what a load balancer should be, as far as all clouds know it. Where it sends to is in types of those who
-// ask for it: nodes of a Service, or control planes.
+// Desired is the part of a load balancer's desired state that all clouds have in common. The targets are in types of
+// the callers: nodes for a Service, or control plane machines.
 type Desired struct {
 	Owner Owner
-	// Absent asks for the removal of everything the owner has. Of the rest only what proves ownership then matters, such
-	// as Intent and Published.
+	// Absent requests the removal of everything that the owner has. Of the other fields, only those that prove
+	// ownership are then used, such as Intent and Published.
 	Absent bool
-	// Families that the load balancer has an address of, that of the members first; at least one.
+	// Families are the families in which the load balancer has an address, that of the members first. At least one is
+	// required.
 	Families []Family
-	// AllFamilies means that the load balancer is refused if it cannot have an address of each family; else it goes
-	// without.
+	// AllFamilies means that the load balancer is refused if it cannot have an address of each family. Otherwise, a
+	// missing family is accepted.
 	AllFamilies bool
-	// Requested are addresses that the owner names, at most one of each family.
+	// Requested are the addresses that the owner names, at most one per family.
 	Requested []netip.Addr
-	// Intent are the addresses stored for the owner before their first use ([Plan.Intent]).
+	// Intent are the addresses recorded for the owner before their first use ([Plan.Intent]).
 	Intent []netip.Addr
-	// Published are the addresses in the status of the owner: proof of whose objects without a marker are.
+	// Published are the addresses in the status of the owner. They prove the ownership of objects without a marker.
 	Published []netip.Addr
-	// Duplicate means that another Service of the cluster has the same name, in another namespace: what is known by
-	// this name only may belong to that one.
+	// Duplicate means that a Service in another namespace of the cluster has the same name. Objects that are identified
+	// only by this name may belong to that Service.
 	Duplicate bool
-	// Reserved is what others use, or are about to use, at the location, and may not be seen there yet.
+	// Reserved are the addresses and ports that others use, or are about to use, at the location. They may not be
+	// visible there yet.
 	Reserved []Use
-	// Accompanied means that other Services of the cluster have a load balancer at the location, or will: what all
-	// share stays.
+	// Accompanied means that other Services of the cluster have, or will have, a load balancer at the location. Then
+	// objects that all Services share are kept.
 	Accompanied bool
-	// Elsewhere means that something of the load balancer exists at another location, too: what locations share may be
-	// in use there and stays.
+	// Elsewhere means that the load balancer also has objects at another location. Then objects that locations share
+	// are kept, because they may be in use there.
 	Elsewhere bool
-	// Unseen means that what exists elsewhere cannot be seen, maybe for long. Of what locations share only that stays
-	// which the cloud would not refuse to remove while it is in use.
+	// Unseen means that objects elsewhere cannot be observed, possibly for a long time. Of the objects that locations
+	// share, only those are then kept that the cloud would remove even while they are in use.
 	Unseen bool
-	// Share is a key; Services with the same key may share an address if their ports differ. Empty: never.
+	// Share is a key. Services with the same key may share an address if their ports differ. Empty means that the
+	// address is not shared.
 	Share string
-	// Generation orders lists of members: a later list has a higher one. 0 if there is no order.
+	// Generation orders lists of members: a later list has a higher generation. 0 means that the order is unknown.
 	Generation uint64
-	// Sticky sends a client to the same member again.
+	// Sticky sends the requests of a client to the same member.
 	Sticky bool
-	// SourceRanges are the only clients that may connect; empty: all.
+	// SourceRanges are the only clients that may connect; empty means all.
 	SourceRanges []netip.Prefix
 }

@@ -7,39 +7,39 @@ import (
 	"strings"
 )
 
-// An Owner is what a load balancer belongs to: a Service of a cluster, or its control-plane endpoint.
+// An Owner is the owner of a load balancer: a Service of a cluster, or its control plane endpoint.
 type Owner struct {
-	// Cluster is the id of the cluster that all its objects in the cloud carry (for VCD the infraID of a VCDCluster,
-	// CLUSTER_ID of the cloud controller manager).
+	// Cluster is the ID of the cluster, which all its objects in the cloud carry. For VCD, it is the infraID of a
+	// VCDCluster, CLUSTER_ID of the cloud controller manager.
 	Cluster string
-	// Namespace and Name are those of the Service. Both are empty for what belongs to the cluster as a whole, such as
-	// sets of node addresses. Only Namespace is empty where a predecessor of this program wrote down neither namespace
-	// nor UID.
+	// Namespace and Name are those of the Service. Both are empty for objects of the whole cluster, such as sets of
+	// node addresses. Only Namespace is empty for objects of a predecessor of this program that recorded neither
+	// namespace nor UID.
 	Namespace, Name string
-	// UID is that of the Service; with Cluster it is the identity. A Service that is created again under its name
-	// is another owner.
+	// UID is the UID of the Service. Together with Cluster it is the identity: a Service that is recreated with the
+	// same name is another owner.
 	UID string
 }
 
-// endpointID is both name and UID of the control-plane endpoint as an owner. No Service has such a UID.
+// endpointID is both name and UID of the control plane endpoint as an owner. No Service has such a UID.
 const endpointID = "control-plane"
 
-// EndpointOf returns the owner of what serves the control-plane endpoint of a cluster.
+// EndpointOf returns the owner of the objects that serve the control plane endpoint of a cluster.
 func EndpointOf(cluster string) Owner {
 	return Owner{Cluster: cluster, Name: endpointID, UID: endpointID}
 }
 
-// IsEndpoint reports whether the owner is the control-plane endpoint of a cluster, not a Service.
+// IsEndpoint reports whether the owner is the control plane endpoint of a cluster, not a Service.
 func (o Owner) IsEndpoint() bool { return o.Cluster != "" && o.UID == endpointID }
 
 // WholeCluster reports whether the owner is the cluster itself, not one of its Services.
 func (o Owner) WholeCluster() bool { return o.Cluster != "" && o.Name == "" && o.UID == "" }
 
-// Inherited reports whether the owner is a Service known only from names that a predecessor of this program gave.
+// Inherited reports whether the owner is a Service that is only known from names that a predecessor of this program
+// generated.
 func (o Owner) Inherited() bool { return o.Cluster != "" && o.UID == "" && o.Name != "" }
 
-// Is reports whether two owners are the same: of one cluster and one UID. The names are not compared, as a long
-// marker omits them.
+// Is reports whether two owners have the same cluster and UID. Names are not compared, because long markers omit them.
 func (o Owner) Is(other Owner) bool {
 	if o.Cluster == "" || o.Cluster != other.Cluster || o.UID != other.UID {
 		return false
@@ -53,7 +53,7 @@ func (o Owner) Compare(other Owner) int {
 		strings.Compare(o.Name, other.Name), strings.Compare(o.UID, other.UID))
 }
 
-// String returns the owner as users know it.
+// String returns the owner in the form that users know.
 func (o Owner) String() string {
 	if o.Name == "" {
 		return "cluster " + o.Cluster

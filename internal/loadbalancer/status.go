@@ -4,13 +4,13 @@ package loadbalancer
 
 import "net/netip"
 
-// Status is what clients can use.
+// Status is the state of a load balancer that clients can rely on.
 type Status struct {
-	// Addresses of the load balancer, in the order of the families; only those that serve all ports.
+	// Addresses of the load balancer, in the order of the families. Only addresses that serve all ports are included.
 	Addresses []netip.Addr
-	// Ports, in order.
+	// Ports are the ports, in order.
 	Ports []PortStatus
-	// Objects of the owner that exist.
+	// Objects are the existing objects of the owner.
 	Objects []Object
 }
 
@@ -18,19 +18,19 @@ type Status struct {
 type PortStatus struct {
 	Protocol Protocol
 	Port     int
-	// Problem in CamelCase; empty if there is none.
+	// Problem is a reason in CamelCase, or empty.
 	Problem string
 }
 
-// A Kind is a kind of object, in the words of the cloud.
+// A Kind is a kind of object, in the terms of the cloud.
 type Kind string
 
-// An Object of the cloud belongs to a load balancer.
+// An Object is an object in the cloud that belongs to a load balancer.
 type Object struct {
 	Kind     Kind
 	ID, Name string
 	// Addresses of the object, of all families.
 	Addresses []netip.Addr
-	// Inherited means that a predecessor of this program made the object.
+	// Inherited means that a predecessor of this program created the object.
 	Inherited bool
 }

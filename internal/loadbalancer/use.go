@@ -30,21 +30,21 @@ const (
 	UDP Protocol = "UDP"
 )
 
-// A Use is an address and port in use, or about to be.
+// A Use is an address and port that is in use, or about to be.
 type Use struct {
 	Address netip.Addr
-	// Protocol and Port; an empty Protocol stands for all, 0 for all ports.
+	// Protocol and Port; an empty Protocol means all protocols, 0 means all ports.
 	Protocol Protocol
 	Port     int
 	// Kind and Name of the object that uses it.
 	Kind Kind
 	Name string
-	// Reserved means that nothing is on the address, which is only kept from load balancers that are not on it yet.
+	// Reserved means that nothing uses the address. It is only unavailable to load balancers that do not have it yet.
 	Reserved bool
-	// Owner of the object; the zero value if it belongs to another cluster or to none.
+	// Owner of the object. The zero value means another cluster or no cluster.
 	Owner Owner
-	// Share is the key under which the owner shares the address; empty if it does not.
+	// Share is the key under which the owner shares the address; empty means that it is not shared.
 	Share string
-	// Internal means that only clients inside the organization reach the object on the address.
+	// Internal means that only clients inside the organization can reach the object on the address.
 	Internal bool
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Codes of errors.
+// Error codes of the API.
 const (
 	codeUnauthorized = 401
 	codeParameter    = 431
@@ -26,10 +26,10 @@ const (
 	codeConflict     = 537
 )
 
-// jobCommand polls a job.
+// jobCommand is the command that polls a job.
 const jobCommand = "queryAsyncJobResult"
 
-// A failure is an error of the API.
+// A failure is an error response of the API.
 type failure struct {
 	code, cs int
 	text     string
@@ -39,7 +39,7 @@ func (f *failure) Error() string { return f.text }
 
 func invalid(text string) error { return &failure{codeParameter, 4350, text} }
 
-// missing is the error about an id that does not exist, or is not shown to the user.
+// missing returns the error for an ID that does not exist or is not visible to the user.
 func missing(name string) error {
 	return &failure{
 		codeParameter,
@@ -88,7 +88,7 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		s.calls = append(s.calls, c.command)
 	}
 	fault := s.fault(c.command)
-	s.come(fault, c.get("networkid"))
+	s.associateConcurrently(fault, c.get("networkid"))
 	if fault != nil && !fault.Done {
 		refuse(to, key, &failure{fault.Code, 4250, "a fault of the test"})
 		return
@@ -104,8 +104,8 @@ func (s *Simulator) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// come associates the address of a fault with a network, as another client does.
-func (s *Simulator) come(fault *Fault, network string) {
+// associateConcurrently associates the address of a fault with a network, as another client would.
+func (s *Simulator) associateConcurrently(fault *Fault, network string) {
 	for _, a := range s.objects[Addresses] {
 		if fault != nil && fault.Comes != "" && a["ipaddress"] == fault.Comes {
 			s.allocate(a, s.find(Networks, network))
@@ -128,7 +128,7 @@ func answer(to http.ResponseWriter, status int, key string, body any) {
 	_ = json.NewEncoder(to).Encode(Object{key: body})
 }
 
-// authenticate verifies the signature of a request, as CloudStack's server does.
+// authenticate verifies the signature of a request as the CloudStack server does.
 func (c *call) authenticate(form url.Values) error {
 	bad := &failure{codeUnauthorized, 0, "unable to verify user credentials and/or request signature"}
 	u, ok := c.sim.users[c.get("apiKey")]
@@ -196,7 +196,7 @@ func (c *call) serve() (any, error) {
 	return c.start(write)
 }
 
-// Commands returns the commands that are served.
+// Commands returns the names of the supported commands.
 func Commands() []string {
 	out := []string{
 		jobCommand, "listCapabilities", "listManagementServersMetrics", "listLoadBalancerRuleInstances",
@@ -205,14 +205,14 @@ func Commands() []string {
 	return append(slices.AppendSeq(out, maps.Keys(lists)), slices.Collect(maps.Keys(writes))...)
 }
 
-// start carries out a command, and returns its job.
+// start executes a command and returns its job.
 func (c *call) start(write func(*call) (any, error)) (any, error) {
 	result, err := write(c)
 	if _, early := err.(*failure); early { //nolint:errorlint // It is never wrapped.
 		return nil, err
 	}
 	j := &job{done: time.Now().Add(c.sim.opts.Latency), status: 1, result: result}
-	if late, ok := err.(*lateError); ok { //nolint:errorlint // It is never wrapped.
+	if late, ok := err.(*jobError); ok { //nolint:errorlint // It is never wrapped.
 		j.status = 2
 		j.result = Object{"errorcode": late.code, "errortext": late.text}
 	}
@@ -221,13 +221,13 @@ func (c *call) start(write func(*call) (any, error)) (any, error) {
 	return Object{"jobid": id}, nil
 }
 
-// A lateError is an error that a job ends with.
-type lateError struct {
+// A jobError is the error of a failed job.
+type jobError struct {
 	code int
 	text string
 }
 
-func (f *lateError) Error() string { return f.text }
+func (f *jobError) Error() string { return f.text }
 
 func (c *call) poll() (any, error) {
 	j, ok := c.sim.jobs[c.get("jobid")]

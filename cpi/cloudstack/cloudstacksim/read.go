@@ -13,9 +13,9 @@ import (
 // A listing is a command that lists objects.
 type listing struct {
 	kind string
-	// equal are parameters that must be the value of a field, by parameter; like are those that may be a part of it.
+	// equal maps parameters to fields that must equal their value. like maps parameters to fields that must contain it.
 	equal, like map[string]string
-	// filter further chooses; nil: all.
+	// filter selects objects further; nil selects all.
 	filter func(*call, Object) bool
 }
 
@@ -73,7 +73,7 @@ var lists = map[string]listing{
 	},
 }
 
-// byNetwork chooses the rules of the ACL list of a network.
+// byNetwork selects the rules in the ACL list of a network.
 func byNetwork(c *call, o Object) bool {
 	n := c.sim.find(Networks, c.get("networkid"))
 	return c.get("networkid") == "" || n != nil && n["aclid"] == o["aclid"]
@@ -104,7 +104,7 @@ func (c *call) list(l listing) (any, error) {
 	return c.page(l.kind, found)
 }
 
-// scoped reports whether an object is in the project that is asked for, or in the account.
+// scoped reports whether an object is in the requested project, or in the account if no project is requested.
 func (c *call) scoped(kind string, o Object) bool {
 	switch id := c.get("projectid"); {
 	case kind == Zones, kind == Projects, kind == Addresses && o["state"] == "Free", id == "-1":
@@ -129,7 +129,7 @@ func (c *call) matches(l listing, o Object) bool {
 	return l.filter == nil || l.filter(c, o)
 }
 
-// shown returns an object as a user sees it.
+// shown returns an object as the API shows it to a user.
 func (s *Simulator) shown(kind string, o Object, admin bool) Object {
 	out := maps.Clone(o)
 	if tags := s.tags[tagKind(kind)+text(o["id"])]; len(tags) > 0 {
@@ -178,7 +178,7 @@ func (c *call) listMembers() (any, error) {
 	return c.page("loadbalancerruleinstance", found)
 }
 
-// listPolicies lists the stickiness policies of one rule, as the only element.
+// listPolicies returns the stickiness policies of one rule as a list with one element.
 func (c *call) listPolicies() (any, error) {
 	rule := c.sim.find(Rules, c.get("lbruleid"))
 	if c.get("lbruleid") == "" {
@@ -190,7 +190,7 @@ func (c *call) listPolicies() (any, error) {
 	return c.page("stickinesspolicies", []Object{c.policiesOf(rule)})
 }
 
-// policiesOf shows the stickiness policies of a rule.
+// policiesOf returns the stickiness policies of a rule.
 func (c *call) policiesOf(rule Object) Object {
 	found := []Object{}
 	for _, p := range c.sim.objects[Policies] {
@@ -201,7 +201,7 @@ func (c *call) policiesOf(rule Object) Object {
 	return Object{"lbruleid": rule["id"], "name": rule["name"], "state": "Active", "stickinesspolicy": found}
 }
 
-// tagKind returns the kind by which tags know a kind of objects.
+// tagKind returns the name of a kind in the API of tags.
 func tagKind(kind string) string {
 	return map[string]string{
 		Addresses: "publicipaddress",

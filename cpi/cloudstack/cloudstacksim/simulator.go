@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudstacksim is a simulated Apache CloudStack: an HTTP handler that serves the commands a cloud controller
-// manager needs. It keeps state, verifies signatures, runs asynchronous jobs, refuses what CloudStack refuses, and
-// fails when it is told to. It shares no code with the client, so that a mistake of one is not hidden by the other.
+// Package cloudstacksim simulates Apache CloudStack: an HTTP handler that serves the commands that a cloud controller
+// manager needs. It keeps state, verifies signatures, runs asynchronous jobs, rejects the requests that CloudStack
+// rejects, and injects faults on demand. It shares no code with the client, so that a bug in one of them is not hidden
+// by the other.
 package cloudstacksim
 
 import (
@@ -14,23 +15,23 @@ import (
 	"time"
 )
 
-// Options are what a [Simulator] is made of.
+// Options configure a [Simulator].
 type Options struct {
 	// Version of CloudStack, such as 4.20.1.0, the default.
 	Version string
 	// Latency of jobs.
 	Latency time.Duration
-	// PageSize is the largest page of a list, which is also the default, as default.page.size is; 0: 500.
+	// PageSize is the maximum page size of a list, and the default page size, as default.page.size is; 0 means 500.
 	PageSize int
 	// HideFree hides free public addresses from users.
 	HideFree bool
-	// Before is called before each command is carried out; it may change what there is. Nil: nothing is called.
+	// Before is called before each command is executed, and may change the state. Nil disables it.
 	Before func(s *Simulator, command string)
 	// ShowDestroyed shows destroyed virtual machines to users, as allow.user.view.destroyed.vm does.
 	ShowDestroyed bool
 }
 
-// Credentials of the users that there are at first.
+// Credentials of the initial users.
 const (
 	UserKey     = "user-key"
 	UserSecret  = "user-secret"
@@ -38,14 +39,14 @@ const (
 	AdminSecret = "root-secret"
 )
 
-// Ids of what there is at first.
+// IDs of the initial objects.
 const (
 	ZoneID    = "10000000-0000-4000-8000-000000000001"
 	ProjectID = "10000000-0000-4000-8000-000000000002"
 	VPCID     = "10000000-0000-4000-8000-000000000003"
 )
 
-// An Object is an object as the API shows it.
+// An Object is an object in the form in which the API shows it.
 type Object map[string]any
 
 // Kinds of objects, by the keys of their lists.
@@ -57,7 +58,7 @@ const (
 	Firewalls = "firewallrule"
 	ACLs      = "networkacl"
 	ACLLists  = "networkacllist"
-	// PortForwards are port forwarding rules of public addresses, VPNs are at them.
+	// PortForwards are port forwarding rules of public addresses. VPNs are remote access VPNs of public addresses.
 	PortForwards = "portforwardingrule"
 	VPNs         = "remoteaccessvpn"
 	// Policies are stickiness policies of rules.
@@ -80,8 +81,8 @@ type Simulator struct {
 	mu      sync.Mutex
 	users   map[string]user
 	objects map[string][]Object // by kind
-	members map[string][]string // ids of VMs, by rule
-	tags    map[string][]Object // by kind and id of the object
+	members map[string][]string // IDs of VMs, by rule
+	tags    map[string][]Object // by kind and ID of the object
 	jobs    map[string]*job
 	faults  []*Fault
 	calls   []string
@@ -119,13 +120,13 @@ func New(o Options) *Simulator {
 	return s
 }
 
-// id returns a new id.
+// id returns a new ID.
 func (s *Simulator) id() string {
 	s.next++
 	return fmt.Sprintf("20000000-0000-4000-8000-%012d", s.next)
 }
 
-// put adds an object. The lock is held.
+// put adds an object. The caller holds the lock.
 func (s *Simulator) put(kind string, o Object) Object {
 	if o["id"] == nil {
 		o["id"] = s.id()
@@ -134,14 +135,15 @@ func (s *Simulator) put(kind string, o Object) Object {
 	return o
 }
 
-// Add adds an object, and returns its id.
+// Add adds an object and returns its ID.
 func (s *Simulator) Add(kind string, o Object) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return text(s.put(kind, maps.Clone(o))["id"])
 }
 
-// AddNetwork adds an isolated network, or, with the id of a VPC, a tier of it, whose ACL list denies all.
+// AddNetwork adds an isolated network. With the ID of a VPC, it adds a tier of the VPC, whose ACL list denies all
+// traffic.
 func (s *Simulator) AddNetwork(name, vpc string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,8 +171,8 @@ func services(names ...string) []Object {
 	return out
 }
 
-// AddVM adds a running virtual machine with a NIC in each network, the first of which is the default one; its addresses
-// are in the same order.
+// AddVM adds a running virtual machine with a NIC in each network. The first NIC is the default one. Addresses are in
+// the order of the networks.
 func (s *Simulator) AddVM(name string, networks, addresses []string) string {
 	var nics []Object
 	for i, network := range networks {
@@ -209,7 +211,7 @@ func (s *Simulator) AddAddresses(addresses ...string) {
 	}
 }
 
-// Allocate associates a free public address with a network, as a person does, and returns its id.
+// Allocate associates a free public address with a network, as a user would, and returns its ID.
 func (s *Simulator) Allocate(address, network string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +224,7 @@ func (s *Simulator) Allocate(address, network string) string {
 	return ""
 }
 
-// Rotate replaces the keys of a user by others.
+// Rotate replaces the keys of a user.
 func (s *Simulator) Rotate(key, newKey, newSecret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,15 +232,15 @@ func (s *Simulator) Rotate(key, newKey, newSecret string) {
 	delete(s.users, key)
 }
 
-// Quarantine refuses a free public address, as CloudStack does since 4.19 for some time after another account had it. The
-// lists of addresses do not show that.
+// Quarantine makes the association of a free public address fail, as CloudStack does since 4.19 for some time after
+// another account had the address. The address lists do not show the quarantine.
 func (s *Simulator) Quarantine(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.quarantined[address] = true
 }
 
-// Edit changes all objects of a kind that a function returns true for; it may change them.
+// Edit calls a function for each object of a kind. The function may change the object.
 func (s *Simulator) Edit(kind string, change func(Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +249,7 @@ func (s *Simulator) Edit(kind string, change func(Object) bool) {
 	}
 }
 
-// Delete deletes all objects of a kind that a function returns true for, as a person does.
+// Delete deletes all objects of a kind for which a function returns true, as a user would.
 func (s *Simulator) Delete(kind string, chosen func(Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,21 +267,21 @@ func (s *Simulator) Objects(kind string) []Object {
 	return out
 }
 
-// Members returns the ids of the virtual machines behind a rule.
+// Members returns the IDs of the virtual machines that are members of a rule.
 func (s *Simulator) Members(rule string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.members[rule])
 }
 
-// SetMembers replaces them, as a person does.
+// SetMembers replaces the members of a rule, as a user would.
 func (s *Simulator) SetMembers(rule string, vms ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.members[rule] = vms
 }
 
-// SetAway begins or ends an outage.
+// SetAway starts or ends an outage.
 func (s *Simulator) SetAway(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,17 +290,17 @@ func (s *Simulator) SetAway(away bool) {
 
 // A Fault makes a call fail.
 type Fault struct {
-	// Command that fails; empty: any but queryAsyncJobResult.
+	// Command that fails; empty means any command except queryAsyncJobResult.
 	Command string
-	// Skip is how many such calls succeed before.
+	// Skip is the number of matching calls that succeed first.
 	Skip int
-	// Times is how often it fails; 0: once, negative: always.
+	// Times is the number of calls that fail; 0 means one, a negative number means all.
 	Times int
-	// Code is the status of the answer; 0: 530.
+	// Code is the status of the response; 0 means 530.
 	Code int
-	// Done means that the command is carried out, and only its answer is lost.
+	// Done means that the command is executed and only its response is lost.
 	Done bool
-	// Comes is a public address that another client associates at the same time with the network of the request.
+	// Comes is a public address that another client associates with the network of the request at the same time.
 	Comes string
 }
 
@@ -322,7 +324,7 @@ func (s *Simulator) Heal() {
 	s.faults = nil
 }
 
-// fault returns the fault that a call meets. The lock is held.
+// fault returns the fault for a call, or nil. The caller holds the lock.
 func (s *Simulator) fault(command string) *Fault {
 	for _, f := range s.faults {
 		if f.Command != command && (f.Command != "" || command == jobCommand) || f.Times == 0 {
@@ -338,7 +340,7 @@ func (s *Simulator) fault(command string) *Fault {
 	return nil
 }
 
-// Calls returns the commands that were called since the last time, without polls of jobs.
+// Calls returns the commands called since the last call of Calls, without polls of jobs.
 func (s *Simulator) Calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,12 +349,12 @@ func (s *Simulator) Calls() []string {
 	return calls
 }
 
-// Writes returns how many of some commands change something.
+// Writes returns how many of the commands change state.
 func Writes(commands []string) int {
 	return len(commands) - Reads(commands)
 }
 
-// Reads returns how many of some commands change nothing.
+// Reads returns how many of the commands change no state.
 func Reads(commands []string) int {
 	n := 0
 	for _, c := range commands {
@@ -372,7 +374,7 @@ func (s *Simulator) find(kind, id string) Object {
 	return nil
 }
 
-// text returns a value as text; nil as none.
+// text returns a value as text. It returns an empty string for nil.
 func text(v any) string {
 	if v == nil {
 		return ""

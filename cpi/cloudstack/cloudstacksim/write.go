@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// writes are the commands that change something. Each returns the result of its job.
+// writes are the commands that change state. Each returns the result of its job.
 var writes = map[string]func(*call) (any, error){
 	"associateIpAddress":         (*call).associate,
 	"disassociateIpAddress":      (*call).disassociate,
@@ -29,7 +29,7 @@ var writes = map[string]func(*call) (any, error){
 
 var success = Object{"success": true}
 
-// remove deletes an object by its id.
+// remove deletes an object by its ID.
 func (c *call) remove(kind string) (any, error) {
 	if c.sim.find(kind, c.get("id")) == nil {
 		return nil, missing("id")
@@ -42,7 +42,7 @@ func (s *Simulator) allocate(a, network Object) {
 	a["state"] = "Allocated"
 	a["associatednetworkid"] = network["id"]
 	a["vpcid"] = network["vpcid"]
-	if network["vpcid"] != nil { // it is the VPC's until a tier uses it
+	if network["vpcid"] != nil { // the address belongs to the VPC until a tier uses it
 		delete(a, "associatednetworkid")
 	} else {
 		delete(a, "vpcid")
@@ -85,7 +85,7 @@ func (c *call) disassociate() (any, error) {
 	case a["issourcenat"] == true:
 		return nil, invalid("IP address is used for source NAT purposes")
 	}
-	// CloudStack removes all rules of the address, also those of other users.
+	// CloudStack removes all rules of the address, including those of other users.
 	of := func(field string) func(Object) bool {
 		return func(o Object) bool { return o[field] == a["id"] }
 	}
@@ -144,7 +144,7 @@ func (c *call) createRule() (any, error) {
 	return Object{"loadbalancer": rule}, nil
 }
 
-// fits returns why an address cannot have load balancer rules in a network.
+// fits returns an error if an address cannot have load balancer rules in a network.
 func fits(a, network Object) error {
 	switch {
 	case !serves(network, "Lb"):
@@ -157,7 +157,7 @@ func fits(a, network Object) error {
 	return nil
 }
 
-// checkPorts returns what is wrong with the ports of a new rule.
+// checkPorts returns an error if the ports of a new rule are invalid or in use.
 func (c *call) checkPorts(a Object) error {
 	protocol := c.get("protocol")
 	if !isPort(c.get("publicport")) || !isPort(c.get("privateport")) ||
@@ -178,7 +178,7 @@ func isPort(s string) bool {
 	return err == nil && n > 0 && n < 65536
 }
 
-// transport returns the protocol of packets.
+// transport returns the transport protocol of a rule's protocol.
 func transport(protocol string) string {
 	if protocol == "tcp-proxy" {
 		return "tcp"
@@ -207,7 +207,7 @@ func (c *call) updateRule() (any, error) {
 	return Object{"loadbalancer": rule}, nil
 }
 
-// atLeast reports whether the version is at least that.
+// atLeast reports whether the simulated version is at least major.minor.
 func (s *Simulator) atLeast(major, minor int) bool {
 	parts := strings.Split(s.opts.Version, ".")
 	have, _ := strconv.Atoi(parts[0])
@@ -222,7 +222,7 @@ func (c *call) deleteRule() (any, error) {
 	return c.remove(Rules)
 }
 
-// createPolicy creates a stickiness policy which replaces the one that the rule has.
+// createPolicy creates a stickiness policy, which replaces the existing one of the rule.
 func (c *call) createPolicy() (any, error) {
 	rule := c.sim.find(Rules, c.get("lbruleid"))
 	switch {
@@ -326,7 +326,7 @@ func (c *call) createFirewall() (any, error) {
 		c.get("cidrlist"))}, nil
 }
 
-// opened reports whether a firewall rule has the port and a CIDR of a new one.
+// opened reports whether a firewall rule covers the port and a CIDR of a new rule.
 func (c *call) opened(a Object) bool {
 	first, _ := strconv.Atoi(c.get("startport"))
 	last, _ := strconv.Atoi(c.get("endport"))
@@ -338,7 +338,7 @@ func (c *call) opened(a Object) bool {
 	})
 }
 
-// shares reports whether two lists have an element in common.
+// shares reports whether two lists have a common element.
 func shares(a, b string) bool {
 	return slices.ContainsFunc(strings.Split(a, ","),
 		func(x string) bool { return slices.Contains(strings.Split(b, ","), x) })
@@ -372,7 +372,7 @@ func (c *call) createACL() (any, error) {
 	return Object{"networkacl": c.sim.put(ACLs, acl)}, nil
 }
 
-// tagsOf returns the tags that a call names.
+// tagsOf returns the tags in the parameters of a call.
 func (c *call) tagsOf() []Object {
 	var out []Object
 	for i := 0; c.get("tags["+strconv.Itoa(i)+"].key") != ""; i++ {
@@ -382,7 +382,7 @@ func (c *call) tagsOf() []Object {
 	return out
 }
 
-// createTags adds tags to all resources, or to none.
+// createTags adds tags to all given resources, or to none of them.
 func (c *call) createTags() (any, error) {
 	var all []string
 	for _, id := range strings.Split(c.get("resourceids"), ",") {
@@ -392,7 +392,7 @@ func (c *call) createTags() (any, error) {
 		}
 		for _, tag := range c.tagsOf() {
 			if slices.ContainsFunc(c.sim.tags[at], func(o Object) bool { return o["key"] == tag["key"] }) {
-				return nil, &lateError{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
+				return nil, &jobError{codeInternal, "tag " + text(tag["key"]) + " already on the resource"}
 			}
 		}
 		all = append(all, at)
@@ -403,7 +403,7 @@ func (c *call) createTags() (any, error) {
 	return success, nil
 }
 
-// taggable reports whether there is an object that a tag can be added to.
+// taggable reports whether an object exists that a tag can be added to.
 func (s *Simulator) taggable(resourceType, id string) bool {
 	for kind := range s.objects {
 		if tagKind(kind) == resourceType && s.find(kind, id) != nil {
@@ -427,7 +427,7 @@ func (c *call) deleteTags() (any, error) {
 		deleted += before - len(c.sim.tags[at])
 	}
 	if deleted == 0 {
-		return nil, &lateError{codeInternal, "Failed to delete tags"}
+		return nil, &jobError{codeInternal, "Failed to delete tags"}
 	}
 	return success, nil
 }

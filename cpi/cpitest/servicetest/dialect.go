@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servicetest has the dialect of a cloud that understands only what the core does, for tests.
+// Package servicetest provides a dialect with only the annotations that the core handles, for tests.
 package servicetest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// Prefix of all annotations.
+// Prefix is the prefix of all annotations.
 const Prefix = "test.example.com/"
 
 // Names of the annotations.
@@ -51,7 +51,7 @@ var annotations = service.Annotations[service.Asked]{
 	},
 }
 
-// A Dialect understands the annotations above, and no Secrets.
+// A Dialect reads the annotations of this package. It needs no Secrets.
 type Dialect struct{ Noun string }
 
 var _ service.Dialect = Dialect{}
@@ -75,7 +75,7 @@ func (Dialect) Extend(in service.Input, wish *service.Wish) {
 	wish.Notices = append(wish.Notices, annotations.Unknown(in.Service.Annotations)...)
 }
 
-// Records are the records of Services by UID.
+// Records are records of Services by UID.
 type Records map[types.UID]service.Record
 
 // Of implements [service.Records].

@@ -14,14 +14,14 @@ import (
 // A Page is the reference page of a cloud's annotations.
 type Page struct {
 	Path string
-	// Head and Foot are before and after the table.
+	// Head and Foot are the texts before and after the table.
 	Head, Foot string
-	// Command writes the page; Update means that it runs.
+	// Command is the command that writes the page. Update means that it is running.
 	Command string
 	Update  bool
 }
 
-// HoldPage compares a page with the table of annotations, and checks that every example in it is understood.
+// HoldPage compares a page with the table of annotations, and checks that every example in it can be parsed.
 func HoldPage[W any](t *testing.T, page Page, all service.Annotations[W]) {
 	t.Helper()
 	var text strings.Builder

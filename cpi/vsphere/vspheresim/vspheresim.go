@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vspheresim prepares vCenters of govmomi's simulator for tests: VMs whose guests report, tags, and what a user
-// may see.
+// Package vspheresim prepares vCenters of govmomi's simulator for tests: VMs with guest data, tags, and permissions.
 package vspheresim
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// VMs returns the VMs of a vCenter, in their order.
+// VMs returns the VMs of a vCenter in a stable order.
 func VMs(model *simulator.Model) []*simulator.VirtualMachine {
 	var out []*simulator.VirtualMachine
 	for _, entity := range model.Map().All("VirtualMachine") {
@@ -31,7 +30,7 @@ func VMs(model *simulator.Model) []*simulator.VirtualMachine {
 	return out
 }
 
-// Multiply adds copies of a VM to its folder until there are n VMs: creating them one by one takes long.
+// Multiply adds copies of a VM to its folder until there are n VMs, which is faster than creating them one by one.
 func Multiply(model *simulator.Model, n int) {
 	all := VMs(model)
 	folder, _ := model.Map().Get(*all[0].Parent).(*simulator.Folder)
@@ -49,19 +48,19 @@ func Multiply(model *simulator.Model, n int) {
 	}
 }
 
-// Boot gives a VM a hostname and addresses, as VMware Tools report them.
+// Boot gives a VM a hostname and addresses, as VMware Tools would report them.
 func Boot(vm *mo.VirtualMachine, hostname string, addresses ...string) {
 	vm.Guest.HostName = hostname
 	vm.Guest.Net = []types.GuestNicInfo{{Network: "VM Network", IpAddress: addresses, DeviceConfigId: 4000}}
 }
 
-// Permit lets a user read the root folder, and everything below it or not.
+// Permit allows a user to read the root folder and, if propagate is set, everything below it.
 func Permit(ctx context.Context, client *govmomi.Client, user string, propagate bool) error {
 	return object.NewAuthorizationManager(client.Client).SetEntityPermissions(ctx, client.ServiceContent.RootFolder,
 		[]types.Permission{{Principal: user, RoleId: -1, Propagate: propagate}})
 }
 
-// Tag attaches a new tag of a category to objects. The category is made if it is not there.
+// Tag attaches a new tag of a category to objects. It creates the category if it does not exist.
 func Tag(
 	ctx context.Context, client *govmomi.Client, user *url.Userinfo, category, name string, refs ...mo.Reference,
 ) error {

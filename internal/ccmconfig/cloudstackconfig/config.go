@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudstackconfig is the schema of the cloud controller manager's configuration for Apache CloudStack: every
-// key of the original's cloud-config, and more. The comments of the fields are the text of
-// docs/reference/cloudstack-config.md; the tag "legacy" marks the original's keys.
+// Package cloudstackconfig is the schema of the cloud controller manager's configuration for Apache CloudStack. It
+// contains every key of the original controller's cloud-config, and more. The comments of the fields are the text of
+// docs/reference/cloudstack-config.md. The tag "legacy" marks the keys of the original controller.
 package cloudstackconfig
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// Config is the whole file.
+// Config is the content of the file.
 type Config struct {
 	Global       Global       `json:"global"`
 	LoadBalancer LoadBalancer `json:"loadbalancer,omitzero"`
 }
 
-// Global is where the cluster is, and how CloudStack is called.
+// Global configures the cluster and the access to CloudStack.
 type Global struct {
 	// Address of the CloudStack API. Required.
 	APIURL string `json:"api-url" kind:"URL" legacy:"true" required:"set an address such as https://cloud.example.com/client/api"`
@@ -45,7 +45,7 @@ type Global struct {
 	JobTimeout metav1.Duration `json:"job-timeout,omitzero" default:"3m"`
 }
 
-// LoadBalancer is how Services of type LoadBalancer are published.
+// LoadBalancer configures Services of type LoadBalancer.
 type LoadBalancer struct {
 	// Create load balancers for Services. If false, the controller manages only Nodes. Services with load balancers
 	// keep them and cannot be deleted until it is true again.
@@ -66,5 +66,5 @@ type LoadBalancer struct {
 	DriftInterval metav1.Duration `json:"drift-interval,omitzero" default:"1m"`
 }
 
-// Disabled reports whether Services are left alone.
+// Disabled reports whether Services are ignored.
 func (b LoadBalancer) Disabled() bool { return b.Enabled != nil && !*b.Enabled }

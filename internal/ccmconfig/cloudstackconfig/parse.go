@@ -13,14 +13,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// word matches ids of clusters: one word.
+// word matches IDs of clusters, which are one word.
 var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]{0,99}$`)
 
-// placeholders stand in manifests for what has to be written.
+// placeholders are the texts in manifests that users must replace.
 var placeholders = map[string]bool{"API_URL": true, "API_KEY": true, "SECRET_KEY": true}
 
-// Parse reads a file, completes it and checks it; CA is the content of the file with certificates. The error has
-// everything that is wrong, one problem on each line.
+// Parse parses a file, completes the configuration and validates it. ca is the content of the file with certificate
+// authorities. The error contains all problems, one per line.
 func Parse(file []byte, env ccmconfig.Environment) (c Config, ca string, warnings []string, err error) {
 	content, err := ccmconfig.ParseINI(file)
 	if err != nil {

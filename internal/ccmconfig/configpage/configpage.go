@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configpage holds the reference page of a cloud's configuration against its schema. Only tests use it.
+// Package configpage compares the reference page of a cloud's configuration with its schema. Only tests use it.
 package configpage
 
 import (
@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// Code makes code of what is quoted: a tag can hold no back quotes.
+// Code converts single quotes to back quotes, because tags cannot contain back quotes.
 func Code(s string) string { return strings.ReplaceAll(s, "'", "`") }
 
-// Comments returns the comments of the fields of the schema in a file, each in one line, by type and field.
+// Comments returns the field comments of the schema in a file, each on one line, by type and field.
 func Comments(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
@@ -42,7 +42,8 @@ func Comments(t *testing.T, path string) map[string]string {
 	return all
 }
 
-// Hold compares a page with what it should be, and writes it before if that is asked for. The command does so.
+// Hold compares a page with its expected content. If update is set, it writes the page first. command is the command
+// that does so.
 func Hold(t *testing.T, path, want, command string, update bool) {
 	t.Helper()
 	if update {

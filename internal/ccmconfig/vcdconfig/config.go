@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vcdconfig is the schema of the cloud controller manager's configuration for VMware Cloud Director: every key
-// that VMware's CPI 1.6.1 has, and more. The manager writes what the cloud controller manager reads. The comments of
-// the fields are the text of docs/reference/ccm-config.md; the tag "legacy" marks the keys of CPI 1.6.1, which also has
-// all aliases and ignored keys.
+// Package vcdconfig is the schema of the cloud controller manager's configuration for VMware Cloud Director. It
+// contains every key of VMware's CPI 1.6.1, and more. The manager writes this configuration for the cloud controller
+// manager. The comments of the fields are the text of docs/reference/ccm-config.md. The tag "legacy" marks the keys of
+// CPI 1.6.1, which also supports all aliases and ignored keys.
 package vcdconfig
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// Values of LoadBalancer.TLSPorts and Nodes.DefaultZone that keep what CPI does.
+// Values of LoadBalancer.TLSPorts and Nodes.DefaultZone that preserve the behavior of CPI.
 const (
 	TLSPortsAnnotated = "Annotated"
 	DefaultZoneNone   = "None"
 )
 
-// Config is the whole file.
+// Config is the content of the file.
 type Config struct {
 	VCD VCD `json:"vcd"`
 	// ID of the cluster, which marks its objects. If it is the URN of a runtime defined entity, the controller keeps
@@ -34,7 +34,7 @@ type Config struct {
 	RDE          RDE          `json:"rde,omitzero"`
 }
 
-// VCD is where the cluster is, and how VMware Cloud Director is called.
+// VCD configures the cluster and the access to VMware Cloud Director.
 type VCD struct {
 	// Address of VMware Cloud Director, `https://host[:port]`. Required.
 	Host string `json:"host" kind:"URL" legacy:"true" required:"set an address such as https://vcd.example.com"`
@@ -72,7 +72,7 @@ type VCD struct {
 	RequestTimeout metav1.Duration `json:"requestTimeout,omitzero" fallback:"1m"`
 }
 
-// LoadBalancer is how Services of type LoadBalancer are published.
+// LoadBalancer configures Services of type LoadBalancer.
 type LoadBalancer struct {
 	// Create load balancers for Services. If false, the controller manages only Nodes and does not require NSX.
 	// Services with load balancers keep them and cannot be deleted until it is true again.
@@ -107,7 +107,7 @@ type LoadBalancer struct {
 	KubeVIP  KubeVIP   `json:"kubeVIP,omitzero"`
 }
 
-// KubeVIP is which addresses Services get that kube-vip announces from the nodes.
+// KubeVIP configures the addresses of Services that kube-vip announces from the nodes.
 type KubeVIP struct {
 	// `spec.loadBalancerClass` of the Services that kube-vip serves. Without, it serves those that have none, and VCD
 	// makes no load balancers.
@@ -115,7 +115,7 @@ type KubeVIP struct {
 	AddressRanges []AddressRange `json:"addressRanges,omitzero"`
 }
 
-// An AddressRange is addresses that kube-vip announces, both ends included.
+// An AddressRange is a range of addresses that kube-vip announces. Both ends are included.
 type AddressRange struct {
 	// First of the addresses that Services get which kube-vip serves.
 	StartIP netip.Addr `json:"startIP"`
@@ -123,13 +123,13 @@ type AddressRange struct {
 	EndIP netip.Addr `json:"endIP"`
 }
 
-// Enabled reports whether kube-vip serves Services.
+// Enabled reports whether kube-vip serves any Services.
 func (k KubeVIP) Enabled() bool { return len(k.AddressRanges) > 0 }
 
-// Replaces reports whether kube-vip serves the Services without a class, so that VCD makes no load balancers.
+// Replaces reports whether kube-vip serves the Services without a class, so that VCD has no load balancers.
 func (k KubeVIP) Replaces() bool { return k.Enabled() && k.Class == "" }
 
-// Disabled reports whether VCD makes no load balancers for Services.
+// Disabled reports whether no load balancers are created in VCD.
 func (b LoadBalancer) Disabled() bool {
 	return b.Enabled != nil && !*b.Enabled || b.KubeVIP.Replaces()
 }
@@ -139,20 +139,20 @@ func (b LoadBalancer) AllGateways() []Gateway {
 	return append([]Gateway{{EdgeGateway: b.EdgeGateway}}, b.Gateways...)
 }
 
-// Ports are without effect.
+// Ports have no effect.
 type Ports struct {
 	HTTP  ccmconfig.Ignored `json:"http,omitzero" ignored:"ports are those of the Service"`
 	HTTPS ccmconfig.Ignored `json:"https,omitzero" ignored:"ports are those of the Service"`
 }
 
-// A Gateway is a further edge gateway.
+// A Gateway is an additional edge gateway.
 type Gateway struct {
 	// Name by which Services refer to this gateway.
 	Name string `json:"name" kind:"name"`
 	EdgeGateway
 }
 
-// An EdgeGateway is where load balancers are made.
+// An EdgeGateway is the place of load balancers.
 type EdgeGateway struct {
 	// Routed organization network of the nodes, whose edge gateway has the load balancers. This field or `edgeGateway`
 	// is required.
@@ -169,7 +169,7 @@ type EdgeGateway struct {
 	InternalSubnets []netip.Prefix `json:"internalSubnets,omitzero" kind:"list of CIDR"`
 }
 
-// A Range is the internal addresses of virtual services in one-arm mode, both ends included.
+// A Range is the range of internal addresses of virtual services in one-arm mode. Both ends are included.
 type Range struct {
 	// First internal address of virtual services in one-arm mode, with a DNAT rule for each port.
 	StartIP netip.Addr `json:"startIP" legacy:"true"`
@@ -177,7 +177,7 @@ type Range struct {
 	EndIP netip.Addr `json:"endIP" legacy:"true"`
 }
 
-// Nodes are the machines of the cluster, and what is reported of them.
+// Nodes configures the machines of the cluster, and the data that is reported about them.
 type Nodes struct {
 	// vApps that contain nodes of the cluster.
 	VApps []string `json:"vApps,omitzero" kind:"list of names"`
@@ -206,7 +206,7 @@ type Zone struct {
 	PlacementPolicy string `json:"placementPolicy,omitzero" kind:"name or URN"`
 }
 
-// Addresses chooses the addresses of Nodes.
+// Addresses selects the addresses of Nodes.
 type Addresses struct {
 	// IP families in the order in which addresses are reported; IPv4 first if empty.
 	Families []corev1.IPFamily `json:"families,omitzero" kind:"list of IPv4, IPv6" enum:"IPv4,IPv6" fallback:"both"`
@@ -214,7 +214,7 @@ type Addresses struct {
 	External Selection         `json:"external,omitzero"`
 }
 
-// A Selection chooses addresses of a node; an empty one nothing.
+// A Selection selects addresses of a node. An empty one selects nothing.
 type Selection struct {
 	// Indexes of the NICs whose addresses are InternalIP or ExternalIP.
 	NICs []int `json:"nics,omitzero" fallback:"internal: the primary NIC; external: none"`

@@ -12,19 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// decisive are keys whose absence means something, too: CPI has them. Of others, only values that are there count.
+// decisive are keys of CPI whose absence is also significant. Other keys are only compared if they have a value.
 var decisive = []string{
 	"clusterid", "vAppName", "vcd.host", "vcd.org", "vcd.vdc", "loadbalancer.network", "loadbalancer.oneArm",
 	"loadbalancer.vipSubnet", "loadbalancer.certAlias",
 }
 
-// A Difference is a key that has another value in two configurations; an empty value is none.
+// A Difference is a key with different values in two configurations. An empty value means that the key is absent.
 type Difference struct{ Key, Found, Wanted string }
 
-// Differences returns, by key, in what a configuration that was found does not do the same as the one that is wanted in
-// its place: what is served, and where. What only the wanted one has is its own affair unless it moves load balancers.
-// Credentials, trust and limits are not compared. Without a vApp in the wanted
-// one, nodes are found by their provider IDs, and the vApp is not compared either.
+// Differences returns the differences in behavior between an existing configuration and the one that should replace it,
+// by key: what is served, and where. Keys that only the new configuration has are ignored, unless they move load
+// balancers. Credentials, trust and limits are not compared. If the new configuration has no vApp, nodes are found by
+// their provider IDs, and the vApp is not compared either.
 func Differences(found, wanted Config) []Difference {
 	if wanted.VAppName == "" {
 		found.VAppName = ""
@@ -41,7 +41,7 @@ func Differences(found, wanted Config) []Difference {
 	return all
 }
 
-// values returns the values that decide what c does, by key.
+// values returns the values that determine the behavior of c, by key.
 func values(c Config) map[string]string {
 	c.writeDefaults()
 	c.VCD = VCD{Host: c.VCD.Host, Org: c.VCD.Org, VDC: c.VCD.VDC, VDCs: c.VCD.VDCs}
@@ -60,7 +60,7 @@ func values(c Config) map[string]string {
 	return out
 }
 
-// writeDefaults writes out defaults, so that a value and its absence compare equal where they mean the same.
+// writeDefaults sets default values explicitly, so that a value equals its absence if both have the same meaning.
 func (c *Config) writeDefaults() {
 	c.VCD.Host = siteOf(c.VCD.Host)
 	b := &c.LoadBalancer

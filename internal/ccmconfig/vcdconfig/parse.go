@@ -17,11 +17,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// clusterID matches ids of clusters: one word.
+// clusterID matches IDs of clusters, which are one word.
 var clusterID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]*$`)
 
-// placeholder stands in manifests for the id of the cluster. Two clusters that both kept it would take each other's
-// load balancers for their own.
+// placeholder is the text in manifests in place of the ID of the cluster. Two clusters that both kept it would mistake
+// each other's load balancers for their own.
 const placeholder = "CLUSTER_ID"
 
 var algorithms = []string{
@@ -31,7 +31,7 @@ var algorithms = []string{
 
 const entityURN = "urn:vcloud:entity:"
 
-// Parse reads a file, completes it and checks it. The error has everything that is wrong, one problem on each line.
+// Parse parses a file, completes the configuration and validates it. The error contains all problems, one per line.
 func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string, err error) {
 	report, err := ccmconfig.Decode(file, &c, env)
 	if err != nil {
@@ -48,7 +48,7 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 	return c, report.Warnings, report.Err()
 }
 
-// ParseRange reads "first-last"; the empty string is the default range.
+// ParseRange parses "first-last". An empty string means the default range.
 func ParseRange(s string) (Range, error) {
 	first, last, found := strings.Cut(s, "-")
 	if !found && s != "" {
@@ -57,7 +57,7 @@ func ParseRange(s string) (Range, error) {
 	return NewRange(strings.TrimSpace(first), strings.TrimSpace(last))
 }
 
-// NewRange reads both ends of a range; without any it is the default range of VMware's CPI.
+// NewRange parses both ends of a range. If both are empty, it returns the default range of VMware's CPI.
 func NewRange(from, to string) (Range, error) {
 	if from == "" && to == "" {
 		from = "192.168.8.2"
@@ -93,12 +93,12 @@ func complete(c *Config, report *ccmconfig.Report, env ccmconfig.Environment) {
 	c.VCD.CABundle = ccmconfig.ReadCA(report, env, "vcd.caBundle", c.VCD.CABundle, c.VCD.CABundleFile)
 }
 
-// siteOf returns the address of a site without what its API adds.
+// siteOf returns the address of a site without the path of its API.
 func siteOf(host string) string {
 	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(host, "/"), "/api"), "/")
 }
 
-// distinct returns the values that are not empty, each once, in their order.
+// distinct returns the non-empty values, each once, in their order.
 func distinct(values []string) []string {
 	var out []string
 	for _, value := range values {

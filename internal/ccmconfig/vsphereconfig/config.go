@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vsphereconfig is the schema of the cloud controller manager's configuration for vSphere: every key that the
-// vSphere CPI has, as YAML, as INI or in the environment, and more. The comments of the fields are the text of
-// docs/reference/ccm-config-vsphere.md; the tag "ours" marks the keys that the vSphere CPI does not have. An alias is
-// the name in INI files.
+// Package vsphereconfig is the schema of the cloud controller manager's configuration for vSphere. It contains every
+// key of the vSphere CPI, which may be in YAML, in INI or in the environment, and more. The comments of the fields are
+// the text of docs/reference/ccm-config-vsphere.md. The tag "ours" marks the keys that the vSphere CPI does not have.
+// An alias is the name in INI files.
 package vsphereconfig
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// Config is the whole file.
+// Config is the content of the file.
 type Config struct {
 	Global   Global              `json:"global,omitzero"`
 	VCenters map[string]*VCenter `json:"vcenter,omitzero" alias:"virtualcenter"`
@@ -28,7 +28,7 @@ type Config struct {
 	Route        ccmconfig.Ignored `json:"route,omitzero" ignored:"vSphere has no routes: use an overlay network of the network plugin"`
 }
 
-// Global is what all vCenters have that do not say otherwise.
+// Global contains the defaults for all vCenters.
 type Global struct {
 	// User name, or a certificate in PEM format for a login by token, with its key as password. Prefer a Secret.
 	User string `json:"user,omitzero" env:"VSPHERE_USER"`
@@ -61,7 +61,7 @@ type Global struct {
 	APIBinding ccmconfig.Ignored `json:"apiBinding,omitzero" alias:"api-binding" ignored:"this API no longer exists"`
 }
 
-// A VCenter is one vCenter; what it leaves out is as in Global.
+// A VCenter is one vCenter. Missing values are those of Global.
 type VCenter struct {
 	// Name or address of the vCenter.
 	Server string `json:"server,omitzero" kind:"host" fallback:"the name of the section"`
@@ -89,7 +89,7 @@ type VCenter struct {
 	Families []string `json:"ipFamily,omitzero" alias:"ip-family" commas:"true" enum:"ipv4,ipv6" kind:"list of ipv4, ipv6" fallback:"'global.ipFamily'"`
 }
 
-// Labels are what is reported of where a VM is.
+// Labels configures the data that is reported about the place of a VM.
 type Labels struct {
 	// Category of tags whose names are zones. The closest tag takes precedence, in this order: the VM, its host,
 	// cluster, resource pools, folders, datacenter.
@@ -104,7 +104,7 @@ type Labels struct {
 	Cluster string `json:"cluster,omitzero" kind:"key of a label" ours:"true" fallback:"no such label"`
 }
 
-// Nodes is which addresses Nodes have.
+// Nodes configures the addresses of Nodes.
 type Nodes struct {
 	// Networks of the InternalIP; the first one with an address is used.
 	InternalCIDRs []netip.Prefix `json:"internalNetworkSubnetCidr,omitzero" alias:"internal-network-subnet-cidr" commas:"true" env:"VSPHERE_NODES_INTERNAL_NETWORK_SUBNET_CIDR"`

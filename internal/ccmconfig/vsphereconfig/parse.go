@@ -19,13 +19,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// DefaultSecretsDirectory is where manifests of the vSphere CPI mount a Secret.
+// DefaultSecretsDirectory is the directory where manifests of the vSphere CPI mount a Secret.
 const DefaultSecretsDirectory = "/etc/cloud/secrets" //nolint:gosec // A directory.
 
 const defaultPort, defaultRoundTrips = 443, 3
 
-// Parse reads a file, YAML or INI, completes it from the environment and checks it. Variables win over the file, as
-// in the vSphere CPI. Every vCenter is complete then. The error has everything that is wrong, one problem on each line.
+// Parse parses a YAML or INI file, completes the configuration from the environment and validates it. Variables take
+// precedence over the file, as in the vSphere CPI. Every returned vCenter is complete. The error contains all problems,
+// one per line.
 func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string, err error) {
 	content, err := read(file)
 	if err != nil {
@@ -44,7 +45,7 @@ func Parse(file []byte, env ccmconfig.Environment) (c Config, warnings []string,
 	return c, report.Warnings, report.Err()
 }
 
-// read parses a file; nil: it is empty.
+// read parses a file. It returns nil if the file is empty.
 func read(file []byte) (*yaml.Node, error) {
 	if ccmconfig.IsINI(file) {
 		content, err := ccmconfig.ParseINI(file)
@@ -63,7 +64,7 @@ func read(file []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// variables are what follows VCENTER_<id>_ in the names of variables, by the key.
+// variables maps the part after VCENTER_<id>_ in names of variables to keys.
 var variables = map[string]string{
 	"SERVER":           "server",
 	"USERNAME":         "user",
@@ -79,8 +80,8 @@ var variables = map[string]string{
 	"IP_FAMILY":        "ipFamily",
 }
 
-// fromEnvironment adds the vCenters that variables name: VSPHERE_VCENTER_<id> is the host, VCENTER_<id>_USERNAME and
-// the like are the rest.
+// fromEnvironment adds the vCenters that variables define: VSPHERE_VCENTER_<id> is the host, and VCENTER_<id>_USERNAME
+// and so on are the other values.
 func fromEnvironment(c *Config, report *ccmconfig.Report, env ccmconfig.Environment) {
 	if env.Environ == nil {
 		return
@@ -104,7 +105,7 @@ func fromEnvironment(c *Config, report *ccmconfig.Report, env ccmconfig.Environm
 	}
 }
 
-// overwrite sets what variables have of one vCenter, by the schema of its section.
+// overwrite sets the values of one vCenter that variables define, according to the schema of its section.
 func overwrite(report *ccmconfig.Report, v *VCenter, id, host string, env ccmconfig.Environment) {
 	section := &yaml.Node{Kind: yaml.MappingNode}
 	add := func(key, value string) {
@@ -131,7 +132,7 @@ func overwrite(report *ccmconfig.Report, v *VCenter, id, host string, env ccmcon
 	}
 }
 
-// complete makes a vCenter of the global one if there is no other, and gives each what it leaves out.
+// complete creates a vCenter from the global section if there is no other, and sets the missing values of each vCenter.
 func complete(c *Config) {
 	g := c.Global
 	if len(c.VCenters) == 0 && g.Server != "" {
@@ -205,7 +206,7 @@ func validateVCenter(report *ccmconfig.Report, at string, v *VCenter) {
 	}
 }
 
-// checkHost refuses what is no host alone.
+// checkHost rejects values that are not only a host.
 func checkHost(host string) error {
 	if strings.Contains(host, "://") || strings.ContainsAny(host, "/@ ") {
 		return errors.New("without scheme, user and path")

@@ -11,12 +11,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// failureAge is how long a failed read of all machines is remembered. The node controllers ask for the machine of every
-// Node that is not ready every few seconds: during an outage, each would cause another read.
+// failureAge is how long a failed snapshot is cached. The node controllers request the machine of every Node that is
+// not ready every few seconds. During an outage, each request would cause another read.
 const failureAge = 10 * time.Second
 
-// A rememberingMachines remembers that the last read of all machines failed.
-type rememberingMachines struct {
+// A failureCache caches failures of Snapshot.
+type failureCache struct {
 	machines Machines
 	clock    clock.PassiveClock
 
@@ -24,7 +24,7 @@ type rememberingMachines struct {
 	failed failedRead
 }
 
-// A failedRead is a read that failed, with what it returned.
+// A failedRead is a failed snapshot with its results.
 type failedRead struct {
 	until    time.Time // zero: the last read succeeded
 	machines []Machine // of an [IncompleteError]
@@ -32,7 +32,7 @@ type failedRead struct {
 }
 
 // Snapshot implements [Machines].
-func (r *rememberingMachines) Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
+func (r *failureCache) Snapshot(ctx context.Context, maxAge time.Duration) ([]Machine, error) {
 	r.mu.Lock()
 	last := r.failed
 	r.mu.Unlock()
@@ -41,7 +41,7 @@ func (r *rememberingMachines) Snapshot(ctx context.Context, maxAge time.Duration
 	}
 	all, err := r.machines.Snapshot(ctx, maxAge)
 	if ctx.Err() != nil {
-		return all, err // The caller gave up, which says nothing about the cloud.
+		return all, err // The caller gave up, so the error is not the cloud's.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,6 +57,6 @@ func (r *rememberingMachines) Snapshot(ctx context.Context, maxAge time.Duration
 }
 
 // Get implements [Machines].
-func (r *rememberingMachines) Get(ctx context.Context, providerID string) (Machine, error) {
+func (r *failureCache) Get(ctx context.Context, providerID string) (Machine, error) {
 	return r.machines.Get(ctx, providerID)
 }
