@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hypervisor is a guest of the simulator whose VMs are booted Linux systems: each is a systemd container with
-// an overlay on its template's image, control groups and a network namespace of its own, on a bridge per network in a
-// namespace that nothing else reaches. It knows images and the cards of VMs, nothing of Kubernetes.
+// Package hypervisor is a guest of the simulator whose VMs are booted Linux systems. Each is a systemd container with
+// an overlay on the image of its template, separate control groups and a separate network namespace. Networks are
+// bridges in a namespace that nothing else can reach. The package knows images and the network cards of VMs, but not
+// Kubernetes.
 //
-// Namespaces and mounts belong to threads and processes of this process and end with it; control groups and files are
-// in folders that the next start with the same state folder sweeps.
+// Namespaces and mounts belong to threads and processes of this process and end with it. Control groups and files are
+// in folders that the next start with the same state folder cleans up.
 package hypervisor
 
 import (
@@ -19,13 +20,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Options are what a Hypervisor needs.
+// Options are the options of a Hypervisor.
 type Options struct {
-	// Images is the folder with the descriptions of images, NAME.json, by the names of the templates they are for.
+	// Images is the folder with the descriptions of images. They are named NAME.json after their templates.
 	Images string
-	// Dir is the state folder. All that is in it is removed at the start and at the end.
+	// Dir is the state folder. Its content is removed at the start and at the end.
 	Dir string
-	// UpWithin is how long a guest has until it reports an address; 0 is 5 minutes.
+	// UpWithin is the time limit for a guest to report an address; 0 means 5 minutes.
 	UpWithin time.Duration
 	Log      *slog.Logger
 }
@@ -44,7 +45,8 @@ type Hypervisor struct {
 
 const defaultUpWithin = 5 * time.Minute
 
-// New checks what the machine has, sweeps what an earlier run left, and makes the namespace of the networks.
+// New checks the requirements of the machine, cleans up after an earlier run, and creates the namespace of the
+// networks.
 func New(o Options) (*Hypervisor, error) {
 	if o.UpWithin == 0 {
 		o.UpWithin = defaultUpWithin
@@ -66,7 +68,7 @@ func New(o Options) (*Hypervisor, error) {
 	return h, nil
 }
 
-// open takes the state folder, checks what the machine has, and makes the namespace of the networks.
+// open takes the state folder, checks the requirements of the machine, and creates the namespace of the networks.
 func (h *Hypervisor) open(dir string) error {
 	if err := missing(); err != nil {
 		return &MissingError{err}
@@ -90,7 +92,7 @@ func (h *Hypervisor) open(dir string) error {
 	return nil
 }
 
-// Close ends all VMs and removes all that was made for them.
+// Close ends all VMs and removes all their resources.
 func (h *Hypervisor) Close() error {
 	h.mu.Lock()
 	all := h.machines
@@ -126,7 +128,7 @@ func (h *Hypervisor) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.Gue
 	return m.awaitUp(ctx, h.options.UpWithin)
 }
 
-// machine returns the machine of a VM, a new one where there is none.
+// machine returns the machine of a VM, and creates it if necessary.
 func (h *Hypervisor) machine(id string) (*machine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +143,7 @@ func (h *Hypervisor) machine(id string) (*machine, error) {
 	return m, nil
 }
 
-// do runs f on a machine that there is.
+// do calls f with a machine if it exists.
 func (h *Hypervisor) do(id, what string, f func(*machine) error) {
 	h.mu.Lock()
 	m := h.machines[id]

@@ -17,7 +17,7 @@ import (
 // Members is the health of a pool's members.
 type Members = map[netip.AddrPort]bool
 
-// A probe is what is asked of one member, by one kind of monitor.
+// A probe checks one member with one kind of monitor.
 type probe struct {
 	pool    string
 	network string
@@ -25,19 +25,19 @@ type probe struct {
 	at      netip.AddrPort
 }
 
-// prober asks all members of pools regularly.
+// prober probes all members of pools periodically.
 type prober struct {
 	wire Wire
 
 	mu     sync.Mutex
 	cancel map[probe]context.CancelFunc
-	health map[probe]bool // missing: not known yet
+	health map[probe]bool // missing if not probed yet
 }
 
 const (
 	probeEvery   = time.Second
 	probeTimeout = 2 * time.Second
-	// downAfter is how many probes in a row a member must miss.
+	// downAfter is the number of consecutive failed probes after which a member is down.
 	downAfter = 2
 )
 
@@ -47,7 +47,7 @@ func newProber(wire Wire) *prober {
 
 func (r Route) probe(t Target) probe { return probe{r.Pool, r.Network, r.Monitor, t.At} }
 
-// apply begins probes that are new and ends those of members that are gone.
+// apply starts new probes and stops those of removed members.
 func (p *prober) apply(ctx context.Context, routes []Route) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *prober) set(ctx context.Context, x probe, missed int) {
 	}
 }
 
-// ask reports whether a member answers.
+// ask reports whether a member responds.
 func (x probe) ask(ctx context.Context, wire Wire) bool {
 	if x.network == "udp" {
 		return x.askPacket(ctx, wire)
@@ -117,19 +117,19 @@ func (x probe) ask(ctx context.Context, wire Wire) bool {
 	if err != nil {
 		return false
 	}
-	_ = conn.Close() // it was only opened
+	_ = conn.Close() // opened only to probe
 	return true
 }
 
-// askPacket takes a member for down if its system refuses the port.
+// askPacket considers a member down if its system refuses packets to the port.
 func (x probe) askPacket(ctx context.Context, wire Wire) bool {
 	conn, err := wire.Dial(ctx, "udp", x.at.String())
 	if err != nil {
 		return false
 	}
-	defer func() { _ = conn.Close() }() // it is not used again
+	defer func() { _ = conn.Close() }() // no longer used
 	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline.Add(-probeTimeout / 2)) // of a new socket
+	_ = conn.SetDeadline(deadline.Add(-probeTimeout / 2)) // a new socket
 	if _, err := conn.Write(nil); err != nil {
 		return false
 	}
@@ -137,7 +137,7 @@ func (x probe) askPacket(ctx context.Context, wire Wire) bool {
 	return !errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// askHTTP expects a status of success or a redirection at the root.
+// askHTTP expects a 2xx or 3xx status at the path /.
 func (x probe) askHTTP(ctx context.Context, wire Wire) bool {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
@@ -157,7 +157,7 @@ func (x probe) askHTTP(ctx context.Context, wire Wire) bool {
 	return res.StatusCode >= http.StatusOK && res.StatusCode < http.StatusBadRequest
 }
 
-// up returns the targets that answer; those that were not asked yet count, and so do targets without probes.
+// up returns the targets that respond, including those without probes and those not probed yet.
 func (p *prober) up(r Route) []Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +170,7 @@ func (p *prober) up(r Route) []Target {
 	return out
 }
 
-// results are the members that were asked, by pool. A member is up if all probes of it say so.
+// results returns the health of all probed members by pool. A member is up if all its probes succeed.
 func (p *prober) results() map[string]Members {
 	p.mu.Lock()
 	defer p.mu.Unlock()
