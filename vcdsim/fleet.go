@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-// launch makes the fleets of the model.
+// launch creates the fleets of the model.
 func launch(s *cloud.Cloud) {
 	for o := range s.Store.Model.Orgs {
 		org := &s.Store.Model.Orgs[o]
@@ -25,7 +25,7 @@ func launch(s *cloud.Cloud) {
 	}
 }
 
-// launchFleet makes the fleet of a VDC.
+// launchFleet creates the fleet of a VDC.
 func launchFleet(s *cloud.Cloud, org *store.Org, vdc *store.VDC) {
 	f := vdc.Fleet
 	tpl, source := firstTemplate(org)
@@ -75,7 +75,7 @@ func firstTemplate(org *store.Org) (*store.Template, *store.TemplateVM) {
 	return nil, nil
 }
 
-// poolOf hands out the addresses of the first network's static pools one after the other, then none.
+// poolOf returns a function that returns the addresses of the first network's static pools one by one, then "".
 func poolOf(vdc *store.VDC) func() string {
 	if len(vdc.Networks) == 0 {
 		return func() string { return "" }
@@ -139,7 +139,7 @@ func fleetVM(s *cloud.Cloud, vdc *store.VDC, v *store.VApp, tpl *store.Template,
 	return vm
 }
 
-// Large is the tenant for Kubernetes with 10,000 VMs in 100 vApps, on a network of its own size.
+// Large returns K8sTenant with 10,000 VMs in 100 vApps, on a larger network.
 func Large() store.Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]

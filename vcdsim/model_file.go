@@ -14,11 +14,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// maxModelFile bounds a file with a model, in bytes.
+// maxModelFile is the maximum size of a file with a model, in bytes.
 const maxModelFile = 16 << 20
 
-// ReadModel reads a model in YAML or JSON, as WriteModel writes it. It refuses fields that a model does not have, and names
-// of what the model lacks; the error lists all of these.
+// ReadModel reads a model in YAML or JSON, as written by WriteModel. Unknown fields and references to objects that
+// the model does not contain are errors. The error lists all of these references.
 func ReadModel(r io.Reader) (Model, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxModelFile+1))
 	if err != nil {
@@ -37,7 +37,7 @@ func ReadModel(r io.Reader) (Model, error) {
 	return m, nil
 }
 
-// WriteModel writes a model as YAML. Passwords and API tokens are in it.
+// WriteModel writes a model as YAML, including passwords and API tokens.
 func WriteModel(w io.Writer, m Model) error {
 	text, err := yaml.Marshal(m)
 	if err != nil {
@@ -49,7 +49,7 @@ func WriteModel(w io.Writer, m Model) error {
 	return nil
 }
 
-// checkModel returns what makes a model unusable, nil if nothing does.
+// checkModel returns an error if a model is unusable.
 func checkModel(m *Model) error {
 	if len(m.Orgs) < 2 || m.Orgs[0].Name != store.SystemOrg {
 		return fmt.Errorf("orgs: the first organization must be %q with the users of the provider, followed by "+
@@ -70,7 +70,8 @@ func checkModel(m *Model) error {
 	return errors.Join(errs...)
 }
 
-// checkOrg checks an organization; policies and external are what the provider has, by name or id.
+// checkOrg checks an organization. policies and external are the names and IDs of the provider's policies and
+// external networks.
 func checkOrg(org *Org, policies, external []string) error {
 	at := "orgs: " + org.Name + ": "
 	errs := []error{
@@ -101,7 +102,7 @@ func checkOrg(org *Org, policies, external []string) error {
 	return errors.Join(errs...)
 }
 
-// checkVDC checks a VDC of the organization at a place of the model.
+// checkVDC checks a VDC of an organization. at is its path in the model, for errors.
 func checkVDC(at string, vdc *VDC, policies, external []string) error {
 	at += "vdcs: " + vdc.Name + ": "
 	errs := []error{
@@ -127,7 +128,7 @@ func checkVDC(at string, vdc *VDC, policies, external []string) error {
 	return errors.Join(errs...)
 }
 
-// names lists what items may be called.
+// names returns all names of items.
 func names[T any](items []T, namesOf func(*T) []string) []string {
 	var all []string
 	for i := range items {
@@ -136,7 +137,7 @@ func names[T any](items []T, namesOf func(*T) []string) []string {
 	return all
 }
 
-// known returns an error if a name is not among others.
+// known returns an error if name is empty or not in among.
 func known(at, name string, among []string) error {
 	if name != "" && slices.Contains(among, name) {
 		return nil
@@ -144,7 +145,7 @@ func known(at, name string, among []string) error {
 	return fmt.Errorf("%s: the model has no %q", at, name)
 }
 
-// unique returns an error if items have no names, or a name stands twice.
+// unique returns an error if an item has no name or two items have the same name.
 func unique[T any](at string, items []T, nameOf func(*T) string) error {
 	seen := map[string]bool{}
 	for i := range items {

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// network is what the guest's interfaces come up with.
+// network is the resulting configuration of the guest's interfaces.
 type network struct {
 	addresses map[string][]netip.Prefix
 	primary   string
 }
 
-// ethernetKeys are the settings netplan knows for an ethernet; one it does not know makes it refuse the whole file.
+// ethernetKeys are the settings that netplan supports for an ethernet. netplan rejects a file with any other setting.
 var ethernetKeys = []string{
 	"accept-ra", "addresses", "critical", "dhcp-identifier", "dhcp4", "dhcp4-overrides", "dhcp6", "dhcp6-overrides",
 	"gateway4", "gateway6",
@@ -27,7 +27,7 @@ var ethernetKeys = []string{
 	"nameservers", "optional", "optional-addresses", "renderer", "routes", "routing-policy", "set-name", "wakeonlan",
 }
 
-// interfaces applies the metadata's network configuration to the VM's cards.
+// interfaces applies the metadata's network configuration to the cards of the VM.
 func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
 	if m.network == nil {
 		return unconfigured(nics, from)
@@ -56,7 +56,7 @@ func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
 	return net, net.complete(nics)
 }
 
-// unconfigured is the network of a guest whose metadata has none.
+// unconfigured returns the network of a guest whose metadata does not configure one.
 func unconfigured(nics []NIC, from Machine) (network, error) {
 	if from.Customized {
 		return customizedNetwork(nics)
@@ -64,7 +64,7 @@ func unconfigured(nics []NIC, from Machine) (network, error) {
 	return fallbackNetwork(nics)
 }
 
-// fallbackNetwork is cloud-init's choice without configuration: DHCP on the first card.
+// fallbackNetwork returns cloud-init's default without a configuration: DHCP on the first card.
 func fallbackNetwork(nics []NIC) (network, error) {
 	net := network{addresses: map[string][]netip.Prefix{}}
 	if len(nics) == 0 {
@@ -78,7 +78,8 @@ func fallbackNetwork(nics []NIC) (network, error) {
 	return net, net.complete(nics)
 }
 
-// customizedNetwork is what guest customization configures: each card with the address that VCD gave it.
+// customizedNetwork returns the network that guest customization configures: each card with the address that VCD
+// assigned.
 func customizedNetwork(nics []NIC) (network, error) {
 	net := network{addresses: map[string][]netip.Prefix{}}
 	for _, nic := range nics {
@@ -99,7 +100,7 @@ func customizedNetwork(nics []NIC) (network, error) {
 	return net, net.complete(nics)
 }
 
-// configure brings one ethernet up.
+// configure configures one ethernet.
 func (n *network) configure(value any, nics []NIC) error {
 	eth, err := ethernet(value)
 	if err != nil {
@@ -162,7 +163,7 @@ func (n *network) bringUp(nic NIC, addresses []netip.Prefix, eth map[string]any)
 	return n.compare(nic)
 }
 
-// lease adds what the DHCP server of the card's network would give.
+// lease adds the address that the DHCP server of the card's network would lease.
 func (n *network) lease(nic NIC, haveStatic bool) error {
 	mac := macKey(nic.MAC)
 	switch {
@@ -175,7 +176,7 @@ func (n *network) lease(nic NIC, haveStatic bool) error {
 	return nil
 }
 
-// compare refuses a card that comes up with another address than VCD assigned.
+// compare returns an error if a card is configured with an address other than the one that VCD assigned.
 func (n *network) compare(nic NIC) error {
 	if nic.Mode != ModePool && nic.Mode != ModeManual {
 		return nil
@@ -197,7 +198,7 @@ func (n *network) compare(nic NIC) error {
 	return nil
 }
 
-// complete checks that no card with an address in VCD is left down, and that there is a primary card.
+// complete checks that every card with an address in VCD is configured, and that there is a primary card.
 func (n *network) complete(nics []NIC) error {
 	for _, nic := range nics {
 		mac := macKey(nic.MAC)
@@ -213,7 +214,7 @@ func (n *network) complete(nics []NIC) error {
 	return nil
 }
 
-// matching returns the cards that an ethernet's match selects.
+// matching returns the cards that the match of an ethernet selects.
 func matching(eth map[string]any, nics []NIC) ([]NIC, error) {
 	match, ok := eth["match"].(map[string]any)
 	if !ok {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Userdata is what the guest does on its first boot, whatever its format.
+// Userdata is what the guest does on its first boot, independent of the format.
 type Userdata struct {
 	// Format is "cloud-config" or "ignition".
 	Format string
-	// Files are in the order in which they are written; appended parts are already joined.
+	// Files are in the order in which they are written. Appended parts are already joined.
 	Files []File
-	// Commands are run in this order once the files are there.
+	// Commands run in this order, after the files are written.
 	Commands []string
 	// Users are the login names that are created.
 	Users []string
@@ -30,7 +30,7 @@ type File struct {
 	Content     string
 }
 
-// File returns the file at path, if it is written.
+// File returns the file at path. The second result reports whether the guest writes it.
 func (u *Userdata) File(path string) (File, bool) {
 	for _, f := range u.Files {
 		if f.Path == path {
@@ -42,7 +42,7 @@ func (u *Userdata) File(path string) (File, bool) {
 
 var templateHeader = regexp.MustCompile(`(?i)\A##\s*template:([^\n]*)(?:\n|\z)`)
 
-// readUserdata finds and parses the user data; none at all is no error.
+// readUserdata finds and parses the user data. It returns nil without an error if there is none.
 func readUserdata(info guestinfo, id Identity) (*Userdata, error) {
 	text, err := info.decode("userdata")
 	if err != nil || text == "" {
@@ -105,7 +105,7 @@ func parseCloudConfig(config map[string]any) (*Userdata, error) {
 	return u, err
 }
 
-// write adds a file, or appends to one.
+// write adds a file, or appends to an existing one.
 func (u *Userdata) write(entry map[string]any) error {
 	f := File{Path: scalar(entry["path"]), Owner: scalar(entry["owner"]), Permissions: scalar(entry["permissions"])}
 	if f.Path == "" {
@@ -140,7 +140,7 @@ func (u *Userdata) put(f File, add bool) {
 	u.Files = append(u.Files, f)
 }
 
-// decodeFile undoes the encodings of cloud-init's write_files, which are not quite those of guestinfo.
+// decodeFile decodes the encodings of cloud-init's write_files, which differ from those of guestinfo.
 func decodeFile(encoding, content string) (string, error) {
 	var data []byte
 	var err error
@@ -161,7 +161,7 @@ func decodeFile(encoding, content string) (string, error) {
 	return string(data), err
 }
 
-// parseCommands reads bootcmd or runcmd: strings, or lists that are run without a shell.
+// parseCommands parses bootcmd or runcmd: strings, or lists that run without a shell.
 func parseCommands(v any) ([]string, error) {
 	list, isList := v.([]any)
 	if !isList {
