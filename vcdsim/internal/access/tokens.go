@@ -39,7 +39,7 @@ func tokenRoutes(add api.AddRoute) {
 	add("POST", "/cloudapi/1.0.0/deviceLookup/grant", grantDevice, cloud.LatencyWrite)
 }
 
-// oauthOrg is the organization in an oauth path.
+// oauthOrg returns the organization in an OAuth path.
 func oauthOrg(r *api.Request) (*store.Org, error) {
 	name := r.Vars["org"]
 	if name == "" {
@@ -139,7 +139,7 @@ func apiClientsOf(r *api.Request, service bool) []*store.APIClient {
 	return out
 }
 
-// rightOfClient is the right to register such a client.
+// rightOfClient returns the right that registering such a client requires.
 func rightOfClient(c *store.APIClient) string {
 	if c.ServiceAccount {
 		return rightAccountManage
@@ -147,8 +147,8 @@ func rightOfClient(c *store.APIClient) string {
 	return rightOwnClients
 }
 
-// reachesClient reports whether the caller may see and remove a client: another user's API token requires a right of
-// its own.
+// reachesClient reports whether the caller may see and remove a client. Access to another user's API token requires a
+// separate right.
 func reachesClient(r *api.Request, c *store.APIClient) bool {
 	return c.ServiceAccount || c.UserID == r.Session.UserID || r.Session.Provider() || HasRight(r, rightAllClients)
 }
@@ -191,7 +191,7 @@ func deleteClient(r *api.Request, service bool) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-// putServiceAccount changes a service account's name, role and description of its software.
+// putServiceAccount changes the name, the role and the software description of a service account.
 func putServiceAccount(r *api.Request) (*api.Response, error) {
 	c, err := apiClientByID(r, true)
 	if err != nil {
@@ -283,7 +283,7 @@ func grantDevice(r *api.Request) (*api.Response, error) {
 	return nil, store.BadRequest("The user code %q is invalid.", in.UserCode)
 }
 
-// awaitsGrant reports whether a form asks for the first token of a service account that is not granted yet.
+// awaitsGrant reports whether a form requests the first token of a service account that is not granted yet.
 func awaitsGrant(s *store.Store, org *store.Org, form url.Values) bool {
 	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.Clients, func(c *store.APIClient) bool {
 		return c.OrgID == org.ID && c.ID == form.Get("client_id") && c.Status == "REQUESTED" &&
@@ -291,12 +291,13 @@ func awaitsGrant(s *store.Store, org *store.Org, form url.Values) bool {
 	})
 }
 
-// mayClientLogIn reports whether the client may still log in: an API token ends with its user.
+// mayClientLogIn reports whether the client may still log in. An API token is invalid after its user was disabled or
+// deleted.
 func mayClientLogIn(c *store.APIClient, org *store.Org) bool {
 	return c.ServiceAccount || slices.ContainsFunc(org.Users, func(u store.User) bool { return u.ID == c.UserID && !u.Disabled })
 }
 
-// clientLogin opens a session for a registered client, nil if the form is none of it.
+// clientLogin returns the registered client that logs in with a form, or nil if there is none.
 func clientLogin(r *api.Request, org *store.Org, form url.Values) *store.APIClient {
 	for _, c := range r.Cloud.Store.Clients {
 		if c.OrgID == org.ID && mayClientLogIn(c, org) && answersClient(c, form, r.Cloud) {
@@ -306,7 +307,7 @@ func clientLogin(r *api.Request, org *store.Org, form url.Values) *store.APIClie
 	return nil
 }
 
-// answersClient reports whether a form is a login of the client.
+// answersClient reports whether a form is a valid login of the client.
 func answersClient(c *store.APIClient, form url.Values, s *cloud.Cloud) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":
@@ -320,7 +321,7 @@ func answersClient(c *store.APIClient, form url.Values, s *cloud.Cloud) bool {
 	}
 }
 
-// refreshesClient is a login with the API token; a service account gets a new one after each use.
+// refreshesClient logs in with an API token. A service account gets a new token after each use.
 func refreshesClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
 	if c.Token == "" || token != c.Token {
 		return false
@@ -331,7 +332,7 @@ func refreshesClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
 	return true
 }
 
-// tradesClient exchanges an access token for the API token of a user, once.
+// tradesClient exchanges an access token for the API token of a user. This works only once.
 func tradesClient(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
 	if c.ServiceAccount || c.Token != "" || s.Store.Sessions[assertion] == nil {
 		return false
@@ -340,7 +341,7 @@ func tradesClient(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
 	return true
 }
 
-// activatesClient gives the first API token of a service account.
+// activatesClient creates the first API token of a service account.
 func activatesClient(c *store.APIClient, code string, s *cloud.Cloud) bool {
 	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
