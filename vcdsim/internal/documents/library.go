@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// CertificatePath is where the certificate library is.
+// CertificatePath is the path of the certificate library.
 const CertificatePath = "1.0.0/ssl/certificateLibrary"
 
-// LibraryCollections are the collections of the certificate library.
+// LibraryCollections returns the collections of the certificate library.
 func LibraryCollections() []*Collection {
 	alias := []string{"alias"}
 	certificates := Collection{
@@ -48,7 +48,7 @@ func LibraryCollections() []*Collection {
 	}
 }
 
-// checkCertificate refuses a text that is not a certificate.
+// checkCertificate returns an error if the text is not a certificate.
 func checkCertificate(_ *api.Request, body map[string]any) error {
 	if n := len(store.Text(body, "alias")); n > 128 {
 		return store.BadRequest("The length of the field alias is %d and must not exceed 128.", n)
@@ -63,7 +63,7 @@ func checkCertificate(_ *api.Request, body map[string]any) error {
 	return nil
 }
 
-// freeCertificate refuses to delete what a virtual service, pool or tunnel uses.
+// freeCertificate returns an error if a virtual service, pool or tunnel uses the certificate.
 func freeCertificate(r *api.Request, d *store.Object) error {
 	for _, vs := range r.Cloud.Store.Documents[ServicePath] {
 		if store.RefID(vs.Body, "certificateRef") == d.ID() {
@@ -83,7 +83,7 @@ func freeCertificate(r *api.Request, d *store.Object) error {
 	return nil
 }
 
-// SeedCertificates puts the certificates of the model into the library.
+// SeedCertificates adds the certificates of the model to the library.
 func SeedCertificates(s *cloud.Cloud, org *store.Org) {
 	for _, c := range org.Certificates {
 		s.Store.Documents.Add(CertificatePath, org.ID, map[string]any{
@@ -101,7 +101,7 @@ func endpointID(body map[string]any) string {
 		"version")
 }
 
-// disabled refuses to delete what is still in use.
+// disabled returns an error if the document is still enabled.
 func disabled(_ *api.Request, d *store.Object) error {
 	if on, _ := d.Body["enabled"].(bool); on {
 		return store.BadRequest("The external endpoint %q must be disabled before it is deleted.", store.Text(d.Body, "name"))

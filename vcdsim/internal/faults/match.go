@@ -12,24 +12,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Subject is what rules are matched with.
+// A Subject describes a request or task that rules are matched against.
 type Subject struct {
 	Task      bool
 	Operation string
 	User, Org string
-	Entities  []string // ids and names
+	Entities  []string // IDs and names
 	Cell      int
 }
 
 func (f *Fault) ofTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
 
-// ofRequests reports whether the rule has an effect that only requests can have.
+// ofRequests reports whether the rule has an effect that applies only to requests.
 func (f *Fault) ofRequests() bool {
 	acts := slices.Contains([]bool{f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
 	return acts || f.SlowBody > 0 || f.Busy != "" || f.Body != "" || len(f.Header) > 0
 }
 
-// Matches reports whether a rule is for a request or task.
+// Matches reports whether a rule matches a request or task.
 func (f *Fault) Matches(of Subject) bool {
 	return f.ofTasks() == of.Task && f.covers(of.Operation) &&
 		(f.Cell == 0 || f.Cell == of.Cell) &&
@@ -45,10 +45,10 @@ func (f *Fault) covers(operation string) bool {
 	return err == nil && ok
 }
 
-// flat takes the slashes out of a glob or an operation: a star matches them, too.
+// flat removes the slashes from a glob or an operation, so that a star also matches slashes.
 func flat(glob string) string { return strings.ReplaceAll(glob, "/", "\x00") }
 
-// Validate returns what is wrong with a rule: it cannot match, or has no effect.
+// Validate returns an error if a rule can never match or has no effect.
 func (f *Fault) Validate() error {
 	_, badGlob := path.Match(f.Operation, "")
 	var errs []error
