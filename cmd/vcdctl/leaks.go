@@ -45,7 +45,7 @@ func addWithout(c *cobra.Command, without *bool) {
 		"No management cluster exists any more, so all clusters of the organization are deleted.")
 }
 
-// withInventory logs in, reads which clusters are alive and what all clusters have, and calls f.
+// withInventory logs in, lists the live clusters and the objects of all clusters, and calls f.
 func (p *program) withInventory(ctx context.Context, without bool,
 	f func(*vcd.Session, leaks.Inventory, leaks.Alive) error,
 ) error {
@@ -66,8 +66,8 @@ func (p *program) withInventory(ctx context.Context, without bool,
 	return f(session, inventory, alive)
 }
 
-// readAlive reads the clusters of all named management clusters. One that does not answer ends the program: its
-// clusters would look gone.
+// readAlive lists the clusters of all selected management clusters. It returns an error if one of them does not
+// respond, because its clusters would otherwise look deleted.
 func (p *program) readAlive(ctx context.Context, without bool, alive leaks.Alive) error {
 	contexts := p.access.contexts
 	switch {
@@ -142,7 +142,7 @@ func orDash(text string) string {
 	return text
 }
 
-// purgeFlags are those of purge.
+// purgeFlags are the flags of purge.
 type purgeFlags struct {
 	cluster         string
 	legacy, yes     bool
@@ -210,7 +210,7 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 	})
 }
 
-// purgeAsShown deletes what a plan says, if it is still right: a person may have taken long to confirm it.
+// purgeAsShown executes the confirmed plan, unless the resources changed while the user was confirming it.
 func (p *program) purgeAsShown(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options,
 	shown leaks.Plan,
 ) error {
@@ -249,7 +249,7 @@ func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
 	return p.printObjects(plan.Keep, now)
 }
 
-// confirm lets the person type the id again.
+// confirm requests that the user types the ID of the cluster.
 func (p *program) confirm(f purgeFlags) error {
 	typed := f.confirm
 	if typed == "" {
@@ -266,7 +266,7 @@ func (p *program) confirm(f purgeFlags) error {
 	return nil
 }
 
-// kindOrder is the order of the branches of a tree.
+// kindOrder is the order of kinds in a tree.
 var kindOrder = []string{
 	leaks.KindVApp, leaks.KindVM, leaks.KindDisk, "virtual-service", "lb-pool", "dnat-rule", "app-port-profile",
 	"ip-allocation", "ip-set", "certificate", "firewall-rule", leaks.KindEntity,

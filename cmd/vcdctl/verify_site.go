@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/verifysite"
 )
 
-// verifyFlags are those of verify-site.
+// verifyFlags are the flags of verify-site.
 type verifyFlags struct {
 	verifysite.Options
 
@@ -104,7 +104,7 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 
 func (p *program) tellStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
 
-// agree asks for confirmation, unless --yes gave it. Without a terminal it refuses.
+// agree requests confirmation unless --yes is set. Without a terminal it returns an error.
 func (p *program) agree(yes bool, question string) error {
 	switch {
 	case yes:
@@ -123,7 +123,7 @@ func (p *program) agree(yes bool, question string) error {
 	return nil
 }
 
-// isTerminal reports whether a person may be at the other end of an input.
+// isTerminal reports whether an input is a terminal.
 func isTerminal(in *os.File) bool {
 	info, err := in.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -151,7 +151,7 @@ func (p *program) printVerification(result verifysite.Result) error {
 	return t.flush()
 }
 
-// writeReport writes what may be given to others.
+// writeReport writes the report, which contains only data that users may share.
 func writeReport(path string, result verifysite.Result) error {
 	text, err := result.Report()
 	if err != nil {
@@ -163,7 +163,7 @@ func writeReport(path string, result verifysite.Result) error {
 	return nil
 }
 
-// cleanUpSite removes what earlier runs left.
+// cleanUpSite removes the objects that earlier runs left behind.
 func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
 	session, logout, err := p.open(ctx, request{})
 	if err != nil {
