@@ -42,7 +42,7 @@ func (q *quickstart) manager() string {
 	return filepath.Join(q.dir, "bin", "manager")
 }
 
-// startSimulator starts the simulated VCD; VMs that it powers on become nodes of simulated clusters.
+// startSimulator starts the simulated VCD. Its VMs become nodes of simulated clusters when they are powered on.
 func (q *quickstart) startSimulator(ctx context.Context) error {
 	var err, realErr error
 	q.site, err = simsite.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
@@ -102,7 +102,7 @@ func (q *quickstart) installProvider(ctx context.Context) error {
 	return q.writeRepository()
 }
 
-// indented puts what others print below our own lines.
+// indented prints the output of other programs indented.
 type indented struct{ file *os.File }
 
 // Write implements io.Writer for whole lines.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// deleteCluster deletes the cluster and checks that nothing of it is left.
+// deleteCluster deletes the cluster and checks that nothing is left behind.
 func (q *quickstart) deleteCluster(ctx context.Context) error {
 	q.say("Deleting the cluster")
 	cluster := &clusterv1.Cluster{}
@@ -30,7 +30,7 @@ func (q *quickstart) deleteCluster(ctx context.Context) error {
 	return nil
 }
 
-// leftBehind is an error when the simulated VCD still holds something, or was asked for what it does not know.
+// leftBehind returns an error if objects remain in the simulated VCD, or if it received unsupported requests.
 func (q *quickstart) leftBehind() error {
 	var errs []error
 	for _, what := range q.site.Left() {

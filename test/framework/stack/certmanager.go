@@ -19,16 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// certManagerKinds stand for cert-manager, whose programs cannot be had as Go modules: they are in modules of its
-// repository whose paths are not those of their folders.
+// certManagerKinds replaces cert-manager, whose programs cannot be built from Go modules: the paths of the modules in
+// its repository do not match their folders.
 //
 //go:embed certmanager.yaml
 var certManagerKinds []byte
 
-// CertManager is what clusterctl init installs in place of cert-manager. An Issuer does the work then.
+// CertManager returns the manifest that clusterctl init installs instead of cert-manager. An Issuer then does the work
+// of cert-manager.
 func CertManager() []byte { return certManagerKinds }
 
-// Issuer does cert-manager's work in any cluster, with the authority of a stack.
+// An Issuer does the work of cert-manager in any cluster, with the certificate authority of a stack.
 type Issuer struct{ pki *pki }
 
 // NewIssuer returns the issuer of a stack.
@@ -47,8 +48,8 @@ func certManagerRelease(components []byte) Release {
 	}
 }
 
-// Certify does once what cert-manager does for providers all the time: it issues the certificates that are asked for,
-// and puts the authority where webhooks and conversions want it.
+// Certify does once what cert-manager does for providers continuously: it issues the requested certificates and injects
+// the CA into webhooks and conversions.
 func (i Issuer) Certify(ctx context.Context, c client.Client) error {
 	asked := &unstructured.UnstructuredList{}
 	asked.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
@@ -69,7 +70,7 @@ func (i Issuer) Certify(ctx context.Context, c client.Client) error {
 	)
 }
 
-// certify writes the Secret of a certificate, if it is not there.
+// certify creates the Secret of a certificate if it does not exist.
 func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructured.Unstructured) error {
 	name, _, nameErr := unstructured.NestedString(asked.Object, "spec", "secretName")
 	names, _, namesErr := unstructured.NestedStringSlice(asked.Object, "spec", "dnsNames")
@@ -95,7 +96,7 @@ func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructure
 	return c.Create(ctx, secret)
 }
 
-// injectAll puts the authority into the objects of a kind that ask for it and lack it.
+// injectAll injects the CA into the objects of a kind that request it and lack it.
 func (i Issuer) injectAll(ctx context.Context, c client.Client, apiVersion, kind string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(apiVersion)

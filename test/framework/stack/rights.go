@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AwaitRights waits until service accounts have the rights of roles and bindings among the objects: the API server
-// learns of them some time after it has stored them, and a ClusterRole that is filled from others is filled later
-// still. A program that starts before is refused.
+// AwaitRights waits until service accounts have the rights that the roles and bindings in objects grant. The API server
+// learns of them some time after it stored them, and an aggregated ClusterRole is filled even later. A program that
+// starts earlier would be denied access.
 func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstructured) error {
 	rights, err := grantedBy(objects)
 	if err != nil {
@@ -48,10 +48,11 @@ func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstruc
 	return nil
 }
 
-// roles are what roles among objects allow, by kind and name.
+// roles are the rules of roles, by kind and name.
 type roles map[rbacv1.RoleRef][]rbacv1.PolicyRule
 
-// grantedBy are the first right of each rule that service accounts are bound to: a rule is known as a whole.
+// grantedBy returns the first right of each rule that is bound to a service account. The API server learns of a rule as
+// a whole.
 func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAccessReviewSpec, error) {
 	known, err := rolesAmong(objects)
 	if err != nil {
@@ -62,7 +63,7 @@ func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAc
 		if !strings.HasSuffix(objects[i].GetKind(), "RoleBinding") {
 			continue
 		}
-		binding := &rbacv1.ClusterRoleBinding{} // A RoleBinding has the same fields.
+		binding := &rbacv1.ClusterRoleBinding{} // a RoleBinding has the same fields
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, binding); err != nil {
 			return nil, fmt.Errorf("reading the binding %s: %w", objects[i].GetName(), err)
 		}
@@ -89,7 +90,7 @@ func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
 		if kind != "Role" && kind != "ClusterRole" {
 			continue
 		}
-		role := &rbacv1.ClusterRole{} // A Role has the same rules.
+		role := &rbacv1.ClusterRole{} // a Role has the same rules
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, role); err != nil {
 			return nil, fmt.Errorf("reading the role %s: %w", objects[i].GetName(), err)
 		}
@@ -117,7 +118,8 @@ func fills(part *rbacv1.ClusterRole, whole *rbacv1.AggregationRule) bool {
 	})
 }
 
-// firstOf is the first right that a rule gives in a namespace, or everywhere; nil for one to paths.
+// firstOf returns the first right that a rule grants in a namespace, or everywhere. It returns nil for a rule for
+// paths.
 func firstOf(rule rbacv1.PolicyRule, namespace string) *authorizationv1.ResourceAttributes {
 	if len(rule.Resources) == 0 || len(rule.APIGroups) == 0 || len(rule.Verbs) == 0 {
 		return nil
