@@ -16,23 +16,23 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// licenseName matches files that say under which terms code is given.
+// licenseName matches names of files with license terms.
 var licenseName = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|copyright|patents|unlicense)([-.].*)?$`)
 
-// licenseFolder is where images keep them.
+// licenseFolder is the folder of licenses in images.
 const licenseFolder = "/licenses"
 
-// certain is the part of a text, in percent, that must be a licence's for the licence to be named.
+// certain is the minimum share of a text, in percent, that must match a license to identify it.
 const certain = 75
 
-// A noticed module is one with its licences.
+// A noticed contains the licenses of a module.
 type noticed struct {
 	files map[string][]byte // by path in the image
-	ids   []string          // SPDX, sorted; empty if none was recognised
+	ids   []string          // SPDX IDs, sorted; empty if none was recognized
 }
 
-// notices returns the terms of the modules that a program is linked from, by path@version; "std" is Go's own library
-// and "main" this project. Only folders on the way to packages that are linked are looked at.
+// notices returns the licenses of the modules that a program is linked from, by path@version. "std" is Go's standard
+// library and "main" this project. Only the folders of linked packages and their parents are searched.
 func (b build) notices(ctx context.Context, p program, arch string) (allNotices, error) {
 	packages, err := b.packages(ctx, p, arch)
 	if err != nil {
@@ -59,7 +59,8 @@ func (b build) notices(ctx context.Context, p program, arch string) (allNotices,
 	return found, nil
 }
 
-// origin tells the module of a package, where the module begins, and where its packages' terms are to be looked for.
+// origin returns the module of a package, the root folder of the module, and the folder in which the search for
+// licenses starts.
 func origin(pkg goPackage, goRoot string) (name, top, dir string) {
 	switch m := pkg.Module; {
 	case m == nil:
@@ -73,16 +74,16 @@ func origin(pkg goPackage, goRoot string) (name, top, dir string) {
 	}
 }
 
-// Names of modules that have no version of their own.
+// Names of modules without a version.
 const (
 	stdlib     = "std"
 	mainModule = "main"
 )
 
-// allNotices are the terms by path@version of the module.
+// allNotices contains the licenses by path@version of the module.
 type allNotices map[string]*noticed
 
-// add notes the terms in a folder of a module.
+// add adds the licenses in a folder of a module.
 func (a allNotices) add(name, top, dir string) error {
 	if a[name] == nil {
 		a[name] = &noticed{files: map[string][]byte{}}
@@ -109,7 +110,7 @@ func (a allNotices) add(name, top, dir string) error {
 	return nil
 }
 
-// placeOf is the folder of a module's terms: this project's are at the top.
+// placeOf returns the folder of a module's licenses. Those of this project are at the top level.
 func placeOf(name string) string {
 	if name == mainModule {
 		return ""
@@ -127,14 +128,14 @@ func (n *noticed) recognise(text []byte) {
 		ids[id] = true
 	}
 	for _, match := range coverage.Match {
-		if !strings.HasPrefix(match.ID, "Google") { // its own name for the patent grant of Go, which SPDX does not know
+		if !strings.HasPrefix(match.ID, "Google") { // licensecheck's name for Go's patent grant, which is unknown to SPDX
 			ids[match.ID] = true
 		}
 	}
 	n.ids = slices.Sorted(maps.Keys(ids))
 }
 
-// files are all terms, by path in the image.
+// files returns all licenses by path in the image.
 func (a allNotices) files() map[string][]byte {
 	all := map[string][]byte{}
 	for _, n := range a {

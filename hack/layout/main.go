@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// options are the flags of the command.
+// options are the parsed flags.
 type options struct {
 	root   string
 	write  bool

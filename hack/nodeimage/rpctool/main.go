@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rpctool is the vmware-rpctool of a simulated node: it passes its one argument, "info-get KEY" or
-// "info-set KEY VALUE", to the hypervisor over a Unix socket and prints the answer.
+// Command rpctool is the vmware-rpctool of a simulated node. It sends its only argument, "info-get KEY" or "info-set
+// KEY VALUE", to the hypervisor over a Unix socket and prints the response.
 package main
 
 import (
@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// socket is where the hypervisor listens.
+	// socket is the path of the hypervisor's socket.
 	socket = "/run/host/guestinfo/sock"
-	// limit of an answer; VMware's own is 1 MiB for a key.
+	// limit is the maximum size of a response, in bytes. VMware's limit is 1 MiB per key.
 	limit = 4 << 20
-	// patience is for one question: an answer comes from memory.
+	// patience is the time limit for one request. Responses come from memory.
 	patience = 30 * time.Second
 )
 
-// errNoValue has VMware's words, which cloud-init compares.
-var errNoValue = errors.New("No value found") //nolint:staticcheck // The words of another program.
+// errNoValue has VMware's text, which cloud-init compares.
+var errNoValue = errors.New("No value found") //nolint:staticcheck // the text of another program
 
 func main() {
 	if len(os.Args) != 2 {
@@ -38,10 +38,10 @@ func main() {
 	_, _ = os.Stdout.Write(answer)
 }
 
-// ask sends a question and ends it by closing its half of the connection. The first byte of the answer is '1', then the
-// value follows, or '0'.
+// ask sends a request and ends it by closing the write side of the connection. The first byte of the response is '1',
+// followed by the value, or '0'.
 func ask(socket, question string) ([]byte, error) {
-	conn, err := net.DialTimeout("unix", socket, patience) //nolint:noctx // One question, with a deadline.
+	conn, err := net.DialTimeout("unix", socket, patience) //nolint:noctx // one request with a deadline
 	if err != nil {
 		return nil, fmt.Errorf("asking the hypervisor: %w", err)
 	}
