@@ -41,13 +41,13 @@ func ReadAssumptions(r io.Reader) (Assumptions, error) {
 		return a, fmt.Errorf("reading assumptions: %w", err)
 	}
 	for name := range file.Assumptions {
-		if err := knownAssumption(name); err != nil {
+		if err := checkAssumptionName(name); err != nil {
 			return a, err
 		}
 	}
 	for _, texts := range []map[string]string{file.How, file.NotProbed} {
 		for name := range texts {
-			if err := knownAssumption(name); err != nil {
+			if err := checkAssumptionName(name); err != nil {
 				return a, err
 			}
 		}
@@ -62,8 +62,8 @@ func ReadAssumptions(r io.Reader) (Assumptions, error) {
 	return a, checkVersions(a)
 }
 
-// knownAssumption returns an error if there is no assumption of this name.
-func knownAssumption(name string) error {
+// checkAssumptionName returns an error if there is no assumption of this name.
+func checkAssumptionName(name string) error {
 	if _, ok := reflect.TypeFor[Assumptions]().FieldByName(name); !ok {
 		return fmt.Errorf("reading assumptions: unknown assumption %q", name)
 	}

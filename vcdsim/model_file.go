@@ -57,11 +57,11 @@ func checkModel(m *Model) error {
 	}
 	policies := names(m.Policies, func(p *ComputePolicy) []string { return []string{p.Name, p.ID} })
 	external := names(m.ExternalNetworks, func(n *ExternalNetwork) []string { return []string{n.Name, n.ID} })
-	errs := []error{unique("orgs", m.Orgs, func(o *Org) string { return o.Name })}
+	errs := []error{checkUnique("orgs", m.Orgs, func(o *Org) string { return o.Name })}
 	for i := range m.IPSpaces {
 		space := &m.IPSpaces[i]
 		for _, uplink := range space.Uplinks {
-			errs = append(errs, known("ipSpaces: "+space.Name+": uplinks: "+uplink.Name+": network", uplink.Network, external))
+			errs = append(errs, checkReference("ipSpaces: "+space.Name+": uplinks: "+uplink.Name+": network", uplink.Network, external))
 		}
 	}
 	for i := range m.Orgs {
@@ -75,9 +75,9 @@ func checkModel(m *Model) error {
 func checkOrg(org *Org, policies, external []string) error {
 	at := "orgs: " + org.Name + ": "
 	errs := []error{
-		unique(at+"users", org.Users, func(u *User) string { return u.Name }),
-		unique(at+"vdcs", org.VDCs, func(v *VDC) string { return v.Name }),
-		unique(at+"catalogs", org.Catalogs, func(c *Catalog) string { return c.Name }),
+		checkUnique(at+"users", org.Users, func(u *User) string { return u.Name }),
+		checkUnique(at+"vdcs", org.VDCs, func(v *VDC) string { return v.Name }),
+		checkUnique(at+"catalogs", org.Catalogs, func(c *Catalog) string { return c.Name }),
 	}
 	roles := names(org.Roles, func(r *Role) []string { return []string{r.Name} })
 	if org.Name == store.SystemOrg {
@@ -86,14 +86,14 @@ func checkOrg(org *Org, policies, external []string) error {
 	for i := range org.Users {
 		user := &org.Users[i]
 		if !access.IsBuiltInRole(user.Role) {
-			errs = append(errs, known(at+"users: "+user.Name+": role", user.Role, roles))
+			errs = append(errs, checkReference(at+"users: "+user.Name+": role", user.Role, roles))
 		}
 	}
 	vdcs := names(org.VDCs, func(v *VDC) []string { return []string{v.Name, v.ID} })
 	for i := range org.VDCGroups {
 		group := &org.VDCGroups[i]
 		for _, member := range group.VDCs {
-			errs = append(errs, known(at+"vdcGroups: "+group.Name+": vdcs", member, vdcs))
+			errs = append(errs, checkReference(at+"vdcGroups: "+group.Name+": vdcs", member, vdcs))
 		}
 	}
 	for i := range org.VDCs {
@@ -106,16 +106,16 @@ func checkOrg(org *Org, policies, external []string) error {
 func checkVDC(at string, vdc *VDC, policies, external []string) error {
 	at += "vdcs: " + vdc.Name + ": "
 	errs := []error{
-		unique(at+"networks", vdc.Networks, func(n *Network) string { return n.Name }),
-		unique(at+"storageProfiles", vdc.StorageProfiles, func(p *StorageProfile) string { return p.Name }),
+		checkUnique(at+"networks", vdc.Networks, func(n *Network) string { return n.Name }),
+		checkUnique(at+"storageProfiles", vdc.StorageProfiles, func(p *StorageProfile) string { return p.Name }),
 	}
 	for _, policy := range vdc.Policies {
-		errs = append(errs, known(at+"policies", policy, policies))
+		errs = append(errs, checkReference(at+"policies", policy, policies))
 	}
 	for i := range vdc.EdgeGateways {
 		gateway := &vdc.EdgeGateways[i]
 		for _, uplink := range gateway.Uplinks {
-			errs = append(errs, known(at+"edgeGateways: "+gateway.Name+": uplinks: network", uplink.Network, external))
+			errs = append(errs, checkReference(at+"edgeGateways: "+gateway.Name+": uplinks: network", uplink.Network, external))
 		}
 	}
 	for i := range vdc.Networks {
@@ -137,16 +137,16 @@ func names[T any](items []T, namesOf func(*T) []string) []string {
 	return all
 }
 
-// known returns an error if name is empty or not in among.
-func known(at, name string, among []string) error {
+// checkReference returns an error if name is empty or not in among.
+func checkReference(at, name string, among []string) error {
 	if name != "" && slices.Contains(among, name) {
 		return nil
 	}
 	return fmt.Errorf("%s: the model has no %q", at, name)
 }
 
-// unique returns an error if an item has no name or two items have the same name.
-func unique[T any](at string, items []T, nameOf func(*T) string) error {
+// checkUnique returns an error if an item has no name or two items have the same name.
+func checkUnique[T any](at string, items []T, nameOf func(*T) string) error {
 	seen := map[string]bool{}
 	for i := range items {
 		name := nameOf(&items[i])

@@ -130,7 +130,7 @@ func seed(c *cloud.Cloud) {
 	vdcs.SeedPools(c)
 	firewalls.SeedProfiles(c)
 	loadbalancing.SeedBalancers(c)
-	launch(c)
+	createFleets(c)
 }
 
 // addCells creates the cells and the addresses to listen on.

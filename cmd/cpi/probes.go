@@ -43,14 +43,14 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	if r.rights != nil {
 		if err := r.rights(ctx); err != nil {
-			r.refuse(to, err, "load balancers cannot be reconciled: apply the manifest of this release (see the "+
+			r.reject(to, err, "load balancers cannot be reconciled: apply the manifest of this release (see the "+
 				"log)")
 			return
 		}
 	}
 	if r.leads.Load() {
 		if _, err := r.machines.Snapshot(ctx, probeAge); err != nil {
-			r.refuse(to, err, "the cloud is not available: see the log")
+			r.reject(to, err, "the cloud is not available: see the log")
 			return
 		}
 	}
@@ -64,8 +64,8 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	fmt.Fprintln(to, "ok")
 }
 
-// refuse responds that the process is not ready. The response has no details, because probes require no rights.
-func (r *readiness) refuse(to http.ResponseWriter, err error, summary string) {
+// reject responds that the process is not ready. The response has no details, because probes require no rights.
+func (r *readiness) reject(to http.ResponseWriter, err error, summary string) {
 	if !r.unready.Swap(true) {
 		klog.ErrorS(err, "Not ready: waiting for a correction", "summary", summary)
 	}

@@ -96,7 +96,7 @@ var errNoLogin = errors.New("no credentials: set --identity, --config or VCD_SIT
 // resolve returns the login configuration. It never sends the credentials of an identity to another site than the
 // identity's.
 func (p *program) resolve(ctx context.Context, want request) (vcd.Config, error) {
-	config, err := p.given(ctx, want)
+	config, err := p.configured(ctx, want)
 	if err != nil {
 		return vcd.Config{}, err
 	}
@@ -152,27 +152,27 @@ func sameSite(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// given returns the first available login, in the order that the help documents.
-func (p *program) given(ctx context.Context, want request) (vcd.Config, error) {
+// configured returns the first available login, in the order that the help documents.
+func (p *program) configured(ctx context.Context, want request) (vcd.Config, error) {
 	ref, err := p.access.identityRef()
 	switch {
 	case err != nil:
 		return vcd.Config{}, err
 	case ref.Name != "":
-		return p.ofIdentity(ctx, want, ref)
+		return p.configFromIdentity(ctx, want, ref)
 	case p.access.config != "":
-		return ofFile(p.access.config)
+		return configFromFile(p.access.config)
 	case p.getenv("VCD_USERNAME") != "" || p.getenv("VCD_API_TOKEN") != "":
-		return p.ofEnvironment()
+		return p.configFromEnvironment()
 	case want.identity != nil && want.secret != nil:
-		return ofSecret(want.identity.Spec, want.secret)
+		return configFromSecret(want.identity.Spec, want.secret)
 	case want.ref.Name != "":
-		return p.ofIdentity(ctx, want, want.ref)
+		return p.configFromIdentity(ctx, want, want.ref)
 	}
 	return vcd.Config{}, errNoLogin
 }
 
-func ofFile(path string) (vcd.Config, error) {
+func configFromFile(path string) (vcd.Config, error) {
 	raw, err := os.ReadFile(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return vcd.Config{}, fmt.Errorf("reading --config: %w", err)
@@ -185,7 +185,7 @@ func ofFile(path string) (vcd.Config, error) {
 	return f.login()
 }
 
-func (p *program) ofEnvironment() (vcd.Config, error) {
+func (p *program) configFromEnvironment() (vcd.Config, error) {
 	insecure, err := strconv.ParseBool(cmp.Or(p.getenv("VCD_INSECURE_SKIP_VERIFY"), "false"))
 	if err != nil {
 		return vcd.Config{}, errors.New("VCD_INSECURE_SKIP_VERIFY must be true or false")
@@ -226,9 +226,9 @@ func (f fileConfig) login() (vcd.Config, error) {
 	return config, nil
 }
 
-// ofSecret returns the login of an identity. It refuses service accounts: each login rotates the token, so only the
+// configFromSecret returns the login of an identity. It refuses service accounts: each login rotates the token, so only the
 // manager may use it.
-func ofSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
+func configFromSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
 	if identity.Type == infrav1.CredentialServiceAccount {
 		return vcd.Config{}, errors.New("the identity is a service account, and only the manager may use its " +
 			"token: use another identity, or set VCD_SITE, VCD_ORG and credentials")
@@ -245,8 +245,8 @@ func ofSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Conf
 	return config, nil
 }
 
-// ofIdentity returns the login of an identity in the management cluster.
-func (p *program) ofIdentity(ctx context.Context, want request, ref infrav1.IdentityReference) (vcd.Config, error) {
+// configFromIdentity returns the login of an identity in the management cluster.
+func (p *program) configFromIdentity(ctx context.Context, want request, ref infrav1.IdentityReference) (vcd.Config, error) {
 	c, namespace, err := p.connect(first(p.access.contexts))
 	if err != nil {
 		return vcd.Config{}, err
@@ -271,7 +271,7 @@ func (p *program) ofIdentity(ctx context.Context, want request, ref infrav1.Iden
 	if err := c.Get(ctx, key, secret); err != nil {
 		return vcd.Config{}, fmt.Errorf("getting Secret %s of identity %s: %w", key, ref.Name, err)
 	}
-	return ofSecret(spec, secret)
+	return configFromSecret(spec, secret)
 }
 
 func first(all []string) string {
@@ -281,8 +281,8 @@ func first(all []string) string {
 	return all[0]
 }
 
-// manage returns a client for a management cluster, and the namespace of its context.
-func (p *program) manage(kubeContext string) (client.Client, string, error) {
+// connectContext returns a client for a management cluster, and the namespace of its context.
+func (p *program) connectContext(kubeContext string) (client.Client, string, error) {
 	loaded := p.loadKubeconfig(kubeContext)
 	config, err := loaded.ClientConfig()
 	if err != nil {

@@ -48,7 +48,7 @@ type adoptReport struct {
 }
 
 func (p *program) adopt(ctx context.Context) error {
-	clusters, err := p.ofCAPVCD(ctx)
+	clusters, err := p.listCAPVCDClusters(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (p *program) adopt(ctx context.Context) error {
 	return p.printAdoption(report)
 }
 
-// ofCAPVCD returns the clusters of CAPVCD in all selected management clusters.
-func (p *program) ofCAPVCD(ctx context.Context) ([]adoption.Cluster, error) {
+// listCAPVCDClusters returns the clusters of CAPVCD in all selected management clusters.
+func (p *program) listCAPVCDClusters(ctx context.Context) ([]adoption.Cluster, error) {
 	contexts := p.access.contexts
 	if len(contexts) == 0 {
 		contexts = []string{""}

@@ -91,7 +91,7 @@ func (p *program) logins(others []doctor.Other, pool *vcd.Pool) []doctor.Login {
 	all := make([]doctor.Login, 0, len(others))
 	for _, other := range others {
 		open := func(ctx context.Context) (*vcd.Session, error) {
-			config, err := p.ofOther(ctx, other)
+			config, err := p.configFromOther(ctx, other)
 			if err != nil {
 				return nil, err
 			}
@@ -102,21 +102,21 @@ func (p *program) logins(others []doctor.Other, pool *vcd.Pool) []doctor.Login {
 	return all
 }
 
-// ofOther returns the login configuration of an additional identity. It never sends the credentials to another site
+// configFromOther returns the login configuration of an additional identity. It never sends the credentials to another site
 // than the identity's.
-func (p *program) ofOther(ctx context.Context, other doctor.Other) (vcd.Config, error) {
+func (p *program) configFromOther(ctx context.Context, other doctor.Other) (vcd.Config, error) {
 	var config vcd.Config
 	var err error
 	switch {
 	case other.Identity != nil && other.Identity.Spec.Type == infrav1.CredentialServiceAccount:
 		return config, fmt.Errorf("a service account, and only the manager may use its token: %w", doctor.ErrUnknown)
 	case other.Identity != nil && other.Secret != nil:
-		config, err = ofSecret(other.Identity.Spec, other.Secret)
+		config, err = configFromSecret(other.Identity.Spec, other.Secret)
 	case other.Identity != nil:
 		return config, fmt.Errorf("the manifest has no Secret %s: %w", other.Identity.Spec.SecretRef.Name,
 			doctor.ErrUnknown)
 	default:
-		if config, err = p.ofIdentity(ctx, request{}, other.Ref); err != nil {
+		if config, err = p.configFromIdentity(ctx, request{}, other.Ref); err != nil {
 			err = fmt.Errorf("%w: %w", doctor.ErrUnknown, err)
 		}
 	}

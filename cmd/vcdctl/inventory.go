@@ -166,7 +166,7 @@ func (p *program) printTree(branches []branch) {
 		fmt.Fprintln(p.out, "└─ nothing")
 		return
 	}
-	roots, children := grow(branches)
+	roots, children := groupByVApp(branches)
 	for i, b := range roots {
 		last := i == len(roots)-1
 		p.printBranch("", b, last)
@@ -187,8 +187,8 @@ func (p *program) printVMs(vms []branch, last bool) {
 	}
 }
 
-// grow returns the branches at the root, and the VMs by the name of their vApp.
-func grow(branches []branch) (roots []branch, children map[string][]branch) {
+// groupByVApp returns the branches at the root, and the VMs by the name of their vApp.
+func groupByVApp(branches []branch) (roots []branch, children map[string][]branch) {
 	children = map[string][]branch{}
 	for _, b := range branches {
 		if b.Kind == leaks.KindVM && b.Parent != "" {

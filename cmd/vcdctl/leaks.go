@@ -50,7 +50,7 @@ func (p *program) withInventory(ctx context.Context, without bool,
 	f func(*vcd.Session, leaks.Inventory, leaks.Alive) error,
 ) error {
 	alive := leaks.Alive{}
-	if err := p.readAlive(ctx, without, alive); err != nil {
+	if err := p.readLiveClusters(ctx, without, alive); err != nil {
 		return err
 	}
 	session, logout, err := p.open(ctx, request{})
@@ -66,9 +66,9 @@ func (p *program) withInventory(ctx context.Context, without bool,
 	return f(session, inventory, alive)
 }
 
-// readAlive lists the clusters of all selected management clusters. It returns an error if one of them does not
+// readLiveClusters lists the clusters of all selected management clusters. It returns an error if one of them does not
 // respond, because its clusters would otherwise look deleted.
-func (p *program) readAlive(ctx context.Context, without bool, alive leaks.Alive) error {
+func (p *program) readLiveClusters(ctx context.Context, without bool, alive leaks.Alive) error {
 	contexts := p.access.contexts
 	switch {
 	case without && len(contexts) > 0:
@@ -206,16 +206,16 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 		if err := p.confirm(f); err != nil {
 			return err
 		}
-		return p.purgeAsShown(ctx, s, f, options, plan)
+		return p.purgeConfirmed(ctx, s, f, options, plan)
 	})
 }
 
-// purgeAsShown executes the confirmed plan, unless the resources changed while the user was confirming it.
-func (p *program) purgeAsShown(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options,
+// purgeConfirmed executes the confirmed plan, unless the resources changed while the user was confirming it.
+func (p *program) purgeConfirmed(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options,
 	shown leaks.Plan,
 ) error {
 	options.Alive = leaks.Alive{}
-	if err := p.readAlive(ctx, f.withoutClusters, options.Alive); err != nil {
+	if err := p.readLiveClusters(ctx, f.withoutClusters, options.Alive); err != nil {
 		return err
 	}
 	i, err := leaks.Take(ctx, s, time.Now())

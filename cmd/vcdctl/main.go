@@ -47,7 +47,7 @@ func main() {
 		errors: os.Stderr,
 	}
 	p.interactive = func() bool { return isTerminal(os.Stdin) }
-	p.connect = p.manage
+	p.connect = p.connectContext
 	p.podLog = p.readPodLog
 	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // the process ends with its signal handlers
 }

@@ -74,7 +74,7 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 		return err
 	}
 	defer logout()
-	f.Step = p.tellStep
+	f.Step = p.printStep
 	v, err := verifysite.Prepare(ctx, session, f.Options)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 		fmt.Fprintln(p.errors, printable(line))
 	}
 	if !f.ReadOnly {
-		if err := p.agree(f.yes, "Create these objects and remove them afterwards?"); err != nil {
+		if err := p.askConfirmation(f.yes, "Create these objects and remove them afterwards?"); err != nil {
 			return err
 		}
 	}
@@ -102,10 +102,10 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 	return stopped
 }
 
-func (p *program) tellStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
+func (p *program) printStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
 
-// agree requests confirmation unless --yes is set. Without a terminal it returns an error.
-func (p *program) agree(yes bool, question string) error {
+// askConfirmation requests confirmation unless --yes is set. Without a terminal it returns an error.
+func (p *program) askConfirmation(yes bool, question string) error {
 	switch {
 	case yes:
 		return nil
@@ -180,10 +180,10 @@ func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
 	if err := p.printLeftovers(left); err != nil || len(left) == 0 {
 		return err
 	}
-	if err := p.agree(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
+	if err := p.askConfirmation(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
 		return err
 	}
-	return verifysite.CleanUp(ctx, session, left, verifysite.Options{Step: p.tellStep})
+	return verifysite.CleanUp(ctx, session, left, verifysite.Options{Step: p.printStep})
 }
 
 func (p *program) printLeftovers(left []verifysite.Leftover) error {

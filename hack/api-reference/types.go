@@ -39,7 +39,7 @@ func (t apiType) markdown(inherited func(fieldType string) []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s\n\n%s\n", t.Name, paragraph(t.Doc))
 	if t.Alias != "" && len(t.values()) == 0 {
-		fmt.Fprintf(&b, "\nType: %s%s.\n", t.Alias, and(t.Markers.constraints()))
+		fmt.Fprintf(&b, "\nType: %s%s.\n", t.Alias, joinConstraints(t.Markers.constraints()))
 	}
 	if rules := t.rules(); len(rules) > 0 {
 		fmt.Fprintf(&b, "\nValidation: %s.\n", strings.Join(rules, "; "))
@@ -77,7 +77,7 @@ func (f *field) markdown(inherited func(fieldType string) []string) string {
 	if f.Default != "" {
 		facts += ", default `" + strings.Trim(f.Default, `"`) + "`"
 	}
-	facts += and(f.Markers.constraints())
+	facts += joinConstraints(f.Markers.constraints())
 	doc := f.Doc
 	if f.Name == "metadata" {
 		doc = "Standard metadata of Kubernetes objects."
@@ -98,7 +98,7 @@ func (f *field) markdown(inherited func(fieldType string) []string) string {
 	return text + "\n"
 }
 
-func and(constraints []string) string {
+func joinConstraints(constraints []string) string {
 	if len(constraints) == 0 {
 		return ""
 	}

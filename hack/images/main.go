@@ -112,11 +112,11 @@ func (b build) content(ctx context.Context, p program, arch string) (content, er
 	if err != nil {
 		return content{}, err
 	}
-	notices, err := b.notices(ctx, p, arch)
+	licenses, err := b.licenses(ctx, p, arch)
 	if err != nil {
 		return content{}, err
 	}
-	sbom, err := b.sbom(p, arch, binary, notices)
+	sbom, err := b.sbom(p, arch, binary, licenses)
 	return content{
 		title:       p.title,
 		description: p.description,
@@ -128,7 +128,7 @@ func (b build) content(ctx context.Context, p program, arch string) (content, er
 		// Layers that rarely change come first.
 		layers: []pack.Tree{
 			base(),
-			{Files: notices.files()},
+			{Files: licenses.files()},
 			{Files: map[string][]byte{p.binary: binary}, Executables: map[string]bool{p.binary: true}},
 		},
 	}, err

@@ -21,7 +21,7 @@ import (
 const sbomType = "application/vnd.cyclonedx+json"
 
 // sbom returns the SBOM of a program from its own build information.
-func (b build) sbom(p program, arch string, binary []byte, notices allNotices) ([]byte, error) {
+func (b build) sbom(p program, arch string, binary []byte, licenses licensesByModule) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s was built from: %w", p.pkg, err)
@@ -35,23 +35,23 @@ func (b build) sbom(p program, arch string, binary []byte, notices allNotices) (
 		Description: p.description,
 		PackageURL:  packageURL(info.Main.Path, b.version, "goos=linux", "goarch="+arch),
 		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
-		Licenses:    licensesOf(notices[mainModule]),
+		Licenses:    licensesOf(licenses[mainModule]),
 	}
-	components := []cdx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"), "", notices[stdlib])}
+	components := []cdx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"), "", licenses[stdlib])}
 	for _, dep := range info.Deps {
-		components = append(components, componentOf(dep, notices))
+		components = append(components, componentOf(dep, licenses))
 	}
 	return b.encode(subject, sum, components)
 }
 
-func componentOf(dep *debug.Module, notices allNotices) cdx.Component {
+func componentOf(dep *debug.Module, licenses licensesByModule) cdx.Component {
 	if dep.Replace != nil {
 		dep = dep.Replace
 	}
-	return component(dep.Path, dep.Version, dep.Sum, notices[dep.Path+"@"+dep.Version])
+	return component(dep.Path, dep.Version, dep.Sum, licenses[dep.Path+"@"+dep.Version])
 }
 
-func component(name, version, sum string, terms *noticed) cdx.Component {
+func component(name, version, sum string, terms *moduleLicenses) cdx.Component {
 	url := packageURL(name, version)
 	c := cdx.Component{
 		BOMRef:     url,
@@ -76,7 +76,7 @@ func packageURL(name, version string, qualifiers ...string) string {
 		"%2B") + "?" + strings.Join(append([]string{"type=module"}, qualifiers...), "&")
 }
 
-func licensesOf(terms *noticed) *cdx.Licenses {
+func licensesOf(terms *moduleLicenses) *cdx.Licenses {
 	if terms == nil || len(terms.ids) == 0 {
 		return nil
 	}

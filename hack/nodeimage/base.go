@@ -38,7 +38,7 @@ func packages() []string {
 // base builds the root file system of unmodified Debian packages.
 func (b *builder) base(ctx context.Context) (string, error) {
 	hash := digest(append([]string{suite, runtime.GOARCH}, packages()...)...)
-	return b.artefact("Debian root filesystem", "base", hash, func(dir string) error {
+	return b.artifact("Debian root filesystem", "base", hash, func(dir string) error {
 		if err := canDebootstrap(); err != nil {
 			return err
 		}

@@ -54,9 +54,9 @@ func (b *builder) lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// artefact returns the artifact with a name and hash. If it does not exist, fill creates its content under a temporary
+// artifact returns the artifact with a name and hash. If it does not exist, fill creates its content under a temporary
 // name, so that an artifact with its final name is always complete.
-func (b *builder) artefact(label, name, hash string, fill func(dir string) error) (string, error) {
+func (b *builder) artifact(label, name, hash string, fill func(dir string) error) (string, error) {
 	name += "-" + hash
 	target := filepath.Join(b.dir, name)
 	temp := filepath.Join(b.dir, unfinished+name)

@@ -125,7 +125,7 @@ func kubeadmImages(ctx context.Context, r release, built kit, d debian) ([]image
 // yet run them.
 func nextProxies(r release, built kit, d debian) ([]image, error) {
 	var found []image
-	for _, next := range newer(r) {
+	for _, next := range newerReleases(r) {
 		i, err := proxyImage("registry.k8s.io/kube-proxy:"+next.version, built.bin(kubernetesGroup+next.version,
 			"kube-proxy"), d)
 		if err != nil {

@@ -35,8 +35,8 @@ const (
 	manifest = "/usr/local/share/kubernetes/network.yaml"
 )
 
-// masked returns the units that fail in a container, or that a node must not run.
-func masked() []string {
+// maskedUnits returns the units that fail in a container, or that a node must not run.
+func maskedUnits() []string {
 	return []string{
 		"getty.target", "apt-daily.timer", "apt-daily-upgrade.timer", "e2scrub_all.timer", "e2scrub_reap.service",
 		"fstrim.timer", "dpkg-db-backup.timer", "systemd-timesyncd.service", "systemd-pstore.service",
@@ -45,8 +45,8 @@ func masked() []string {
 	}
 }
 
-// enabled returns the units that Debian does not enable by default, by link.
-func enabled() map[string]string {
+// enabledUnits returns the units that Debian does not enable by default, by link.
+func enabledUnits() map[string]string {
 	return map[string]string{
 		"multi-user.target.wants/systemd-networkd.service":                 "systemd-networkd.service",
 		"sockets.target.wants/systemd-networkd.socket":                     "systemd-networkd.socket",
@@ -62,16 +62,16 @@ func (b *builder) system(built kit) (string, error) {
 		return "", err
 	}
 	hash := digest(recipe, built.hash("own"), string(networkManifest))
-	return b.artefact("System layer", "system", hash, func(dir string) error {
+	return b.artifact("System layer", "system", hash, func(dir string) error {
 		t, err := treeOf(systemFiles, "system", nil)
 		if err != nil {
 			return err
 		}
 		t.Files[manifest] = networkManifest
-		for _, unit := range masked() {
+		for _, unit := range maskedUnits() {
 			t.Links[units+unit] = "/dev/null"
 		}
-		for alias, unit := range enabled() {
+		for alias, unit := range enabledUnits() {
 			t.Links[units+alias] = "/lib/systemd/system/" + unit
 		}
 		if err := addProgram(&t, "/usr/bin/vmware-rpctool", built.bin("own", "rpctool")); err != nil {
@@ -89,7 +89,7 @@ func (b *builder) node(ctx context.Context, r release, built kit, base string) (
 	}
 	hash := digest(recipe, base, r.agnhost, r.busybox,
 		built.hash(slices.Sorted(maps.Keys(built))...))
-	return b.artefact("Node layer and image store of Kubernetes "+r.version, "kubernetes-"+r.version, hash,
+	return b.artifact("Node layer and image store of Kubernetes "+r.version, "kubernetes-"+r.version, hash,
 		func(dir string) error {
 			images, err := b.images(ctx, r, built, base)
 			if err != nil {

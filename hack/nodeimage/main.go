@@ -46,7 +46,7 @@ func main() {
 
 // run builds the images of the given versions.
 func (b *builder) run(ctx context.Context, kubernetes string) error {
-	wanted, err := choose(kubernetes)
+	wanted, err := parseReleases(kubernetes)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (b *builder) store(ctx context.Context, r release, built kit, node string) 
 		return "", err
 	}
 	hash := digest(append(b.own.references(), node, code)...)
-	return b.artefact("This project's images for Kubernetes "+r.version, "store-"+r.version, hash,
+	return b.artifact("This project's images for Kubernetes "+r.version, "store-"+r.version, hash,
 		func(dir string) error {
 			archives := filepath.Join(dir, "archives")
 			if err := b.makeImages(ctx, archives); err != nil {

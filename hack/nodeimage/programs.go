@@ -110,7 +110,7 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 			Programs: list("github.com/kube-vip/", "kube-vip"),
 		},
 	}
-	for _, next := range newer(r) {
+	for _, next := range newerReleases(r) {
 		groups = append(groups, b.kubernetes(next))
 	}
 	return groups, nil

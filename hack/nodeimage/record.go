@@ -122,8 +122,8 @@ func (b *builder) used() (map[string]bool, error) {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
 		for _, path := range append(r.Layers, r.ImageStore) {
-			artefact, _, _ := strings.Cut(path, "/")
-			found[artefact] = true
+			artifact, _, _ := strings.Cut(path, "/")
+			found[artifact] = true
 		}
 	}
 	return found, nil

@@ -35,8 +35,8 @@ func releases() []release {
 	}
 }
 
-// newer returns the releases that nodes of a release can be upgraded to.
-func newer(r release) []release {
+// newerReleases returns the releases that nodes of a release can be upgraded to.
+func newerReleases(r release) []release {
 	all := releases()
 	return all[:slices.IndexFunc(all, func(other release) bool { return other.version == r.version })]
 }
@@ -54,8 +54,8 @@ func (r release) name() string {
 	return "debian-12-kube-" + r.version
 }
 
-// choose parses a comma-separated list of versions, or "all".
-func choose(list string) ([]release, error) {
+// parseReleases parses a comma-separated list of versions, or "all".
+func parseReleases(list string) ([]release, error) {
 	if list == "all" {
 		return releases(), nil
 	}

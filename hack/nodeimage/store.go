@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// containerdStarts is the time limit for the container runtime to respond.
-	containerdStarts = time.Minute
-	// containerdEnds is the time limit for the container runtime to close its databases.
-	containerdEnds = 30 * time.Second
+	// containerdStartTimeout is the time limit for the container runtime to respond.
+	containerdStartTimeout = time.Minute
+	// containerdStopTimeout is the time limit for the container runtime to close its databases.
+	containerdStopTimeout = 30 * time.Second
 )
 
 // runtimeConfig configures a container runtime that only imports images and writes only to the given folders.
@@ -71,8 +71,8 @@ func (b *builder) load(ctx context.Context, built kit, store string, archives ..
 	if err != nil {
 		return err
 	}
-	defer func() { rerr = errors.Join(rerr, runtime.Stop(containerdEnds)) }()
-	if err := answers(ctx, runtime, socket); err != nil {
+	defer func() { rerr = errors.Join(rerr, runtime.Stop(containerdStopTimeout)) }()
+	if err := waitReady(ctx, runtime, socket); err != nil {
 		return err
 	}
 	for _, archive := range archives {
@@ -83,9 +83,9 @@ func (b *builder) load(ctx context.Context, built kit, store string, archives ..
 	return nil
 }
 
-// answers waits until the container runtime responds.
-func answers(ctx context.Context, runtime *process.Process, socket string) error {
-	ctx, cancel := context.WithTimeout(ctx, containerdStarts)
+// waitReady waits until the container runtime responds.
+func waitReady(ctx context.Context, runtime *process.Process, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, containerdStartTimeout)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

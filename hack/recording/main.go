@@ -43,7 +43,7 @@ func run(ctx context.Context, root, castFile, out string, again bool) error {
 		}
 	}
 	if !again {
-		if err := keep(ctx, root, castFile); err != nil {
+		if err := recordTo(ctx, root, castFile); err != nil {
 			return err
 		}
 	}
@@ -54,8 +54,8 @@ func run(ctx context.Context, root, castFile, out string, again bool) error {
 	return render(ctx, shorten(recorded), out)
 }
 
-// keep records the quickstart and writes the recording to a file.
-func keep(ctx context.Context, root, file string) error {
+// recordTo records the quickstart and writes the recording to a file.
+func recordTo(ctx context.Context, root, file string) error {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return fmt.Errorf("finding the folder that a picture must not name: %w", err)

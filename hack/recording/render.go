@@ -31,8 +31,8 @@ func render(ctx context.Context, events []event, out string) error {
 	// Add a column, because some fonts are slightly wider than termsvg assumes.
 	command := exec.CommandContext(ctx, "go", "tool", "termsvg", "export", cast, "--output", raw, "--no-cursor",
 		"--minify", "--cols", strconv.Itoa(columns+1))
-	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("rendering the recording: %w: %s", err, said)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("rendering the recording: %w: %s", err, output)
 	}
 	picture, err := os.ReadFile(raw)
 	if err != nil {

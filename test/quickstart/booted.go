@@ -193,7 +193,7 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 	if _, err := kubectl(strings.NewReader(fmt.Sprintf(website, busybox)), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	q.say("Waiting for a Service of type LoadBalancer to answer")
+	q.printf("Waiting for a Service of type LoadBalancer to answer")
 	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("it does not respond within %s", q.timeout))
 	defer cancel()
 	var address string
@@ -209,8 +209,8 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 		return err
 	}
 	q.website = "http://" + address + "/hostname"
-	q.say("curl --proxy %s %s answers", q.booted.proxyURL, q.website)
-	q.sayMemory()
+	q.printf("curl --proxy %s %s answers", q.booted.proxyURL, q.website)
+	q.printMemory()
 	return nil
 }
 

@@ -58,12 +58,12 @@ func (q *quickstart) startSimulator(ctx context.Context) error {
 	if q.booted != nil {
 		q.booted.follow(ctx, q.site.Simulator)
 	}
-	q.say("Simulated VMware Cloud Director is up at %s (profile %s)", q.site.Simulator.URL(), q.profile.Name)
+	q.printf("Simulated VMware Cloud Director is up at %s (profile %s)", q.site.Simulator.URL(), q.profile.Name)
 	return nil
 }
 
 func (q *quickstart) startStack(ctx context.Context) error {
-	q.say("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
+	q.printf("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
 	var err error
 	q.stack, err = stack.Start(ctx,
 		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.env()})
@@ -75,7 +75,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 
 // installProvider installs the files of a release, as clusterctl would.
 func (q *quickstart) installProvider(ctx context.Context) error {
-	q.say("Installing this provider as it is shipped")
+	q.printf("Installing this provider as it is shipped")
 	program := q.manager()
 	if q.wrap != nil {
 		var err error

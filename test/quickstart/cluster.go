@@ -77,7 +77,7 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 	if err := os.WriteFile(path, manifest, 0o600); err != nil {
 		return fmt.Errorf("writing the cluster's manifest: %w", err)
 	}
-	q.say("clusterctl generate cluster %s | kubectl apply -f -", clusterName)
+	q.printf("clusterctl generate cluster %s | kubectl apply -f -", clusterName)
 	_, _ = fmt.Fprintf(q.out, "        The manifest is %s\n", path)
 	q.site.Simulator.ResetCounters()
 	_, err = q.stack.Kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-")
@@ -95,7 +95,7 @@ func (q *quickstart) awaitCluster(ctx context.Context) error {
 		return err
 	}
 	q.up = true
-	q.say("Cluster %s is available: control planes %d, workers %d, VCD calls %d", clusterName, q.controlPlanes,
+	q.printf("Cluster %s is available: control planes %d, workers %d, VCD calls %d", clusterName, q.controlPlanes,
 		q.workers, q.calls())
 	return nil
 }
@@ -177,7 +177,7 @@ func (q *quickstart) hints(kubeconfig string) error {
 		return fmt.Errorf("writing the settings of a shell: %w", err)
 	}
 	stays := ""
-	if !q.stays() {
+	if !q.staysUp() {
 		stays = " in a terminal, or with --keep"
 	}
 	_, _ = fmt.Fprintf(q.out, `What you can do now%s:

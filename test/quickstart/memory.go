@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// sayMemory prints the memory usage of the VMs, and of this program with its management cluster.
-func (q *quickstart) sayMemory() {
+// printMemory prints the memory usage of the VMs, and of this program with its management cluster.
+func (q *quickstart) printMemory() {
 	vms, rest := memoryOf(readProcesses(), os.Getpid())
 	load, _, _ := strings.Cut(readText("/proc/loadavg"), " ")
-	q.say("Memory: VMs %d MiB, management cluster and simulator %d MiB; load average %s", vms>>20, rest>>20, load)
+	q.printf("Memory: VMs %d MiB, management cluster and simulator %d MiB; load average %s", vms>>20, rest>>20, load)
 }
 
 // A proc is a process with its own memory, in bytes.

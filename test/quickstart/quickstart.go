@@ -53,8 +53,8 @@ func (q *quickstart) run(ctx context.Context) error {
 	if err := q.bringUp(ctx); err != nil {
 		return err
 	}
-	if q.stays() {
-		return q.stay(ctx)
+	if q.staysUp() {
+		return q.waitForExit(ctx)
 	}
 	return q.deleteCluster(ctx)
 }
@@ -62,7 +62,7 @@ func (q *quickstart) run(ctx context.Context) error {
 // bringUp runs the steps until the cluster can be used.
 func (q *quickstart) bringUp(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		q.checkReal, q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.prepareSite,
+		q.checkReal, q.lock, q.build, q.startSimulator, q.startStack, q.installProvider, q.prepareSite,
 		q.createCluster, q.awaitCluster, q.serveWebsite, q.summary,
 	} {
 		if err := step(ctx); err != nil {
@@ -72,12 +72,12 @@ func (q *quickstart) bringUp(ctx context.Context) error {
 	return nil
 }
 
-func (q *quickstart) stays() bool {
+func (q *quickstart) staysUp() bool {
 	return q.interactive || q.keep
 }
 
-// claim locks the folder, so that only one run uses it.
-func (q *quickstart) claim(context.Context) error {
+// lock locks the folder, so that only one run uses it.
+func (q *quickstart) lock(context.Context) error {
 	if err := os.MkdirAll(q.dir, 0o750); err != nil {
 		return fmt.Errorf("creating the directory of the run: %w", err)
 	}
@@ -106,14 +106,14 @@ func (q *quickstart) simulatorLog() string {
 	return filepath.Join(q.dir, "simulator.log")
 }
 
-// say prints a line with the time since the start.
-func (q *quickstart) say(format string, args ...any) {
+// printf prints a line with the time since the start.
+func (q *quickstart) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // during runs an action and prints its description, repeatedly if it takes long.
 func (q *quickstart) during(what string, do func() error) error {
-	q.say("%s", what)
+	q.printf("%s", what)
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	ticker := time.NewTicker(15 * time.Second)
@@ -123,7 +123,7 @@ func (q *quickstart) during(what string, do func() error) error {
 		case err := <-done:
 			return err
 		case <-ticker.C:
-			q.say("%s ...", what)
+			q.printf("%s ...", what)
 		}
 	}
 }
@@ -139,8 +139,8 @@ func (q *quickstart) newClient() error {
 	return err
 }
 
-// stay waits for Ctrl-C, or until a program fails.
-func (q *quickstart) stay(ctx context.Context) error {
+// waitForExit waits for Ctrl-C, or until a program fails.
+func (q *quickstart) waitForExit(ctx context.Context) error {
 	_, _ = fmt.Fprintln(q.out, "\nCtrl-C takes everything down.")
 	pressed, restore := interrupts(os.Stdin)
 	defer func() {

@@ -26,7 +26,7 @@ func (s *screen) show(v *view) {
 	}
 	for _, line := range lines {
 		if !slices.Contains(s.last, line) {
-			s.quickstart.say("%s (%d VCD calls)", line, v.calls)
+			s.quickstart.printf("%s (%d VCD calls)", line, v.calls)
 		}
 	}
 	s.last = lines

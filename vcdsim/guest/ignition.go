@@ -241,7 +241,7 @@ func decodeDataURL(from ignitionSource) (string, error) {
 	}
 	content := []byte(text)
 	if strings.HasSuffix(header, ";base64") {
-		if content, err = unbase64(text); err != nil {
+		if content, err = decodeBase64(text); err != nil {
 			return "", fmt.Errorf("contents.source: %w", err)
 		}
 	}

@@ -24,7 +24,7 @@ func readMetadata(info guestinfo) (metadata, error) {
 	if text == "" {
 		return metadata{}, info.hasData()
 	}
-	values, err := mapping(text)
+	values, err := parseMapping(text)
 	if err != nil {
 		return metadata{}, fmt.Errorf("guestinfo.metadata: %w", err)
 	}
@@ -63,14 +63,14 @@ func takeNetwork(values map[string]any) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return mapping(text)
+		return parseMapping(text)
 	default:
 		return nil, errors.New("neither a mapping nor an encoded string")
 	}
 }
 
-// mapping parses a YAML or JSON document with a mapping at the top level.
-func mapping(text string) (map[string]any, error) {
+// parseMapping parses a YAML or JSON document with a mapping at the top level.
+func parseMapping(text string) (map[string]any, error) {
 	var doc any
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, fmt.Errorf("not YAML: %w", err)
@@ -108,11 +108,11 @@ func (m metadata) checkWait(id Identity) error {
 			has6 = has6 || p.Addr().Is6()
 		}
 	}
-	if truth(wait["ipv4"]) && !has4 {
+	if isTrue(wait["ipv4"]) && !has4 {
 		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no NIC gets an IPv4 address, so " +
 			"the guest would wait forever")
 	}
-	if truth(wait["ipv6"]) && !has6 {
+	if isTrue(wait["ipv6"]) && !has6 {
 		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no NIC gets an IPv6 address, so " +
 			"the guest would wait forever")
 	}
@@ -151,8 +151,8 @@ func texts(v any) []string {
 	return out
 }
 
-// truth parses a boolean as cloud-init does, which also accepts words such as "yes".
-func truth(v any) bool {
+// isTrue parses a boolean as cloud-init does, which also accepts words such as "yes".
+func isTrue(v any) bool {
 	switch scalar(v) {
 	case "true", "True", "TRUE", "1", "on", "yes":
 		return true

@@ -55,7 +55,7 @@ func networkdNetwork(u *Userdata, nics []NIC) (network, error) {
 		isFirst := func(f File) bool { return units[f.Path] != nil && units[f.Path].matches(nic) }
 		i := slices.IndexFunc(files, isFirst)
 		if i < 0 {
-			if err := net.askDHCP(nic); err != nil {
+			if err := net.useDHCP(nic); err != nil {
 				return network{}, err
 			}
 			continue
@@ -64,7 +64,7 @@ func networkdNetwork(u *Userdata, nics []NIC) (network, error) {
 			return network{}, fmt.Errorf("%s: %w", files[i].Path, err)
 		}
 	}
-	return net, net.complete(nics)
+	return net, net.checkComplete(nics)
 }
 
 func parseNetworkd(text string) (networkdUnit, error) {
@@ -130,8 +130,8 @@ func (u networkdUnit) matches(nic NIC) bool {
 	return len(names) == 0 || slices.ContainsFunc(names, isName)
 }
 
-// askDHCP configures a card that has no file. On a network without a DHCP server the card has no address.
-func (n *network) askDHCP(nic NIC) error {
+// useDHCP configures a card that has no file. On a network without a DHCP server the card has no address.
+func (n *network) useDHCP(nic NIC) error {
 	if nic.Mode == ModeNone {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (n *network) applyUnit(u networkdUnit, nic NIC) error {
 	if isDefault {
 		n.makePrimary(nic)
 	}
-	return n.compare(nic)
+	return n.checkAssigned(nic)
 }
 
 // checkRoutes validates gateways and routes, and reports whether one is a default route.
@@ -201,17 +201,17 @@ func (u networkdUnit) checkRoutes(addresses []netip.Prefix) (isDefault bool, _ e
 		if err := checkGateway(gateways[0], addresses, slices.Contains(s.values["GatewayOnLink"], "yes")); err != nil {
 			return false, err
 		}
-		toDefault, err := toDefault(s.values["Destination"])
+		isDefaultRoute, err := isDefaultRoute(s.values["Destination"])
 		if err != nil {
 			return false, err
 		}
-		isDefault = isDefault || toDefault
+		isDefault = isDefault || isDefaultRoute
 	}
 	return isDefault, nil
 }
 
-// toDefault reports whether a route with these destinations, possibly none, is a default route.
-func toDefault(destinations []string) (bool, error) {
+// isDefaultRoute reports whether a route with these destinations, possibly none, is a default route.
+func isDefaultRoute(destinations []string) (bool, error) {
 	for _, text := range destinations {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {

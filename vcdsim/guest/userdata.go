@@ -71,7 +71,7 @@ func parseUserdata(text string, id Identity) (*Userdata, error) {
 		return nil, errors.New(
 			"does not begin with #cloud-config (after an optional `## template: jinja`), so cloud-init ignores it")
 	}
-	config, err := mapping(text)
+	config, err := parseMapping(text)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (u *Userdata) write(entry map[string]any) error {
 	if f.Content, err = decodeFile(scalar(entry["encoding"]), scalar(entry["content"])); err != nil {
 		return fmt.Errorf("content of %s: %w", f.Path, err)
 	}
-	u.put(f, truth(entry["append"]))
+	u.put(f, isTrue(entry["append"]))
 	return nil
 }
 
@@ -150,11 +150,11 @@ func decodeFile(encoding, content string) (string, error) {
 	case "gz", "gzip":
 		data, err = gunzip([]byte(content))
 	case "gz+base64", "gzip+base64", "gz+b64", "gzip+b64":
-		if data, err = unbase64(content); err == nil {
+		if data, err = decodeBase64(content); err == nil {
 			data, err = gunzip(data)
 		}
 	case "b64", "base64":
-		data, err = unbase64(content)
+		data, err = decodeBase64(content)
 	default:
 		return "", fmt.Errorf("encoding %q is unknown, cloud-init would write the encoded text", encoding)
 	}

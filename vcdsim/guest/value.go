@@ -66,11 +66,11 @@ func decodeAs(encoding, value string) (string, error) {
 	var err error
 	switch encoding {
 	case "gzip+base64", "gz+b64":
-		if data, err = unbase64(value); err == nil {
+		if data, err = decodeBase64(value); err == nil {
 			data, err = gunzip(data)
 		}
 	case "base64", "b64":
-		data, err = unbase64(value)
+		data, err = decodeBase64(value)
 	case "", "none":
 		data = []byte(value)
 	default:
@@ -95,7 +95,7 @@ func ignitionEncoding(encoding string) string {
 	}
 }
 
-func unbase64(value string) ([]byte, error) {
+func decodeBase64(value string) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value), ""))
 	if err != nil {
 		return nil, errors.New("value is not base64")

@@ -171,9 +171,9 @@ func inheritCPUs(dir string) error {
 // join moves the calling thread into the groups of version 1, so that its children start in them. leave moves it
 // back.
 func (g groups) join() error  { return g.move(g.dirs) }
-func (g groups) leave() error { return g.move(g.outside()) }
+func (g groups) leave() error { return g.move(g.parents()) }
 
-func (g groups) outside() []string {
+func (g groups) parents() []string {
 	var out []string
 	for _, dir := range g.dirs {
 		out = append(out, filepath.Dir(filepath.Dir(dir)))

@@ -27,8 +27,8 @@ type dhcp struct {
 }
 
 type offer struct {
-	nic    vcdsim.GuestNIC
-	leased func(address string)
+	nic     vcdsim.GuestNIC
+	onLease func(address string)
 }
 
 const leaseTime = 24 * time.Hour
@@ -49,10 +49,10 @@ func (h *hub) serveDHCP(bridge string, common vcdsim.GuestNIC) (*dhcp, error) {
 
 func (d *dhcp) close() { _ = d.server.Close() } // read only
 
-func (d *dhcp) offer(nic vcdsim.GuestNIC, leased func(address string)) {
+func (d *dhcp) offer(nic vcdsim.GuestNIC, onLease func(address string)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.offers[strings.ToLower(nic.MAC)] = offer{nic, leased}
+	d.offers[strings.ToLower(nic.MAC)] = offer{nic, onLease}
 }
 
 func (d *dhcp) withdraw(mac string) {
@@ -68,7 +68,7 @@ func (d *dhcp) find(m *dhcpv4.DHCPv4) (offer, bool) {
 	if r, ok := d.names.reservation(client); ok && d.common.Prefix.Contains(r.Address) {
 		nic := d.common
 		nic.Address = r.Address
-		return offer{nic, func(string) { d.names.give(r, m.ClientHWAddr.String()) }}, true
+		return offer{nic, func(string) { d.names.recordLease(r, m.ClientHWAddr.String()) }}, true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,7 +86,7 @@ func (d *dhcp) handle(conn net.PacketConn, peer net.Addr, m *dhcpv4.DHCPv4) {
 		return
 	}
 	if _, err := conn.WriteTo(answer.ToBytes(), peer); err == nil && acknowledged {
-		o.leased(o.nic.Address.String())
+		o.onLease(o.nic.Address.String())
 	}
 }
 

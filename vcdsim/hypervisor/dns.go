@@ -102,7 +102,7 @@ func (h *Hypervisor) Reserve(r Reservation) {
 	n.mu.Lock()
 	n.reservations[r.Client] = r
 	n.mu.Unlock()
-	n.lead(r.Name, r.Before)
+	n.setAddress(r.Name, r.Before)
 }
 
 // Holder returns the MAC address of the card that last requested the address reserved for a client, or "" if none
@@ -114,12 +114,12 @@ func (h *Hypervisor) Holder(client string) string {
 	return n.holders[client]
 }
 
-// give records that a card has the address of a reservation, and points the name at it.
-func (n *names) give(r Reservation, card string) {
+// recordLease records that a card has the address of a reservation, and points the name at it.
+func (n *names) recordLease(r Reservation, card string) {
 	n.mu.Lock()
 	n.holders[r.Client] = card
 	n.mu.Unlock()
-	n.lead(r.Name, r.Address)
+	n.setAddress(r.Name, r.Address)
 }
 
 func (n *names) reservation(client string) (Reservation, bool) {
@@ -129,8 +129,8 @@ func (n *names) reservation(client string) (Reservation, bool) {
 	return r, ok
 }
 
-// lead points a name at an address.
-func (n *names) lead(name string, to netip.Addr) {
+// setAddress points a name at an address.
+func (n *names) setAddress(name string, to netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.records[strings.ToLower(name)] = []netip.Addr{to}
@@ -196,7 +196,7 @@ func (n *names) accept(listener net.Listener) {
 		}
 		go func() {
 			defer func() { _ = conn.Close() }() // a client retries
-			n.converse(conn)
+			n.serveStream(conn)
 		}()
 	}
 }
@@ -204,8 +204,8 @@ func (n *names) accept(listener net.Listener) {
 // idleDNS is the time after which an idle connection is closed.
 const idleDNS = 30 * time.Second
 
-// converse answers the requests of a TCP connection, each prefixed with its length, until the connection ends.
-func (n *names) converse(conn net.Conn) {
+// serveStream answers the requests of a TCP connection, each prefixed with its length, until the connection ends.
+func (n *names) serveStream(conn net.Conn) {
 	for {
 		var size uint16
 		if conn.SetDeadline(time.Now().Add(idleDNS)) != nil || binary.Read(conn, binary.BigEndian, &size) != nil ||

@@ -51,7 +51,7 @@ func (h *Hypervisor) follow(ctx context.Context, proxy *edge.Proxy, state vcdsim
 	}
 	err := h.hub.setExternal(addresses)
 	proxy.Apply(ctx, routes)
-	return errors.Join(err, keepDisks(disks, state.Disks))
+	return errors.Join(err, pruneDisks(disks, state.Disks))
 }
 
 // listDisks lists the files of independent disks.
@@ -60,8 +60,8 @@ func (s *stateDir) listDisks() ([]string, error) {
 	return files, wrap("reading disks", err)
 }
 
-// keepDisks removes the files of disks that no longer exist.
-func keepDisks(files []string, disks []vcdsim.Disk) error {
+// pruneDisks removes the files of disks that no longer exist.
+func pruneDisks(files []string, disks []vcdsim.Disk) error {
 	var errs []error
 	for _, file := range files {
 		id := strings.TrimSuffix(filepath.Base(file), ".img")

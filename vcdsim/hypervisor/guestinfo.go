@@ -20,9 +20,9 @@ import (
 // guestinfo serves the extra configuration of a VM to vmware-rpctool in the VM. A request is the argument of the
 // program, up to the end of the stream. The response is "1" and a value, or "0" and a reason.
 type guestinfo struct {
-	mu     sync.Mutex
-	values map[string]string
-	wrote  func(key, value string) // called without the lock, in order
+	mu      sync.Mutex
+	values  map[string]string
+	onWrite func(key, value string) // called without the lock, in order
 
 	listener net.Listener
 }
@@ -34,7 +34,7 @@ const (
 
 // serveGuestinfo listens in a folder that the VM sees as /run/host/guestinfo, until close.
 func serveGuestinfo(
-	ctx context.Context, dir string, values map[string]string, wrote func(key, value string),
+	ctx context.Context, dir string, values map[string]string, onWrite func(key, value string),
 ) (*guestinfo, error) {
 	path := filepath.Join(dir, "sock")
 	if err := os.RemoveAll(path); err != nil {
@@ -44,7 +44,7 @@ func serveGuestinfo(
 	if err != nil {
 		return nil, fmt.Errorf("listening for guestinfo: %w", err)
 	}
-	g := &guestinfo{values: maps.Clone(values), wrote: wrote, listener: listener}
+	g := &guestinfo{values: maps.Clone(values), onWrite: onWrite, listener: listener}
 	if g.values == nil {
 		g.values = map[string]string{}
 	}
@@ -101,7 +101,7 @@ func (g *guestinfo) answer(request string) string {
 		g.mu.Lock()
 		g.values[key] = value
 		g.mu.Unlock()
-		g.wrote(key, value)
+		g.onWrite(key, value)
 		return "1"
 	}
 	return "0Unknown command"

@@ -135,8 +135,8 @@ func cardNames() []string {
 // outerName returns the name of a card's end in the hub.
 func outerName(mac string) string { return "v" + strings.ReplaceAll(strings.ToLower(mac), ":", "") }
 
-// connect creates the cards in a VM's namespace. leased is called when DHCP assigned an address to one of them.
-func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, leased func(mac, address string)) error {
+// connect creates the cards in a VM's namespace. onLease is called when DHCP assigned an address to one of them.
+func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, onLease func(mac, address string)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	names := cardNames()
@@ -144,7 +144,7 @@ func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, leased func(mac, add
 		if nic.Index >= len(names) {
 			return fmt.Errorf("card %d: a VM has at most %d", nic.Index, len(names))
 		}
-		if err := h.connectOne(nic, names[nic.Index], ns, leased); err != nil {
+		if err := h.connectOne(nic, names[nic.Index], ns, onLease); err != nil {
 			return fmt.Errorf("connecting card %d: %w", nic.Index, err)
 		}
 	}
@@ -152,7 +152,7 @@ func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, leased func(mac, add
 	return nil
 }
 
-func (h *hub) connectOne(nic vcdsim.GuestNIC, name string, ns netns.NsHandle, leased func(mac, address string)) error {
+func (h *hub) connectOne(nic vcdsim.GuestNIC, name string, ns netns.NsHandle, onLease func(mac, address string)) error {
 	mac, err := net.ParseMAC(nic.MAC)
 	if err != nil {
 		return fmt.Errorf("its address: %w", err)
@@ -175,7 +175,7 @@ func (h *hub) connectOne(nic vcdsim.GuestNIC, name string, ns netns.NsHandle, le
 		return err
 	}
 	if nic.Mode == "DHCP" && nic.Address.IsValid() {
-		n.dhcp.offer(nic, func(address string) { leased(nic.MAC, address) })
+		n.dhcp.offer(nic, func(address string) { onLease(nic.MAC, address) })
 	}
 	veth.MasterIndex = n.link.Attrs().Index
 	if err := h.handle.LinkAdd(veth); err != nil {

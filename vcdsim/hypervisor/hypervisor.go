@@ -70,7 +70,7 @@ func New(o Options) (*Hypervisor, error) {
 
 // open takes the state folder, checks the requirements of the machine, and creates the namespace of the networks.
 func (h *Hypervisor) open(dir string) error {
-	if err := missing(); err != nil {
+	if err := checkRequirements(); err != nil {
 		return &MissingError{err}
 	}
 	var err error
@@ -86,7 +86,7 @@ func (h *Hypervisor) open(dir string) error {
 	if h.hub, err = newHub(h.log); err != nil {
 		return errors.Join(lacks("network namespaces", err), h.state.close())
 	}
-	if err := h.try(); err != nil {
+	if err := h.tryResources(); err != nil {
 		return errors.Join(err, h.Close())
 	}
 	return nil
@@ -143,8 +143,8 @@ func (h *Hypervisor) machine(id string) (*machine, error) {
 	return m, nil
 }
 
-// do calls f with a machine if it exists.
-func (h *Hypervisor) do(id, what string, f func(*machine) error) {
+// withMachine calls f with a machine if it exists.
+func (h *Hypervisor) withMachine(id, what string, f func(*machine) error) {
 	h.mu.Lock()
 	m := h.machines[id]
 	h.mu.Unlock()
@@ -158,23 +158,27 @@ func (h *Hypervisor) do(id, what string, f func(*machine) error) {
 
 // PowerOff implements vcdsim.Guest.
 func (h *Hypervisor) PowerOff(_ context.Context, id string) {
-	h.do(id, "Powering off", (*machine).kill)
+	h.withMachine(id, "Powering off", (*machine).kill)
 }
 
 // Shutdown implements vcdsim.PowerGuest.
 func (h *Hypervisor) Shutdown(_ context.Context, id string) {
-	h.do(id, "Shutting down", (*machine).shutdown)
+	h.withMachine(id, "Shutting down", (*machine).shutdown)
 }
 
 // Suspend implements vcdsim.PowerGuest.
-func (h *Hypervisor) Suspend(_ context.Context, id string) { h.do(id, "Suspending", (*machine).freeze) }
+func (h *Hypervisor) Suspend(_ context.Context, id string) {
+	h.withMachine(id, "Suspending", (*machine).freeze)
+}
 
 // Resume implements vcdsim.PowerGuest.
-func (h *Hypervisor) Resume(_ context.Context, id string) { h.do(id, "Resuming", (*machine).thaw) }
+func (h *Hypervisor) Resume(_ context.Context, id string) {
+	h.withMachine(id, "Resuming", (*machine).thaw)
+}
 
 // Delete implements vcdsim.Guest.
 func (h *Hypervisor) Delete(_ context.Context, id string) {
-	h.do(id, "Deleting", (*machine).remove)
+	h.withMachine(id, "Deleting", (*machine).remove)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.machines, id)

@@ -30,7 +30,7 @@ func Command(ctx context.Context, dir, vm string, args ...string) (*exec.Cmd, er
 	}
 	launcher := strings.TrimSpace(readFile(f.path("pid")))
 	// The file remains after a simulator was killed, and another process may have reused the PID.
-	if launcher == "" || !launches(readFile(filepath.Join("/proc", launcher, "cmdline")), f) {
+	if launcher == "" || !isNspawnOf(readFile(filepath.Join("/proc", launcher, "cmdline")), f) {
 		return nil, fmt.Errorf("VM %s is off", vm)
 	}
 	first, _, _ := strings.Cut(readFile(filepath.Join("/proc", launcher, "task", launcher, "children")), " ")
@@ -41,8 +41,8 @@ func Command(ctx context.Context, dir, vm string, args ...string) (*exec.Cmd, er
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil //nolint:gosec // the caller is root
 }
 
-// launches reports whether a command line is that of systemd-nspawn for a VM.
-func launches(cmdline string, f files) bool {
+// isNspawnOf reports whether a command line is that of systemd-nspawn for a VM.
+func isNspawnOf(cmdline string, f files) bool {
 	args := strings.Split(cmdline, "\x00")
 	return filepath.Base(args[0]) == nspawn && slices.Contains(args, "--directory="+f.root())
 }

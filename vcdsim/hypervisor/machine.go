@@ -89,7 +89,7 @@ func (m *machine) prepare(ctx context.Context) error {
 	up := m.up
 	host := m.vm.Host
 	info, err := serveGuestinfo(ctx, m.files.guestinfo(), m.vm.ExtraConfig, func(key, value string) {
-		m.wrote(host, up, key, value)
+		m.onWrite(host, up, key, value)
 	})
 	m.info = info
 	return err
@@ -106,7 +106,7 @@ func (m *machine) boot() error {
 	}
 	l := launch{name: m.vm.ID, files: m.files, image: m.image, groups: m.groups, disks: disks}
 	if m.process, err = l.start(func(ns netns.NsHandle) error {
-		return m.hypervisor.hub.connect(m.vm, ns, m.leased)
+		return m.hypervisor.hub.connect(m.vm, ns, m.onLease)
 	}); err != nil {
 		detach(disks)
 		return errors.Join(err, m.disconnect())
@@ -128,7 +128,7 @@ func (m *machine) watch(p *process) {
 		m.mu.Unlock()
 		return
 	}
-	err := errors.Join(unexpected(p.code, m.files.console()), m.ended())
+	err := errors.Join(exitError(p.code, m.files.console()), m.cleanUp())
 	if err == nil && p.code == exitReboot {
 		err = m.boot()
 	}
@@ -137,7 +137,7 @@ func (m *machine) watch(p *process) {
 	off := m.process == nil
 	if off {
 		m.info.close()
-		m.died <- endOf(err)
+		m.died <- exitReason(err)
 	}
 	// VCD shows a VM as on even if its system crashed before it was up. PowerOn returns the reason.
 	crashed := err != nil && !closed(m.up)
@@ -150,8 +150,8 @@ func (m *machine) watch(p *process) {
 	}
 }
 
-// endOf returns the reason why a guest ended before it was up.
-func endOf(err error) error {
+// exitReason returns the reason why a guest ended before it was up.
+func exitReason(err error) error {
 	if err == nil {
 		return errors.New("the guest powered itself off before it reported an address")
 	}
@@ -160,8 +160,8 @@ func endOf(err error) error {
 
 const consoleLines = 5
 
-// unexpected returns an error with the last lines of the console, unless the guest powered itself off or rebooted.
-func unexpected(code int, console string) error {
+// exitError returns an error with the last lines of the console, unless the guest powered itself off or rebooted.
+func exitError(code int, console string) error {
 	if code == 0 || code == exitReboot {
 		return nil
 	}
@@ -189,8 +189,8 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// ended removes the resources of a boot. The caller holds the lock.
-func (m *machine) ended() error {
+// cleanUp removes the resources of a boot. The caller holds the lock.
+func (m *machine) cleanUp() error {
 	_ = m.process.netns.Close() // an ending process may hold the last reference
 	m.process = nil
 	_ = os.Remove(m.files.path("pid")) // the next boot writes it
@@ -198,18 +198,18 @@ func (m *machine) ended() error {
 	return errors.Join(m.disconnect(), m.groups.remove())
 }
 
-// wrote handles a guestinfo key that the guest wrote.
-func (m *machine) wrote(host vcdsim.GuestHost, up chan struct{}, key, value string) {
+// onWrite handles a guestinfo key that the guest wrote.
+func (m *machine) onWrite(host vcdsim.GuestHost, up chan struct{}, key, value string) {
 	if host != nil {
 		host.Report(vcdsim.GuestReport{ExtraConfig: map[string]string{key: value}})
 	}
 	if (key == localIPv4 || key == localIPv6) && value != "" {
-		m.isUp(up)
+		m.markUp(up)
 	}
 }
 
-// leased handles an address that the DHCP server assigned to the guest.
-func (m *machine) leased(mac, address string) {
+// onLease handles an address that the DHCP server assigned to the guest.
+func (m *machine) onLease(mac, address string) {
 	m.mu.Lock()
 	m.seen.Addresses[mac] = address
 	host := m.vm.Host
@@ -219,7 +219,7 @@ func (m *machine) leased(mac, address string) {
 	}
 }
 
-func (m *machine) isUp(up chan struct{}) {
+func (m *machine) markUp(up chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !closed(up) {
@@ -294,7 +294,7 @@ func (m *machine) end(p *process) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.info.close()
-	_ = p.netns.Close()                // see ended
+	_ = p.netns.Close()                // see cleanUp
 	_ = os.Remove(m.files.path("pid")) // the next boot writes it
 	detach(m.disks)
 	return errors.Join(err, m.disconnect())

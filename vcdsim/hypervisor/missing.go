@@ -41,8 +41,8 @@ func Check(dir string) error {
 	return h.Close()
 }
 
-// try creates one of each resource that VMs require, and removes it.
-func (h *Hypervisor) try() error {
+// tryResources creates one of each resource that VMs require, and removes it.
+func (h *Hypervisor) tryResources() error {
 	if err := lacks("mount namespaces and overlays", onThread(h.state.tryMounts)); err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (h *hub) tryLinks() error {
 	return errors.Join(err, h.handle.LinkDel(bridge))
 }
 
-// missing returns an error that names a missing requirement of this machine.
-func missing() error {
+// checkRequirements returns an error that names a missing requirement of this machine.
+func checkRequirements() error {
 	if os.Geteuid() != 0 {
 		return errors.New("booting VMs requires root: run as root")
 	}
@@ -97,11 +97,11 @@ func missing() error {
 			return fmt.Errorf("booting VMs requires the program %s: install the package %s", program, pkg)
 		}
 	}
-	return missingFilesystems(readFile("/proc/filesystems"))
+	return checkFilesystems(readFile("/proc/filesystems"))
 }
 
-// missingFilesystems returns an error if /proc/filesystems lacks a required kernel feature.
-func missingFilesystems(have string) error {
+// checkFilesystems returns an error if /proc/filesystems lacks a required kernel feature.
+func checkFilesystems(have string) error {
 	if !strings.Contains(have, "\toverlay\n") {
 		return errors.New("booting VMs requires a kernel with overlayfs: load the module overlay")
 	}

@@ -18,8 +18,8 @@ const (
 	socket = "/run/host/guestinfo/sock"
 	// limit is the maximum size of a response, in bytes. VMware's limit is 1 MiB per key.
 	limit = 4 << 20
-	// patience is the time limit for one request. Responses come from memory.
-	patience = 30 * time.Second
+	// timeout is the time limit for one request. Responses come from memory.
+	timeout = 30 * time.Second
 )
 
 // errNoValue has VMware's text, which cloud-init compares.
@@ -30,7 +30,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, `usage: vmware-rpctool "info-get KEY" or "info-set KEY VALUE"`)
 		os.Exit(2)
 	}
-	answer, err := ask(socket, os.Args[1])
+	answer, err := exchange(socket, os.Args[1])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -38,15 +38,15 @@ func main() {
 	_, _ = os.Stdout.Write(answer)
 }
 
-// ask sends a request and ends it by closing the write side of the connection. The first byte of the response is '1',
+// exchange sends a request and ends it by closing the write side of the connection. The first byte of the response is '1',
 // followed by the value, or '0'.
-func ask(socket, question string) ([]byte, error) {
-	conn, err := net.DialTimeout("unix", socket, patience) //nolint:noctx // one request with a deadline
+func exchange(socket, request string) ([]byte, error) {
+	conn, err := net.DialTimeout("unix", socket, timeout) //nolint:noctx // one request with a deadline
 	if err != nil {
 		return nil, fmt.Errorf("asking the hypervisor: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := send(conn, question); err != nil {
+	if err := send(conn, request); err != nil {
 		return nil, fmt.Errorf("asking the hypervisor: %w", err)
 	}
 	answer, err := io.ReadAll(io.LimitReader(conn, limit+1))
@@ -63,11 +63,11 @@ func ask(socket, question string) ([]byte, error) {
 	return answer[1:], nil
 }
 
-func send(conn net.Conn, question string) error {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+func send(conn net.Conn, request string) error {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(conn, question); err != nil {
+	if _, err := io.WriteString(conn, request); err != nil {
 		return err
 	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {

@@ -51,16 +51,16 @@ func certManagerRelease(components []byte) Release {
 // Certify does once what cert-manager does for providers continuously: it issues the requested certificates and injects
 // the CA into webhooks and conversions.
 func (i Issuer) Certify(ctx context.Context, c client.Client) error {
-	asked := &unstructured.UnstructuredList{}
-	asked.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
-	if err := c.List(ctx, asked); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+	requested := &unstructured.UnstructuredList{}
+	requested.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
+	if err := c.List(ctx, requested); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("listing certificates: %w", err)
 	}
-	for n := range asked.Items {
-		if err := i.certify(ctx, c, &asked.Items[n]); err != nil {
-			return fmt.Errorf("certificate %s: %w", client.ObjectKeyFromObject(&asked.Items[n]), err)
+	for n := range requested.Items {
+		if err := i.certify(ctx, c, &requested.Items[n]); err != nil {
+			return fmt.Errorf("certificate %s: %w", client.ObjectKeyFromObject(&requested.Items[n]), err)
 		}
 	}
 	return errors.Join(
@@ -71,20 +71,20 @@ func (i Issuer) Certify(ctx context.Context, c client.Client) error {
 }
 
 // certify creates the Secret of a certificate if it does not exist.
-func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructured.Unstructured) error {
-	name, _, nameErr := unstructured.NestedString(asked.Object, "spec", "secretName")
-	names, _, namesErr := unstructured.NestedStringSlice(asked.Object, "spec", "dnsNames")
+func (i Issuer) certify(ctx context.Context, c client.Client, requested *unstructured.Unstructured) error {
+	name, _, nameErr := unstructured.NestedString(requested.Object, "spec", "secretName")
+	names, _, namesErr := unstructured.NestedStringSlice(requested.Object, "spec", "dnsNames")
 	if err := errors.Join(nameErr, namesErr); err != nil {
 		return err
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: asked.GetNamespace()},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: requested.GetNamespace()},
 		Type:       corev1.SecretTypeTLS,
 	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
 		return err
 	}
-	issued, err := i.pki.issue(asked.GetName(), nil, x509.ExtKeyUsageServerAuth, names...)
+	issued, err := i.pki.issue(requested.GetName(), nil, x509.ExtKeyUsageServerAuth, names...)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (i Issuer) injectAll(ctx context.Context, c client.Client, apiVersion, kind
 		before := object.DeepCopy()
 		bundle := base64String(i.pki.caPEM)
 		changed := false
-		err := eachCall(object, func(config map[string]any) {
+		err := eachClientConfig(object, func(config map[string]any) {
 			changed = changed || config["caBundle"] != bundle
 			config["caBundle"] = bundle
 		})

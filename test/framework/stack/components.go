@@ -138,7 +138,7 @@ func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, 
 	webhooks := copies(c.webhooks)
 	for _, list := range [][]unstructured.Unstructured{crds, webhooks} {
 		for i := range list {
-			if err := eachCall(&list[i], func(config map[string]any) { callURL(config, port, ca) }); err != nil {
+			if err := eachClientConfig(&list[i], func(config map[string]any) { callURL(config, port, ca) }); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -154,8 +154,8 @@ func copies(objects []unstructured.Unstructured) []unstructured.Unstructured {
 	return found
 }
 
-// eachCall calls change with each client configuration of a webhook configuration or of a CRD's conversion.
-func eachCall(object *unstructured.Unstructured, change func(clientConfig map[string]any)) error {
+// eachClientConfig calls change with each client configuration of a webhook configuration or of a CRD's conversion.
+func eachClientConfig(object *unstructured.Unstructured, change func(clientConfig map[string]any)) error {
 	hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", object.GetName(), err)

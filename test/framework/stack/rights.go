@@ -21,7 +21,7 @@ import (
 // learns of them some time after it stored them, and an aggregated ClusterRole is filled even later. A program that
 // starts earlier would be denied access.
 func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstructured) error {
-	rights, err := grantedBy(objects)
+	rights, err := grantedRights(objects)
 	if err != nil {
 		return err
 	}
@@ -51,10 +51,10 @@ func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstruc
 // roles are the rules of roles, by kind and name.
 type roles map[rbacv1.RoleRef][]rbacv1.PolicyRule
 
-// grantedBy returns the first right of each rule that is bound to a service account. The API server learns of a rule as
+// grantedRights returns the first right of each rule that is bound to a service account. The API server learns of a rule as
 // a whole.
-func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAccessReviewSpec, error) {
-	known, err := rolesAmong(objects)
+func grantedRights(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAccessReviewSpec, error) {
+	known, err := collectRoles(objects)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAc
 		}
 		for _, subject := range binding.Subjects {
 			for _, rule := range known[binding.RoleRef] {
-				if right := firstOf(rule, objects[i].GetNamespace()); right != nil &&
+				if right := firstRight(rule, objects[i].GetNamespace()); right != nil &&
 					subject.Kind == rbacv1.ServiceAccountKind {
 					rights = append(rights, authorizationv1.SubjectAccessReviewSpec{
 						User:               "system:serviceaccount:" + subject.Namespace + ":" + subject.Name,
@@ -82,7 +82,7 @@ func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAc
 	return rights, nil
 }
 
-func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
+func collectRoles(objects []unstructured.Unstructured) (roles, error) {
 	known := roles{}
 	parsed := []*rbacv1.ClusterRole{}
 	for i := range objects {
@@ -103,7 +103,7 @@ func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
 		}
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}
 		for _, part := range parsed {
-			if part != role && fills(part, role.AggregationRule) {
+			if part != role && aggregates(part, role.AggregationRule) {
 				known[ref] = append(slices.Clone(known[ref]), part.Rules...)
 			}
 		}
@@ -111,16 +111,16 @@ func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
 	return known, nil
 }
 
-func fills(part *rbacv1.ClusterRole, whole *rbacv1.AggregationRule) bool {
+func aggregates(part *rbacv1.ClusterRole, whole *rbacv1.AggregationRule) bool {
 	return slices.ContainsFunc(whole.ClusterRoleSelectors, func(selected metav1.LabelSelector) bool {
 		selector, err := metav1.LabelSelectorAsSelector(&selected)
 		return err == nil && selector.Matches(labels.Set(part.Labels))
 	})
 }
 
-// firstOf returns the first right that a rule grants in a namespace, or everywhere. It returns nil for a rule for
+// firstRight returns the first right that a rule grants in a namespace, or everywhere. It returns nil for a rule for
 // paths.
-func firstOf(rule rbacv1.PolicyRule, namespace string) *authorizationv1.ResourceAttributes {
+func firstRight(rule rbacv1.PolicyRule, namespace string) *authorizationv1.ResourceAttributes {
 	if len(rule.Resources) == 0 || len(rule.APIGroups) == 0 || len(rule.Verbs) == 0 {
 		return nil
 	}

@@ -80,7 +80,7 @@ func (w *Workloads) kubeadm(m *machine) error {
 	c, err := w.clusterFor(m.plan)
 	if err == nil {
 		if err = w.join(m, c); err != nil && m.plan.init {
-			w.end(c)
+			w.endCluster(c)
 		}
 	}
 	switch {

@@ -218,7 +218,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			errors.New("etcdserver: no leader, most members are down"))
 		return
 	}
-	if node, ok := c.forwardTo(r); ok && !c.nodeRuns(node) {
+	if node, ok := c.forwardTarget(r); ok && !c.nodeRuns(node) {
 		refuse(w, http.StatusBadGateway, "InternalError",
 			fmt.Errorf("dialing kubelet of node %s: no route to host", node))
 		return

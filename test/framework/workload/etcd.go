@@ -34,7 +34,7 @@ func (c *cluster) etcdAnnotations(ctx context.Context) (map[string]string, error
 		cloudv1.EtcdMemberIDAnnotationName:  strconv.Itoa(1 + rand.IntN(1<<31-2)), //nolint:gosec // an identifier, not a secret
 	}
 	if len(members) == 0 {
-		annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderNow()
+		annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderTimestamp()
 		return annotations, nil
 	}
 	annotations[cloudv1.EtcdClusterIDAnnotationName] = members[0].Annotations[cloudv1.EtcdClusterIDAnnotationName]
@@ -76,7 +76,7 @@ func (c *cluster) elect(ctx context.Context, candidate *corev1.Pod, pods []corev
 		}
 	}
 	return c.update(ctx, candidate, func() {
-		candidate.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderNow()
+		candidate.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderTimestamp()
 	})
 }
 
@@ -93,9 +93,9 @@ func isLeader(pod, other *corev1.Pod) bool {
 	return err != nil || since.After(otherSince)
 }
 
-// leaderNow returns the current time in the format that the in-memory server uses when leadership is moved through
+// leaderTimestamp returns the current time in the format that the in-memory server uses when leadership is moved through
 // etcd's API.
-func leaderNow() string { return time.Now().Format(time.RFC3339) }
+func leaderTimestamp() string { return time.Now().Format(time.RFC3339) }
 
 // etcdPods returns the members, except for those that were removed through etcd's API.
 func (c *cluster) etcdPods(ctx context.Context) ([]corev1.Pod, error) {

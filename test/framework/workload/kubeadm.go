@@ -93,7 +93,7 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 		if !ok {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: its --config file %s is not written", m[1], flag[1])
 		}
-		content, err := substituted(u, file)
+		content, err := substituteVariables(u, file)
 		if err != nil {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %w", m[1], err)
 		}
@@ -106,9 +106,9 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 	return kubeadmRun{}, false, nil
 }
 
-// substituted returns the content of a file after variables are substituted. User data without templates reads
+// substituteVariables returns the content of a file after variables are substituted. User data without templates reads
 // variables from a file and replaces their names with sed.
-func substituted(u *guest.Userdata, file guest.File) (string, error) {
+func substituteVariables(u *guest.Userdata, file guest.File) (string, error) {
 	content := file.Content
 	variables := map[string]string{}
 	for _, command := range u.Commands {

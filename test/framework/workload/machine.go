@@ -108,7 +108,7 @@ func (w *Workloads) Delete(_ context.Context, vmID string) {
 	w.lock.Unlock()
 	w.powerOff(m)
 	if m.done && m.plan.controlPlane {
-		w.leave(m)
+		w.leaveCluster(m)
 	}
 }
 

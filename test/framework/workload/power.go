@@ -66,21 +66,21 @@ func (w *Workloads) nodeDown(m *machine, boot int) {
 	})
 }
 
-// leave removes a control plane node whose VM is deleted. It ends the cluster with the last one.
-func (w *Workloads) leave(m *machine) {
+// leaveCluster removes a control plane node whose VM is deleted. It ends the cluster with the last one.
+func (w *Workloads) leaveCluster(m *machine) {
 	c := m.cluster
 	last, err := c.removeMember(w.ctx, m.plan.node.name)
 	if err != nil {
 		w.options.Log.Error("Removing control plane", "node", m.plan.node.name, "error", err)
 	}
 	if last {
-		w.end(c)
+		w.endCluster(c)
 		w.options.Log.Info("Cluster ended with its last control plane", "cluster", c.name, "endpoint", c.endpoint)
 	}
 }
 
-// end removes a cluster with all its objects.
-func (w *Workloads) end(c *cluster) {
+// endCluster removes a cluster with all its objects.
+func (w *Workloads) endCluster(c *cluster) {
 	w.lock.Lock()
 	if w.clusters[c.endpoint] == c {
 		delete(w.clusters, c.endpoint)

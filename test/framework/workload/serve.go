@@ -41,8 +41,8 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, err err
 
 var etcdForward = regexp.MustCompile(`\A/api/v1/namespaces/kube-system/pods/etcd-([^/]+)/portforward\z`)
 
-// forwardTo returns the target node of a port forward.
-func (c *cluster) forwardTo(r *http.Request) (node string, ok bool) {
+// forwardTarget returns the target node of a port forward.
+func (c *cluster) forwardTarget(r *http.Request) (node string, ok bool) {
 	m := etcdForward.FindStringSubmatch(r.URL.Path)
 	if m == nil {
 		return "", false

@@ -81,7 +81,7 @@ func (p *prober) repeat(ctx context.Context, x probe) {
 	defer ticker.Stop()
 	for missed := 0; ; {
 		asking, cancel := context.WithTimeout(ctx, probeTimeout)
-		if x.ask(asking, p.wire) {
+		if x.check(asking, p.wire) {
 			missed = 0
 		} else {
 			missed++
@@ -105,13 +105,13 @@ func (p *prober) set(ctx context.Context, x probe, missed int) {
 	}
 }
 
-// ask reports whether a member responds.
-func (x probe) ask(ctx context.Context, wire Wire) bool {
+// check reports whether a member responds.
+func (x probe) check(ctx context.Context, wire Wire) bool {
 	if x.network == "udp" {
-		return x.askPacket(ctx, wire)
+		return x.checkUDP(ctx, wire)
 	}
 	if x.monitor == "HTTP" {
-		return x.askHTTP(ctx, wire)
+		return x.checkHTTP(ctx, wire)
 	}
 	conn, err := wire.Dial(ctx, "tcp", x.at.String())
 	if err != nil {
@@ -121,8 +121,8 @@ func (x probe) ask(ctx context.Context, wire Wire) bool {
 	return true
 }
 
-// askPacket considers a member down if its system refuses packets to the port.
-func (x probe) askPacket(ctx context.Context, wire Wire) bool {
+// checkUDP considers a member down if its system refuses packets to the port.
+func (x probe) checkUDP(ctx context.Context, wire Wire) bool {
 	conn, err := wire.Dial(ctx, "udp", x.at.String())
 	if err != nil {
 		return false
@@ -137,8 +137,8 @@ func (x probe) askPacket(ctx context.Context, wire Wire) bool {
 	return !errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// askHTTP expects a 2xx or 3xx status at the path /.
-func (x probe) askHTTP(ctx context.Context, wire Wire) bool {
+// checkHTTP expects a 2xx or 3xx status at the path /.
+func (x probe) checkHTTP(ctx context.Context, wire Wire) bool {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {

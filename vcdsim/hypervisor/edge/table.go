@@ -143,14 +143,14 @@ func parse[T any](body json.RawMessage) (T, bool) {
 	return out, len(body) > 0 && json.Unmarshal(body, &out) == nil
 }
 
-func on(enabled *bool) bool { return enabled == nil || *enabled }
+func isEnabled(enabled *bool) bool { return enabled == nil || *enabled }
 
 const maxPorts = 1000 // per range; each port is a socket
 
 func (docs documents) service(body json.RawMessage) []Route {
 	s, ok := parse[service](body)
 	p, found := read[pool](docs, poolPath, s.Pool.ID)
-	if !ok || !found || !on(s.Enabled) {
+	if !ok || !found || !isEnabled(s.Enabled) {
 		return nil
 	}
 	var out []Route
@@ -183,7 +183,7 @@ func (docs documents) fill(r Route, p pool) Route {
 	if len(p.Monitors) > 0 {
 		r.Monitor = p.Monitors[0].Type
 	}
-	if !on(p.Enabled) {
+	if !isEnabled(p.Enabled) {
 		return r
 	}
 	if g, ok := read[group](docs, groupPath, p.Group.ID); ok {
@@ -212,7 +212,7 @@ func (p pool) targets() []Target {
 	var out []Target
 	for _, m := range p.Members {
 		a, err := netip.ParseAddr(m.Address)
-		if at, ok := endpoint(a, cmp.Or(m.Port, p.Port)); ok && err == nil && on(m.Enabled) {
+		if at, ok := endpoint(a, cmp.Or(m.Port, p.Port)); ok && err == nil && isEnabled(m.Enabled) {
 			out = append(out, Target{at, max(m.Ratio, 1)})
 		}
 	}
@@ -223,7 +223,7 @@ func (p pool) targets() []Target {
 // it has no routes.
 func (docs documents) rule(body json.RawMessage) []Route {
 	n, ok := parse[rule](body)
-	if !ok || !on(n.Enabled) || n.Type != "DNAT" {
+	if !ok || !isEnabled(n.Enabled) || n.Type != "DNAT" {
 		return nil
 	}
 	network, inner := docs.profile(n.Profile.ID)

@@ -142,31 +142,31 @@ func MayUseExtraConfig(r *api.Request) bool {
 // HasRight reports whether the caller has a right. The caller's role and a rights bundle that is published to the
 // organization must contain the right, or both a right that implies it.
 func HasRight(r *api.Request, name string) bool {
-	if !r.Cloud.Assume.RolesAreExact && !roleIsDescribed(r.Session, r.Cloud.Store, r.Session.Role) {
+	if !r.Cloud.Assume.RolesAreExact && !roleIsKnown(r.Session, r.Cloud.Store, r.Session.Role) {
 		return true
 	}
-	return slices.ContainsFunc(rightsWith(name), func(right string) bool {
+	return slices.ContainsFunc(impliedBy(name), func(right string) bool {
 		return roleHas(r, right) && rightIsPublished(r, right)
 	})
 }
 
-// roleIsDescribed reports whether the rights of a role are known. Those of administrators are not.
-func roleIsDescribed(session *store.Session, st *store.Store, role string) bool {
+// roleIsKnown reports whether the rights of a role are known. Those of administrators are not.
+func roleIsKnown(session *store.Session, st *store.Store, role string) bool {
 	_, builtIn := builtInRole(role)
-	return builtIn && role != "Organization Administrator" || ownRole(session, st, role) != nil
+	return builtIn && role != "Organization Administrator" || customRole(session, st, role) != nil
 }
 
 // roleHas reports whether the caller's role has a right. An undefined role has no rights.
 func roleHas(r *api.Request, right string) bool {
-	if d := ownRole(r.Session, r.Cloud.Store, r.Session.Role); d != nil {
+	if d := customRole(r.Session, r.Cloud.Store, r.Session.Role); d != nil {
 		return slices.Contains(d.Refs["rights"], RightURN(r.Cloud.IDs, right))
 	}
 	have, _ := builtInRole(r.Session.Role)
 	return slices.Contains(have, right)
 }
 
-// ownRole returns a role that the organization defined itself, or nil if there is none of this name.
-func ownRole(session *store.Session, st *store.Store, name string) *store.Object {
+// customRole returns a role that the organization defined itself, or nil if there is none of this name.
+func customRole(session *store.Session, st *store.Store, name string) *store.Object {
 	for _, d := range st.Documents[RolesPath] {
 		readOnly, _ := d.Body["readOnly"].(bool)
 		if d.OrgID == session.OrgID && store.Text(d.Body, "name") == name && !readOnly {
@@ -191,8 +191,8 @@ func rightIsPublished(r *api.Request, right string) bool {
 	return false
 }
 
-// rightsWith returns a right and the rights that imply it.
-func rightsWith(name string) []string {
+// impliedBy returns a right and the rights that imply it.
+func impliedBy(name string) []string {
 	out := []string{name}
 	for _, x := range Rights() {
 		if slices.Contains(x.implied, name) {

@@ -132,7 +132,7 @@ func clientJSON(s *cloud.Cloud, c *store.APIClient) map[string]any {
 func apiClientsOf(r *api.Request, service bool) []*store.APIClient {
 	var out []*store.APIClient
 	for _, c := range r.Cloud.Store.Clients {
-		if c.ServiceAccount == service && r.Cloud.Store.Org(c.OrgID) != nil && r.Session.Sees(c.OrgID) && reachesClient(r, c) {
+		if c.ServiceAccount == service && r.Cloud.Store.Org(c.OrgID) != nil && r.Session.Sees(c.OrgID) && mayAccessClient(r, c) {
 			out = append(out, c)
 		}
 	}
@@ -147,9 +147,9 @@ func rightOfClient(c *store.APIClient) string {
 	return rightOwnClients
 }
 
-// reachesClient reports whether the caller may see and remove a client. Access to another user's API token requires a
+// mayAccessClient reports whether the caller may see and remove a client. Access to another user's API token requires a
 // separate right.
-func reachesClient(r *api.Request, c *store.APIClient) bool {
+func mayAccessClient(r *api.Request, c *store.APIClient) bool {
 	return c.ServiceAccount || c.UserID == r.Session.UserID || r.Session.Provider() || HasRight(r, rightAllClients)
 }
 
@@ -300,29 +300,29 @@ func mayClientLogIn(c *store.APIClient, org *store.Org) bool {
 // clientLogin returns the registered client that logs in with a form, or nil if there is none.
 func clientLogin(r *api.Request, org *store.Org, form url.Values) *store.APIClient {
 	for _, c := range r.Cloud.Store.Clients {
-		if c.OrgID == org.ID && mayClientLogIn(c, org) && answersClient(c, form, r.Cloud) {
+		if c.OrgID == org.ID && mayClientLogIn(c, org) && authenticateClient(c, form, r.Cloud) {
 			return c
 		}
 	}
 	return nil
 }
 
-// answersClient reports whether a form is a valid login of the client.
-func answersClient(c *store.APIClient, form url.Values, s *cloud.Cloud) bool {
+// authenticateClient reports whether a form is a valid login of the client.
+func authenticateClient(c *store.APIClient, form url.Values, s *cloud.Cloud) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":
-		return refreshesClient(c, form.Get("refresh_token"), s)
+		return refreshClient(c, form.Get("refresh_token"), s)
 	case jwtGrant:
-		return form.Get("client_id") == c.ID && tradesClient(c, form.Get("assertion"), s)
+		return form.Get("client_id") == c.ID && exchangeToken(c, form.Get("assertion"), s)
 	case deviceGrant:
-		return form.Get("client_id") == c.ID && activatesClient(c, form.Get("device_code"), s)
+		return form.Get("client_id") == c.ID && activateClient(c, form.Get("device_code"), s)
 	default:
 		return false
 	}
 }
 
-// refreshesClient logs in with an API token. A service account gets a new token after each use.
-func refreshesClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
+// refreshClient logs in with an API token. A service account gets a new token after each use.
+func refreshClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
 	if c.Token == "" || token != c.Token {
 		return false
 	}
@@ -332,8 +332,8 @@ func refreshesClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
 	return true
 }
 
-// tradesClient exchanges an access token for the API token of a user. This works only once.
-func tradesClient(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
+// exchangeToken exchanges an access token for the API token of a user. This works only once.
+func exchangeToken(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
 	if c.ServiceAccount || c.Token != "" || s.Store.Sessions[assertion] == nil {
 		return false
 	}
@@ -341,8 +341,8 @@ func tradesClient(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
 	return true
 }
 
-// activatesClient creates the first API token of a service account.
-func activatesClient(c *store.APIClient, code string, s *cloud.Cloud) bool {
+// activateClient creates the first API token of a service account.
+func activateClient(c *store.APIClient, code string, s *cloud.Cloud) bool {
 	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
 	}

@@ -87,8 +87,8 @@ func accessLevel(a store.Access, s *store.Session) Level {
 	return out
 }
 
-// neededLevel returns the level that a request requires for its vApp.
-func neededLevel(r *api.Request) Level {
+// requiredLevel returns the level that a request requires for its vApp.
+func requiredLevel(r *api.Request) Level {
 	_, path, _ := strings.Cut(r.Operation, " ")
 	switch {
 	case r.Method == http.MethodGet || strings.HasSuffix(path, "/captureVApp"):
@@ -104,7 +104,7 @@ func neededLevel(r *api.Request) Level {
 // both cases it is the error that VCD returns for entities that do not exist.
 func CheckVApp(r *api.Request, v *store.VApp, operation, id string) error {
 	has := ViewerOf(r).level(v)
-	needs := neededLevel(r)
+	needs := requiredLevel(r)
 	switch {
 	case has >= needs:
 		return nil

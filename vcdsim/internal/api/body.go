@@ -60,7 +60,7 @@ const maxBody = 16 << 20
 func (r *Request) Read() error {
 	kept := int64(maxBody)
 	rest := io.LimitReader(r.Body, 1)
-	if r.transfers() {
+	if r.isTransfer() {
 		kept = MaxContent
 		rest = r.Body
 	}
@@ -79,14 +79,14 @@ func (r *Request) Read() error {
 
 // Whole returns an error if the body was too large to be kept. Files are exempt.
 func (r *Request) Whole() error {
-	if r.transfers() || r.Size == int64(len(r.Content)) {
+	if r.isTransfer() || r.Size == int64(len(r.Content)) {
 		return nil
 	}
 	return store.Refuse(http.StatusRequestEntityTooLarge, store.CodeBadRequest, "A request has at most %d bytes.", maxBody)
 }
 
-// transfers reports whether the body is a transferred file.
-func (r *Request) transfers() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }
+// isTransfer reports whether the body is a transferred file.
+func (r *Request) isTransfer() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }
 
 // Tree parses the body as XML.
 func (r *Request) Tree() (*xmltree.Node, error) {

@@ -30,9 +30,9 @@ func (r *Request) pageSize() (int, error) {
 	if slices.Contains(shortPages, r.Operation) {
 		most = shortPage
 	}
-	asked := r.Query.Get("pageSize")
-	if n, err := strconv.Atoi(asked); asked != "" && (err != nil || n < 0 || n > most) {
-		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", asked, most)
+	requested := r.Query.Get("pageSize")
+	if n, err := strconv.Atoi(requested); requested != "" && (err != nil || n < 0 || n > most) {
+		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", requested, most)
 	}
 	return r.Query.Number("pageSize", DefaultPage), nil
 }
@@ -90,7 +90,7 @@ func (r *Request) filtered(items []any, decided []string) ([]any, error) {
 		return nil, store.BadRequest("The filter %q is invalid: %s", r.Query.Get("filter"), err)
 	}
 	items = slices.DeleteFunc(items, func(item any) bool {
-		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || holds(t, item) })
+		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || matchesTerm(t, item) })
 	})
 	r.sort(items)
 	return items, nil
@@ -105,8 +105,8 @@ func (r *Request) nextPage(page int) string {
 	return r.Site.Base() + r.URL.Path + "?" + q.Encode()
 }
 
-// holds reports whether the field of a document at a dotted path satisfies a term. The handler evaluates _context.
-func holds(t fiql.Term, item any) bool {
+// matchesTerm reports whether the field of a document at a dotted path satisfies a term. The handler evaluates _context.
+func matchesTerm(t fiql.Term, item any) bool {
 	if t.Attr == "_context" {
 		return true
 	}

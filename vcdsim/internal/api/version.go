@@ -28,8 +28,8 @@ func GetVersions(r *Request) (*Response, error) {
 	return &Response{Status: http.StatusOK, XML: n, ContentType: "text/xml"}, nil
 }
 
-// younger lists the API versions that introduced operations, by prefix of the operation.
-var younger = []struct{ under, since string }{
+// introduced lists the API versions that introduced operations, by prefix of the operation.
+var introduced = []struct{ under, since string }{
 	{"/cloudapi/1.0.0/ipSpaces", "37.1"},
 	{"/cloudapi/1.0.0/ipSpaceUplinks", "37.1"},
 	{"/cloudapi/1.0.0/edgeGateways/routing/staticRoutes", "37.0"},
@@ -41,7 +41,7 @@ var younger = []struct{ under, since string }{
 // Served returns an error if the operation does not exist in the API version of the request.
 func (r *Request) Served() error {
 	_, path, _ := strings.Cut(r.Operation, " ")
-	for _, y := range younger {
+	for _, y := range introduced {
 		if strings.HasPrefix(path, y.under) && r.Version < y.since {
 			return store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s in API version %s.",
 				r.URL.Path, r.Version)

@@ -61,8 +61,8 @@ func New(c *cloud.Cloud, number int, site *tlsserver.Server, version Version) (*
 	}, nil
 }
 
-// own returns the server that listens at the cell's own address.
-func (c *Cell) own() *tlsserver.Server { return cmp.Or(c.Server, c.site) }
+// ownServer returns the server that listens at the cell's own address.
+func (c *Cell) ownServer() *tlsserver.Server { return cmp.Or(c.Server, c.site) }
 
 // Status returns the state of the cell.
 func (c *Cell) Status() CellStatus {
@@ -79,7 +79,7 @@ func (c *Cell) Status() CellStatus {
 }
 
 // URL returns the address of the cell itself, not of the load balancer. It is empty before Start.
-func (c *Cell) URL() string { return c.own().URL() }
+func (c *Cell) URL() string { return c.ownServer().URL() }
 
 // Stop takes the cell down and removes it from the load balancer. Requests in flight are aborted. The effect on the
 // sessions that were created on the cell and on its tasks depends on Assumptions. The only cell of a site closes
@@ -164,7 +164,7 @@ func (c *Cell) Maintain(on bool) {
 // RenewCertificate replaces the certificate of the cell's own address and closes its connections. The new certificate
 // is signed by the same authority or by a new one.
 func (c *Cell) RenewCertificate(byNewAuthority bool) error {
-	return c.own().Renew(byNewAuthority)
+	return c.ownServer().Renew(byNewAuthority)
 }
 
 // Stopped returns a channel that is closed when the cell is stopped.

@@ -75,20 +75,20 @@ var acceptVersion = regexp.MustCompile(`version=([0-9a-z.\-]+)`)
 
 // Negotiate returns the API version that a request selects, or a 406 error.
 func (c *Cell) Negotiate(h http.Header) (string, error) {
-	asked := ""
+	requested := ""
 	served := c.Served()
 	for _, accept := range h.Values("Accept") {
 		for _, m := range acceptVersion.FindAllStringSubmatch(accept, -1) {
 			if slices.Contains(served, m[1]) {
 				return m[1], nil
 			}
-			asked = m[1]
+			requested = m[1]
 		}
 	}
-	if asked == "" {
+	if requested == "" {
 		return "", store.Refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
 			"The request has invalid accept header: API version is not specified.")
 	}
 	return "", store.Refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
-		"The request has invalid accept header: Unknown API version %s.", asked)
+		"The request has invalid accept header: Unknown API version %s.", requested)
 }

@@ -21,7 +21,7 @@ type Load struct {
 func (ts *Tasks) Load(orgID, userID string) Load {
 	var n Load
 	for _, t := range ts.Cloud.Store.Tasks {
-		if t.Done() || t.OrgID != orgID || awaits(t.Work.Op) {
+		if t.Done() || t.OrgID != orgID || awaitsEvent(t.Work.Op) {
 			continue
 		}
 		own := 0

@@ -91,8 +91,8 @@ func (o Operation) Cloning(undo func(*Cloud, *store.Task)) Operation {
 // Nothing is the effect of operations that have no effect when their task ends.
 func Nothing(*Cloud, *store.Task) error { return nil }
 
-// awaits reports whether an operation has no fixed duration, because another event ends it.
-func awaits(op string) bool { return op == OpCreateEntity || op == OpUpload }
+// awaitsEvent reports whether an operation has no fixed duration, because another event ends it.
+func awaitsEvent(op string) bool { return op == OpCreateEntity || op == OpUpload }
 
 // Gone returns the error of a task whose entity was removed in the meantime.
 func Gone(kind, id string) error {

@@ -64,7 +64,7 @@ func (ts *Tasks) Start(by *Caller, w store.Work, owner store.Entity, locks []str
 		t.OfUser = v.OwnerID
 	}
 	t.Number = ts.Cloud.IDs.Count["task"]
-	t.Waiting = !awaits(w.Op) && !ts.mayRun(t)
+	t.Waiting = !awaitsEvent(w.Op) && !ts.mayRun(t)
 	ts.Cloud.Store.Tasks[t.ID] = t
 	ts.lock(t)
 	ts.trim()
@@ -77,7 +77,7 @@ func (ts *Tasks) Start(by *Caller, w store.Work, owner store.Entity, locks []str
 // finishAfter finishes the task after d, or for 0 as soon as the response is complete. Tasks that await an event only
 // start.
 func (ts *Tasks) finishAfter(t *store.Task, d time.Duration) {
-	if awaits(t.Work.Op) {
+	if awaitsEvent(t.Work.Op) {
 		t.Status = store.TaskRunning
 		return
 	}
@@ -98,8 +98,8 @@ func (ts *Tasks) FinishIn(t *store.Task, d time.Duration) {
 	ts.Cloud.Alarms.After(d, store.Alarm{Bell: BellTask, ID: t.ID})
 }
 
-// residue sets the state of the objects that a failed creation leaves behind.
-func (ts *Tasks) residue(t *store.Task) {
+// markResidue sets the state of the objects that a failed creation leaves behind.
+func (ts *Tasks) markResidue(t *store.Task) {
 	FailDocument(ts.Cloud.Store, t)
 	if ts.Cloud.Assume.FailedTaskResidue {
 		return // they are already UNRESOLVED

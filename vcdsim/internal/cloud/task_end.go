@@ -30,7 +30,7 @@ func (ts *Tasks) Finish(id string) {
 	case f.AbortTask:
 		ts.Abort(t, f.Message)
 	default:
-		ts.residue(t)
+		ts.markResidue(t)
 		ts.End(t, store.TaskError, f.TaskError())
 	}
 }
@@ -67,7 +67,7 @@ func (ts *Tasks) complete(t *store.Task) {
 	if !errors.As(err, &refusal) {
 		refusal = store.Refuse(http.StatusInternalServerError, store.CodeInternal, "%s", err)
 	}
-	ts.residue(t)
+	ts.markResidue(t)
 	ts.End(t, store.TaskError, refusal)
 }
 
@@ -76,6 +76,6 @@ func (ts *Tasks) Abort(t *store.Task, message string) {
 	if message == "" {
 		message = "The task was aborted."
 	}
-	ts.residue(t)
+	ts.markResidue(t)
 	ts.End(t, store.TaskAborted, store.Refuse(http.StatusInternalServerError, "TASK_ABORTED", "%s", message))
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// known handles fields that a newer API version than the client's introduced: it returns an error or removes them.
-func (c *Collection) known(r *api.Request, body map[string]any) error {
+// checkFields handles fields that a newer API version than the client's introduced: it returns an error or removes them.
+func (c *Collection) checkFields(r *api.Request, body map[string]any) error {
 	for field, version := range c.Since {
-		if r.Version >= version || unset(body[field]) {
+		if r.Version >= version || isZero(body[field]) {
 			continue
 		}
 		if r.Cloud.Assume.NewerFieldsRefused {
@@ -24,8 +24,8 @@ func (c *Collection) known(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// unset reports whether a JSON value is empty: clients send zero values for fields that they do not use.
-func unset(v any) bool {
+// isZero reports whether a JSON value is empty: clients send zero values for fields that they do not use.
+func isZero(v any) bool {
 	return slices.Contains([]any{nil, "", false, 0.0}, scalar(v))
 }
 

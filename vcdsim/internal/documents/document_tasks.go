@@ -34,7 +34,7 @@ const (
 func Realization(ts *cloud.Tasks, id string, failed bool) string {
 	t := ts.Cloud.Store.Tasks[ts.Cloud.Store.Locks[id]]
 	switch {
-	case t != nil && taskMakes(t, id):
+	case t != nil && taskCreates(t, id):
 		return StatePending
 	case t != nil:
 		return StateConfiguring
@@ -44,9 +44,9 @@ func Realization(ts *cloud.Tasks, id string, failed bool) string {
 	return StateRealized
 }
 
-// taskMakes reports whether a task creates the entity with an ID. The owner of the task may be another entity: for a
+// taskCreates reports whether a task creates the entity with an ID. The owner of the task may be another entity: for a
 // NAT rule it is the gateway.
-func taskMakes(t *store.Task, id string) bool {
+func taskCreates(t *store.Task, id string) bool {
 	return t.Work.Creates && store.Bare(cmp.Or(t.Work.Document, t.Owner.ID)) == id
 }
 

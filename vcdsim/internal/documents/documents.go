@@ -32,7 +32,7 @@ type Collection struct {
 	Title  string // name of a document in tasks; "" means that changes are immediate
 	Within string // path variable that names the parent
 	Bare   bool   // IDs are UUIDs, not URNs
-	Cursor bool   // lists use cursors
+	Cursor bool   // listHandler use cursors
 	// Unfiltered means that a list with cursors cannot be filtered.
 	Unfiltered bool
 	Hides      bool // there is no list of whole documents
@@ -58,7 +58,7 @@ type Collection struct {
 func Routes(add api.AddRoute, collections []*Collection) {
 	for _, c := range collections {
 		path := "/cloudapi/" + c.Path
-		if list := c.lists(); list != nil {
+		if list := c.listHandler(); list != nil {
 			add("GET", path, list, cloud.LatencyCloudAPI)
 		}
 		add("POST", path, c.create, cloud.LatencyWrite)
@@ -68,8 +68,8 @@ func Routes(add api.AddRoute, collections []*Collection) {
 	}
 }
 
-// lists returns the handler of the list, or nil if the collection cannot be listed.
-func (c *Collection) lists() api.Handler {
+// listHandler returns the handler of the list, or nil if the collection cannot be listed.
+func (c *Collection) listHandler() api.Handler {
 	switch {
 	case c.Hides:
 		return nil
@@ -154,7 +154,7 @@ func (c *Collection) create(r *api.Request) (*api.Response, error) {
 	if err := r.Document(&body); err != nil {
 		return nil, err
 	}
-	if err := c.known(r, body); err != nil {
+	if err := c.checkFields(r, body); err != nil {
 		return nil, err
 	}
 	if c.Title != "" {
@@ -180,7 +180,7 @@ func (c *Collection) accept(r *api.Request, body map[string]any, old *store.Obje
 			return store.BadRequest("The field %s must not be empty.", field)
 		}
 	}
-	if err := c.notTwice(r, body, old); err != nil {
+	if err := c.checkUnique(r, body, old); err != nil {
 		return err
 	}
 	if c.Check != nil {
@@ -189,8 +189,8 @@ func (c *Collection) accept(r *api.Request, body map[string]any, old *store.Obje
 	return nil
 }
 
-// notTwice returns an error if another document with the same parent has the same unique fields.
-func (c *Collection) notTwice(r *api.Request, body map[string]any, old *store.Object) error {
+// checkUnique returns an error if another document with the same parent has the same unique fields.
+func (c *Collection) checkUnique(r *api.Request, body map[string]any, old *store.Object) error {
 	if len(c.Unique) == 0 {
 		return nil
 	}
@@ -219,8 +219,8 @@ func (c *Collection) key(body map[string]any) string {
 	return strings.Join(parts, "\x00")
 }
 
-// carry copies the fields of the old document that a PUT cannot change or that the client cannot know.
-func (c *Collection) carry(r *api.Request, d *store.Object, body map[string]any) {
+// carryOver copies the fields of the old document that a PUT cannot change or that the client cannot know.
+func (c *Collection) carryOver(r *api.Request, d *store.Object, body map[string]any) {
 	for field, version := range c.Since {
 		if r.Version < version && d.Body[field] != nil {
 			body[field] = d.Body[field]
@@ -250,10 +250,10 @@ func (c *Collection) put(r *api.Request) (*api.Response, error) {
 	if err := r.Document(&body); err != nil {
 		return nil, err
 	}
-	if err := c.known(r, body); err != nil {
+	if err := c.checkFields(r, body); err != nil {
 		return nil, err
 	}
-	c.carry(r, d, body)
+	c.carryOver(r, d, body)
 	if c.Title != "" {
 		return c.Change(r, d, body)
 	}

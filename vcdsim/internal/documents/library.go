@@ -27,7 +27,7 @@ func LibraryCollections() []*Collection {
 		Fixed:    []string{"certificate"},
 		Defaults: map[string]any{"description": ""},
 		Check:    checkCertificate,
-		Free:     freeCertificate,
+		Free:     checkCertificateUnused,
 	}
 	certificates.Path = CertificatePath
 	name := []string{"name", "vendor", "version"}
@@ -42,7 +42,7 @@ func LibraryCollections() []*Collection {
 			Required: name,
 			Fixed:    name,
 			NewID:    endpointID,
-			Free:     disabled,
+			Free:     checkDisabled,
 		},
 		{Path: "1.0.0/apiFilters", Kind: "apiFilter", Right: "API_FILTER", Provider: true},
 	}
@@ -63,8 +63,8 @@ func checkCertificate(_ *api.Request, body map[string]any) error {
 	return nil
 }
 
-// freeCertificate returns an error if a virtual service, pool or tunnel uses the certificate.
-func freeCertificate(r *api.Request, d *store.Object) error {
+// checkCertificateUnused returns an error if a virtual service, pool or tunnel uses the certificate.
+func checkCertificateUnused(r *api.Request, d *store.Object) error {
 	for _, vs := range r.Cloud.Store.Documents[ServicePath] {
 		if store.RefID(vs.Body, "certificateRef") == d.ID() {
 			return InUse("certificate", store.Text(d.Body, "alias"), "virtual service "+store.Text(vs.Body, "name"))
@@ -101,8 +101,8 @@ func endpointID(body map[string]any) string {
 		"version")
 }
 
-// disabled returns an error if the document is still enabled.
-func disabled(_ *api.Request, d *store.Object) error {
+// checkDisabled returns an error if the document is still enabled.
+func checkDisabled(_ *api.Request, d *store.Object) error {
 	if on, _ := d.Body["enabled"].(bool); on {
 		return store.BadRequest("The external endpoint %q must be disabled before it is deleted.", store.Text(d.Body, "name"))
 	}

@@ -272,7 +272,7 @@ func order(a, b string) int {
 			return sign(x - y)
 		}
 	}
-	if alike(a, b) {
+	if sameFormat(a, b) {
 		return strings.Compare(a, b)
 	}
 	if x, ok := date(a); ok {
@@ -283,8 +283,8 @@ func order(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// alike reports whether two dates have the same format, so that they can be compared as text.
-func alike(a, b string) bool {
+// sameFormat reports whether two dates have the same format, so that they can be compared as text.
+func sameFormat(a, b string) bool {
 	const day = len(time.DateOnly)
 	return len(a) == len(b) && len(a) > day && a[day] == 'T' && b[day] == 'T' && a[len(a)-1] == 'Z' && b[len(b)-1] == 'Z'
 }

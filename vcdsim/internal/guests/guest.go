@@ -332,10 +332,10 @@ func (g *Guests) Halt(vm *store.VM, gently bool) {
 }
 
 // Suspend notifies the guest that its VM was suspended.
-func (g *Guests) Suspend(vm *store.VM) { g.suspended(vm, PowerGuest.Suspend) }
+func (g *Guests) Suspend(vm *store.VM) { g.notifyPower(vm, PowerGuest.Suspend) }
 
 // Resume notifies the guest that its VM was resumed.
-func (g *Guests) Resume(vm *store.VM) { g.suspended(vm, PowerGuest.Resume) }
+func (g *Guests) Resume(vm *store.VM) { g.notifyPower(vm, PowerGuest.Resume) }
 
 // Forget ends the guest of a deleted VM.
 func (g *Guests) Forget(vmID string) {
@@ -343,8 +343,8 @@ func (g *Guests) Forget(vmID string) {
 	delete(g.queues, vmID)
 }
 
-// suspended notifies the guest that its VM was suspended or resumed.
-func (g *Guests) suspended(vm *store.VM, method func(PowerGuest, context.Context, string)) {
+// notifyPower notifies the guest that its VM was suspended or resumed.
+func (g *Guests) notifyPower(vm *store.VM, method func(PowerGuest, context.Context, string)) {
 	if p, ok := g.guest.(PowerGuest); ok {
 		id := vm.ID
 		g.call(id, func() { method(p, g.cloud.Ctx, id) })

@@ -75,7 +75,7 @@ func parse(s string) segment {
 func (t *Table[T]) Find(method, escapedPath string) (Match[T], Result) {
 	parts, ok := split(escapedPath)
 	if !ok {
-		return Match[T]{Operation: method + " " + anonymous(escapedPath)}, Unknown
+		return Match[T]{Operation: method + " " + stripIDs(escapedPath)}, Unknown
 	}
 	result := Unknown
 	var best *entry[T]
@@ -93,7 +93,7 @@ func (t *Table[T]) Find(method, escapedPath string) (Match[T], Result) {
 		}
 	}
 	if best == nil {
-		return Match[T]{Operation: method + " " + anonymous(escapedPath)}, result
+		return Match[T]{Operation: method + " " + stripIDs(escapedPath)}, result
 	}
 	return Match[T]{Value: best.value, Vars: best.vars(parts), Operation: best.operation}, Found
 }
@@ -142,8 +142,8 @@ func (e *entry[T]) vars(parts []string) map[string]string {
 var ids = regexp.MustCompile(
 	`(urn(:|%3A)[a-zA-Z0-9.]+(:|%3A)[a-zA-Z0-9.]+(:|%3A))?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// anonymous removes IDs from a path that no pattern matches.
-func anonymous(path string) string {
+// stripIDs removes IDs from a path that no pattern matches.
+func stripIDs(path string) string {
 	path = ids.ReplaceAllString(path, "")
 	for strings.Contains(path, "//") {
 		path = strings.ReplaceAll(path, "//", "/")

@@ -130,7 +130,7 @@ func (s *Store) Status(v *VApp) Status {
 	if v.Status == Unresolved || v.Status == FailedCreation {
 		return v.Status
 	}
-	result := s.common(v)
+	result := s.commonStatus(v)
 	switch {
 	case result == Resolved && v.Deployed:
 		return PoweredOn // an empty vApp that was started
@@ -140,8 +140,8 @@ func (s *Store) Status(v *VApp) Status {
 	return result
 }
 
-// common returns the common state of all resolved VMs of a vApp. It is MIXED if they differ, and RESOLVED without VMs.
-func (s *Store) common(v *VApp) Status {
+// commonStatus returns the common state of all resolved VMs of a vApp. It is MIXED if they differ, and RESOLVED without VMs.
+func (s *Store) commonStatus(v *VApp) Status {
 	result := Resolved
 	for _, vm := range s.VMsOf(v.ID) {
 		switch {

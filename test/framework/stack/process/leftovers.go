@@ -54,7 +54,7 @@ func endLeftover(path string) (bool, error) {
 	}
 	lines := strings.Split(string(content), "\n")
 	pid, _ := strconv.Atoi(lines[0]) // incomplete after a kill: its programs died with the run
-	if pid <= 1 || len(lines) < 2 || !runs(pid, lines[1]) {
+	if pid <= 1 || len(lines) < 2 || !isRunning(pid, lines[1]) {
 		return false, nil
 	}
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -67,7 +67,7 @@ func waitGone(pid int, program string) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for range 250 {
-		if !runs(pid, program) {
+		if !isRunning(pid, program) {
 			return nil
 		}
 		<-ticker.C
@@ -75,8 +75,8 @@ func waitGone(pid int, program string) error {
 	return fmt.Errorf("process %d does not end", pid)
 }
 
-// runs reports whether a process runs this program.
-func runs(pid int, program string) bool {
+// isRunning reports whether a process runs this program.
+func isRunning(pid int, program string) bool {
 	if link, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
 		return strings.TrimSuffix(link, " (deleted)") == program
 	}

@@ -53,13 +53,13 @@ func Lock(path string) (unlock func(), err error) {
 func LockWait(ctx context.Context, path string, waiting func(holder string)) (unlock func(), err error) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	for told := false; ; told = true {
+	for notified := false; ; notified = true {
 		unlock, err := Lock(path)
 		var locked *LockedError
 		if !errors.As(err, &locked) {
 			return unlock, err
 		}
-		if !told {
+		if !notified {
 			waiting(locked.Holder)
 		}
 		select {

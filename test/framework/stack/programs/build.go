@@ -125,7 +125,7 @@ func (b *builder) all(ctx context.Context) error {
 	if free, ok := process.FreeSpace(filepath.Dir(b.set.dir)); ok && free < needed {
 		return fmt.Errorf("%d MiB free, %d needed: %w", free>>20, needed>>20, syscall.ENOSPC)
 	}
-	if err := b.takePresent(ctx); err != nil {
+	if err := b.copyInstalled(ctx); err != nil {
 		return err
 	}
 	b.announce()

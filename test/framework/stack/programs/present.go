@@ -17,8 +17,8 @@ import (
 // versionTimeout is the time limit for a program to print its version.
 const versionTimeout = 10 * time.Second
 
-// takePresent copies the programs of the pinned versions that are installed on the machine.
-func (b *builder) takePresent(ctx context.Context) error {
+// copyInstalled copies the programs of the pinned versions that are installed on the machine.
+func (b *builder) copyInstalled(ctx context.Context) error {
 	if !b.reuse {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (b *builder) takePresent(ctx context.Context) error {
 		}
 		for _, p := range g.Programs {
 			if target := b.set.bins[p.Name]; !exists(target) {
-				if _, err := b.present(ctx, p, target); err != nil {
+				if _, err := b.copyIfInstalled(ctx, p, target); err != nil {
 					return err
 				}
 			}
@@ -57,9 +57,9 @@ func (b *builder) announce() {
 	}
 }
 
-// present copies a program of exactly the pinned version from the machine, and reports whether it found one. The copy
+// copyIfInstalled copies a program of exactly the pinned version from the machine, and reports whether it found one. The copy
 // does not change if the installed program is upgraded.
-func (b *builder) present(ctx context.Context, p Program, target string) (bool, error) {
+func (b *builder) copyIfInstalled(ctx context.Context, p Program, target string) (bool, error) {
 	if p.Version == "" {
 		return false, nil
 	}
@@ -77,7 +77,7 @@ func (b *builder) present(ctx context.Context, p Program, target string) (bool, 
 		if err := copyProgram(path, target); err != nil {
 			return false, fmt.Errorf("copying %s: %w", path, err)
 		}
-		b.show.taken(p.Name, p.Version, path)
+		b.show.copied(p.Name, p.Version, path)
 		return true, nil
 	}
 	return false, nil

@@ -48,8 +48,8 @@ func (p *progress) start(what, name string) func(error) {
 	}
 }
 
-// taken reports a program that was copied from the machine.
-func (p *progress) taken(name, version, from string) {
+// copied reports a program that was copied from the machine.
+func (p *progress) copied(name, version, from string) {
 	p.n++
 	p.print(fmt.Sprintf("Taking %s %s from %s (%d of %d)", name, version, from, p.n, p.of), false)
 }
