@@ -126,7 +126,7 @@ type VApp = store.VApp
 // A VAppNetwork connects a vApp to a network, or is isolated.
 type VAppNetwork = store.VAppNetwork
 
-// A VAppDHCP is the DHCP service of a vApp's own network.
+// A VAppDHCP is the DHCP service of a vApp network.
 type VAppDHCP = store.VAppDHCP
 
 // A VM is a virtual machine.

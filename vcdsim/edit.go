@@ -80,7 +80,7 @@ func (e *Editor) PowerOn(vm *store.VM) {
 	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
 }
 
-// DeleteVM removes a VM without a task or event.
+// DeleteVM removes a VM without a trace.
 func (e *Editor) DeleteVM(vm *store.VM) {
 	machines.VMsOf(e.cloud).Remove(vm)
 	machines.LeasesOf(e.cloud).DeployedChanged(e.cloud.Store.VApps[vm.VAppID])
@@ -96,7 +96,7 @@ func (e *Editor) MoveVM(vm *store.VM, to *store.VApp) {
 	machines.LeasesOf(e.cloud).DeployedChanged(to)
 }
 
-// DeleteVApp removes a vApp and its VMs without a task or event.
+// DeleteVApp removes a vApp and its VMs without a trace.
 func (e *Editor) DeleteVApp(v *store.VApp) { machines.VAppsOf(e.cloud).Remove(v) }
 
 // SetOwner transfers a vApp to another user of its organization.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cpi is the cloud controller manager for clusters on VMware Cloud Director and on vSphere.
+// Command cpi is the cloud controller manager for clusters on VMware Cloud Director, vSphere and Apache CloudStack.
 package main
 
 import (

@@ -99,7 +99,7 @@ func onThread(f func() error) error {
 // which Go keeps forever with its namespaces.
 func onOwnThread(f func()) {
 	go func() {
-		runtime.LockOSThread() // only the first thread is ever unlocked
+		runtime.LockOSThread() // stays locked, unless it is the first thread
 		if unix.Gettid() != os.Getpid() {
 			f()
 			return

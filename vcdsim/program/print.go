@@ -123,7 +123,7 @@ func (*site) Token(u vcdsim.User) string {
 	return u.APITokens[0]
 }
 
-// files hold what other programs read.
+// files are the templates of the configurations.
 //
 //go:embed configurations/*.tmpl
 var files embed.FS

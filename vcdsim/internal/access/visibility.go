@@ -13,7 +13,7 @@ import (
 // A Level is the access of a caller to a vApp and its VMs.
 type Level int
 
-// Levels, each of which includes the previous ones.
+// Levels. Each includes the previous ones.
 const (
 	LevelNone Level = iota
 	LevelRead

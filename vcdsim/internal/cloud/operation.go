@@ -88,7 +88,8 @@ func (o Operation) Cloning(undo func(*Cloud, *store.Task)) Operation {
 	return o.UndoneBy(undo)
 }
 
-// Nothing is the effect of operations that have no effect when their task ends.
+// Nothing is the run function of operations that change nothing when their task ends, for example because another event
+// completes them.
 func Nothing(*Cloud, *store.Task) error { return nil }
 
 // awaitsEvent reports whether an operation has no fixed duration, because another event ends it.

@@ -19,7 +19,7 @@ const (
 )
 
 // A Refusal is an error in the form of VCD: status, minor code and message. Failed tasks contain one, too.
-type Refusal struct { //nolint:errname // the term of the simulator
+type Refusal struct { //nolint:errname // named for VCD's refusal of a request
 	Status  int
 	Code    string
 	Message string
