@@ -32,7 +32,7 @@ type Collection struct {
 	Title  string // name of a document in tasks; "" means that changes are immediate
 	Within string // path variable that names the parent
 	Bare   bool   // IDs are UUIDs, not URNs
-	Cursor bool   // listHandler use cursors
+	Cursor bool   // lists use cursors
 	// Unfiltered means that a list with cursors cannot be filtered.
 	Unfiltered bool
 	Hides      bool // there is no list of whole documents
