@@ -53,8 +53,8 @@ const (
 	// podProxyConcurrency is the number of clusters whose pod proxy policies or serving certificates are reconciled
 	// concurrently.
 	podProxyConcurrency = 2
-	// rdeConcurrency is the number of runtime defined entities that are written concurrently. It is below the number of
-	// unanswered requests after which a site counts as unavailable.
+	// rdeConcurrency is the number of runtime defined entities that are written concurrently. It is lower than the
+	// number of unanswered requests after which a site counts as unavailable.
 	rdeConcurrency = 2
 )
 

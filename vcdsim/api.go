@@ -74,8 +74,8 @@ type Range = store.Range
 // A RightsBundle is a set of rights that an organization may grant to its roles.
 type RightsBundle = store.RightsBundle
 
-// A Role is a set of rights of users. Reading requires no right, except for edge gateways, certificates and IP
-// Spaces. Users see vApps of other users only if these are shared with them.
+// A Role is a set of rights for users. Reading requires no right, except for edge gateways, certificates and IP Spaces.
+// Users see vApps of other users only if these are shared with them.
 type Role = store.Role
 
 // A SecondSubnet is the second subnet of a network.

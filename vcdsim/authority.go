@@ -16,7 +16,7 @@ type Authority = tlsserver.Authority
 func NewAuthority() (*Authority, error) { return tlsserver.NewAuthority() }
 
 // ParseAuthority reads an authority from the PEM of its certificate and private key. It returns an error if the
-// certificate has expired or must not sign certificates.
+// certificate has expired or is not allowed to sign certificates.
 func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	return tlsserver.ParseAuthority(certificate, key)
 }

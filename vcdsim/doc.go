@@ -15,5 +15,5 @@
 // collections and settings as values; routes.go, operations.go and collections.go combine them. A handler is a function
 // of the request (internal/api) and of its object, which a finder such as compute.OwnVM looks up and checks first. It
 // changes the store directly or starts a task, whose operation changes the store when the task ends. Objects of the
-// JSON API without special behavior are a collection of documents, or a setting (internal/documents).
+// JSON API without special behavior are stored as collections of documents or as settings (internal/documents).
 package vcdsim

@@ -115,9 +115,10 @@ const (
 )
 
 // K8sTenant returns a model of an organization that is ready for Kubernetes clusters. It has the users capvcd, for
-// Cluster API, and ccm, for cloud controller managers, each with an API token and a role. It has networks with pools,
-// sizing and placement policies, two storage profiles, a catalog with a node image, and an edge gateway with a block of
-// addresses and load balancing. Addresses .200 to .250 of network nodes are in no pool; they are for virtual IPs.
+// Cluster API, and ccm, for cloud controller managers, each with an API token and a separate role. It has networks with
+// pools, sizing and placement policies, two storage profiles, a catalog with a node image, and an edge gateway with a
+// block of addresses and load balancing. Addresses .200 to .250 of network nodes are in no pool; they are for virtual
+// IPs.
 func K8sTenant() store.Model {
 	return store.Model{
 		Orgs: []store.Org{

@@ -52,8 +52,8 @@ type imagePart struct {
 	ImageRepository string `json:"imageRepository"`
 }
 
-// carrier returns the image with the manifests. It runs nothing. It has an entrypoint because some tools cannot create
-// a container, from which they copy the files, without one.
+// carrier returns the image with the manifests. It runs nothing. It has an entrypoint because some tools copy files out
+// of a container, and cannot create a container without an entrypoint.
 func (b build) carrier(ctx context.Context) ([]content, error) {
 	template, err := b.template(ctx)
 	if err != nil {

@@ -118,8 +118,8 @@ type ignitionRun struct {
 	units    []ignitionUnit
 }
 
-// apply applies a configuration after the configurations that it refers to. A later file or unit of the same path or
-// name replaces or amends an earlier one.
+// apply applies a configuration and then the configurations that it refers to. Their files and units override those
+// with the same path or name.
 func (r *ignitionRun) apply(text string, depth int) error {
 	var config ignitionConfig
 	if err := json.Unmarshal([]byte(text), &config); err != nil {

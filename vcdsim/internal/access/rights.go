@@ -139,8 +139,8 @@ func MayUseExtraConfig(r *api.Request) bool {
 	return !r.Cloud.Assume.ExtraConfigTakesRight || r.Session.Provider() || HasRight(r, RightExtraConfig)
 }
 
-// HasRight reports whether the caller has a right. The caller's role and a rights bundle that is published to the
-// organization must contain the right, or both a right that implies it.
+// HasRight reports whether the caller has a right. Both the caller's role and a rights bundle that is published to the
+// organization must contain the right, or the same other right that implies it.
 func HasRight(r *api.Request, name string) bool {
 	if !r.Cloud.Assume.RolesAreExact && !roleIsKnown(r.Session, r.Cloud.Store, r.Session.Role) {
 		return true

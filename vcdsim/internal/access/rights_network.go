@@ -32,7 +32,7 @@ const (
 
 // NetworkNeeds are the needs of requests for gateways and their objects. The first match decides. No source lists the
 // rights for application port profiles and firewall groups. VMware's role for authors of Kubernetes clusters has the
-// rights for NAT and none for firewalls, and its clients create port profiles for their NAT rules with it.
+// rights for NAT and none for firewalls, and its clients create port profiles for their NAT rules with that role.
 var NetworkNeeds = []Need{
 	{http.MethodGet, edgeOperations + "/nat/", "", []string{rightNATView}, "GATEWAY_NAT_VIEW"},
 	{"", edgeOperations + "/nat/", "", []string{rightNATConfigure}, "GATEWAY_NAT_CONFIGURE"},

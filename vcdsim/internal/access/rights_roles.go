@@ -106,8 +106,9 @@ func KubernetesBundle() []string {
 }
 
 // RightsOfCloudProvider returns the rights that a cloud controller manager requires to create load balancers for
-// Services. It finds the VMs of another user. It creates pools, virtual services, NAT rules, IP sets and certificates,
-// also with addresses from IP Spaces. It writes its section of the cluster's entity if that is shared with it.
+// Services. The manager finds the VMs of another user. It creates pools, virtual services, NAT rules, IP sets and
+// certificates, also with addresses from IP Spaces. It writes its section of the cluster's entity if that is shared
+// with it.
 func RightsOfCloudProvider() []string {
 	return []string{
 		rightAdminView,

@@ -11,8 +11,8 @@ import (
 
 const codeLimit = "OPERATION_LIMITS_EXCEEDED"
 
-// WithinLimits returns an error for a write if the user's running and queued operations have reached the limits of the
-// organization.
+// WithinLimits returns an error for a write if the number of the user's running and queued operations has reached the
+// limits of the organization.
 func (r *Request) WithinLimits() error {
 	if r.Session == nil || r.Method == http.MethodGet {
 		return nil

@@ -27,8 +27,8 @@ func (r Request) Changes() bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }
 
-// Limits, so that requests for unknown paths cannot exhaust memory. maxJournal is the number of requests that are kept.
-// MaxOperations is the number of operations that are counted separately. MaxPath is the maximum length of a path.
+// These limits prevent requests for unknown paths from exhausting memory. maxJournal is the number of requests that are
+// kept. MaxOperations is the number of operations that are counted separately. MaxPath is the maximum length of a path.
 const (
 	maxJournal    = 5000
 	MaxOperations = 5000

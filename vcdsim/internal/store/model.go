@@ -57,7 +57,7 @@ type User struct {
 	APITokens []string    `json:"apiTokens,omitzero"`
 }
 
-// A Role is a set of rights of users. Reading requires no right, except for edge gateways, certificates and IP Spaces.
+// A Role is a set of rights for users. Reading requires no right, except for edge gateways, certificates and IP Spaces.
 // Users see vApps of other users only if these are shared with them.
 type Role struct {
 	Name        string   `json:"name,omitzero"`

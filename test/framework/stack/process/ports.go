@@ -17,9 +17,9 @@ import (
 	"syscall"
 )
 
-// Ports below the ranges from which systems select ports for outgoing connections and for listeners on port 0 (from
-// 32768 on Linux, from 49152 on macOS). This way no other socket takes the port of a program while the program starts
-// or is down.
+// The ports are below the ranges from which systems select ports for outgoing connections and for listeners on port 0
+// (from 32768 on Linux, from 49152 on macOS). This way no other socket takes the port of a program while the program
+// starts or is down.
 const (
 	lowestPort = 20000
 	portRange  = 10000
