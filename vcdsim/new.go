@@ -33,7 +33,7 @@ import (
 
 const defaultLifetime = time.Hour
 
-// New prepares a simulator. Start lets it listen.
+// New prepares a simulator. Start starts it.
 func New(cfg Config) (*Simulator, error) {
 	s := &Simulator{
 		cloud:   newCloud(cfg),

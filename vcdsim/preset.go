@@ -63,7 +63,7 @@ func presets() []preset {
 	}
 }
 
-// PresetNames are the names of the presets, sorted.
+// PresetNames returns the names of the presets, sorted.
 func PresetNames() []string {
 	var out []string
 	for _, p := range presets() {

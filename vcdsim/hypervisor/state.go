@@ -34,7 +34,7 @@ func openState(dir string) (*stateDir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	if err := checkUnused(dir); err != nil {
+	if err := checkForeignFiles(dir); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own
@@ -55,8 +55,8 @@ func openState(dir string) (*stateDir, error) {
 // lockFile exists in a folder as long as it is a state folder.
 const lockFile = "lock"
 
-// checkUnused returns an error if a folder has files that may not belong to the simulator.
-func checkUnused(dir string) error {
+// checkForeignFiles returns an error if a folder has files that may not belong to the simulator.
+func checkForeignFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("reading the state folder: %w", err)

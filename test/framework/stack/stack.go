@@ -27,7 +27,7 @@ import (
 // A Part is a provider that the stack includes.
 type Part string
 
-// The parts.
+// The parts of a stack.
 const (
 	Core         Part = programs.CoreManager
 	Bootstrap    Part = programs.BootstrapManager

@@ -42,7 +42,7 @@ func (ts *Tasks) Load(orgID, userID string) Load {
 // Reached reports whether a limit is reached; 0 means no limit.
 func Reached(limit, have int) bool { return limit > 0 && have >= limit }
 
-// mayRun reports whether the limits allow to run a task, which is not counted yet.
+// mayRun reports whether the limits permit a task to run. The task is not counted yet.
 func (ts *Tasks) mayRun(t *store.Task) bool {
 	org := ts.Cloud.Store.Org(t.OrgID)
 	if org == nil || org.Limits == (store.OperationLimits{}) {

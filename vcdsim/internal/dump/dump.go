@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// The format of dumps. Increment the version with every change of the store that cannot read older dumps.
+// The format of dumps. Increment the version when the store can no longer read older dumps.
 const (
 	dumpFormat  = "vcdsim"
 	dumpVersion = 3

@@ -98,7 +98,7 @@ type VDC struct {
 	// Disabled means that nothing can be created or started in the VDC.
 	Disabled bool    `json:"disabled,omitzero"`
 	Compute  Compute `json:"compute,omitzero"`
-	// Fleet describes additional initial VMs.
+	// Fleet describes additional VMs that exist from the start.
 	Fleet Fleet `json:"fleet,omitzero"`
 }
 
