@@ -176,7 +176,7 @@ func (s *Simulator) addListeners(signer *Authority, listeners []net.Listener) er
 		if err != nil {
 			return err
 		}
-		s.further = append(s.further, server)
+		s.extraServers = append(s.extraServers, server)
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (s *Simulator) Start() error {
 	if err := s.server.Open(s.cloud.Ctx, s.addr, s, s.cloud.Log); err != nil {
 		return err
 	}
-	for _, f := range s.further {
+	for _, f := range s.extraServers {
 		if err := f.Open(s.cloud.Ctx, "", s, s.cloud.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
@@ -229,7 +229,7 @@ func (s *Simulator) Close() error {
 	s.cloud.Mu.Unlock()
 	defer s.guests.Wait()
 	err := s.server.Close()
-	for _, f := range s.further {
+	for _, f := range s.extraServers {
 		err = errors.Join(err, f.Close())
 	}
 	for _, c := range s.cells {

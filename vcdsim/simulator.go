@@ -70,12 +70,12 @@ type Simulator struct {
 	injector *frontend.Injector
 	control  *control.Control
 
-	addr    string
-	server  *tlsserver.Server // at the site's address
-	further []*tlsserver.Server
-	public  string // base of hrefs; "" means the address of the request
-	cells   []*cells.Cell
-	cancel  context.CancelFunc // ends the simulator's lifetime
+	addr         string
+	server       *tlsserver.Server // at the site's address
+	extraServers []*tlsserver.Server
+	public       string // base of hrefs; "" means the address of the request
+	cells        []*cells.Cell
+	cancel       context.CancelFunc // ends the simulator's lifetime
 }
 
 // URL returns the address of the site, without /api. It is empty before Start.

@@ -94,21 +94,21 @@ func (p *program) readLiveClusters(ctx context.Context, without bool, alive leak
 }
 
 func (p *program) printLeaks(i leaks.Inventory, alive leaks.Alive) error {
-	left := i.Left(alive)
+	leftovers := i.Left(alive)
 	switch {
 	case p.output == "json":
-		if err := p.printJSON(map[string]any{"leaks": nonNil(left), "hidden": nonNil(i.Hidden)}); err != nil {
+		if err := p.printJSON(map[string]any{"leaks": nonNil(leftovers), "hidden": nonNil(i.Hidden)}); err != nil {
 			return err
 		}
-	case len(left) == 0 && len(i.Hidden) == 0:
+	case len(leftovers) == 0 && len(i.Hidden) == 0:
 		fmt.Fprintln(p.out, "No orphaned resources found.")
-	case len(left) > 0:
-		if err := p.printObjects(left, i.Taken); err != nil {
+	case len(leftovers) > 0:
+		if err := p.printObjects(leftovers, i.Taken); err != nil {
 			return err
 		}
 	}
 	switch {
-	case len(left) > 0:
+	case len(leftovers) > 0:
 		return errFindings
 	case len(i.Hidden) > 0:
 		return errors.New("some objects are not visible and may be orphaned: grant the missing rights")

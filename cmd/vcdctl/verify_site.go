@@ -170,32 +170,32 @@ func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
 		return err
 	}
 	defer logout()
-	left, hidden, err := verifysite.Leftovers(ctx, session)
+	leftovers, hidden, err := verifysite.Leftovers(ctx, session)
 	if err != nil {
 		return err
 	}
 	for _, kind := range hidden {
 		fmt.Fprintf(p.errors, "Warning: %s are not visible to the user, so some may remain\n", kind)
 	}
-	if err := p.printLeftovers(left); err != nil || len(left) == 0 {
+	if err := p.printLeftovers(leftovers); err != nil || len(leftovers) == 0 {
 		return err
 	}
 	if err := p.askConfirmation(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
 		return err
 	}
-	return verifysite.CleanUp(ctx, session, left, verifysite.Options{Step: p.printStep})
+	return verifysite.CleanUp(ctx, session, leftovers, verifysite.Options{Step: p.printStep})
 }
 
-func (p *program) printLeftovers(left []verifysite.Leftover) error {
+func (p *program) printLeftovers(leftovers []verifysite.Leftover) error {
 	if p.output == "json" {
-		return p.printJSON(map[string]any{"leftovers": nonNil(left)})
+		return p.printJSON(map[string]any{"leftovers": nonNil(leftovers)})
 	}
-	if len(left) == 0 {
+	if len(leftovers) == 0 {
 		fmt.Fprintln(p.out, "No orphaned resources found.")
 		return nil
 	}
 	t := newTable(p.out, "RUN", "KIND", "NAME")
-	for _, x := range left {
+	for _, x := range leftovers {
 		t.row(x.Run, x.Kind, x.Name)
 	}
 	return t.flush()

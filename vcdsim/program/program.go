@@ -93,16 +93,16 @@ func runWith(ctx context.Context, args []string, stdout, stderr io.Writer, exten
 	case o.print != "":
 		return printOne(stdout, &o, cfg)
 	}
-	beside, err := extension.Open(&cfg)
+	running, err := extension.Open(&cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, beside.Close()) }()
-	return serve(ctx, o, cfg, beside, stdout)
+	defer func() { err = errors.Join(err, running.Close()) }()
+	return serve(ctx, o, cfg, running, stdout)
 }
 
 // serve runs a simulator until the context ends.
-func serve(ctx context.Context, o options, cfg vcdsim.Config, beside Running, stdout io.Writer) error {
+func serve(ctx context.Context, o options, cfg vcdsim.Config, running Running, stdout io.Writer) error {
 	sim, err := vcdsim.New(cfg)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func serve(ctx context.Context, o options, cfg vcdsim.Config, beside Running, st
 		return err
 	}
 	if err = describe(stdout, sim, o.caFile); err == nil {
-		err = beside.Serve(ctx, sim, stdout)
+		err = running.Serve(ctx, sim, stdout)
 	}
 	if err == nil {
 		<-ctx.Done()

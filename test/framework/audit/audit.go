@@ -170,10 +170,10 @@ func (a Allowance) covers(r Right) bool {
 
 // Excuse removes the rights that allowances cover from unused. It also returns stale allowances, which cover rights
 // that no account has.
-func Excuse(unused, rights []Right, allowances []Allowance) (left []Right, stale []Allowance) {
+func Excuse(unused, rights []Right, allowances []Allowance) (remaining []Right, stale []Allowance) {
 	for _, right := range unused {
 		if !slices.ContainsFunc(allowances, func(a Allowance) bool { return a.covers(right) }) {
-			left = append(left, right)
+			remaining = append(remaining, right)
 		}
 	}
 	for _, a := range allowances {
@@ -181,5 +181,5 @@ func Excuse(unused, rights []Right, allowances []Allowance) (left []Right, stale
 			stale = append(stale, a)
 		}
 	}
-	return left, stale
+	return remaining, stale
 }

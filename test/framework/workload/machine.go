@@ -236,13 +236,13 @@ func (w *Workloads) bootstrapLater(ctx context.Context, m *machine) {
 		return
 	}
 	deadline := time.Now().Add(w.options.JoinTimeout)
-	for again := true; again; {
-		again = w.attempt(ctx, m, deadline) && sleep(ctx, w.options.RetryEvery)
+	for retry := true; retry; {
+		retry = w.attempt(ctx, m, deadline) && sleep(ctx, w.options.RetryEvery)
 	}
 }
 
 // attempt runs kubeadm again and reports whether to retry.
-func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time) (again bool) {
+func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time) (retry bool) {
 	m.work.Lock()
 	defer m.work.Unlock()
 	if ctx.Err() != nil {

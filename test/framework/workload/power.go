@@ -54,9 +54,9 @@ func (w *Workloads) nodeDown(m *machine, boot int) {
 			return
 		}
 		w.lock.Lock()
-		again := m.on != boot || m.powered
+		restarted := m.on != boot || m.powered
 		w.lock.Unlock()
-		if again {
+		if restarted {
 			return
 		}
 		if err := c.markNode(w.ctx, node, corev1.ConditionUnknown, "NodeStatusUnknown",

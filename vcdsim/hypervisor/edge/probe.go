@@ -80,8 +80,8 @@ func (p *prober) repeat(ctx context.Context, x probe) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	for missed := 0; ; {
-		asking, cancel := context.WithTimeout(ctx, probeTimeout)
-		if x.check(asking, p.wire) {
+		probeCtx, cancel := context.WithTimeout(ctx, probeTimeout)
+		if x.check(probeCtx, p.wire) {
 			missed = 0
 		} else {
 			missed++
@@ -179,8 +179,8 @@ func (p *prober) results() map[string]Members {
 		if out[x.pool] == nil {
 			out[x.pool] = Members{}
 		}
-		before, asked := out[x.pool][x.at]
-		out[x.pool][x.at] = up && (before || !asked)
+		before, probed := out[x.pool][x.at]
+		out[x.pool][x.at] = up && (before || !probed)
 	}
 	return out
 }

@@ -299,7 +299,7 @@ func (l refList) list(r *api.Request) (*api.Response, error) {
 }
 
 // change parses the references in the body and replaces the list with the result of f.
-func (l refList) change(r *api.Request, f func(have, given []string) []string) (*api.Response, error) {
+func (l refList) change(r *api.Request, f func(current, refs []string) []string) (*api.Response, error) {
 	if err := l.of.Writable(r); err != nil {
 		return nil, err
 	}
@@ -317,11 +317,11 @@ func (l refList) change(r *api.Request, f func(have, given []string) []string) (
 			return nil, err
 		}
 	}
-	var given []string
+	var refs []string
 	for _, v := range body.Values {
-		given = append(given, v.ID)
+		refs = append(refs, v.ID)
 	}
-	d.Refs[l.name] = f(d.Refs[l.name], given)
+	d.Refs[l.name] = f(d.Refs[l.name], refs)
 	d.Version++
 	res, err := l.page(r, d)
 	if res != nil {
@@ -331,16 +331,16 @@ func (l refList) change(r *api.Request, f func(have, given []string) []string) (
 }
 
 func (l refList) add(r *api.Request) (*api.Response, error) {
-	return l.change(r, func(have, given []string) []string { return append(slices.Clone(have), given...) })
+	return l.change(r, func(current, refs []string) []string { return append(slices.Clone(current), refs...) })
 }
 
 func (l refList) replace(r *api.Request) (*api.Response, error) {
-	return l.change(r, func(_, given []string) []string { return given })
+	return l.change(r, func(_, refs []string) []string { return refs })
 }
 
 func (l refList) remove(r *api.Request) (*api.Response, error) {
-	return l.change(r, func(have, given []string) []string {
-		return slices.DeleteFunc(slices.Clone(have), func(id string) bool { return slices.Contains(given, id) })
+	return l.change(r, func(current, refs []string) []string {
+		return slices.DeleteFunc(slices.Clone(current), func(id string) bool { return slices.Contains(refs, id) })
 	})
 }
 

@@ -26,13 +26,13 @@ var shortPages = []string{"GET /cloudapi/1.0.0/orgVdcNetworks", "GET /cloudapi/1
 
 // pageSize returns the page size of a cloudapi request. Like VCD, it refuses sizes above the maximum.
 func (r *Request) pageSize() (int, error) {
-	most := MaxPage
+	limit := MaxPage
 	if slices.Contains(shortPages, r.Operation) {
-		most = shortPage
+		limit = shortPage
 	}
 	requested := r.Query.Get("pageSize")
-	if n, err := strconv.Atoi(requested); requested != "" && (err != nil || n < 0 || n > most) {
-		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", requested, most)
+	if n, err := strconv.Atoi(requested); requested != "" && (err != nil || n < 0 || n > limit) {
+		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", requested, limit)
 	}
 	return r.Query.Number("pageSize", DefaultPage), nil
 }

@@ -128,10 +128,10 @@ func overviewOfNetworks(s *cloud.Cloud, filter string) overviewNetworks {
 }
 
 // put adds an item to a bounded list if one of words contains the filter.
-func put[T any](o *overviewNetworks, list *[]T, most int, item T, filter string, words ...string) {
+func put[T any](o *overviewNetworks, list *[]T, limit int, item T, filter string, words ...string) {
 	switch {
 	case !slices.ContainsFunc(words, func(word string) bool { return matches(word, filter) }):
-	case len(*list) >= most:
+	case len(*list) >= limit:
 		o.More++
 	default:
 		*list = append(*list, item)

@@ -108,9 +108,9 @@ func (f *Faults) Add(rule Fault) int {
 func (f *Faults) Remove(id int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(f.rules), func(r *Fault) bool { return r.ID == id })
-	found := len(left) < len(f.rules)
-	f.rules = left
+	remaining := slices.DeleteFunc(slices.Clone(f.rules), func(r *Fault) bool { return r.ID == id })
+	found := len(remaining) < len(f.rules)
+	f.rules = remaining
 	return found
 }
 

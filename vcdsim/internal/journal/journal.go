@@ -41,13 +41,13 @@ const OtherOperations = "others"
 
 // A Journal counts requests and keeps the most recent ones.
 type Journal struct {
-	mu    sync.Mutex
-	count map[string]int
-	ring  []Request
-	next  int
-	total int
-	lost  map[string]bool // unknown routes
-	kinds map[string]bool // operations since the start
+	mu      sync.Mutex
+	count   map[string]int
+	ring    []Request
+	next    int
+	total   int
+	unknown map[string]bool // unknown routes
+	kinds   map[string]bool // operations since the start
 	// statuses counts requests by operation and status since the start.
 	statuses map[Outcome]int
 }
@@ -62,7 +62,7 @@ type Outcome struct {
 func New() *Journal {
 	return &Journal{
 		count:    map[string]int{},
-		lost:     map[string]bool{},
+		unknown:  map[string]bool{},
 		kinds:    map[string]bool{},
 		statuses: map[Outcome]int{},
 	}
@@ -99,11 +99,11 @@ func (j *Journal) counted(operation string) string {
 }
 
 // cut truncates a long text.
-func cut(s string, most int) string {
-	if len(s) <= most {
+func cut(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	return s[:most] + "…"
+	return s[:limit] + "…"
 }
 
 // Counters returns the number of requests by operation.
@@ -131,12 +131,12 @@ func (j *Journal) ordered() []Request {
 	return append(slices.Clone(j.ring[j.next:]), j.ring[:j.next]...)
 }
 
-// Since returns the requests after number n, limited to the last most requests, and the number of the last request.
-func (j *Journal) Since(n, most int) ([]Request, int) {
+// Since returns the requests after number n, at most the last limit ones, and the number of the last request.
+func (j *Journal) Since(n, limit int) ([]Request, int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	all := j.ordered()
-	fresh := min(max(j.total-n, 0), most, len(all))
+	fresh := min(max(j.total-n, 0), limit, len(all))
 	return append([]Request{}, all[len(all)-fresh:]...), j.total
 }
 
@@ -151,12 +151,12 @@ func (j *Journal) ByStatus() map[Outcome]int {
 func (j *Journal) Unknown(op string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lost[j.counted(op)] = true
+	j.unknown[j.counted(op)] = true
 }
 
 // UnknownRoutes returns the requested operations that are not simulated.
 func (j *Journal) UnknownRoutes() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Sorted(maps.Keys(j.lost))
+	return slices.Sorted(maps.Keys(j.unknown))
 }
