@@ -14,9 +14,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-// parse reads the flags. The program ends with a status if they are wrong or only ask for help or the version.
+// parse parses the flags. If end is true, the program must exit with status: the flags are invalid, or the user
+// requested the help or the version.
 func parse(fs *pflag.FlagSet, o *options.Options, args []string, stdout, stderr io.Writer) (status int, end bool) {
-	fs.Usage = func() {} // written below
+	fs.Usage = func() {} // parse writes it
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):

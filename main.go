@@ -45,15 +45,16 @@ import (
 
 const (
 	defaultNamespace = "capvcd-system"
-	// logoutTimeout is how long sessions may take to be closed at the end.
+	// logoutTimeout is the time limit for logging out of all sessions on exit.
 	logoutTimeout = 5 * time.Second
-	// templateConcurrency is how many VCDMachineTemplates, zones or failure domains are reconciled at once: few exist,
-	// and nothing waits long for them.
+	// templateConcurrency is the number of VCDMachineTemplates, zones, failure domains or remediations that are
+	// reconciled concurrently. There are few of them, and nothing waits long for them.
 	templateConcurrency = 2
-	// podProxyConcurrency is how many clusters get the policies of their pods' proxy at once.
+	// podProxyConcurrency is the number of clusters whose pod proxy policies or serving certificates are reconciled
+	// concurrently.
 	podProxyConcurrency = 2
-	// rdeConcurrency is how many runtime defined entities are written at once: fewer than the calls without an answer
-	// by which a site counts as silent.
+	// rdeConcurrency is the number of runtime defined entities that are written concurrently. It is lower than the
+	// number of unanswered requests after which a site counts as unavailable.
 	rdeConcurrency = 2
 )
 
@@ -131,7 +132,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// setUp registers everything that the manager runs.
+// setUp registers all controllers, webhooks and checks with the manager.
 func setUp(ctx context.Context, mgr manager.Manager, o *options.Options, pool *vcd.Pool) error {
 	c := mgr.GetClient()
 	live := mgr.GetAPIReader()

@@ -17,7 +17,7 @@ import (
 type assumptionsFile struct {
 	Assumptions map[string]any `json:"assumptions"`
 
-	// What follows is for people.
+	// The following fields are only for human readers.
 
 	APIVersions []string          `json:"apiVersions,omitempty"`
 	Release     string            `json:"release,omitempty"`
@@ -25,11 +25,11 @@ type assumptionsFile struct {
 	NotProbed   map[string]string `json:"notProbed,omitempty"`
 }
 
-// maxAssumptionsFile bounds a file with assumptions, in bytes.
+// maxAssumptionsFile is the maximum size of a file with assumptions, in bytes.
 const maxAssumptionsFile = 1 << 20
 
-// ReadAssumptions reads assumptions in YAML or JSON, as WriteAssumptions or "vcdctl verify-site --report" writes them. Those
-// that the file does not name keep their defaults; names that do not exist are refused.
+// ReadAssumptions reads assumptions in YAML or JSON, as written by WriteAssumptions or "vcdctl verify-site --report".
+// Assumptions that the file does not name keep their defaults. Unknown names are an error.
 func ReadAssumptions(r io.Reader) (Assumptions, error) {
 	a := DefaultAssumptions()
 	text, err := io.ReadAll(io.LimitReader(r, maxAssumptionsFile))
@@ -41,13 +41,13 @@ func ReadAssumptions(r io.Reader) (Assumptions, error) {
 		return a, fmt.Errorf("reading assumptions: %w", err)
 	}
 	for name := range file.Assumptions {
-		if err := knownAssumption(name); err != nil {
+		if err := checkAssumptionName(name); err != nil {
 			return a, err
 		}
 	}
 	for _, texts := range []map[string]string{file.How, file.NotProbed} {
 		for name := range texts {
-			if err := knownAssumption(name); err != nil {
+			if err := checkAssumptionName(name); err != nil {
 				return a, err
 			}
 		}
@@ -62,8 +62,8 @@ func ReadAssumptions(r io.Reader) (Assumptions, error) {
 	return a, checkVersions(a)
 }
 
-// knownAssumption refuses names that are no assumptions.
-func knownAssumption(name string) error {
+// checkAssumptionName returns an error if there is no assumption of this name.
+func checkAssumptionName(name string) error {
 	if _, ok := reflect.TypeFor[Assumptions]().FieldByName(name); !ok {
 		return fmt.Errorf("reading assumptions: unknown assumption %q", name)
 	}
@@ -72,7 +72,7 @@ func knownAssumption(name string) error {
 
 var assumedVersion = regexp.MustCompile(`^[0-9]{2}\.[0-9]$`)
 
-// checkVersions refuses versions of the API that could not be compared.
+// checkVersions returns an error if an assumption about API versions is not a version that can be compared.
 func checkVersions(a Assumptions) error {
 	for _, version := range []string{a.EdgeRuleCreateSince, a.EdgeRuleTopSince} {
 		if !assumedVersion.MatchString(version) {

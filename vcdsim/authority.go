@@ -8,20 +8,20 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
-// An Authority signs the certificates of a simulator's servers. One that is kept makes a simulator that starts again
-// known to the clients of the earlier one.
+// An Authority signs the certificates of a simulator's servers. Keep it across restarts, so that clients continue to
+// trust a restarted simulator.
 type Authority = tlsserver.Authority
 
-// NewAuthority makes an authority with a key of its own, valid for ten years.
+// NewAuthority creates an authority with a new key. It is valid for ten years.
 func NewAuthority() (*Authority, error) { return tlsserver.NewAuthority() }
 
-// ParseAuthority reads an authority from the PEM of its certificate and of its private key. It refuses one that has
-// expired or may not sign.
+// ParseAuthority reads an authority from the PEM of its certificate and private key. It returns an error if the
+// certificate has expired or is not allowed to sign certificates.
 func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	return tlsserver.ParseAuthority(certificate, key)
 }
 
-// signer is the authority of all servers.
+// signer returns the authority of all servers.
 func (c *Config) signer() (*Authority, error) {
 	switch {
 	case c.Authority != nil && c.Certificate != nil:

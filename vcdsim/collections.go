@@ -15,18 +15,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-// collections are all of them.
+// collections returns all collections.
 func collections() []*documents.Collection {
 	return slices.Concat(access.RoleCollections(), documents.LibraryCollections(), entities.TypeCollections(),
 		vdcs.Collections(), namedCollections())
 }
 
-// namedCollections are those whose documents fault rules can name.
+// namedCollections returns the collections whose documents fault rules can name.
 func namedCollections() []*documents.Collection {
 	return slices.Concat(network.Collections(), gateways.Collections(), firewalls.Collections(), loadbalancing.Collections())
 }
 
-// settings are all of them.
+// settings returns all settings.
 func settings() []*documents.Setting {
 	return slices.Concat(network.Settings(), gateways.Settings(), firewalls.Settings(), loadbalancing.Settings())
 }

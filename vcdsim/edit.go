@@ -13,13 +13,14 @@ import (
 
 // An Editor changes the simulated state without requests or tasks. It is valid only inside Edit.
 type Editor struct {
-	// Model is the live model: change passwords, policies, pools; delete templates, networks, VDCs.
+	// Model is the live model. Callers may change passwords, policies and pools, and delete templates, networks and
+	// VDCs.
 	Model *store.Model
 
 	cloud *cloud.Cloud
 }
 
-// Edit runs f while nothing else happens. f must not call methods of the Simulator.
+// Edit calls f while holding the simulator's lock. f must not call methods of the Simulator.
 func (s *Simulator) Edit(f func(*Editor)) {
 	s.cloud.Mu.Lock()
 	defer s.cloud.Mu.Unlock()
@@ -28,7 +29,7 @@ func (s *Simulator) Edit(f func(*Editor)) {
 	s.cloud.Settle()
 }
 
-// VM returns the live VM with an id (bare or URN) or a name, nil if there is none.
+// VM returns the live VM with an ID (bare or URN) or a name, or nil if it does not exist.
 func (e *Editor) VM(idOrName string) *store.VM {
 	if vm := e.cloud.Store.VMs[store.Bare(idOrName)]; vm != nil {
 		return vm
@@ -41,7 +42,7 @@ func (e *Editor) VM(idOrName string) *store.VM {
 	return nil
 }
 
-// VApp returns the live vApp with an id or a name, nil if there is none.
+// VApp returns the live vApp with an ID or a name, or nil if it does not exist.
 func (e *Editor) VApp(idOrName string) *store.VApp {
 	if v := e.cloud.Store.VApps[store.Bare(idOrName)]; v != nil {
 		return v
@@ -54,7 +55,7 @@ func (e *Editor) VApp(idOrName string) *store.VApp {
 	return nil
 }
 
-// VDC returns the live VDC with a name, and in it its networks; nil if there is none.
+// VDC returns the live VDC with a name, including its networks, or nil if it does not exist.
 func (e *Editor) VDC(name string) *store.VDC {
 	for o := range e.cloud.Store.Model.Orgs {
 		for v := range e.cloud.Store.Model.Orgs[o].VDCs {
@@ -98,12 +99,13 @@ func (e *Editor) MoveVM(vm *store.VM, to *store.VApp) {
 // DeleteVApp removes a vApp and its VMs without a trace.
 func (e *Editor) DeleteVApp(v *store.VApp) { machines.VAppsOf(e.cloud).Remove(v) }
 
-// SetOwner gives a vApp to another user of its organization.
+// SetOwner transfers a vApp to another user of its organization.
 func (e *Editor) SetOwner(v *store.VApp, user string) {
 	e.user(e.cloud.Store.Org(v.OrgID).Name, user, func(u *store.User) { v.OwnerID = u.ID })
 }
 
-// Share shares a vApp with a user of its organization: ReadOnly, Change or FullControl; "" ends it.
+// Share shares a vApp with a user of its organization at level ReadOnly, Change or FullControl; "" revokes the
+// access.
 func (e *Editor) Share(v *store.VApp, user, level string) {
 	e.user(e.cloud.Store.Org(v.OrgID).Name, user, func(u *store.User) {
 		a := e.cloud.Store.Access[v.ID]
@@ -117,7 +119,7 @@ func (e *Editor) Share(v *store.VApp, user, level string) {
 	})
 }
 
-// ExpireSessions ends every session: the next request of each client is answered 401.
+// ExpireSessions ends every session. The next request of each client fails with 401.
 func (e *Editor) ExpireSessions() { clear(e.cloud.Store.Sessions) }
 
 // SetPassword changes the password of a user.
@@ -125,7 +127,7 @@ func (e *Editor) SetPassword(org, user, password string) {
 	e.user(org, user, func(u *store.User) { u.Password = password })
 }
 
-// SetRole gives a user another role. Sessions keep the one that they began with.
+// SetRole gives a user another role. Existing sessions keep their role.
 func (e *Editor) SetRole(org, user, role string) {
 	e.user(org, user, func(u *store.User) { u.Role = role })
 }
@@ -157,8 +159,8 @@ func (e *Editor) DeleteTemplate(name string) {
 // Assumptions returns the live assumptions.
 func (e *Editor) Assumptions() *Assumptions { return &e.cloud.Assume }
 
-// CopyVApp adds a copy of a vApp with its VMs, as another client might make it: under new names and ids, with no
-// description, no disks of its own and no address from a pool. Names of VMs start with that of the vApp.
+// CopyVApp adds a copy of a vApp with its VMs, as another client might create it: with new names and IDs, and without
+// a description, independent disks or pool addresses. Names of its VMs start with the name of the vApp.
 func (e *Editor) CopyVApp(v *store.VApp, name string) *store.VApp {
 	c := v.Clone()
 	c.ID = e.cloud.IDs.Next("vapp")

@@ -6,13 +6,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// AffinityRules returns all rules, to be changed.
+// AffinityRules returns the live rules. Callers may change them.
 func (e *Editor) AffinityRules() []*store.AffinityRule { return store.Sorted(e.cloud.Store.Affinity) }
 
 // DeleteAffinityRules removes all rules.
 func (e *Editor) DeleteAffinityRules() { clear(e.cloud.Store.Affinity) }
 
-// AddAffinityRule makes a rule that keeps VMs of one vApp, or several of a VDC, apart.
+// AddAffinityRule creates a rule that keeps VMs of one vApp, or of several vApps of a VDC, apart.
 func (e *Editor) AddAffinityRule(name string, vms ...*store.VM) {
 	vapp := e.cloud.Store.VApps[vms[0].VAppID]
 	rule := &store.AffinityRule{

@@ -7,8 +7,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Document lets f change the live object of the JSON API with an id, such as a pool or a NAT rule, and reports whether
-// there is one.
+// Document calls f with the live object of the JSON API that has this ID, such as a pool or a NAT rule. It reports
+// whether the object exists.
 func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 	for _, list := range e.cloud.Store.Documents {
 		for _, d := range list {
@@ -21,9 +21,9 @@ func (e *Editor) Document(id string, f func(body map[string]any)) bool {
 	return false
 }
 
-// AddDocument adds an object of the JSON API without a request: to a collection, by its path without /cloudapi/, with
-// the id of the organization and of the gateway or other parent it belongs to. It returns the object's id, which kind
-// is part of.
+// AddDocument adds an object of the JSON API without a request. path is the path of its collection without
+// /cloudapi/; org and parent are the IDs of its organization and of the gateway or other object that it belongs to. It
+// returns the object's ID, which contains kind.
 func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any) string {
 	if store.Text(body, "id") == "" {
 		body["id"] = store.URN(kind, e.cloud.IDs.Next(kind))
@@ -32,7 +32,7 @@ func (e *Editor) AddDocument(path, kind, org, parent string, body map[string]any
 	return store.Text(body, "id")
 }
 
-// DeleteDocument removes an object of the JSON API, whatever refers to it, and reports whether there was one.
+// DeleteDocument removes an object of the JSON API, even if others refer to it, and reports whether it existed.
 func (e *Editor) DeleteDocument(id string) bool {
 	for path, list := range e.cloud.Store.Documents {
 		for _, d := range list {
@@ -45,8 +45,8 @@ func (e *Editor) DeleteDocument(id string) bool {
 	return false
 }
 
-// DeleteGateway removes an edge gateway with all that is on it, whatever refers to it, and reports whether there was
-// one.
+// DeleteGateway removes an edge gateway with all its objects, even if others refer to it, and reports whether it
+// existed.
 func (e *Editor) DeleteGateway(id string) bool {
 	return gateways.RemoveGateway(e.cloud, store.Bare(id))
 }

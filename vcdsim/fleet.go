@@ -15,24 +15,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-// launch makes the fleets of the model.
-func launch(s *cloud.Cloud) {
+// createFleets creates the fleets of the model.
+func createFleets(s *cloud.Cloud) {
 	for o := range s.Store.Model.Orgs {
 		org := &s.Store.Model.Orgs[o]
 		for v := range org.VDCs {
-			launchFleet(s, org, &org.VDCs[v])
+			createFleet(s, org, &org.VDCs[v])
 		}
 	}
 }
 
-// launchFleet makes the fleet of a VDC.
-func launchFleet(s *cloud.Cloud, org *store.Org, vdc *store.VDC) {
+// createFleet creates the fleet of a VDC.
+func createFleet(s *cloud.Cloud, org *store.Org, vdc *store.VDC) {
 	f := vdc.Fleet
 	tpl, source := firstTemplate(org)
 	if f.VApps == 0 || source == nil {
 		return
 	}
-	addresses := poolOf(vdc)
+	addresses := poolAddresses(vdc)
 	for i := range f.VApps {
 		v := &store.VApp{
 			ID:       s.IDs.Next("vapp"),
@@ -75,8 +75,8 @@ func firstTemplate(org *store.Org) (*store.Template, *store.TemplateVM) {
 	return nil, nil
 }
 
-// poolOf hands out the addresses of the first network's static pools one after the other, then none.
-func poolOf(vdc *store.VDC) func() string {
+// poolAddresses returns a function that returns the addresses of the first network's static pools one by one, then "".
+func poolAddresses(vdc *store.VDC) func() string {
 	if len(vdc.Networks) == 0 {
 		return func() string { return "" }
 	}
@@ -139,7 +139,7 @@ func fleetVM(s *cloud.Cloud, vdc *store.VDC, v *store.VApp, tpl *store.Template,
 	return vm
 }
 
-// Large is the tenant for Kubernetes with 10,000 VMs in 100 vApps, on a network of its own size.
+// Large returns K8sTenant with 10,000 VMs in 100 vApps, on a larger network.
 func Large() store.Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]

@@ -14,11 +14,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// maxModelFile bounds a file with a model, in bytes.
+// maxModelFile is the maximum size of a file with a model, in bytes.
 const maxModelFile = 16 << 20
 
-// ReadModel reads a model in YAML or JSON, as WriteModel writes it. It refuses fields that a model does not have, and names
-// of what the model lacks; the error lists all of these.
+// ReadModel reads a model in YAML or JSON, as written by WriteModel. Unknown fields and references to objects that
+// the model does not contain are errors. The error lists all of these references.
 func ReadModel(r io.Reader) (Model, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxModelFile+1))
 	if err != nil {
@@ -37,7 +37,7 @@ func ReadModel(r io.Reader) (Model, error) {
 	return m, nil
 }
 
-// WriteModel writes a model as YAML. Passwords and API tokens are in it.
+// WriteModel writes a model as YAML, including passwords and API tokens.
 func WriteModel(w io.Writer, m Model) error {
 	text, err := yaml.Marshal(m)
 	if err != nil {
@@ -49,7 +49,7 @@ func WriteModel(w io.Writer, m Model) error {
 	return nil
 }
 
-// checkModel returns what makes a model unusable, nil if nothing does.
+// checkModel returns an error if a model is unusable.
 func checkModel(m *Model) error {
 	if len(m.Orgs) < 2 || m.Orgs[0].Name != store.SystemOrg {
 		return fmt.Errorf("orgs: the first organization must be %q with the users of the provider, followed by "+
@@ -57,11 +57,11 @@ func checkModel(m *Model) error {
 	}
 	policies := names(m.Policies, func(p *ComputePolicy) []string { return []string{p.Name, p.ID} })
 	external := names(m.ExternalNetworks, func(n *ExternalNetwork) []string { return []string{n.Name, n.ID} })
-	errs := []error{unique("orgs", m.Orgs, func(o *Org) string { return o.Name })}
+	errs := []error{checkUnique("orgs", m.Orgs, func(o *Org) string { return o.Name })}
 	for i := range m.IPSpaces {
 		space := &m.IPSpaces[i]
 		for _, uplink := range space.Uplinks {
-			errs = append(errs, known("ipSpaces: "+space.Name+": uplinks: "+uplink.Name+": network", uplink.Network, external))
+			errs = append(errs, checkReference("ipSpaces: "+space.Name+": uplinks: "+uplink.Name+": network", uplink.Network, external))
 		}
 	}
 	for i := range m.Orgs {
@@ -70,13 +70,14 @@ func checkModel(m *Model) error {
 	return errors.Join(errs...)
 }
 
-// checkOrg checks an organization; policies and external are what the provider has, by name or id.
+// checkOrg checks an organization. policies and external are the names and IDs of the provider's policies and
+// external networks.
 func checkOrg(org *Org, policies, external []string) error {
 	at := "orgs: " + org.Name + ": "
 	errs := []error{
-		unique(at+"users", org.Users, func(u *User) string { return u.Name }),
-		unique(at+"vdcs", org.VDCs, func(v *VDC) string { return v.Name }),
-		unique(at+"catalogs", org.Catalogs, func(c *Catalog) string { return c.Name }),
+		checkUnique(at+"users", org.Users, func(u *User) string { return u.Name }),
+		checkUnique(at+"vdcs", org.VDCs, func(v *VDC) string { return v.Name }),
+		checkUnique(at+"catalogs", org.Catalogs, func(c *Catalog) string { return c.Name }),
 	}
 	roles := names(org.Roles, func(r *Role) []string { return []string{r.Name} })
 	if org.Name == store.SystemOrg {
@@ -85,14 +86,14 @@ func checkOrg(org *Org, policies, external []string) error {
 	for i := range org.Users {
 		user := &org.Users[i]
 		if !access.IsBuiltInRole(user.Role) {
-			errs = append(errs, known(at+"users: "+user.Name+": role", user.Role, roles))
+			errs = append(errs, checkReference(at+"users: "+user.Name+": role", user.Role, roles))
 		}
 	}
 	vdcs := names(org.VDCs, func(v *VDC) []string { return []string{v.Name, v.ID} })
 	for i := range org.VDCGroups {
 		group := &org.VDCGroups[i]
 		for _, member := range group.VDCs {
-			errs = append(errs, known(at+"vdcGroups: "+group.Name+": vdcs", member, vdcs))
+			errs = append(errs, checkReference(at+"vdcGroups: "+group.Name+": vdcs", member, vdcs))
 		}
 	}
 	for i := range org.VDCs {
@@ -101,20 +102,20 @@ func checkOrg(org *Org, policies, external []string) error {
 	return errors.Join(errs...)
 }
 
-// checkVDC checks a VDC of the organization at a place of the model.
+// checkVDC checks a VDC of an organization. at is its path in the model, for errors.
 func checkVDC(at string, vdc *VDC, policies, external []string) error {
 	at += "vdcs: " + vdc.Name + ": "
 	errs := []error{
-		unique(at+"networks", vdc.Networks, func(n *Network) string { return n.Name }),
-		unique(at+"storageProfiles", vdc.StorageProfiles, func(p *StorageProfile) string { return p.Name }),
+		checkUnique(at+"networks", vdc.Networks, func(n *Network) string { return n.Name }),
+		checkUnique(at+"storageProfiles", vdc.StorageProfiles, func(p *StorageProfile) string { return p.Name }),
 	}
 	for _, policy := range vdc.Policies {
-		errs = append(errs, known(at+"policies", policy, policies))
+		errs = append(errs, checkReference(at+"policies", policy, policies))
 	}
 	for i := range vdc.EdgeGateways {
 		gateway := &vdc.EdgeGateways[i]
 		for _, uplink := range gateway.Uplinks {
-			errs = append(errs, known(at+"edgeGateways: "+gateway.Name+": uplinks: network", uplink.Network, external))
+			errs = append(errs, checkReference(at+"edgeGateways: "+gateway.Name+": uplinks: network", uplink.Network, external))
 		}
 	}
 	for i := range vdc.Networks {
@@ -127,7 +128,7 @@ func checkVDC(at string, vdc *VDC, policies, external []string) error {
 	return errors.Join(errs...)
 }
 
-// names lists what items may be called.
+// names returns all names of items.
 func names[T any](items []T, namesOf func(*T) []string) []string {
 	var all []string
 	for i := range items {
@@ -136,16 +137,16 @@ func names[T any](items []T, namesOf func(*T) []string) []string {
 	return all
 }
 
-// known returns an error if a name is not among others.
-func known(at, name string, among []string) error {
+// checkReference returns an error if name is empty or not in among.
+func checkReference(at, name string, among []string) error {
 	if name != "" && slices.Contains(among, name) {
 		return nil
 	}
 	return fmt.Errorf("%s: the model has no %q", at, name)
 }
 
-// unique returns an error if items have no names, or a name stands twice.
-func unique[T any](at string, items []T, nameOf func(*T) string) error {
+// checkUnique returns an error if an item has no name or two items have the same name.
+func checkUnique[T any](at string, items []T, nameOf func(*T) string) error {
 	seen := map[string]bool{}
 	for i := range items {
 		name := nameOf(&items[i])

@@ -33,7 +33,7 @@ import (
 
 const defaultLifetime = time.Hour
 
-// New prepares a simulator; Start makes it listen.
+// New prepares a simulator. Start starts it.
 func New(cfg Config) (*Simulator, error) {
 	s := &Simulator{
 		cloud:   newCloud(cfg),
@@ -51,7 +51,7 @@ func New(cfg Config) (*Simulator, error) {
 	return s, nil
 }
 
-// newCloud makes what is simulated, without the parts that change it.
+// newCloud creates the simulated cloud without the parts that change it.
 func newCloud(cfg Config) *cloud.Cloud {
 	c := &cloud.Cloud{
 		Clock:    cfg.Clock,
@@ -74,7 +74,7 @@ func newCloud(cfg Config) *cloud.Cloud {
 	return c
 }
 
-// addParts makes the parts of a simulator.
+// addParts creates the parts of a simulator.
 func (s *Simulator) addParts(cfg Config) {
 	s.cloud.Unknown = s.journal.Unknown
 	s.injector = &frontend.Injector{Cloud: s.cloud, Faults: s.faults, Named: namedCollections()}
@@ -96,7 +96,7 @@ func (s *Simulator) addParts(cfg Config) {
 	}
 }
 
-// addServing makes what answers requests, once the cells are there.
+// addServing creates the parts that serve requests. The cells must exist.
 func (s *Simulator) addServing(cfg Config) {
 	s.control = &control.Control{
 		Cloud:       s.cloud,
@@ -121,7 +121,7 @@ func (s *Simulator) addServing(cfg Config) {
 	s.addRoutes()
 }
 
-// seed fills in what the model leaves out, and makes what exists from the start beside it.
+// seed fills in the defaults of the model and creates the initial objects that it does not list.
 func seed(c *cloud.Cloud) {
 	c.IDs.Fill(&c.Store.Model)
 	for i := range c.Store.Model.Orgs {
@@ -130,10 +130,10 @@ func seed(c *cloud.Cloud) {
 	vdcs.SeedPools(c)
 	firewalls.SeedProfiles(c)
 	loadbalancing.SeedBalancers(c)
-	launch(c)
+	createFleets(c)
 }
 
-// addCells makes the cells, and the addresses to listen on.
+// addCells creates the cells and the addresses to listen on.
 func (s *Simulator) addCells(cfg Config) error {
 	signer, err := cfg.signer()
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Simulator) addCells(cfg Config) error {
 	return nil
 }
 
-// addListeners makes a server for each listener beside the site's address.
+// addListeners creates a server for each listener other than the site's.
 func (s *Simulator) addListeners(signer *Authority, listeners []net.Listener) error {
 	for _, listener := range listeners {
 		host, _, err := net.SplitHostPort(listener.Addr().String())
@@ -176,12 +176,12 @@ func (s *Simulator) addListeners(signer *Authority, listeners []net.Listener) er
 		if err != nil {
 			return err
 		}
-		s.further = append(s.further, server)
+		s.extraServers = append(s.extraServers, server)
 	}
 	return nil
 }
 
-// siteHosts are the names of the site's certificate: of the address to listen on, and of the public one.
+// siteHosts returns the names of the site's certificate: the hosts of the listen address and of the public URL.
 func (s *Simulator) siteHosts(publicURL string) ([]string, error) {
 	host, _, err := net.SplitHostPort(s.addr)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Simulator) Start() error {
 	if err := s.server.Open(s.cloud.Ctx, s.addr, s, s.cloud.Log); err != nil {
 		return err
 	}
-	for _, f := range s.further {
+	for _, f := range s.extraServers {
 		if err := f.Open(s.cloud.Ctx, "", s, s.cloud.Log); err != nil {
 			return errors.Join(err, s.Close())
 		}
@@ -229,7 +229,7 @@ func (s *Simulator) Close() error {
 	s.cloud.Mu.Unlock()
 	defer s.guests.Wait()
 	err := s.server.Close()
-	for _, f := range s.further {
+	for _, f := range s.extraServers {
 		err = errors.Join(err, f.Close())
 	}
 	for _, c := range s.cells {

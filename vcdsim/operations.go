@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/orgs"
 )
 
-// operations describes every operation by its key.
+// operations returns every operation by its key.
 func operations() map[string]cloud.Operation {
 	out := map[string]cloud.Operation{cloud.OpDone: cloud.NewOperation("jobEnqueue", "Updating", 0, cloud.Nothing)}
 	for _, of := range []map[string]cloud.Operation{

@@ -12,11 +12,11 @@ import (
 // A preset is a named model, for the command line.
 type preset struct {
 	Name        string
-	Description string // what is in it, a sentence
+	Description string // one sentence about its content
 	Model       func() store.Model
 }
 
-// presets are all of them, by name.
+// presets returns all presets, sorted by name.
 func presets() []preset {
 	return []preset{
 		{
@@ -63,7 +63,7 @@ func presets() []preset {
 	}
 }
 
-// PresetNames are the names of the presets, sorted.
+// PresetNames returns the names of the presets, sorted.
 func PresetNames() []string {
 	var out []string
 	for _, p := range presets() {
@@ -72,7 +72,7 @@ func PresetNames() []string {
 	return out
 }
 
-// PresetByName returns a preset model.
+// PresetByName returns the model of a preset.
 func PresetByName(name string) (store.Model, bool) {
 	for _, p := range presets() {
 		if p.Name == name {
@@ -82,7 +82,7 @@ func PresetByName(name string) (store.Model, bool) {
 	return store.Model{}, false
 }
 
-// Minimal is one organization with one VDC, an administrator and an empty catalog.
+// Minimal returns a model of one organization with one VDC, an administrator and an empty catalog.
 func Minimal() store.Model {
 	return store.Model{
 		Orgs: []store.Org{
@@ -114,10 +114,11 @@ const (
 	RoleCloudProvider = "Kubernetes Cloud Provider"
 )
 
-// K8sTenant is an organization ready for Kubernetes clusters: users capvcd, for Cluster API, and ccm, for cloud
-// controller managers, each with an API token and a role of its own; networks with pools, sizing and placement
-// policies, two storage profiles and a catalog with a node image; an edge gateway with a block of addresses and load
-// balancing. The addresses .200 to .250 of network nodes are in no pool, for virtual IPs.
+// K8sTenant returns a model of an organization that is ready for Kubernetes clusters. It has the users capvcd, for
+// Cluster API, and ccm, for cloud controller managers, each with an API token and a separate role. It has networks with
+// pools, sizing and placement policies, two storage profiles, a catalog with a node image, and an edge gateway with a
+// block of addresses and load balancing. Addresses .200 to .250 of network nodes are in no pool; they are for virtual
+// IPs.
 func K8sTenant() store.Model {
 	return store.Model{
 		Orgs: []store.Org{

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// internet is an external network with a block of addresses.
+// internet returns an external network with a block of addresses.
 func internet() store.ExternalNetwork {
 	return store.ExternalNetwork{
 		Name:        "internet",
@@ -27,7 +27,7 @@ func internet() store.ExternalNetwork {
 	}
 }
 
-// k8sGateway has 90 addresses of the internet and a load balancer.
+// k8sGateway returns an edge gateway with 90 addresses of the internet and a load balancer.
 func k8sGateway() store.EdgeGateway {
 	return store.EdgeGateway{
 		Name:        "acme-vdc-gateway",
@@ -44,9 +44,9 @@ func k8sGateway() store.EdgeGateway {
 	}
 }
 
-// FullClones is K8sTenant with a second VDC, acme-vdc-full, without fast provisioning: its VMs are full copies of their
-// templates, whose disks can grow at once. It has the gateway acme-vdc-full-gateway, with 30 more addresses of the
-// internet and a load balancer, and the network nodes-full behind it.
+// FullClones returns K8sTenant with a second VDC, acme-vdc-full, without fast provisioning: its VMs are full copies
+// of their templates, so their disks can grow at once. The VDC has the gateway acme-vdc-full-gateway, with 30 more
+// addresses of the internet and a load balancer, and the network nodes-full behind it.
 func FullClones() store.Model {
 	m := K8sTenant()
 	gateway := k8sGateway()
@@ -74,8 +74,8 @@ func FullClones() store.Model {
 	return m
 }
 
-// IPSpaces is K8sTenant with IP Spaces: the gateway's addresses are floating IPs of the space public, which the tenant
-// allocates, ten at most; it has prefixes, too.
+// IPSpaces returns K8sTenant with IP Spaces. The gateway's addresses are floating IPs of the space public; the tenant
+// may allocate at most ten. The space also has prefixes.
 func IPSpaces() store.Model {
 	m := K8sTenant()
 	m.ExternalNetworks[0].Subnets = nil
@@ -85,7 +85,7 @@ func IPSpaces() store.Model {
 	return m
 }
 
-// PublicSpace is an IP Space with floating IPs and prefixes for the gateways of an external network.
+// PublicSpace returns an IP Space with floating IPs and prefixes for the gateways of an external network.
 func PublicSpace(name, network string) store.IPSpace {
 	return store.IPSpace{
 		Name:        name,
@@ -100,8 +100,8 @@ func PublicSpace(name, network string) store.IPSpace {
 	}
 }
 
-// VDCGroupTenant is K8sTenant with a second VDC and a data center group of both, which has the gateway and the network
-// nodes.
+// VDCGroupTenant returns K8sTenant with a second VDC and a data center group of both VDCs. The group has the gateway
+// and the network nodes.
 func VDCGroupTenant() store.Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
@@ -123,8 +123,8 @@ func VDCGroupTenant() store.Model {
 	return m
 }
 
-// ThreeZones is K8sTenant with three VDCs, acme-vdc, acme-vdc-b and acme-vdc-c, the latter with catalogs kubernetes-b
-// and kubernetes-c of their own, and a data center group of all that has the gateway and the networks.
+// ThreeZones returns K8sTenant with three VDCs and a data center group of all of them, which has the gateway and the
+// networks. The VDCs are acme-vdc, acme-vdc-b and acme-vdc-c; the last two have catalogs kubernetes-b and kubernetes-c.
 func ThreeZones() store.Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
@@ -150,8 +150,8 @@ func ThreeZones() store.Model {
 	return m
 }
 
-// TwoGateways is K8sTenant with a second edge gateway, acme-vdc-gateway-2, that has 90 more addresses of the internet
-// and a load balancer, and the network nodes-2 behind it.
+// TwoGateways returns K8sTenant with a second edge gateway, acme-vdc-gateway-2. It has 90 more addresses of the
+// internet, a load balancer, and the network nodes-2 behind it.
 func TwoGateways() store.Model {
 	m := K8sTenant()
 	vdc := &m.Orgs[1].VDCs[0]
@@ -178,10 +178,10 @@ func secondNodes(gateway string) store.Network {
 	}
 }
 
-// CloudProvider is K8sTenant with everything a cloud controller manager can use: the internet and the network nodes
-// have IPv6, too (2001:db8::/64 and fd00:100::/64); virtual services can preserve their clients' addresses; a second
-// service engine group, small, holds two of them; the library has the certificates tls and tls-other; and a second
-// gateway, acme-vdc-gateway-spaces, has its addresses from the IP Space public, with the network nodes-2 behind it.
+// CloudProvider returns K8sTenant with all features for a cloud controller manager. The internet and the network
+// nodes also have IPv6 (2001:db8::/64 and fd00:100::/64). Virtual services can preserve the addresses of their clients.
+// A second service engine group, small, holds two of them. The library has the certificates tls and tls-other. A second
+// gateway, acme-vdc-gateway-spaces, gets its addresses from the IP Space public and has the network nodes-2 behind it.
 func CloudProvider() store.Model {
 	m := K8sTenant()
 	acme := &m.Orgs[1]
@@ -225,8 +225,8 @@ func CloudProvider() store.Model {
 	return m
 }
 
-// NewCertificate makes a certificate for a library, of the host that its alias is, below example.com. The same alias
-// gives the same certificate.
+// NewCertificate creates a certificate for a library. Its host is the alias below example.com. The same alias gives
+// the same certificate.
 func NewCertificate(alias string) store.Certificate {
 	seed := make([]byte, ed25519.SeedSize)
 	copy(seed, alias)
@@ -241,7 +241,7 @@ func NewCertificate(alias string) store.Certificate {
 	}
 	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
 	if err != nil {
-		panic(err) // of the arguments above
+		panic(err) // the arguments are valid
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {

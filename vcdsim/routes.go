@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/vdcs"
 )
 
-// addRoutes adds the routes of all nouns, and those of the control API.
+// addRoutes adds the routes of all nouns and of the control API.
 func (s *Simulator) addRoutes() {
 	access.OpenRoutes(s.frontend.AddOpen)
 	catalogs.UploadRoutes(s.frontend.AddOpen)
@@ -32,7 +32,7 @@ func (s *Simulator) addRoutes() {
 	}
 }
 
-// routeGroups add the routes that need a session.
+// routeGroups returns the functions that add the routes that require a session.
 func routeGroups() []func(api.AddRoute) {
 	return []func(api.AddRoute){
 		access.Routes,

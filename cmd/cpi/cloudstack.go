@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-// cloudStackProvider is Apache CloudStack's entry in the registry.
+// cloudStackProvider returns Apache CloudStack's entry in the registry.
 func cloudStackProvider() provider {
 	return provider{name: cpicloudstack.ProviderName, load: loadCloudStack}
 }
@@ -49,8 +49,8 @@ func loadCloudStack(from source) (*configuration, error) {
 	}, nil
 }
 
-// cloudStackKeys returns the keys in a configuration, which are read again when they may have changed; nil if the
-// configuration is in no file. The rest of it is read at the start only.
+// cloudStackKeys returns a function that rereads the API keys from the configuration file, because they may change. It
+// returns nil if the configuration is not in a file. The rest of the configuration is read only at the start.
 func cloudStackKeys(from source, c cloudstackconfig.Config) func() (api, secret string) {
 	if from.path == "" {
 		return nil
@@ -139,7 +139,7 @@ func owners(lister corelisters.ServiceLister, defaults service.Defaults) []loadb
 	return out
 }
 
-// clusterUID returns what identifies a cluster that the configuration gives no id.
+// clusterUID returns the ID of a cluster whose configuration has none: the UID of the namespace kube-system.
 func clusterUID(client kubernetes.Interface) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -151,7 +151,7 @@ func clusterUID(client kubernetes.Interface) (string, error) {
 	return string(namespace.UID), nil
 }
 
-// providerIDs returns those of all Nodes.
+// providerIDs returns the provider IDs of all Nodes.
 func providerIDs(lister corelisters.NodeLister) []string {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
@@ -166,7 +166,8 @@ func providerIDs(lister corelisters.NodeLister) []string {
 	return out
 }
 
-// workers returns the Nodes that load balancers may send to, control planes only if they are to be members, too.
+// workers returns the Nodes that load balancers may use as members. Control plane Nodes are included only if
+// controlPlanes is set.
 func workers(lister corelisters.NodeLister, controlPlanes bool) []service.Member {
 	all, err := lister.List(labels.Everything())
 	if err != nil {

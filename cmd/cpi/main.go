@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cpi is the cloud controller manager for clusters on VMware Cloud Director and on vSphere.
+// Command cpi is the cloud controller manager for clusters on VMware Cloud Director, vSphere and Apache CloudStack.
 package main
 
 import (
@@ -28,14 +28,14 @@ import (
 )
 
 const (
-	// defaultConfig and defaultCredentials are the paths in manifests of VMware's CPI.
+	// defaultConfig and defaultCredentials are the paths in the manifests of VMware's CPI.
 	defaultConfig      = "/etc/kubernetes/vcloud/vcloud-ccm-config.yaml"
-	defaultCredentials = "/etc/kubernetes/vcloud/basic-auth" //nolint:gosec // A directory.
+	defaultCredentials = "/etc/kubernetes/vcloud/basic-auth" //nolint:gosec // a directory
 	defaultProbes      = ":10268"
 	defaultNamespace   = "kube-system"
 )
 
-// ourFlags are those that k8s.io/cloud-provider does not have.
+// ourFlags are the flags that k8s.io/cloud-provider does not have.
 type ourFlags struct {
 	validate    bool
 	credentials string
@@ -46,7 +46,7 @@ type ourFlags struct {
 	podName, podUID string // from the environment
 }
 
-// self is the object for events of this process: its pod, or its Deployment if the name of the pod is not known.
+// self returns the object for events of this process: its pod, or its Deployment if the name of the pod is unknown.
 func (f *ourFlags) self() *corev1.ObjectReference {
 	ref := &corev1.ObjectReference{
 		APIVersion: "v1",
@@ -63,7 +63,7 @@ func (f *ourFlags) self() *corev1.ObjectReference {
 	return ref
 }
 
-// sets returns our flags, with those of all providers.
+// sets returns our flags and those of all providers.
 func (f *ourFlags) sets(providers []provider) cliflag.NamedFlagSets {
 	sets := cliflag.NamedFlagSets{}
 	fs := sets.FlagSet("vcd")
@@ -87,11 +87,10 @@ func (f *ourFlags) sets(providers []provider) cliflag.NamedFlagSets {
 	return sets
 }
 
-// gcPercent makes the garbage collector run more often than by default: on nodes, memory is scarcer than processor
-// time.
+// gcPercent makes garbage collection more frequent than the default: on nodes, memory is scarcer than CPU time.
 const gcPercent = 50
 
-// clusterIDVariable is the environment variable with the id of the cluster.
+// clusterIDVariable is the environment variable with the ID of the cluster.
 const clusterIDVariable = "CLUSTER_ID"
 
 func main() {
@@ -115,8 +114,8 @@ func main() {
 	os.Exit(cli.Run(command))
 }
 
-// withoutProxy returns what is reached without the proxy of the environment: what the environment names, and the API
-// server of a pod, whose address users rarely know when they set a proxy.
+// withoutProxy returns the value of NO_PROXY: the value from the environment plus the address of the API server in a
+// pod, which users rarely know when they configure a proxy.
 func withoutProxy(getenv func(string) string) string {
 	named := cmp.Or(getenv("NO_PROXY"), getenv("no_proxy"))
 	host := getenv("KUBERNETES_SERVICE_HOST")
@@ -126,7 +125,7 @@ func withoutProxy(getenv func(string) string) string {
 	return named + "," + host
 }
 
-// newCommand returns the program with our flags, and our defaults of the flags of k8s.io/cloud-provider.
+// newCommand returns the command with our flags, and with our defaults for the flags of k8s.io/cloud-provider.
 func newCommand(
 	stop <-chan struct{}, flags *ourFlags, getenv func(string) string, providers []provider,
 ) (*cobra.Command, error) {
@@ -139,8 +138,8 @@ func newCommand(
 	chosen.CloudConfigFile = defaultConfig
 	o.ServiceController.ConcurrentServiceSyncs = 10
 	o.Authentication.SkipInClusterLookup = true
-	// This program has no webhooks. With a port for them, each start would generate a key and a certificate, which takes
-	// about half of its processor time.
+	// The program has no webhooks. With a webhook port, each start would generate a key and a certificate, which takes
+	// about half of its CPU time.
 	o.WebhookServing.BindPort = 0
 
 	var p *program
@@ -157,7 +156,7 @@ func newCommand(
 	command.Use = "cpi"
 	command.Long = "The cloud controller manager for clusters on VMware Cloud Director."
 	command.SilenceUsage = true
-	routes := command.Flags().Lookup("configure-cloud-routes") // its default is not an option's
+	routes := command.Flags().Lookup("configure-cloud-routes") // its default is not set by an option
 	if routes.DefValue = "false"; routes.Value.Set("false") != nil {
 		return nil, errors.New("setting the default of --configure-cloud-routes")
 	}

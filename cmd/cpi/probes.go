@@ -18,39 +18,39 @@ import (
 )
 
 const (
-	// probeAge is the maximum age of the list of machines of a ready process.
+	// probeAge is the maximum age of the machine list of a ready process.
 	probeAge = 2 * time.Minute
-	// probeTimeout is how long a probe waits for the cloud.
+	// probeTimeout is the time limit for a response of the cloud.
 	probeTimeout = 5 * time.Second
 )
 
-// A readiness reports whether the cloud answers. A process that does not lead makes no calls to it, and is ready to
-// take over if it has the rights.
+// A readiness reports whether the cloud responds. A process that is not the leader makes no requests to the cloud. It
+// is ready to take over if it has the required rights.
 type readiness struct {
 	machines cpi.Machines
-	// rights fails if the process lacks rights of its manifest; nil: it needs none.
+	// rights returns an error if the process lacks rights of its manifest. Nil means that it requires none.
 	rights  func(ctx context.Context) error
 	leads   atomic.Bool
 	unready atomic.Bool
 }
 
-// Start makes probes call the cloud.
+// Start enables requests to the cloud, because this process is the leader.
 func (r *readiness) Start(context.Context) { r.leads.Store(true) }
 
-// ServeHTTP answers a probe. Changes are logged: an outage is no reason to end.
+// ServeHTTP answers a probe. It logs changes, but an outage does not end the process.
 func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
 	defer cancel()
 	if r.rights != nil {
 		if err := r.rights(ctx); err != nil {
-			r.refuse(to, err, "load balancers cannot be reconciled: apply the manifest of this release (see the "+
+			r.reject(to, err, "load balancers cannot be reconciled: apply the manifest of this release (see the "+
 				"log)")
 			return
 		}
 	}
 	if r.leads.Load() {
 		if _, err := r.machines.Snapshot(ctx, probeAge); err != nil {
-			r.refuse(to, err, "the cloud is not available: see the log")
+			r.reject(to, err, "the cloud is not available: see the log")
 			return
 		}
 	}
@@ -64,15 +64,16 @@ func (r *readiness) ServeHTTP(to http.ResponseWriter, req *http.Request) {
 	fmt.Fprintln(to, "ok")
 }
 
-// refuse answers that the process is not ready, without details: probes need no rights.
-func (r *readiness) refuse(to http.ResponseWriter, err error, summary string) {
+// reject responds that the process is not ready. The response has no details, because probes require no rights.
+func (r *readiness) reject(to http.ResponseWriter, err error, summary string) {
 	if !r.unready.Swap(true) {
 		klog.ErrorS(err, "Not ready: waiting for a correction", "summary", summary)
 	}
 	http.Error(to, summary, http.StatusServiceUnavailable)
 }
 
-// serveProbes serves what k8s.io/cloud-provider's server cannot, with its certificate and its authorization.
+// serveProbes serves the endpoints that k8s.io/cloud-provider's server does not support, with the certificate and
+// authorization of that server.
 func serveProbes(
 	c *cloudconfig.CompletedConfig, address string, ready http.Handler, debug map[string]http.Handler,
 	stop <-chan struct{},

@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-// closeTimeout is how long the backend may take to close at the end.
+// closeTimeout is the time limit for closing the backend on exit.
 const closeTimeout = 5 * time.Second
 
 // A program is a provider with its configuration.
@@ -29,10 +29,10 @@ type program struct {
 	configuration *configuration
 	flags         *ourFlags
 	closing       sync.Once
-	backend       *backend // nil: not open yet
+	backend       *backend // nil until opened
 }
 
-// load reads the configuration. Its errors do not heal while the program runs.
+// load reads the configuration. Its errors are permanent: retrying does not help.
 func load(p provider, path string, flags *ourFlags, getenv func(string) string) (*program, error) {
 	if p.validate != nil {
 		if err := p.validate(); err != nil {
@@ -64,7 +64,7 @@ func load(p provider, path string, flags *ourFlags, getenv func(string) string) 
 	return &program{configuration: c, flags: flags}, nil
 }
 
-// check reports warnings, and what is wrong with the credentials.
+// check prints warnings, and returns an error if the credentials are invalid.
 func (p *program) check(to io.Writer) error {
 	for _, warning := range p.configuration.warnings {
 		fmt.Fprintln(to, "warning:", warning)
@@ -78,7 +78,8 @@ func (p *program) check(to io.Writer) error {
 	return nil
 }
 
-// cloud opens the backend and makes the provider of it. It ends by itself when stop is closed, but for [program.close].
+// cloud opens the backend and returns it as a cloud provider. It stops when stop is closed, but must be closed with
+// [program.close].
 func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (cloudprovider.Interface, error) {
 	klog.InfoS("Starting the cloud controller manager", append([]any{"version", version.Long()}, p.configuration.about...)...)
 	if err := legacyregistry.Registerer().Register(version.Info()); err != nil {
@@ -126,8 +127,8 @@ func (p *program) cloud(c *cloudconfig.CompletedConfig, stop <-chan struct{}) (c
 	return cloud, nil
 }
 
-// closeOnExit also closes the backend when k8s.io/cloud-provider ends the process: when the lease is lost, or by a
-// fatal error.
+// closeOnExit also closes the backend if k8s.io/cloud-provider exits the process, because the lease was lost or because
+// of a fatal error.
 func (p *program) closeOnExit() {
 	exit := klog.OsExit
 	klog.OsExit = func(code int) {
@@ -136,7 +137,7 @@ func (p *program) closeOnExit() {
 	}
 }
 
-// close closes the backend.
+// close closes the backend once.
 func (p *program) close() (err error) {
 	p.closing.Do(func() {
 		if p.backend == nil || p.backend.Close == nil {
@@ -147,7 +148,7 @@ func (p *program) close() (err error) {
 		err = p.backend.Close(ctx)
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil // Clouds end sessions by themselves, too.
+		return nil // the cloud ends sessions by itself
 	}
 	return err
 }

@@ -18,23 +18,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/ccmconfig"
 )
 
-// providers is the registry: the clouds that --cloud-provider chooses from. The first is the default.
+// providers returns the registry of clouds for --cloud-provider. The first is the default.
 func providers() []provider {
 	return []provider{vcdProvider(), vsphereProvider(), cloudStackProvider()}
 }
 
-// A provider is a cloud that --cloud-provider can choose.
+// A provider is a cloud that --cloud-provider can select.
 type provider struct {
-	// name is the value of --cloud-provider, and the scheme of provider IDs.
+	// name is the value of --cloud-provider and the scheme of provider IDs.
 	name string
-	// config is where the configuration is unless --cloud-config names another file; empty: it has to. That file need
-	// not exist.
+	// config is the default path of the configuration if --cloud-config is not set. That file need not exist. An empty
+	// config means that --cloud-config is required.
 	config string
-	// flags adds the provider's own flags; nil: there are none.
+	// flags adds the flags of the provider. It may be nil.
 	flags func(*pflag.FlagSet)
-	// validate checks these flags; nil: all values are right.
+	// validate validates these flags. It may be nil.
 	validate func() error
-	// load reads the configuration. The error has all problems, one on each line.
+	// load reads the configuration. Its error lists all problems, one per line.
 	load func(source) (*configuration, error)
 }
 
@@ -50,42 +50,42 @@ func find(all []provider, name string) (provider, error) {
 	return provider{}, fmt.Errorf("--cloud-provider: is %q, but must be %s", name, strings.Join(names, " or "))
 }
 
-// A source is where a provider reads its configuration from.
+// A source contains the inputs for the configuration of a provider.
 type source struct {
 	file        []byte
-	path        string // of the file; empty: it is in none
-	credentials string // directory with the files of a Secret
+	path        string // of the file; empty if there is no file
+	credentials string // directory with the keys of a Secret
 	env         ccmconfig.Environment
 }
 
-// A configuration is what a provider has read, with the settings that all clouds have.
+// A configuration is the parsed configuration of a provider, with the settings that all clouds share.
 type configuration struct {
 	warnings []string
-	// about are the keys and values that identify the cloud and the cluster in the log.
+	// about contains keys and values for the log that identify the cloud and the cluster.
 	about []any
-	// credentials checks them; nil: they are not in files.
+	// credentials validates the credentials. It is nil if they are not in files.
 	credentials func() error
 	settings    cpi.Settings
-	// manifest is the name of the file of a release with the rights of load balancers.
+	// manifest is the name of the release file with the rights for load balancers.
 	manifest string
-	// open returns the backend, ready to use.
+	// open returns a backend that is ready to use.
 	open func(host) (*backend, error)
 }
 
-// A host is what the program offers to a backend.
+// A host contains the services of the program for a backend.
 type host struct {
 	client    kubernetes.Interface
 	informers coreinformers.Interface
 	nodes     corelisters.NodeLister
 	services  corelisters.ServiceLister
 	recorder  record.EventRecorder
-	namespace string // of the controller's own Secrets
+	namespace string // for the controller's own Secrets
 	stop      <-chan struct{}
 }
 
-// A backend is a cloud in use.
+// A backend is an opened cloud.
 type backend struct {
 	cpi.Backend
-	// debug is served besides the probes, by path.
+	// debug contains handlers by path that are served in addition to the probes.
 	debug map[string]http.Handler
 }

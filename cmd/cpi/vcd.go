@@ -31,13 +31,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/wirelog"
 )
 
-// minTaskPoll and maxTaskPoll bound how often running tasks are polled.
+// minTaskPoll and maxTaskPoll limit the interval for polling running tasks.
 const minTaskPoll, maxTaskPoll = 10 * time.Millisecond, time.Minute
 
-// vcdFlags are those of VMware Cloud Director.
+// vcdFlags are the flags of VMware Cloud Director.
 type vcdFlags struct{ wireLog, taskPoll time.Duration }
 
-// vcdProvider is VMware Cloud Director's entry in the registry.
+// vcdProvider returns VMware Cloud Director's entry in the registry.
 func vcdProvider() provider {
 	f := &vcdFlags{}
 	return provider{name: cpivcd.ProviderName, flags: f.add, validate: f.validate, load: f.load}
@@ -87,7 +87,7 @@ func (f *vcdFlags) load(from source) (*configuration, error) {
 	return out, nil
 }
 
-// A vcdCloud is VMware Cloud Director, as configured.
+// A vcdCloud is VMware Cloud Director with its configuration.
 type vcdCloud struct {
 	vcdconfig.Config
 
@@ -130,7 +130,7 @@ func (v *vcdCloud) open(h host, credentials func() (vcd.Credentials, string, err
 	return out, nil
 }
 
-// assigner returns what assigns the addresses that kube-vip announces for Services.
+// assigner returns the assigner of the addresses that kube-vip announces for Services.
 func (v *vcdCloud) assigner(h host) *kubevip.Assigner {
 	kube := v.LoadBalancer.KubeVIP
 	options := kubevip.Options{
@@ -149,7 +149,7 @@ func (v *vcdCloud) assigner(h host) *kubevip.Assigner {
 	return kubevip.New(options)
 }
 
-// addBalancer adds load balancers, and the report of them in the runtime defined entity.
+// addBalancer adds load balancers, and their report in the runtime defined entity.
 func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
 	b := v.LoadBalancer
 	gateways := v.LoadBalancer.AllGateways()
@@ -182,7 +182,7 @@ func (v *vcdCloud) addBalancer(to *backend, sessions *cpivcd.Sessions) {
 	to.Balancer = cpivcd.NewBalancer(options)
 }
 
-// flush writes what was not reported yet. Half of the time is left for the logout.
+// flush writes pending reports. It uses at most half of the close timeout, so that the logout has the rest.
 func flush(ctx context.Context, r *cpivcd.Reporter) {
 	limited, cancel := context.WithTimeout(ctx, closeTimeout/2)
 	defer cancel()
@@ -209,7 +209,7 @@ func (v *vcdCloud) machineOptions(sessions *cpivcd.Sessions, nodes corelisters.N
 	return o
 }
 
-// nodesOf returns what the Nodes know of their machines.
+// nodesOf returns the provider IDs of the Nodes, and the names of the Nodes without one.
 func nodesOf(lister corelisters.NodeLister) cpivcd.Nodes {
 	var out cpivcd.Nodes
 	all, err := lister.List(labels.Everything())

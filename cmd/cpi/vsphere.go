@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	// defaultVSphereConfig is the path in manifests of the vSphere CPI.
+	// defaultVSphereConfig is the path in the manifests of the vSphere CPI.
 	defaultVSphereConfig = "/etc/cloud/vsphere.conf"
-	// keepNodesVariable is the environment variable by which the vSphere CPI deletes no Node, whatever its value.
+	// keepNodesVariable is the environment variable that prevents the vSphere CPI from deleting Nodes, with any value.
 	keepNodesVariable = "SKIP_NODE_DELETION"
 )
 
-// vsphereFlags are those of vSphere.
+// vsphereFlags are the flags of vSphere.
 type vsphereFlags struct{ labels map[string]string }
 
-// vsphereProvider is vSphere's entry in the registry.
+// vsphereProvider returns vSphere's entry in the registry.
 func vsphereProvider() provider {
 	f := &vsphereFlags{}
 	return provider{
@@ -81,7 +81,7 @@ func (f *vsphereFlags) load(from source) (*configuration, error) {
 	}, nil
 }
 
-// environment returns all variables.
+// environment returns all environment variables.
 func environment(env ccmconfig.Environment) map[string]string {
 	out := map[string]string{}
 	if env.Environ != nil {
@@ -93,7 +93,7 @@ func environment(env ccmconfig.Environment) map[string]string {
 	return out
 }
 
-// A vsphereCloud is vSphere, as configured.
+// A vsphereCloud is vSphere with its configuration.
 type vsphereCloud struct {
 	vsphereconfig.Config
 
@@ -101,7 +101,7 @@ type vsphereCloud struct {
 	keepNodes bool
 }
 
-// source returns where the credentials for a vCenter are.
+// source returns the location of the credentials for a vCenter.
 func (v *vsphereCloud) source(c *vsphereconfig.VCenter, h host) *cpivsphere.CredentialSource {
 	s := &cpivsphere.CredentialSource{
 		Host:       c.Server,
@@ -117,13 +117,13 @@ func (v *vsphereCloud) source(c *vsphereconfig.VCenter, h host) *cpivsphere.Cred
 	return s
 }
 
-// checkCredentials reports vCenters whose credentials should be in files and are not.
+// checkCredentials returns an error that lists the vCenters without the credentials that should be in files.
 func (v *vsphereCloud) checkCredentials() error {
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(v.VCenters)) {
 		c := v.VCenters[name]
 		if c.SecretName != "" {
-			continue // only Kubernetes has it
+			continue // only available in Kubernetes
 		}
 		if _, _, err := v.source(c, host{}).Current(context.Background()); err != nil {
 			wrong = append(wrong, fmt.Errorf("vCenter %s: credentials: %w", name, err))
@@ -211,9 +211,10 @@ func vsphereNodes(lister corelisters.NodeLister) []string {
 	return cpivsphere.NodeIDs(all)
 }
 
-// readConfig reads the configuration; none is needed where the environment may have all of it.
+// readConfig reads the configuration file. If optional is set, the file may be missing, because the environment may
+// contain the whole configuration.
 func readConfig(path string, optional bool) ([]byte, error) {
-	file, err := os.ReadFile(path) //nolint:gosec // The administrator names the file.
+	file, err := os.ReadFile(path) //nolint:gosec // the administrator names the file
 	if optional && errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -30,7 +30,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/version"
 )
 
-// access is where and as whom the program works.
+// access contains the flags for the site and the credentials.
 type access struct {
 	kubeconfig, namespace     string
 	contexts                  []string
@@ -60,7 +60,7 @@ func (a *access) addFlags(flags *pflag.FlagSet) {
 		"Skip verification of the VCD certificate. Insecure: an attacker on the network can read the password.")
 }
 
-// identityRef returns the identity that the flags name, without a name if they name none.
+// identityRef returns the identity that the flags select. Its name is empty if they select none.
 func (a *access) identityRef() (infrav1.IdentityReference, error) {
 	switch {
 	case a.identity != "" && a.clusterIdentity != "":
@@ -71,7 +71,7 @@ func (a *access) identityRef() (infrav1.IdentityReference, error) {
 	return infrav1.IdentityReference{Kind: infrav1.NamespacedIdentity, Name: a.identity}, nil
 }
 
-// A fileConfig is the file of --config.
+// A fileConfig is the content of the --config file.
 type fileConfig struct {
 	Site               string `json:"site"`
 	Org                string `json:"org"`
@@ -82,20 +82,21 @@ type fileConfig struct {
 	InsecureSkipVerify bool   `json:"insecureSkipVerify"`
 }
 
-// A request is what a manifest or a cluster says of the login.
+// A request contains the login settings of a manifest or a cluster.
 type request struct {
 	namespace string
 	site, org string
 	ref       infrav1.IdentityReference
-	identity  *infrav1.VCDIdentity // of a manifest
-	secret    *corev1.Secret       // of a manifest
+	identity  *infrav1.VCDIdentity // from a manifest
+	secret    *corev1.Secret       // from a manifest
 }
 
 var errNoLogin = errors.New("no credentials: set --identity, --config or VCD_SITE, VCD_ORG and credentials")
 
-// resolve returns what to log in with. Credentials of an identity go to no other site than the identity's.
+// resolve returns the login configuration. It never sends the credentials of an identity to another site than the
+// identity's.
 func (p *program) resolve(ctx context.Context, want request) (vcd.Config, error) {
-	config, err := p.given(ctx, want)
+	config, err := p.configured(ctx, want)
 	if err != nil {
 		return vcd.Config{}, err
 	}
@@ -116,7 +117,7 @@ func (p *program) resolve(ctx context.Context, want request) (vcd.Config, error)
 	return config, checkComplete(config)
 }
 
-// checkComplete refuses a config without an address or an organization.
+// checkComplete returns an error if a configuration has no site or organization.
 func checkComplete(config vcd.Config) error {
 	switch {
 	case config.Site == "":
@@ -129,14 +130,14 @@ func checkComplete(config vcd.Config) error {
 
 // readAuthorities reads the certificates of a CA file.
 func readAuthorities(path string) ([]byte, error) {
-	bundle, err := os.ReadFile(path) //nolint:gosec // The user names it.
+	bundle, err := os.ReadFile(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, fmt.Errorf("reading certificate authorities: %w", err)
 	}
 	return bundle, nil
 }
 
-// checkSites refuses credentials of one site for another; an empty site is not checked.
+// checkSites returns an error if credentials of one site would be used for another. Empty sites are not checked.
 func checkSites(site string, others ...string) error {
 	for _, other := range others {
 		if other != "" && !sameSite(other, site) {
@@ -151,28 +152,28 @@ func sameSite(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// given returns the first login that there is, as the help of the program orders them.
-func (p *program) given(ctx context.Context, want request) (vcd.Config, error) {
+// configured returns the first available login, in the order that the help documents.
+func (p *program) configured(ctx context.Context, want request) (vcd.Config, error) {
 	ref, err := p.access.identityRef()
 	switch {
 	case err != nil:
 		return vcd.Config{}, err
 	case ref.Name != "":
-		return p.ofIdentity(ctx, want, ref)
+		return p.configFromIdentity(ctx, want, ref)
 	case p.access.config != "":
-		return ofFile(p.access.config)
+		return configFromFile(p.access.config)
 	case p.getenv("VCD_USERNAME") != "" || p.getenv("VCD_API_TOKEN") != "":
-		return p.ofEnvironment()
+		return p.configFromEnvironment()
 	case want.identity != nil && want.secret != nil:
-		return ofSecret(want.identity.Spec, want.secret)
+		return configFromSecret(want.identity.Spec, want.secret)
 	case want.ref.Name != "":
-		return p.ofIdentity(ctx, want, want.ref)
+		return p.configFromIdentity(ctx, want, want.ref)
 	}
 	return vcd.Config{}, errNoLogin
 }
 
-func ofFile(path string) (vcd.Config, error) {
-	raw, err := os.ReadFile(path) //nolint:gosec // The user names it.
+func configFromFile(path string) (vcd.Config, error) {
+	raw, err := os.ReadFile(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return vcd.Config{}, fmt.Errorf("reading --config: %w", err)
 	}
@@ -184,7 +185,7 @@ func ofFile(path string) (vcd.Config, error) {
 	return f.login()
 }
 
-func (p *program) ofEnvironment() (vcd.Config, error) {
+func (p *program) configFromEnvironment() (vcd.Config, error) {
 	insecure, err := strconv.ParseBool(cmp.Or(p.getenv("VCD_INSECURE_SKIP_VERIFY"), "false"))
 	if err != nil {
 		return vcd.Config{}, errors.New("VCD_INSECURE_SKIP_VERIFY must be true or false")
@@ -225,8 +226,9 @@ func (f fileConfig) login() (vcd.Config, error) {
 	return config, nil
 }
 
-// ofSecret reads the credentials of an identity. Those of service accounts change with each login, and have one user.
-func ofSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
+// configFromSecret returns the login of an identity. It refuses service accounts: each login rotates the token, so only the
+// manager may use it.
+func configFromSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Config, error) {
 	if identity.Type == infrav1.CredentialServiceAccount {
 		return vcd.Config{}, errors.New("the identity is a service account, and only the manager may use its " +
 			"token: use another identity, or set VCD_SITE, VCD_ORG and credentials")
@@ -243,8 +245,8 @@ func ofSecret(identity infrav1.VCDIdentitySpec, secret *corev1.Secret) (vcd.Conf
 	return config, nil
 }
 
-// ofIdentity reads an identity of the management cluster.
-func (p *program) ofIdentity(ctx context.Context, want request, ref infrav1.IdentityReference) (vcd.Config, error) {
+// configFromIdentity returns the login of an identity in the management cluster.
+func (p *program) configFromIdentity(ctx context.Context, want request, ref infrav1.IdentityReference) (vcd.Config, error) {
 	c, namespace, err := p.connect(first(p.access.contexts))
 	if err != nil {
 		return vcd.Config{}, err
@@ -269,7 +271,7 @@ func (p *program) ofIdentity(ctx context.Context, want request, ref infrav1.Iden
 	if err := c.Get(ctx, key, secret); err != nil {
 		return vcd.Config{}, fmt.Errorf("getting Secret %s of identity %s: %w", key, ref.Name, err)
 	}
-	return ofSecret(spec, secret)
+	return configFromSecret(spec, secret)
 }
 
 func first(all []string) string {
@@ -279,8 +281,8 @@ func first(all []string) string {
 	return all[0]
 }
 
-// manage returns a client of a management cluster, and the namespace of its context.
-func (p *program) manage(kubeContext string) (client.Client, string, error) {
+// connectContext returns a client for a management cluster, and the namespace of its context.
+func (p *program) connectContext(kubeContext string) (client.Client, string, error) {
 	loaded := p.loadKubeconfig(kubeContext)
 	config, err := loaded.ClientConfig()
 	if err != nil {
@@ -304,7 +306,7 @@ func (p *program) loadKubeconfig(kubeContext string) clientcmd.ClientConfig {
 		&clientcmd.ConfigOverrides{CurrentContext: kubeContext})
 }
 
-// maxLog bounds what is read of the log of a pod.
+// maxLog is the maximum size of the log of a pod, in bytes.
 const maxLog = 64 << 20
 
 // readPodLog reads the log of a pod of the first management cluster.
@@ -332,12 +334,12 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// newPool returns a pool for one run.
+// newPool returns the session pool of one run.
 func newPool() *vcd.Pool {
 	return vcd.NewPool(vcd.PoolOptions{UserAgent: "vcdctl/" + version.String()})
 }
 
-// open logs in with what the flags, or a cluster, name for one run, until logout is called.
+// open logs in with the login that resolve returns. The caller must call logout.
 func (p *program) open(ctx context.Context, want request) (_ *vcd.Session, logout func(), _ error) {
 	config, err := p.resolve(ctx, want)
 	if err != nil {
@@ -346,7 +348,7 @@ func (p *program) open(ctx context.Context, want request) (_ *vcd.Session, logou
 	return login(ctx, config)
 }
 
-// login logs in for one run, until logout is called.
+// login logs in with a configuration. The caller must call logout.
 func login(ctx context.Context, config vcd.Config) (_ *vcd.Session, logout func(), _ error) {
 	pool := newPool()
 	logout = func() { _ = pool.Close(context.WithoutCancel(ctx)) }

@@ -40,7 +40,7 @@ adopts clusters automatically. Run it before or after the provider replaces CAPV
 	return c
 }
 
-// An adoptReport is what adopt prints for programs.
+// An adoptReport is the output of adopt in JSON.
 type adoptReport struct {
 	Objects []adoption.Row   `json:"objects"`
 	Rights  []doctor.Finding `json:"rights"`
@@ -48,7 +48,7 @@ type adoptReport struct {
 }
 
 func (p *program) adopt(ctx context.Context) error {
-	clusters, err := p.ofCAPVCD(ctx)
+	clusters, err := p.listCAPVCDClusters(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (p *program) adopt(ctx context.Context) error {
 	return p.printAdoption(report)
 }
 
-// ofCAPVCD reads the clusters of CAPVCD in all named management clusters.
-func (p *program) ofCAPVCD(ctx context.Context) ([]adoption.Cluster, error) {
+// listCAPVCDClusters returns the clusters of CAPVCD in all selected management clusters.
+func (p *program) listCAPVCDClusters(ctx context.Context) ([]adoption.Cluster, error) {
 	contexts := p.access.contexts
 	if len(contexts) == 0 {
 		contexts = []string{""}
@@ -95,7 +95,7 @@ func (p *program) ofCAPVCD(ctx context.Context) ([]adoption.Cluster, error) {
 	return all, nil
 }
 
-// missingRights returns the rights that clusters with an endpoint on an edge gateway take and the user does not have.
+// missingRights returns the missing rights of the user that clusters with an endpoint on an edge gateway require.
 func missingRights(ctx context.Context, in *vcd.Session, clusters []adoption.Cluster) ([]doctor.Finding, error) {
 	c := &infrav1.VCDCluster{}
 	edge := &infrav1.EdgeGatewayEndpoint{}
@@ -134,7 +134,7 @@ func (p *program) printAdoption(report adoptReport) error {
 	return report.verdict()
 }
 
-// verdict returns [errFindings] if a person should act before the adoption.
+// verdict returns [errFindings] if a user must act before the adoption.
 func (r adoptReport) verdict() error {
 	inDoubt := slices.ContainsFunc(r.Objects, func(row adoption.Row) bool { return row.State == adoption.Doubt })
 	lacksRights := slices.ContainsFunc(r.Rights, func(f doctor.Finding) bool { return f.Severity == doctor.Problem })

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// bundleFlags are those of support-bundle.
+// bundleFlags are the flags of support-bundle.
 type bundleFlags struct {
 	file  string
 	since time.Duration
@@ -48,7 +48,7 @@ archive contains the rest and the exit code is 1.`,
 	return c
 }
 
-// collected are the kinds in a bundle. What people write into them freely, for nodes, is left out.
+// collected are the kinds in a bundle. Free-form user data for nodes is excluded.
 var collected = []schema.GroupVersionKind{
 	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
 	{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Machine"},
@@ -62,8 +62,8 @@ var collected = []schema.GroupVersionKind{
 	{Group: "", Version: "v1", Kind: "Event"},
 }
 
-// private are the fields that are left out, by kind: files and commands of nodes, and values of variables, may have any
-// credential in them, under any name.
+// private lists the fields that are removed, by kind. Files and commands of nodes and values of variables may contain
+// credentials under any name.
 var private = map[string][][]string{
 	"KubeadmControlPlane": {{"spec", "kubeadmConfigSpec"}},
 	"Cluster": {
@@ -101,7 +101,7 @@ func (p *program) bundle(ctx context.Context, name string, f bundleFlags) error 
 	return nil
 }
 
-// collect reads the objects of all kinds in a namespace, as files. What cannot be read is in the error.
+// collect returns the objects of all kinds in a namespace as files. The error lists the kinds that it could not read.
 func collect(ctx context.Context, c client.Client, namespace string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	var missing []error
@@ -116,7 +116,7 @@ func collect(ctx context.Context, c client.Client, namespace string) (map[string
 	return files, errors.Join(missing...)
 }
 
-// list reads the objects of a kind in a namespace as YAML.
+// list returns the objects of a kind in a namespace as YAML.
 func list(ctx context.Context, c client.Client, kind schema.GroupVersionKind, namespace string) ([]byte, error) {
 	found := &unstructured.UnstructuredList{}
 	kind.Kind += "List"
@@ -140,7 +140,7 @@ func list(ctx context.Context, c client.Client, kind schema.GroupVersionKind, na
 	return yaml.Marshal(found)
 }
 
-// managerLogs reads the logs of the manager's pods. What cannot be read is in the error.
+// managerLogs returns the logs of the manager's pods. The error lists the logs that it could not read.
 func (p *program) managerLogs(ctx context.Context, c client.Client, since time.Duration) (map[string][]byte, error) {
 	pods := &corev1.PodList{}
 	err := c.List(ctx, pods, client.InNamespace(p.access.secretNamespace),
@@ -161,7 +161,7 @@ func (p *program) managerLogs(ctx context.Context, c client.Client, since time.D
 	return logs, errors.Join(missing...)
 }
 
-// writeArchive writes files, redacted, that only the user may read.
+// writeArchive writes the redacted files to an archive that only its owner can read.
 func writeArchive(path, folder string, files map[string][]byte) (err error) {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)

@@ -20,7 +20,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// doctorFlags are those of doctor.
+// doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	manifests []string
 	vdc       string
@@ -85,13 +85,13 @@ func (p *program) doctor(ctx context.Context, f doctorFlags) error {
 	return nil
 }
 
-// logins returns how to log in as the further identities of a manifest: with what the manifest has, else with what the
-// management cluster has.
+// logins returns the logins of the additional identities of a manifest. Their credentials come from the manifest, or
+// otherwise from the management cluster.
 func (p *program) logins(others []doctor.Other, pool *vcd.Pool) []doctor.Login {
 	all := make([]doctor.Login, 0, len(others))
 	for _, other := range others {
 		open := func(ctx context.Context) (*vcd.Session, error) {
-			config, err := p.ofOther(ctx, other)
+			config, err := p.configFromOther(ctx, other)
 			if err != nil {
 				return nil, err
 			}
@@ -102,21 +102,21 @@ func (p *program) logins(others []doctor.Other, pool *vcd.Pool) []doctor.Login {
 	return all
 }
 
-// ofOther returns what to log in with as a further identity of a manifest. Credentials go to no other site than that of
-// the identity.
-func (p *program) ofOther(ctx context.Context, other doctor.Other) (vcd.Config, error) {
+// configFromOther returns the login configuration of an additional identity. It never sends the credentials to another site
+// than the identity's.
+func (p *program) configFromOther(ctx context.Context, other doctor.Other) (vcd.Config, error) {
 	var config vcd.Config
 	var err error
 	switch {
 	case other.Identity != nil && other.Identity.Spec.Type == infrav1.CredentialServiceAccount:
 		return config, fmt.Errorf("a service account, and only the manager may use its token: %w", doctor.ErrUnknown)
 	case other.Identity != nil && other.Secret != nil:
-		config, err = ofSecret(other.Identity.Spec, other.Secret)
+		config, err = configFromSecret(other.Identity.Spec, other.Secret)
 	case other.Identity != nil:
 		return config, fmt.Errorf("the manifest has no Secret %s: %w", other.Identity.Spec.SecretRef.Name,
 			doctor.ErrUnknown)
 	default:
-		if config, err = p.ofIdentity(ctx, request{}, other.Ref); err != nil {
+		if config, err = p.configFromIdentity(ctx, request{}, other.Ref); err != nil {
 			err = fmt.Errorf("%w: %w", doctor.ErrUnknown, err)
 		}
 	}
@@ -136,7 +136,7 @@ func (p *program) ofOther(ctx context.Context, other doctor.Other) (vcd.Config, 
 	return config, checkSites(config.Site, other.Site)
 }
 
-// plan returns what is to be checked, and what a manifest says of the login.
+// plan returns the plan of the checks, and the login settings of the manifests.
 func (p *program) plan(ctx context.Context, f doctorFlags) (doctor.Plan, request, error) {
 	var plan doctor.Plan
 	var want request
@@ -172,7 +172,7 @@ func (p *program) plan(ctx context.Context, f doctorFlags) (doctor.Plan, request
 	return plan, want, nil
 }
 
-// readManifests reads the plan from files. What they lack of a ClusterClass is read from the management cluster.
+// readManifests reads the plan from files. Missing objects of a ClusterClass are read from the management cluster.
 func (p *program) readManifests(ctx context.Context, paths []string) (doctor.Plan, error) {
 	from := doctor.Sources{Lookup: p.lookUp}
 	for _, path := range paths {
@@ -186,7 +186,7 @@ func (p *program) readManifests(ctx context.Context, paths []string) (doctor.Pla
 	return doctor.ReadPlan(ctx, from)
 }
 
-// lookUp reads an object of the management cluster.
+// lookUp reads an object from the management cluster.
 func (p *program) lookUp(ctx context.Context, key doctor.Key) (*unstructured.Unstructured, error) {
 	c, ofContext, err := p.connect(first(p.access.contexts))
 	if err != nil {
@@ -205,7 +205,7 @@ func (p *program) openManifest(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return io.NopCloser(p.in), nil
 	}
-	file, err := os.Open(path) //nolint:gosec // The user names it.
+	file, err := os.Open(path) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, fmt.Errorf("opening the manifest: %w", err)
 	}

@@ -35,7 +35,7 @@ name of a VCDCluster in --namespace.`,
 	}
 }
 
-// A branch is an object with a mark.
+// A branch is an object with its drift.
 type branch struct {
 	leaks.Object
 
@@ -73,8 +73,8 @@ func (p *program) inventory(ctx context.Context, name string) error {
 	return p.printInventory(c, mark(objects, machines, drift), taken.Hidden)
 }
 
-// printInventory prints what a cluster has. It returns errFindings if something of it is marked, and another error if
-// some objects are not shown.
+// printInventory prints the objects of a cluster. It returns errFindings if an object is marked, and another error if
+// some objects are hidden.
 func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidden []string) error {
 	if p.output == "json" {
 		if err := p.printJSON(map[string]any{
@@ -99,7 +99,7 @@ func (p *program) printInventory(c *infrav1.VCDCluster, branches []branch, hidde
 	return nil
 }
 
-// readCluster reads a VCDCluster with its VCDMachines.
+// readCluster returns a VCDCluster and its VCDMachines.
 func (p *program) readCluster(ctx context.Context, name string) (*infrav1.VCDCluster, []infrav1.VCDMachine, error) {
 	management, namespace, err := p.connect(first(p.access.contexts))
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *program) readCluster(ctx context.Context, name string) (*infrav1.VCDClu
 	return c, list.Items, nil
 }
 
-// mark compares what is in VCD with the machines; drift is what is known to be wrong, by URN.
+// mark compares the objects in VCD with the machines. drift contains known drift by URN.
 func mark(objects []leaks.Object, machines []infrav1.VCDMachine, drift map[string]string) []branch {
 	byVM := map[string]string{} // names of VCDMachines by URN of the VM
 	for _, m := range machines {
@@ -160,13 +160,13 @@ func mark(objects []leaks.Object, machines []infrav1.VCDMachine, drift map[strin
 	return branches
 }
 
-// printTree prints objects by kind, and VMs below their vApps.
+// printTree prints objects by kind, with VMs below their vApps.
 func (p *program) printTree(branches []branch) {
 	if len(branches) == 0 {
 		fmt.Fprintln(p.out, "└─ nothing")
 		return
 	}
-	roots, children := grow(branches)
+	roots, children := groupByVApp(branches)
 	for i, b := range roots {
 		last := i == len(roots)-1
 		p.printBranch("", b, last)
@@ -176,7 +176,7 @@ func (p *program) printTree(branches []branch) {
 	}
 }
 
-// printVMs prints the VMs of a vApp, the last branch of the root or not.
+// printVMs prints the VMs of a vApp. last reports whether the vApp is the last branch of the root.
 func (p *program) printVMs(vms []branch, last bool) {
 	indent := "│  "
 	if last {
@@ -187,8 +187,8 @@ func (p *program) printVMs(vms []branch, last bool) {
 	}
 }
 
-// grow returns the branches at the root, and the VMs by the name of their vApp.
-func grow(branches []branch) (roots []branch, children map[string][]branch) {
+// groupByVApp returns the branches at the root, and the VMs by the name of their vApp.
+func groupByVApp(branches []branch) (roots []branch, children map[string][]branch) {
 	children = map[string][]branch{}
 	for _, b := range branches {
 		if b.Kind == leaks.KindVM && b.Parent != "" {
@@ -199,7 +199,7 @@ func grow(branches []branch) (roots []branch, children map[string][]branch) {
 	}
 	for parent, below := range children {
 		if !slices.ContainsFunc(roots, func(b branch) bool { return b.Kind == leaks.KindVApp && b.Name == parent }) {
-			roots = append(roots, below...) // In a vApp of others.
+			roots = append(roots, below...) // their vApp belongs to others
 			delete(children, parent)
 		}
 	}

@@ -45,12 +45,12 @@ func addWithout(c *cobra.Command, without *bool) {
 		"No management cluster exists any more, so all clusters of the organization are deleted.")
 }
 
-// withInventory logs in, reads which clusters are alive and what all clusters have, and calls f.
+// withInventory logs in, lists the live clusters and the objects of all clusters, and calls f.
 func (p *program) withInventory(ctx context.Context, without bool,
 	f func(*vcd.Session, leaks.Inventory, leaks.Alive) error,
 ) error {
 	alive := leaks.Alive{}
-	if err := p.readAlive(ctx, without, alive); err != nil {
+	if err := p.readLiveClusters(ctx, without, alive); err != nil {
 		return err
 	}
 	session, logout, err := p.open(ctx, request{})
@@ -66,9 +66,9 @@ func (p *program) withInventory(ctx context.Context, without bool,
 	return f(session, inventory, alive)
 }
 
-// readAlive reads the clusters of all named management clusters. One that does not answer ends the program: its
-// clusters would look gone.
-func (p *program) readAlive(ctx context.Context, without bool, alive leaks.Alive) error {
+// readLiveClusters lists the clusters of all selected management clusters. It returns an error if one of them does not
+// respond, because its clusters would otherwise look deleted.
+func (p *program) readLiveClusters(ctx context.Context, without bool, alive leaks.Alive) error {
 	contexts := p.access.contexts
 	switch {
 	case without && len(contexts) > 0:
@@ -94,21 +94,21 @@ func (p *program) readAlive(ctx context.Context, without bool, alive leaks.Alive
 }
 
 func (p *program) printLeaks(i leaks.Inventory, alive leaks.Alive) error {
-	left := i.Left(alive)
+	leftovers := i.Left(alive)
 	switch {
 	case p.output == "json":
-		if err := p.printJSON(map[string]any{"leaks": nonNil(left), "hidden": nonNil(i.Hidden)}); err != nil {
+		if err := p.printJSON(map[string]any{"leaks": nonNil(leftovers), "hidden": nonNil(i.Hidden)}); err != nil {
 			return err
 		}
-	case len(left) == 0 && len(i.Hidden) == 0:
+	case len(leftovers) == 0 && len(i.Hidden) == 0:
 		fmt.Fprintln(p.out, "No orphaned resources found.")
-	case len(left) > 0:
-		if err := p.printObjects(left, i.Taken); err != nil {
+	case len(leftovers) > 0:
+		if err := p.printObjects(leftovers, i.Taken); err != nil {
 			return err
 		}
 	}
 	switch {
-	case len(left) > 0:
+	case len(leftovers) > 0:
 		return errFindings
 	case len(i.Hidden) > 0:
 		return errors.New("some objects are not visible and may be orphaned: grant the missing rights")
@@ -142,7 +142,7 @@ func orDash(text string) string {
 	return text
 }
 
-// purgeFlags are those of purge.
+// purgeFlags are the flags of purge.
 type purgeFlags struct {
 	cluster         string
 	legacy, yes     bool
@@ -206,16 +206,16 @@ func (p *program) purge(ctx context.Context, f purgeFlags) error {
 		if err := p.confirm(f); err != nil {
 			return err
 		}
-		return p.purgeAsShown(ctx, s, f, options, plan)
+		return p.purgeConfirmed(ctx, s, f, options, plan)
 	})
 }
 
-// purgeAsShown deletes what a plan says, if it is still right: a person may have taken long to confirm it.
-func (p *program) purgeAsShown(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options,
+// purgeConfirmed executes the confirmed plan, unless the resources changed while the user was confirming it.
+func (p *program) purgeConfirmed(ctx context.Context, s *vcd.Session, f purgeFlags, options leaks.Options,
 	shown leaks.Plan,
 ) error {
 	options.Alive = leaks.Alive{}
-	if err := p.readAlive(ctx, f.withoutClusters, options.Alive); err != nil {
+	if err := p.readLiveClusters(ctx, f.withoutClusters, options.Alive); err != nil {
 		return err
 	}
 	i, err := leaks.Take(ctx, s, time.Now())
@@ -249,7 +249,7 @@ func (p *program) printPlan(plan leaks.Plan, now time.Time) error {
 	return p.printObjects(plan.Keep, now)
 }
 
-// confirm lets the person type the id again.
+// confirm requests that the user types the ID of the cluster.
 func (p *program) confirm(f purgeFlags) error {
 	typed := f.confirm
 	if typed == "" {
@@ -266,7 +266,7 @@ func (p *program) confirm(f purgeFlags) error {
 	return nil
 }
 
-// kindOrder is the order of the branches of a tree.
+// kindOrder is the order of kinds in a tree.
 var kindOrder = []string{
 	leaks.KindVApp, leaks.KindVM, leaks.KindDisk, "virtual-service", "lb-pool", "dnat-rule", "app-port-profile",
 	"ip-allocation", "ip-set", "certificate", "firewall-rule", leaks.KindEntity,

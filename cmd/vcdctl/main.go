@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command vcdctl shows people what clusters need and have in VMware Cloud Director: what would fail before anything is
-// created, what a cluster has, and what was left. As kubectl-vcd in the path, it is also "kubectl vcd".
+// Command vcdctl shows users what clusters require and own in VMware Cloud Director: it runs preflight checks, lists
+// the objects of a cluster, and finds orphaned resources. Installed as kubectl-vcd in the path, it is also "kubectl
+// vcd".
 package main
 
 import (
@@ -27,11 +28,11 @@ import (
 // Exit codes, for scripts.
 const (
 	exitOK       = 0
-	exitError    = 1 // the program could not do its work
-	exitFindings = 2 // it did, and found problems, leaks or refusals
+	exitError    = 1 // the program failed
+	exitFindings = 2 // the program succeeded, and found problems, leaks or refusals
 )
 
-// errFindings ends the program with exitFindings; what was found is printed already.
+// errFindings ends the program with exitFindings. The findings are already printed.
 var errFindings = errors.New("problems were found")
 
 func main() {
@@ -46,12 +47,12 @@ func main() {
 		errors: os.Stderr,
 	}
 	p.interactive = func() bool { return isTerminal(os.Stdin) }
-	p.connect = p.manage
+	p.connect = p.connectContext
 	p.podLog = p.readPodLog
-	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // The process ends, and its signals with it.
+	os.Exit(p.run(ctx, os.Args[1:])) //nolint:gocritic // the process ends with its signal handlers
 }
 
-// programName returns how people call the program: kubectl finds kubectl-vcd by its name.
+// programName returns the name under which the user called the program: kubectl runs kubectl-vcd as a plug-in.
 func programName(path string) string {
 	if name := strings.TrimSuffix(filepath.Base(path), ".exe"); strings.HasPrefix(name, "kubectl-") {
 		return "kubectl vcd"
@@ -66,11 +67,11 @@ type program struct {
 	in     io.Reader
 	out    io.Writer
 	errors io.Writer
-	// interactive reports whether a person may answer questions.
+	// interactive reports whether a user can answer questions.
 	interactive func() bool
-	// connect returns a client of the management cluster of a context, and the namespace of that.
+	// connect returns a client for the management cluster of a context, and the namespace of the context.
 	connect func(kubeContext string) (client.Client, string, error)
-	// podLog returns the log of a pod of the management cluster since some time ago.
+	// podLog returns the log of a pod of the management cluster. since is the age of the oldest line.
 	podLog func(ctx context.Context, namespace, name string, since time.Duration) ([]byte, error)
 
 	access access
@@ -92,7 +93,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitError
 }
 
-// command returns the program with all its verbs.
+// command returns the root command with all subcommands.
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   p.name,

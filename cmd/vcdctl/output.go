@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// printJSON prints a value for programs.
+// printJSON prints a value as JSON.
 func (p *program) printJSON(value any) error {
 	encoder := json.NewEncoder(p.out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
 }
 
-// A table is printed with aligned columns.
+// A table prints rows with aligned columns.
 type table struct{ w *tabwriter.Writer }
 
 func newTable(to io.Writer, headings ...string) table {
@@ -27,7 +27,7 @@ func newTable(to io.Writer, headings ...string) table {
 	return t
 }
 
-// row adds a row. Names in VCD are the tenants' to choose: control characters would move the cursor.
+// row adds a row. It removes control characters, because tenants choose the names in VCD.
 func (t table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = printable(cell)
@@ -37,7 +37,7 @@ func (t table) row(cells ...string) {
 
 func (t table) flush() error { return t.w.Flush() }
 
-// warnOfHidden prints why some objects are not shown.
+// warnOfHidden prints the reasons why some objects are hidden.
 func (p *program) warnOfHidden(reasons []string) {
 	for _, why := range reasons {
 		fmt.Fprintln(p.errors, "Warning:", printable(why))
@@ -53,7 +53,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// age returns how long ago a time was, as kubectl does; "-" if it is not known.
+// age returns the age of a time in the format of kubectl, or "-" if the time is unknown.
 func age(at, now time.Time) string {
 	const day = 24 * time.Hour
 	d := now.Sub(at)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// redacted replaces what is taken out.
+// redacted replaces redacted values.
 const redacted = "REDACTED"
 
-// credentialWords make the name of a field that of a credential, in any spelling: apiToken, API_TOKEN, api-token.
+// credentialWords are words in names of credential fields, in any spelling: apiToken, API_TOKEN, api-token.
 var credentialWords = []string{
 	"password",
 	"passwd",
@@ -36,15 +36,15 @@ var credentialWords = []string{
 	"key data",
 }
 
-// references end the name of a field that holds the name of a Secret, which is no credential.
+// references are the last words of fields that refer to a Secret, which are not credentials.
 var references = []string{"name", "names", "ref", "refs", "namespace", "type", "kind", "path", "expiration", "duration", "ttl"}
 
-// wordStart is where a word begins within a name in camel case.
+// wordStart matches the start of a word in a camel case name.
 var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// isCredential reports whether the value of a field of a name is a credential.
+// isCredential reports whether the field with this name contains a credential.
 func isCredential(name string) bool {
-	// Of a qualified name, such as an annotation, the part behind the slash counts.
+	// Only the part after the slash of a qualified name, such as an annotation, counts.
 	name = name[strings.LastIndex(name, "/")+1:]
 	name = wordStart.ReplaceAllString(name, "$1 $2")
 	words := strings.Fields(strings.ToLower(strings.NewReplacer("_", " ", "-", " ", ".", " ").Replace(name)))
@@ -63,7 +63,7 @@ func isCredential(name string) bool {
 			return true
 		}
 	}
-	// Names without any separation, such as SECRETKEY.
+	// Names without separators, such as SECRETKEY.
 	for _, word := range []string{"password", "passwd", "token", "secret"} {
 		if strings.HasSuffix(last, word) || strings.HasPrefix(last, word+"key") {
 			return true
@@ -72,7 +72,7 @@ func isCredential(name string) bool {
 	return false
 }
 
-// redactFields takes credentials out of an object as it was decoded from JSON, in place.
+// redactFields redacts credentials in a decoded JSON object, in place.
 func redactFields(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -88,7 +88,7 @@ func redactFields(value any) any {
 }
 
 func redactMap(fields map[string]any) {
-	// An environment variable, a header or a parameter: {name: X, value: Y}.
+	// An environment variable, header or parameter: {name: X, value: Y}.
 	if name, ok := fields["name"].(string); ok && isCredential(name) {
 		if _, ok := fields["value"].(string); ok {
 			fields["value"] = redacted
@@ -107,7 +107,7 @@ func redactMap(fields map[string]any) {
 	}
 }
 
-// redactUser takes the user and password out of an address without a scheme, such as user:password@proxy:3128.
+// redactUser redacts the user and password in an address without a scheme, such as user:password@proxy:3128.
 func redactUser(address string) string {
 	at := strings.LastIndex(address, "@")
 	if at < 0 || strings.Contains(address, "://") {
@@ -116,25 +116,25 @@ func redactUser(address string) string {
 	return redacted + address[at:]
 }
 
-// confidential matches the name of a field in a text whose value is redacted.
+// confidential matches names of fields in text whose values are redacted.
 const confidential = `[\w.-]*(?:password|passwd|passphrase|token|secret|secret_?key|api_?key|access_?key|private_?key|` +
 	`credentials?|bearer|htpasswd|dockerconfigjson|cookie)|pwd|auth`
 
-// patterns match what resembles a credential in a text, such as a log. What their first group matches stays.
+// patterns match text that looks like a credential, for example in logs. Their first group is kept.
 var patterns = []*regexp.Regexp{
-	// User and password in the address of whatever protocol. A password may have a slash that is not escaped.
+	// User and password in a URL of any scheme. A password may contain an unescaped slash.
 	regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^\s"'<>\\]*(?:@)`),
 	// A proxy without a scheme.
 	regexp.MustCompile(`(?i)(_proxy["']?\s*[:=]\s*["']?)[^\s"'/]*@`),
 	regexp.MustCompile(`(?i)((?:authorization|x-vmware-vcloud-access-token|x-vcloud-authorization)["']?\s*[:=]\s*)\S+(?: \S+)?`),
-	// A line of YAML, whatever its value is.
+	// A line of YAML with any value.
 	regexp.MustCompile(`(?im)^([ \t]*(?:- )?["']?(?:` + confidential + `)["']?:[ \t]+)[^\s{\[].*$`),
 	regexp.MustCompile(`(?i)(\b(?:` + confidential + `)\\?["']?[ \t]*[:=][ \t]*)(?:\\?"(?:[^"\\]|\\[^"])*\\?"|'[^']*'|[^\s"',&}{\[]+)`),
 	regexp.MustCompile(`()eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`),
 }
 
-// redactText takes what resembles a credential out of a text.
+// redactText redacts everything that looks like a credential in a text.
 func redactText(text []byte) []byte {
 	for i, pattern := range patterns {
 		replacement := "${1}" + redacted
@@ -146,5 +146,5 @@ func redactText(text []byte) []byte {
 	return text
 }
 
-// addressPatterns of the patterns end with the "@" in front of a host.
+// addressPatterns is the number of patterns that end with the "@" in front of a host. They are the first ones.
 const addressPatterns = 2

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/verifysite"
 )
 
-// verifyFlags are those of verify-site.
+// verifyFlags are the flags of verify-site.
 type verifyFlags struct {
 	verifysite.Options
 
@@ -74,7 +74,7 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 		return err
 	}
 	defer logout()
-	f.Step = p.tellStep
+	f.Step = p.printStep
 	v, err := verifysite.Prepare(ctx, session, f.Options)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 		fmt.Fprintln(p.errors, printable(line))
 	}
 	if !f.ReadOnly {
-		if err := p.agree(f.yes, "Create these objects and remove them afterwards?"); err != nil {
+		if err := p.askConfirmation(f.yes, "Create these objects and remove them afterwards?"); err != nil {
 			return err
 		}
 	}
@@ -102,10 +102,10 @@ func (p *program) verifySite(ctx context.Context, f verifyFlags) error {
 	return stopped
 }
 
-func (p *program) tellStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
+func (p *program) printStep(what string) { fmt.Fprintln(p.errors, printable(what)) }
 
-// agree asks for confirmation, unless --yes gave it. Without a terminal it refuses.
-func (p *program) agree(yes bool, question string) error {
+// askConfirmation requests confirmation unless --yes is set. Without a terminal it returns an error.
+func (p *program) askConfirmation(yes bool, question string) error {
 	switch {
 	case yes:
 		return nil
@@ -123,7 +123,7 @@ func (p *program) agree(yes bool, question string) error {
 	return nil
 }
 
-// isTerminal reports whether a person may be at the other end of an input.
+// isTerminal reports whether an input is a terminal.
 func isTerminal(in *os.File) bool {
 	info, err := in.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
@@ -151,7 +151,7 @@ func (p *program) printVerification(result verifysite.Result) error {
 	return t.flush()
 }
 
-// writeReport writes what may be given to others.
+// writeReport writes the report, which contains only data that users may share.
 func writeReport(path string, result verifysite.Result) error {
 	text, err := result.Report()
 	if err != nil {
@@ -163,39 +163,39 @@ func writeReport(path string, result verifysite.Result) error {
 	return nil
 }
 
-// cleanUpSite removes what earlier runs left.
+// cleanUpSite removes the objects that earlier runs left behind.
 func (p *program) cleanUpSite(ctx context.Context, f verifyFlags) error {
 	session, logout, err := p.open(ctx, request{})
 	if err != nil {
 		return err
 	}
 	defer logout()
-	left, hidden, err := verifysite.Leftovers(ctx, session)
+	leftovers, hidden, err := verifysite.Leftovers(ctx, session)
 	if err != nil {
 		return err
 	}
 	for _, kind := range hidden {
 		fmt.Fprintf(p.errors, "Warning: %s are not visible to the user, so some may remain\n", kind)
 	}
-	if err := p.printLeftovers(left); err != nil || len(left) == 0 {
+	if err := p.printLeftovers(leftovers); err != nil || len(leftovers) == 0 {
 		return err
 	}
-	if err := p.agree(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
+	if err := p.askConfirmation(f.yes, "Remove these objects? A run in progress would fail."); err != nil {
 		return err
 	}
-	return verifysite.CleanUp(ctx, session, left, verifysite.Options{Step: p.tellStep})
+	return verifysite.CleanUp(ctx, session, leftovers, verifysite.Options{Step: p.printStep})
 }
 
-func (p *program) printLeftovers(left []verifysite.Leftover) error {
+func (p *program) printLeftovers(leftovers []verifysite.Leftover) error {
 	if p.output == "json" {
-		return p.printJSON(map[string]any{"leftovers": nonNil(left)})
+		return p.printJSON(map[string]any{"leftovers": nonNil(leftovers)})
 	}
-	if len(left) == 0 {
+	if len(leftovers) == 0 {
 		fmt.Fprintln(p.out, "No orphaned resources found.")
 		return nil
 	}
 	t := newTable(p.out, "RUN", "KIND", "NAME")
-	for _, x := range left {
+	for _, x := range leftovers {
 		t.row(x.Run, x.Kind, x.Name)
 	}
 	return t.flush()

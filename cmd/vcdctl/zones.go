@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/discovery"
 )
 
-// zonesFlags are those of zones.
+// zonesFlags are the flags of zones.
 type zonesFlags struct {
 	region   string
 	networks []string
@@ -86,7 +86,7 @@ func (p *program) zones(ctx context.Context, f zonesFlags) error {
 	return p.printManifests(objects)
 }
 
-// zonesIdentity returns the identity that zones name.
+// zonesIdentity returns the identity for the deployment zones.
 func (p *program) zonesIdentity(f zonesFlags) (infrav1.IdentityReference, error) {
 	ref, err := p.access.identityRef()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *program) zonesIdentity(f zonesFlags) (infrav1.IdentityReference, error)
 	return ref, nil
 }
 
-// printManifests prints objects for kubectl apply: as YAML, or as a list in JSON.
+// printManifests prints objects for kubectl apply, as YAML or as a JSON list.
 func (p *program) printManifests(objects []client.Object) error {
 	if p.output == "json" {
 		return p.printJSON(map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An apiType is a type of the API, as the template writes it.
+// An apiType is a type of the API in the JSON of the template.
 type apiType struct {
 	Name    string  `json:"name"`
 	Doc     string  `json:"doc"`
@@ -22,7 +22,7 @@ type apiType struct {
 	Values []*field `json:"values"`
 }
 
-// A field is a field of a type, or one of its values, which has a name and a comment only.
+// A field is a field of a type, or one of its values, which has only a name and a comment.
 type field struct {
 	Name    string  `json:"name"`
 	Doc     string  `json:"doc"`
@@ -34,12 +34,12 @@ type field struct {
 func (t apiType) fields() []*field { return t.Fields[:len(t.Fields)-1] }
 func (t apiType) values() []*field { return t.Values[:len(t.Values)-1] }
 
-// markdown returns the section of a type. inherited returns the rules that the type of a field has itself.
+// markdown returns the section of a type. inherited returns the rules of the type of a field.
 func (t apiType) markdown(inherited func(fieldType string) []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s\n\n%s\n", t.Name, paragraph(t.Doc))
 	if t.Alias != "" && len(t.values()) == 0 {
-		fmt.Fprintf(&b, "\nType: %s%s.\n", t.Alias, and(t.Markers.constraints()))
+		fmt.Fprintf(&b, "\nType: %s%s.\n", t.Alias, joinConstraints(t.Markers.constraints()))
 	}
 	if rules := t.rules(); len(rules) > 0 {
 		fmt.Fprintf(&b, "\nValidation: %s.\n", strings.Join(rules, "; "))
@@ -56,7 +56,7 @@ func (t apiType) markdown(inherited func(fieldType string) []string) string {
 	return b.String()
 }
 
-// rules of a type; its values are a list of their own.
+// rules returns the rules of a type. Its values are in a separate list.
 func (t apiType) rules() []string {
 	rules := t.Markers.rules("")
 	if len(t.values()) == 0 {
@@ -65,10 +65,10 @@ func (t apiType) rules() []string {
 	return slices.DeleteFunc(rules, func(rule string) bool { return strings.HasPrefix(rule, "one of ") })
 }
 
-// constantName matches the beginning of a constant's comment.
+// constantName matches the start of a constant's comment.
 var constantName = regexp.MustCompile(`^[A-Z]\w+ is `)
 
-// markdown returns the item of a field in the list of its type. Of the validations, those are left out that its type has.
+// markdown returns the list item of a field. It omits the validations that the type of the field has.
 func (f *field) markdown(inherited func(fieldType string) []string) string {
 	facts := f.Type
 	if f.Markers.has("required") {
@@ -77,7 +77,7 @@ func (f *field) markdown(inherited func(fieldType string) []string) string {
 	if f.Default != "" {
 		facts += ", default `" + strings.Trim(f.Default, `"`) + "`"
 	}
-	facts += and(f.Markers.constraints())
+	facts += joinConstraints(f.Markers.constraints())
 	doc := f.Doc
 	if f.Name == "metadata" {
 		doc = "Standard metadata of Kubernetes objects."
@@ -98,24 +98,24 @@ func (f *field) markdown(inherited func(fieldType string) []string) string {
 	return text + "\n"
 }
 
-func and(constraints []string) string {
+func joinConstraints(constraints []string) string {
 	if len(constraints) == 0 {
 		return ""
 	}
 	return ", " + strings.Join(constraints, ", ")
 }
 
-// paragraph puts a comment on one line, so that it stays in its list item. Braces and angle brackets stay text.
+// paragraph puts a comment on one line, so that it stays in its list item, and escapes braces and angle brackets.
 func paragraph(doc string) string {
 	return strings.NewReplacer("{", "\\{", "}", "\\}", "<", "\\<").Replace(strings.Join(strings.Fields(doc), " "))
 }
 
-// markers are those of controller-gen, by their names without the prefix of validations.
+// markers are the markers of controller-gen, by name without the prefix of validations.
 type markers map[string][]json.RawMessage
 
 func (m markers) has(name string) bool { return len(m[name]) > 0 }
 
-// value returns the value of a validation as text, or nothing.
+// value returns the value of a validation as text, or "" if it is missing.
 func (m markers) value(name string) string {
 	values := m["kubebuilder:validation:"+name]
 	if len(values) == 0 {
@@ -124,7 +124,7 @@ func (m markers) value(name string) string {
 	return strings.Trim(string(values[len(values)-1]), `"`)
 }
 
-// constraints are the limits of a value, in words.
+// constraints returns the limits of a value in words.
 func (m markers) constraints() []string {
 	var found []string
 	found = append(found, limits(m.value("Minimum"), m.value("Maximum"), "")...)
@@ -150,7 +150,7 @@ func limits(least, most, unit string) []string {
 	return nil
 }
 
-// rules are the messages of CEL rules, a pattern and the values of an enumeration, with a prefix for those of items.
+// rules returns the messages of CEL rules, a pattern and the values of an enumeration. prefix selects those of items.
 func (m markers) rules(prefix string) []string {
 	var found []string
 	for _, raw := range m["kubebuilder:validation:"+prefix+"XValidation"] {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
-// archive writes the index as the only entry of an archive, and returns the index' digest.
+// archive writes the index as the only entry of an archive, and returns the digest of the index.
 func (b build) archive(name string, index v1.ImageIndex) (v1.Hash, error) {
 	err := pack.Archive(filepath.Join(b.out, b.file(name)+".tar"), b.created, pack.Entry{
 		Image:     index,

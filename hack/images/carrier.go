@@ -16,19 +16,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
-// What a container service extension expects of an image that carries the manifests of a cloud controller manager into
-// a site without internet: the image's name, the folder, the names of the files and the word that it replaces by
-// the site's registry.
+// The carrier image brings the manifests of a cloud controller manager into a site without internet access. Its name,
+// its folder, its file names and the word that is replaced by the site's registry are those that the container service
+// extension expects.
 const (
 	carrierName   = "cpi-crs-airgapped"
 	carrierFolder = "/src/artifact"
 	templateFile  = "cloud-director-ccm-crs-airgap.yaml.template"
 	registryWord  = "__REGISTRY__"
-	// carriedImage is the image that the manifest names below the site's registry.
+	// carriedImage is the image in the site's registry that the manifest refers to.
 	carriedImage = "cloud-provider-for-cloud-director"
 )
 
-// A parts list is the carrier's bom.json.
+// A partsList is the carrier's bom.json.
 type partsList struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
@@ -52,8 +52,8 @@ type imagePart struct {
 	ImageRepository string `json:"imageRepository"`
 }
 
-// carrier is the image with the manifests. It runs nothing: the entrypoint is there because some tools make no
-// container, to copy files from, without one.
+// carrier returns the image with the manifests. It runs nothing. It has an entrypoint because some tools copy files out
+// of a container, and cannot create a container without an entrypoint.
 func (b build) carrier(ctx context.Context) ([]content, error) {
 	template, err := b.template(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (b build) carrier(ctx context.Context) ([]content, error) {
 	return contents, nil
 }
 
-// template renders the manifest as the release has it.
+// template renders the manifest of the release.
 func (b build) template(ctx context.Context) ([]byte, error) {
 	folder, err := os.MkdirTemp("", "images-*")
 	if err != nil {
@@ -114,7 +114,8 @@ func (b build) template(ctx context.Context) ([]byte, error) {
 	return os.ReadFile(filepath.Join(folder, templateFile))
 }
 
-// carrierSBOM says what the carrier brings and which image that runs.
+// carrierSBOM returns the SBOM of the carrier. It lists the content of the carrier and the image that the manifest
+// runs.
 func (b build) carrierSBOM(c content, template []byte) ([]byte, error) {
 	apache := &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
 	subject := cdx.Component{

@@ -15,14 +15,14 @@ import (
 	"strings"
 )
 
-// architectures that images are built for; all are Linux.
+// architectures returns the architectures that images are built for. All are Linux.
 func architectures() []string { return []string{"amd64", "arm64"} }
 
-// tags of all builds, as in the Makefile.
+// tags are the build tags of all builds, as in the Makefile.
 const tags = "grpcnotrace"
 
-// goTool runs the go command in the source tree for the architecture. What the caller's environment says of how to
-// build is overruled: the same source gives the same program everywhere.
+// goTool runs the go command in the source tree for an architecture. It overrides build settings in the caller's
+// environment, so that the same source produces the same program everywhere.
 func (b build) goTool(ctx context.Context, arch string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = b.root
@@ -37,7 +37,7 @@ func (b build) goTool(ctx context.Context, arch string, args ...string) ([]byte,
 	return stdout.Bytes(), nil
 }
 
-// compile returns the program's bytes.
+// compile returns the compiled program.
 func (b build) compile(ctx context.Context, p program, arch string) ([]byte, error) {
 	folder, err := os.MkdirTemp("", "images-*")
 	if err != nil {
@@ -54,7 +54,7 @@ func (b build) compile(ctx context.Context, p program, arch string) ([]byte, err
 	return os.ReadFile(binary)
 }
 
-// A goPackage is one of those that a program is linked from.
+// A goPackage is a package that a program is linked from.
 type goPackage struct {
 	Dir      string
 	Standard bool
@@ -83,7 +83,7 @@ func (b build) packages(ctx context.Context, p program, arch string) ([]goPackag
 	}
 }
 
-// goRoot is where the Go toolchain lies.
+// goRoot returns the folder of the Go toolchain.
 func (b build) goRoot(ctx context.Context) (string, error) {
 	out, err := b.goTool(ctx, "amd64", "env", "GOROOT")
 	return strings.TrimSpace(string(out)), err

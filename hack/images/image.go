@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
-// A content is one image for one architecture, before it is packed.
+// A content is the content of one image for one architecture.
 type content struct {
 	title, description      string
 	arch                    string
@@ -26,7 +26,7 @@ type content struct {
 	sbom                    []byte
 }
 
-// pack makes the image.
+// pack packs an image.
 func (b build) pack(c content) (v1.Image, error) {
 	return pack.Image{
 		Name:       c.title,
@@ -43,9 +43,9 @@ func (b build) pack(c content) (v1.Image, error) {
 	}.Pack()
 }
 
-// index gathers the images of all architectures and, for each, its bill of materials. The bills are in the index,
-// marked as builders mark attestations, so that whatever copies the image copies them too and nothing takes them for an
-// image; they name their image as subject, so that a registry lists them as its referrers.
+// index returns an index of the images of all architectures and their SBOMs. The SBOMs are in the index and are marked
+// like attestations of image builders. Therefore tools that copy the image copy them too, and no tool treats them as an
+// image. Each SBOM names its image as the subject, so that registries list it as a referrer of the image.
 func (b build) index(contents []content) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	var bills []mutate.IndexAddendum
@@ -67,12 +67,12 @@ func (b build) index(contents []content) (v1.ImageIndex, error) {
 	return mutate.AppendManifests(index, bills...), nil
 }
 
-// emptyJSON is the configuration of what is no image, as OCI has it.
+// emptyJSON is OCI's configuration of artifacts that are not images.
 var emptyJSON = []byte("{}")
 
 const emptyType types.MediaType = "application/vnd.oci.empty.v1+json"
 
-// A bill is an artifact: a manifest with one blob, about another manifest.
+// A bill is an SBOM as an artifact: a manifest with one blob, which refers to another manifest.
 type bill struct {
 	manifest []byte
 	blob     v1.Layer

@@ -16,24 +16,24 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// licenseName matches files that say under which terms code is given.
+// licenseName matches names of files with license terms.
 var licenseName = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|copyright|patents|unlicense)([-.].*)?$`)
 
-// licenseFolder is where images keep them.
+// licenseFolder is the folder of licenses in images.
 const licenseFolder = "/licenses"
 
-// certain is the part of a text, in percent, that must be a licence's for the licence to be named.
-const certain = 75
+// minCoverage is the minimum share of a text, in percent, that must match a license to identify it.
+const minCoverage = 75
 
-// A noticed module is one with its licences.
-type noticed struct {
+// A moduleLicenses contains the licenses of a module.
+type moduleLicenses struct {
 	files map[string][]byte // by path in the image
-	ids   []string          // SPDX, sorted; empty if none was recognised
+	ids   []string          // SPDX IDs, sorted; empty if none was recognized
 }
 
-// notices returns the terms of the modules that a program is linked from, by path@version; "std" is Go's own library
-// and "main" this project. Only folders on the way to packages that are linked are looked at.
-func (b build) notices(ctx context.Context, p program, arch string) (allNotices, error) {
+// licenses returns the licenses of the modules that a program is linked from, by path@version. "std" is Go's standard
+// library and "main" this project. Only the folders of linked packages and their parents are searched.
+func (b build) licenses(ctx context.Context, p program, arch string) (licensesByModule, error) {
 	packages, err := b.packages(ctx, p, arch)
 	if err != nil {
 		return nil, err
@@ -42,10 +42,10 @@ func (b build) notices(ctx context.Context, p program, arch string) (allNotices,
 	if err != nil {
 		return nil, err
 	}
-	found := allNotices{}
+	found := licensesByModule{}
 	seen := map[string]bool{}
 	for _, pkg := range packages {
-		name, top, dir := origin(pkg, goRoot)
+		name, top, dir := moduleOf(pkg, goRoot)
 		for ; !seen[dir]; dir = filepath.Dir(dir) {
 			seen[dir] = true
 			if err := found.add(name, top, dir); err != nil {
@@ -59,8 +59,9 @@ func (b build) notices(ctx context.Context, p program, arch string) (allNotices,
 	return found, nil
 }
 
-// origin tells the module of a package, where the module begins, and where its packages' terms are to be looked for.
-func origin(pkg goPackage, goRoot string) (name, top, dir string) {
+// moduleOf returns the module of a package, the root folder of the module, and the folder in which the search for
+// licenses starts.
+func moduleOf(pkg goPackage, goRoot string) (name, top, dir string) {
 	switch m := pkg.Module; {
 	case m == nil:
 		return stdlib, goRoot, goRoot
@@ -73,19 +74,19 @@ func origin(pkg goPackage, goRoot string) (name, top, dir string) {
 	}
 }
 
-// Names of modules that have no version of their own.
+// Names of modules without a version.
 const (
 	stdlib     = "std"
 	mainModule = "main"
 )
 
-// allNotices are the terms by path@version of the module.
-type allNotices map[string]*noticed
+// licensesByModule contains the licenses by path@version of the module.
+type licensesByModule map[string]*moduleLicenses
 
-// add notes the terms in a folder of a module.
-func (a allNotices) add(name, top, dir string) error {
+// add adds the licenses in a folder of a module.
+func (a licensesByModule) add(name, top, dir string) error {
 	if a[name] == nil {
-		a[name] = &noticed{files: map[string][]byte{}}
+		a[name] = &moduleLicenses{files: map[string][]byte{}}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -103,23 +104,23 @@ func (a allNotices) add(name, top, dir string) error {
 		if err != nil {
 			return fmt.Errorf("reading a licence: %w", err)
 		}
-		a[name].files[path.Join(licenseFolder, placeOf(name), filepath.ToSlash(below))] = content
-		a[name].recognise(content)
+		a[name].files[path.Join(licenseFolder, licenseSubfolder(name), filepath.ToSlash(below))] = content
+		a[name].identify(content)
 	}
 	return nil
 }
 
-// placeOf is the folder of a module's terms: this project's are at the top.
-func placeOf(name string) string {
+// licenseSubfolder returns the folder of a module's licenses. Those of this project are at the top level.
+func licenseSubfolder(name string) string {
 	if name == mainModule {
 		return ""
 	}
 	return path.Join("third-party", name)
 }
 
-func (n *noticed) recognise(text []byte) {
+func (n *moduleLicenses) identify(text []byte) {
 	coverage := licensecheck.Scan(text)
-	if coverage.Percent < certain {
+	if coverage.Percent < minCoverage {
 		return
 	}
 	ids := map[string]bool{}
@@ -127,15 +128,15 @@ func (n *noticed) recognise(text []byte) {
 		ids[id] = true
 	}
 	for _, match := range coverage.Match {
-		if !strings.HasPrefix(match.ID, "Google") { // its own name for the patent grant of Go, which SPDX does not know
+		if !strings.HasPrefix(match.ID, "Google") { // licensecheck's name for Go's patent grant, which is unknown to SPDX
 			ids[match.ID] = true
 		}
 	}
 	n.ids = slices.Sorted(maps.Keys(ids))
 }
 
-// files are all terms, by path in the image.
-func (a allNotices) files() map[string][]byte {
+// files returns all licenses by path in the image.
+func (a licensesByModule) files() map[string][]byte {
 	all := map[string][]byte{}
 	for _, n := range a {
 		maps.Copy(all, n.files)

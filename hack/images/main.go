@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images writes the images of this project as OCI archives, without a container engine: it compiles the
-// programs for every architecture, packs each with certificates and licences, and adds a bill of materials. The same
-// commit gives the same bytes.
+// Command images writes the images of this project as OCI archives, without a container engine. It compiles the
+// programs for every architecture, packs each with certificates and licenses, and adds an SBOM. The same commit
+// produces the same bytes.
 package main
 
 import (
@@ -55,7 +55,7 @@ func main() {
 	}
 }
 
-// split reads a list.
+// split parses a comma-separated list.
 func split(to *[]string) func(string) error {
 	return func(list string) error {
 		*to = strings.Split(list, ",")
@@ -63,7 +63,7 @@ func split(to *[]string) func(string) error {
 	}
 }
 
-// run builds every image and tells its name, digest and archive.
+// run builds every image and prints its name, digest and archive.
 func (b build) run(ctx context.Context, out io.Writer) error {
 	if err := b.check(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (b build) run(ctx context.Context, out io.Writer) error {
 	return b.write(ctx, carrierName, contents, out)
 }
 
-// program packs what is the program's for all architectures.
+// program returns the contents of a program's image for all architectures.
 func (b build) program(ctx context.Context, p program) ([]content, error) {
 	var contents []content
 	for _, arch := range b.platforms() {
@@ -106,17 +106,17 @@ func (b build) program(ctx context.Context, p program) ([]content, error) {
 	return contents, nil
 }
 
-// content compiles a program and gathers what goes with it.
+// content compiles a program and returns the content of its image.
 func (b build) content(ctx context.Context, p program, arch string) (content, error) {
 	binary, err := b.compile(ctx, p, arch)
 	if err != nil {
 		return content{}, err
 	}
-	notices, err := b.notices(ctx, p, arch)
+	licenses, err := b.licenses(ctx, p, arch)
 	if err != nil {
 		return content{}, err
 	}
-	sbom, err := b.sbom(p, arch, binary, notices)
+	sbom, err := b.sbom(p, arch, binary, licenses)
 	return content{
 		title:       p.title,
 		description: p.description,
@@ -125,16 +125,16 @@ func (b build) content(ctx context.Context, p program, arch string) (content, er
 		entrypoint:  []string{p.binary},
 		args:        p.args,
 		ports:       p.ports,
-		// What changes seldom is below.
+		// Layers that rarely change come first.
 		layers: []pack.Tree{
 			base(),
-			{Files: notices.files()},
+			{Files: licenses.files()},
 			{Files: map[string][]byte{p.binary: binary}, Executables: map[string]bool{p.binary: true}},
 		},
 	}, err
 }
 
-// A folderOf asks for the files of one image.
+// A folderOf selects the files of one image to write to a folder.
 type folderOf struct{ folder, program, arch string }
 
 func (b build) writeFolder(ctx context.Context, o folderOf) error {
@@ -156,7 +156,7 @@ func (b build) writeFolder(ctx context.Context, o folderOf) error {
 	return fmt.Errorf("there is no program %q", o.program)
 }
 
-// write puts the archive and, beside it, the bills of materials.
+// write writes the archive of an image and its SBOMs.
 func (b build) write(ctx context.Context, name string, contents []content, out io.Writer) error {
 	index, err := b.index(contents)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// push copies an image with all its architectures and bills of materials to its registry. The credentials are those of
-// docker login or podman login. Registries are called over verified TLS, except on localhost.
+// push pushes an image with all its architectures and SBOMs to its registry. It uses the credentials of docker login or
+// podman login. Registries require valid TLS certificates, except on localhost.
 func (b build) push(ctx context.Context, image string, index v1.ImageIndex) error {
 	reference, err := name.ParseReference(b.reference(image))
 	if err != nil {

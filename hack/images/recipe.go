@@ -11,16 +11,16 @@ import (
 
 const (
 	module = "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd"
-	// user and group of every image: the ones that the manifests set, and that no file in an image belongs to.
+	// user is the user and group of every image. The manifests set the same IDs. No file in an image belongs to them.
 	user = "65532:65532"
 )
 
-// A program becomes an image of its own.
+// A program is a program with its own image.
 type program struct {
-	name        string // of the target in the Dockerfile
-	image       string // last part of the image's name; empty for the manager, whose name is given
-	pkg         string // folder of its main package, from the root
-	binary      string // where it lies in the image; the entrypoint
+	name        string // target in the Dockerfile
+	image       string // last part of the image name; empty for the manager, whose name is a flag
+	pkg         string // folder of the main package, relative to the root
+	binary      string // path in the image; the entrypoint
 	args        []string
 	ports       []string
 	title       string
@@ -38,7 +38,7 @@ func programs() []program {
 			description: "The controllers that make Kubernetes clusters on VMware Cloud Director.",
 		},
 		{
-			// Name and path are those of VMware's CPI: manifests and patches written for it find them.
+			// The name and the path are those of VMware's CPI, so that manifests and patches for it continue to work.
 			name:        "cpi",
 			image:       "cloud-provider-for-cloud-director",
 			pkg:         "./cmd/cpi",
@@ -53,28 +53,28 @@ func programs() []program {
 			pkg:         "./cmd/vcdsim",
 			binary:      "/vcdsim",
 			ports:       []string{"8443/tcp"},
-			args:        []string{"--listen", ":8443"}, // its own default is reached from inside the container only
+			args:        []string{"--listen", ":8443"}, // the program's own default is only reachable from inside the container
 			title:       "vcdsim",
 			description: "A simulator of VMware Cloud Director, to try and test with.",
 		},
 	}
 }
 
-// A build says what is built from what.
+// A build contains the parameters of a build.
 type build struct {
-	root    string    // the source tree
-	out     string    // folder to write to
-	version string    // release, and tag of the images
-	commit  string    // full hash, "-dirty" after it if there are changes; may be empty
-	created time.Time // of everything inside: the time of the commit
-	image   string    // name of the manager's image with its registry
+	root    string    // root of the source tree
+	out     string    // output folder
+	version string    // version of the release; also the tag of the images
+	commit  string    // full hash, with the suffix "-dirty" if there are changes; may be empty
+	created time.Time // timestamp of everything in the images: the time of the commit
+	image   string    // name of the manager's image, including its registry
 
-	only          []string // programs to make archives of; nil for all
-	architectures []string // nil for all
-	toRegistry    bool     // push the images, too
+	only          []string // programs to build archives of; nil means all
+	architectures []string // nil means all
+	toRegistry    bool     // also push the images
 }
 
-// platforms are the architectures to build for.
+// platforms returns the architectures to build for.
 func (b build) platforms() []string {
 	if b.architectures != nil {
 		return b.architectures
@@ -82,7 +82,7 @@ func (b build) platforms() []string {
 	return architectures()
 }
 
-// reference names an image with registry and tag; an empty name is the manager's.
+// reference returns the reference of an image with registry and tag. An empty name means the manager's image.
 func (b build) reference(name string) string {
 	if name == "" {
 		return b.image + ":" + b.version
@@ -90,7 +90,7 @@ func (b build) reference(name string) string {
 	return path.Join(path.Dir(b.image), name) + ":" + b.version
 }
 
-// file is what an archive and its SBOMs are called, without the ending.
+// file returns the name of an archive and its SBOMs without the extension.
 func (b build) file(name string) string {
 	if name == "" {
 		return path.Base(b.image)
@@ -98,7 +98,7 @@ func (b build) file(name string) string {
 	return name
 }
 
-// labels are OCI's annotations, which are also set as labels.
+// labels returns OCI's annotations, which are also set as labels.
 func (b build) labels(title, description string) map[string]string {
 	source := "https://" + module
 	return map[string]string{

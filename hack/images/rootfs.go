@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// certificates is the first place where Go looks on Linux.
+	// certificates is the first path where Go looks for certificates on Linux.
 	certificates = "/etc/ssl/certs/ca-certificates.crt"
 	accounts     = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n"
 	groups       = "root:x:0:\nnonroot:x:65532:\n"
 )
 
-// base is what every program finds: certificates of the public authorities, the accounts, and a folder for passing
-// files.
+// base returns the files that every image contains: certificates of public authorities, the accounts, and a writable
+// folder for temporary files.
 func base() pack.Tree {
 	return pack.Tree{
 		Files: map[string][]byte{
@@ -33,9 +33,9 @@ func base() pack.Tree {
 	}
 }
 
-// rootCertificates are Mozilla's, as a Go module has them: its version is in go.mod, so every machine writes the same
-// bytes, which the file of an operating system would not give. Those that Mozilla trusts under conditions only are left
-// out: a file cannot tell the conditions.
+// rootCertificates returns Mozilla's root certificates from a Go module. Its version is in go.mod, so every machine
+// writes the same bytes, unlike with the certificate file of an operating system. Certificates that Mozilla trusts only
+// under constraints are excluded, because a file cannot express the constraints.
 func rootCertificates() []byte {
 	var out strings.Builder
 	for root := range bundle.Roots() {
@@ -45,7 +45,7 @@ func rootCertificates() []byte {
 		if certificate, err := x509.ParseCertificate(root.Certificate); err == nil {
 			fmt.Fprintf(&out, "# %s\n", certificate.Subject)
 		}
-		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // to memory
+		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // cannot fail in memory
 	}
 	return []byte(out.String())
 }

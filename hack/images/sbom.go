@@ -17,11 +17,11 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbomType is the media type of a bill of materials.
+// sbomType is the media type of an SBOM.
 const sbomType = "application/vnd.cyclonedx+json"
 
-// sbom lists what a program is made of, as its own build information has it.
-func (b build) sbom(p program, arch string, binary []byte, notices allNotices) ([]byte, error) {
+// sbom returns the SBOM of a program from its own build information.
+func (b build) sbom(p program, arch string, binary []byte, licenses licensesByModule) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(binary))
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s was built from: %w", p.pkg, err)
@@ -35,23 +35,23 @@ func (b build) sbom(p program, arch string, binary []byte, notices allNotices) (
 		Description: p.description,
 		PackageURL:  packageURL(info.Main.Path, b.version, "goos=linux", "goarch="+arch),
 		Hashes:      &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
-		Licenses:    licensesOf(notices[mainModule]),
+		Licenses:    licensesOf(licenses[mainModule]),
 	}
-	components := []cdx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"), "", notices[stdlib])}
+	components := []cdx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"), "", licenses[stdlib])}
 	for _, dep := range info.Deps {
-		components = append(components, componentOf(dep, notices))
+		components = append(components, componentOf(dep, licenses))
 	}
 	return b.encode(subject, sum, components)
 }
 
-func componentOf(dep *debug.Module, notices allNotices) cdx.Component {
+func componentOf(dep *debug.Module, licenses licensesByModule) cdx.Component {
 	if dep.Replace != nil {
 		dep = dep.Replace
 	}
-	return component(dep.Path, dep.Version, dep.Sum, notices[dep.Path+"@"+dep.Version])
+	return component(dep.Path, dep.Version, dep.Sum, licenses[dep.Path+"@"+dep.Version])
 }
 
-func component(name, version, sum string, terms *noticed) cdx.Component {
+func component(name, version, sum string, terms *moduleLicenses) cdx.Component {
 	url := packageURL(name, version)
 	c := cdx.Component{
 		BOMRef:     url,
@@ -62,7 +62,7 @@ func component(name, version, sum string, terms *noticed) cdx.Component {
 		Scope:      cdx.ScopeRequired,
 		Licenses:   licensesOf(terms),
 	}
-	// Go's sums are SHA-256 of a listing of the module, written in base64.
+	// Go's sums are SHA-256 hashes of a listing of the module, in base64.
 	if digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:")); err == nil &&
 		len(digest) == sha256.Size {
 		c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(digest)}}
@@ -70,13 +70,13 @@ func component(name, version, sum string, terms *noticed) cdx.Component {
 	return c
 }
 
-// packageURL names a Go module as the specification of package URLs says.
+// packageURL returns the package URL of a Go module.
 func packageURL(name, version string, qualifiers ...string) string {
 	return "pkg:golang/" + name + "@" + strings.ReplaceAll(version, "+",
 		"%2B") + "?" + strings.Join(append([]string{"type=module"}, qualifiers...), "&")
 }
 
-func licensesOf(terms *noticed) *cdx.Licenses {
+func licensesOf(terms *moduleLicenses) *cdx.Licenses {
 	if terms == nil || len(terms.ids) == 0 {
 		return nil
 	}
@@ -87,11 +87,11 @@ func licensesOf(terms *noticed) *cdx.Licenses {
 	return &all
 }
 
-// encode writes the bill, the same bytes for the same program: its serial number follows from what it describes.
+// encode returns the SBOM in JSON. It is reproducible: the serial number is derived from the described program.
 func (b build) encode(subject cdx.Component, sum [sha256.Size]byte, components []cdx.Component) ([]byte, error) {
 	bom := cdx.NewBOM()
 	sum[6] = sum[6]&0x0f | 0x80
-	sum[8] = sum[8]&0x3f | 0x80 // version 8 of RFC 9562: of our own making
+	sum[8] = sum[8]&0x3f | 0x80 // version 8 of RFC 9562: custom
 	bom.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: b.created.UTC().Format(time.RFC3339),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubevip writes the manifests that kube-vip's own generator makes. For a control plane, these are a static pod
-// and a DaemonSet, for ARP and for BGP each, and the rights of the DaemonSet. For Services, it is a DaemonSet. It is a module of its own so that kube-vip, and
-// with it a BGP daemon, is linked into this program only and never into the manager. The output is committed in
-// internal/kubevip/generated; "go generate ./internal/kubevip" renews it.
+// Command kubevip writes the manifests of kube-vip's own generator. For a control plane, these are a static pod and a
+// DaemonSet, for ARP and for BGP each, and the RBAC rules of the DaemonSet. For Services, it is a DaemonSet. The
+// command is a separate module, so that kube-vip, and with it a BGP daemon, is linked only into this program and never
+// into the manager. The output is committed in internal/kubevip/generated; "go generate ./internal/kubevip" updates it.
 //
-// What differs between clusters is a placeholder here and set by package kubevip. To move to another release
-// of kube-vip: change go.mod here, run go generate, and read the difference. The tests here read with kube-vip's own
-// parser what package kubevip renders.
+// The settings that differ between clusters are placeholders, which package kubevip replaces. To upgrade kube-vip:
+// change go.mod in this folder, run go generate, and review the diff. The tests in this folder parse the manifests that
+// package kubevip renders with kube-vip's own parser.
 package main
 
 import (
@@ -48,7 +48,7 @@ func run(out string) error {
 	return nil
 }
 
-// manifests returns the manifests by their file names.
+// manifests returns the manifests by file name.
 func manifests(version string) map[string]string {
 	account := kubevip.GenerateSA(announced(arp))
 	role := kubevip.GenerateRole(announced(arp), true)
@@ -67,7 +67,7 @@ func manifests(version string) map[string]string {
 	}
 }
 
-// kubeVIPVersion is the release in go.mod, which is the tag of the image too.
+// kubeVIPVersion returns the release in go.mod, which is also the tag of the image.
 func kubeVIPVersion() (string, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -85,14 +85,14 @@ func arp(c *kubevip.Config) { c.EnableARP = true }
 
 func byBGP(c *kubevip.Config) {
 	c.EnableBGP = true
-	c.Interface = "lo" // The address must not be answered for by ARP on a network of nodes.
+	c.Interface = "lo" // the address must not be announced by ARP on a network of nodes
 	c.BGPConfig = bgp.Config{AS: 65000}
 	c.BGPPeers = []string{"192.0.2.1:65000::false"}
 }
 
-// announced serves the control plane endpoint only, one leader by a lease. The lease is longer than kube-vip's
-// default of 5/3/1 seconds: one slow fsync of etcd must not move the address. Metrics have no authentication, so
-// they stay on the node.
+// announced returns a configuration that serves only the control plane endpoint, with one leader that holds a lease.
+// The lease is longer than kube-vip's default of 5/3/1 seconds, so that one slow fsync of etcd does not move the
+// address. Metrics have no authentication, so they are served only on the node.
 func announced(by func(*kubevip.Config)) *kubevip.Config {
 	c := &kubevip.Config{
 		EnableControlPlane: true,
@@ -115,8 +115,9 @@ func announced(by func(*kubevip.Config)) *kubevip.Config {
 	return c
 }
 
-// services serves Services only. One node announces all of them. With an election for each Service, kube-vip 0.9.1 locks
-// by the name of the Service: of two in different namespaces, it announces one. It also needs rights to all leases.
+// services returns a configuration that serves only Services. One node announces all of them. With an election for each
+// Service, kube-vip 0.9.1 uses the name of the Service as the lock: it announces only one of two Services with the same
+// name in different namespaces. It would also require rights to all leases.
 func services() *kubevip.Config {
 	return &kubevip.Config{
 		EnableARP:         true,

@@ -11,10 +11,10 @@ import (
 // An assignment is a statement that assigns several values at once.
 type assignment struct {
 	stmt    *ast.AssignStmt
-	inBlock bool // it stands alone, not in the head of an if, for or switch
+	inBlock bool // not in the head of an if, for or switch
 }
 
-// assignments returns the statements that assign at least n values of as many expressions.
+// assignments returns the statements that assign at least n values from the same number of expressions.
 func assignments(s *source, n int) []assignment {
 	alone := map[ast.Stmt]bool{}
 	var found []assignment
@@ -46,8 +46,9 @@ func statements(n ast.Node) []ast.Stmt {
 	return nil
 }
 
-// splitAssignments returns the replacements that give each value a statement of its own. A value that calls a function may
-// depend on what the statement assigns before it: such statements are split only with calls.
+// splitAssignments returns the replacements that put each value into a separate statement. A value that calls a
+// function may depend on an earlier assignment of the same statement, so such statements are split only if calls is
+// set.
 func splitAssignments(s *source, calls bool) []edit {
 	var edits []edit
 	for _, a := range assignments(s, 2) {
@@ -67,20 +68,20 @@ func splitAssignments(s *source, calls bool) []edit {
 	return edits
 }
 
-// operator returns the operator for one variable: ":=" only where the statement declares it.
+// operator returns the operator for one variable: ":=" only if the statement declares the variable.
 func operator(stmt *ast.AssignStmt, left ast.Expr) string {
 	id, ok := left.(*ast.Ident)
 	if stmt.Tok == token.ASSIGN || !ok || id.Name == "_" {
 		return "="
 	}
-	// The parser's own resolution is enough to tell which statement declares a local variable.
+	// The parser's own resolution is sufficient to find the statement that declares a local variable.
 	if id.Obj != nil && id.Obj.Decl == stmt {
 		return ":="
 	}
 	return "="
 }
 
-// isSplittable reports whether splitting cannot change what the statement does: no value depends on a variable that the
+// isSplittable reports whether splitting preserves the behavior of a statement: no value depends on a variable that the
 // statement assigned before it.
 func isSplittable(s *source, stmt *ast.AssignStmt, calls bool) bool {
 	if stmt.Tok != token.ASSIGN && stmt.Tok != token.DEFINE {
@@ -104,7 +105,7 @@ func isSpread(s *source, e ast.Expr) bool {
 	return s.line(e.Pos()) != s.line(e.End())
 }
 
-// mentions reports whether an expression contains the text of another, or the variable that the other begins with.
+// mentions reports whether an expression contains the text of another, or the variable that the other starts with.
 func mentions(s *source, in, of ast.Expr) bool {
 	found := false
 	root := rootOf(of)

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// A listed package is what "go list -export" prints of it.
+// A listed is a package in the output of "go list -export".
 type listed struct {
 	Dir        string
 	ImportPath string
@@ -29,7 +29,7 @@ type listed struct {
 	DepOnly    bool
 }
 
-// reportCycles prints, for each package, how many of its files call each other in circles.
+// reportCycles prints, for each package, the size of the largest cycle of calls between its files.
 func reportCycles(out io.Writer, root string) error {
 	packages, err := list(root)
 	if err != nil {
@@ -85,7 +85,7 @@ func list(root string) ([]listed, error) {
 	return packages, nil
 }
 
-// largestCycle returns the files of the largest group in which each file calls, through others, every other.
+// largestCycle returns the files of the largest group in which each file calls every other, directly or through others.
 func largestCycle(p listed, exports map[string]string) ([]string, error) {
 	calls, err := callsBetweenFiles(p, exports)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"go/token"
 )
 
-// packedLiterals returns the composite literals that span lines and have several elements on one line.
+// packedLiterals returns the composite literals that span several lines and have several elements on one line.
 func packedLiterals(s *source) []*ast.CompositeLit {
 	var packed []*ast.CompositeLit
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -46,7 +46,7 @@ func isTable(lit *ast.CompositeLit) bool {
 	return true
 }
 
-// unpackLiterals returns the insertions that put each element of packed literals on a line of its own.
+// unpackLiterals returns the insertions that put each element of packed literals on a separate line.
 func unpackLiterals(s *source) []edit {
 	var edits []edit
 	for _, lit := range packedLiterals(s) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command layout measures how readable the layout of the Go sources is, and rewrites what it can.
+// Command layout measures the readability of the layout of the Go sources, and can improve it.
 //
-// It prints, for each folder:
-//   - types that embed a pointer to a struct of their own package,
-//   - composite literals that span lines and have several elements on one line,
-//   - statements that assign three values or more,
-//   - files that take part in the largest cycle of calls between files of one package.
+// It counts, for each folder:
+//   - structs that embed a pointer to a struct of the same package,
+//   - composite literals that span several lines and have several elements on one line,
+//   - statements that assign three or more values,
+//   - files in the largest cycle of calls between the files of one package.
 //
-// With -w it puts each element of such a literal on a line of its own, and splits statements that assign several values
-// where the order of evaluation cannot change the result.
+// With -w it puts each element of such a literal on a separate line. It also splits statements that assign several
+// values if the order of evaluation cannot change the result.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// options are the flags of the command.
+// options are the parsed flags.
 type options struct {
 	root   string
 	write  bool

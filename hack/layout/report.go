@@ -12,14 +12,14 @@ import (
 	"text/tabwriter"
 )
 
-// counts are what the command prints for a folder.
+// counts are the printed counts of a folder.
 type counts struct {
 	embeds      int
 	literals    int
 	assignments int
 }
 
-// report prints the counts of each top-level folder, and each place if asked.
+// report prints the counts of each top-level folder. With list it also prints each place.
 func report(out io.Writer, files []*source, list bool) error {
 	folders := map[string]*counts{}
 	structs := structsByFolder(files)
@@ -57,7 +57,7 @@ func report(out io.Writer, files []*source, list bool) error {
 	return w.Flush()
 }
 
-// topOf returns the first folder of a file's path, with its tests apart.
+// topOf returns the first folder of a file's path. Tests are counted separately.
 func topOf(f *source) string {
 	top, _, _ := strings.Cut(f.folder, "/")
 	if f.isTest() {

@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// An edit replaces a part of a file's text.
+// An edit replaces a part of the text of a file.
 type edit struct {
 	from, to int
 	text     string
 }
 
-// rewrite changes files in place: assignments first, as a literal may be one of the values.
+// rewrite changes files in place. It splits assignments first, because a value may be a literal.
 func rewrite(files []*source, calls bool) error {
 	for _, f := range files {
 		changed, err := apply(f, splitAssignments(f, calls))
@@ -35,7 +35,7 @@ func rewrite(files []*source, calls bool) error {
 	return nil
 }
 
-// apply returns the file with edits made and formatted.
+// apply returns the file with the edits applied and formatted.
 func apply(s *source, edits []edit) (*source, error) {
 	if len(edits) == 0 {
 		return s, nil
@@ -45,7 +45,7 @@ func apply(s *source, edits []edit) (*source, error) {
 	at := 0
 	for _, e := range edits {
 		if e.from < at {
-			continue // It lies within one that was made: the next run makes it.
+			continue // it overlaps an applied edit: the next run applies it
 		}
 		text = append(text, s.text[at:e.from]...)
 		text = append(text, e.text...)

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// A source is one Go file that a person wrote.
+// A source is a Go file that is not generated.
 type source struct {
 	path   string // relative to the working directory
 	folder string // relative to the root
@@ -23,7 +23,7 @@ type source struct {
 	file   *ast.File
 }
 
-// parseTree reads the Go files below root, without generated ones and without folders of caches and build output.
+// parseTree parses the Go files in root, except for generated files and folders of caches and build output.
 func parseTree(root string) ([]*source, error) {
 	var files []*source
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -77,12 +77,12 @@ func parse(root, path string) (*source, error) {
 	}, nil
 }
 
-// line returns the line of a position.
+// line returns the line number of a position.
 func (s *source) line(p token.Pos) int {
 	return s.set.Position(p).Line
 }
 
-// offset returns the position in the file's text.
+// offset returns the offset of a position in the text of the file.
 func (s *source) offset(p token.Pos) int {
 	return s.set.Position(p).Offset
 }
@@ -96,7 +96,7 @@ func (s *source) isTest() bool {
 	return strings.HasSuffix(s.path, "_test.go")
 }
 
-// reparse returns the file with another text.
+// reparse returns the file with a new text.
 func reparse(s *source, text []byte) (*source, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, s.path, text, parser.ParseComments)

@@ -18,26 +18,27 @@ import (
 
 const (
 	suite = "bookworm"
-	// defaultMirror is for machines that are no Debian of this suite.
+	// defaultMirror is for machines that do not run this suite of Debian.
 	defaultMirror = "http://deb.debian.org/debian"
 )
 
-// packages are by name what a node needs beyond Debian's essential ones. debootstrap does not resolve virtual packages:
-// python3-cffi-backend is one of cloud-init's. Without udev, its netplan renderer fails.
+// packages returns the packages that a node requires in addition to Debian's essential ones. debootstrap does not
+// resolve virtual packages: cloud-init requires python3-cffi-backend through one. Without udev, cloud-init's netplan
+// renderer fails.
 func packages() []string {
 	return []string{
 		"systemd", "systemd-sysv", "dbus", "udev", "cloud-init", "python3-cffi-backend", "netplan.io",
 		"systemd-resolved", "iproute2", "iptables", "nftables", "conntrack", "socat", "ethtool", "runc", "procps",
 		"kmod", "curl", "ca-certificates",
-		// For images of Kubernetes' tests, and for people who search errors on a node.
+		// For images of Kubernetes' tests, and for troubleshooting on a node.
 		"netcat-openbsd", "bind9-dnsutils", "busybox-static",
 	}
 }
 
-// base makes the root filesystem of Debian packages, nothing of them changed.
+// base builds the root file system of unmodified Debian packages.
 func (b *builder) base(ctx context.Context) (string, error) {
 	hash := digest(append([]string{suite, runtime.GOARCH}, packages()...)...)
-	return b.artefact("Debian root filesystem", "base", hash, func(dir string) error {
+	return b.artifact("Debian root filesystem", "base", hash, func(dir string) error {
 		if err := canDebootstrap(); err != nil {
 			return err
 		}
@@ -63,8 +64,8 @@ func canDebootstrap() error {
 	return nil
 }
 
-// missingPackages are Debian's packages with the programs that are not there: those that make images, and the one that
-// boots them, which people would miss only after the half hour that the first image takes.
+// missingPackages returns the Debian packages of missing programs: those that build images, and the one that boots
+// them. Users would otherwise notice the latter only after the half hour of the first build.
 func missingPackages(look func(string) (string, error)) []string {
 	var missing []string
 	for _, needed := range []struct {
@@ -87,7 +88,7 @@ func (b *builder) debootstrap(ctx context.Context, root string) error {
 	if mirror == "" {
 		mirror = machineMirror("/etc/apt")
 	}
-	// In namespaces of its own: its mounts and processes end with it, and it with this process.
+	// Separate namespaces: mounts and processes end with debootstrap, and debootstrap ends with this process.
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--",
 		"debootstrap", "--variant=minbase", "--force-check-gpg", "--include="+strings.Join(packages(), ","), suite,
 		root, mirror)
@@ -95,7 +96,7 @@ func (b *builder) debootstrap(ctx context.Context, root string) error {
 	cmd.Stdout = &out
 	cmd.Stderr = &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	// The signal follows the thread that starts the process.
+	// The signal is sent when the thread that starts the process ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
@@ -104,7 +105,7 @@ func (b *builder) debootstrap(ctx context.Context, root string) error {
 	return nil
 }
 
-// tidy removes what no node needs: downloaded packages and lists of them.
+// tidy removes downloaded packages and package lists, which nodes do not need.
 func tidy(root string) error {
 	for _, pattern := range []string{"var/cache/apt/archives/*.deb", "var/cache/apt/*.bin", "var/lib/apt/lists/*"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
@@ -120,11 +121,11 @@ func tidy(root string) error {
 	return nil
 }
 
-// machineMirror is the mirror that the machine itself gets this suite of Debian from.
+// machineMirror returns the mirror from which the machine gets this suite of Debian.
 func machineMirror(folder string) string {
 	var files []string
 	for _, pattern := range []string{"sources.list", "sources.list.d/*.list", "sources.list.d/*.sources"} {
-		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // The patterns are right.
+		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // the patterns are valid
 		files = append(files, found...)
 	}
 	for _, file := range files {
@@ -143,7 +144,7 @@ func machineMirror(folder string) string {
 	return defaultMirror
 }
 
-// mirrorInList reads apt's one-line format: deb [options] URI suite components.
+// mirrorInList parses apt's one-line format: deb [options] URI suite components.
 func mirrorInList(content string) string {
 	for line := range strings.Lines(content) {
 		fields := strings.Fields(line)
@@ -160,7 +161,7 @@ func mirrorInList(content string) string {
 	return ""
 }
 
-// mirrorInStanzas reads apt's deb822 format.
+// mirrorInStanzas parses apt's deb822 format.
 func mirrorInStanzas(content string) string {
 	for stanza := range strings.SplitSeq(content, "\n\n") {
 		values := map[string][]string{}

@@ -16,21 +16,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
-// A builder makes artefacts: folders below dir whose names end in a hash of what decides their content.
+// A builder builds artifacts: folders in dir whose names end in a hash of their inputs.
 type builder struct {
-	root    string // the source tree
-	cache   string // of programs that others build, too
-	dir     string // where artefacts are
-	mirror  string // of Debian; empty for the machine's own
+	root    string // root of the source tree
+	cache   string // shared cache for programs
+	dir     string // folder of artifacts
+	mirror  string // Debian mirror; empty means the machine's own
 	created time.Time
 	own     ownImages
 	out     io.Writer
 }
 
-// unfinished is how the folder of an artefact is called while it is made.
+// unfinished is the name prefix of artifacts that are being built.
 const unfinished = ".unfinished-"
 
-// lock keeps other builders out and removes what a killed one left.
+// lock excludes other builders and removes unfinished artifacts of a killed one.
 func (b *builder) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of images: %w", err)
@@ -54,9 +54,9 @@ func (b *builder) lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// artefact returns the folder of that name and hash. Where there is none, fill makes its content under another name:
-// what has the right name is complete.
-func (b *builder) artefact(label, name, hash string, fill func(dir string) error) (string, error) {
+// artifact returns the artifact with a name and hash. If it does not exist, fill creates its content under a temporary
+// name, so that an artifact with its final name is always complete.
+func (b *builder) artifact(label, name, hash string, fill func(dir string) error) (string, error) {
 	name += "-" + hash
 	target := filepath.Join(b.dir, name)
 	temp := filepath.Join(b.dir, unfinished+name)
@@ -80,7 +80,7 @@ func (b *builder) artefact(label, name, hash string, fill func(dir string) error
 	return name, nil
 }
 
-// announce prints what is being made, and every half minute for how long, until the function that it returns is called.
+// announce prints the label of a step, and every half minute its duration, until the returned function is called.
 func (b *builder) announce(label string, began time.Time) (stop func()) {
 	fmt.Fprintf(b.out, "%s ...\n", label)
 	ticker := time.NewTicker(30 * time.Second)
@@ -104,7 +104,7 @@ func (b *builder) announce(label string, began time.Time) (stop func()) {
 	})
 }
 
-// digest names what the parts decide.
+// digest returns a hash of the parts.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {

@@ -22,10 +22,10 @@ func TestAnArtefactIsMadeOnce(t *testing.T) {
 		return os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
 	}
 
-	g.Expect(b.artefact("The thing", "thing", "abc", fill)).To(Equal("thing-abc"))
+	g.Expect(b.artifact("The thing", "thing", "abc", fill)).To(Equal("thing-abc"))
 	g.Expect(out.String()).To(ContainSubstring("The thing: done in"))
 	out.Reset()
-	g.Expect(b.artefact("The thing", "thing", "abc", fill)).To(Equal("thing-abc"))
+	g.Expect(b.artifact("The thing", "thing", "abc", fill)).To(Equal("thing-abc"))
 
 	g.Expect(made).To(Equal(1))
 	g.Expect(out.String()).To(BeEmpty())
@@ -37,7 +37,7 @@ func TestWhatIsHalfMadeIsNoArtefact(t *testing.T) {
 	b := &builder{dir: t.TempDir(), out: &bytes.Buffer{}}
 	broken := errors.New("broken")
 
-	_, err := b.artefact("The thing", "thing", "abc", func(dir string) error {
+	_, err := b.artifact("The thing", "thing", "abc", func(dir string) error {
 		return errors.Join(os.WriteFile(filepath.Join(dir, "half"), nil, 0o600), broken)
 	})
 

@@ -17,10 +17,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
-// A debian is a root filesystem that images take programs from, with the libraries that they are linked to.
+// A debian is a root file system that images copy programs from, including the libraries that they are linked to.
 type debian struct{ root string }
 
-// libraries is the folder of shared libraries.
+// libraries returns the folder of shared libraries.
 func libraries() string {
 	if runtime.GOARCH == "arm64" {
 		return "/usr/lib/aarch64-linux-gnu"
@@ -28,7 +28,7 @@ func libraries() string {
 	return "/usr/lib/x86_64-linux-gnu"
 }
 
-// tree is one with the links of a merged /usr, which programs are linked through.
+// tree returns a tree with the links of a merged /usr, which programs use to find their libraries.
 func (debian) tree() pack.Tree {
 	t := newTree()
 	t.Links["/bin"] = "usr/bin"
@@ -39,7 +39,7 @@ func (debian) tree() pack.Tree {
 	return t
 }
 
-// add copies programs and all they are linked to.
+// add copies programs and the libraries that they are linked to.
 func (d debian) add(t *pack.Tree, programs ...string) error {
 	for _, p := range programs {
 		if err := d.addFile(t, p); err != nil {
@@ -49,7 +49,7 @@ func (d debian) add(t *pack.Tree, programs ...string) error {
 	return nil
 }
 
-// addFile copies a file, then its libraries and its loader, unless the tree has it.
+// addFile copies a file, its libraries and its loader, unless the tree already contains it.
 func (d debian) addFile(t *pack.Tree, name string) error {
 	if _, ok := t.Files[name]; ok {
 		return nil
@@ -76,16 +76,16 @@ func (d debian) addFile(t *pack.Tree, name string) error {
 	return nil
 }
 
-// maxLinks is how many links lead to a file at most.
+// maxLinks is the maximum number of links to a file.
 const maxLinks = 10
 
-// resolve follows the links of a file as they are meant: the root is that of the filesystem.
+// resolve resolves the links of a file relative to the root of the file system.
 func (d debian) resolve(name string) (string, error) {
 	for range maxLinks {
 		file := filepath.Join(d.root, name)
 		target, err := os.Readlink(file)
 		if err != nil {
-			return file, nil //nolint:nilerr // It is no link.
+			return file, nil //nolint:nilerr // not a link
 		}
 		if !path.IsAbs(target) {
 			target = path.Join(path.Dir(name), target)
@@ -95,7 +95,7 @@ func (d debian) resolve(name string) (string, error) {
 	return "", fmt.Errorf("%s: %w", name, errors.New("too many links"))
 }
 
-// linked lists what a file of ELF format is linked to.
+// linked returns the paths of the libraries and the loader that an ELF file is linked to.
 func linked(file string) ([]string, error) {
 	f, err := elf.Open(file)
 	if err != nil {
@@ -108,7 +108,7 @@ func linked(file string) ([]string, error) {
 	}
 	var found []string
 	for _, n := range names {
-		if !strings.HasPrefix(n, "ld-linux") { // a library, too, but at its own path below
+		if !strings.HasPrefix(n, "ld-linux") { // a library, too, but with its own path below
 			found = append(found, path.Join(libraries(), n))
 		}
 	}
@@ -125,7 +125,7 @@ func linked(file string) ([]string, error) {
 	return found, nil
 }
 
-// addMatching copies the files that match a pattern, with their libraries; links are kept.
+// addMatching copies the files that match a pattern, and their libraries. Links are preserved.
 func (d debian) addMatching(t *pack.Tree, pattern string) error {
 	found, err := filepath.Glob(filepath.Join(d.root, pattern))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const (
 	searchPath   = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	testRegistry = "registry.k8s.io/e2e-test-images/"
-	// kubeVIP is the image of internal/kubevip's manifest, networkImage that of the network plug-in's.
+	// kubeVIP is the image of internal/kubevip's manifest. networkImage is the image of the network plug-in's manifest.
 	kubeVIP      = "ghcr.io/kube-vip/kube-vip:v0.9.1"
 	networkImage = "localhost/node-network:v1"
 
@@ -30,7 +30,7 @@ const (
 	groups   = "root:x:0:\nnogroup:x:65534:\n"
 )
 
-// An image is one of a node's store.
+// An image is an image in the store of a node.
 type image struct {
 	reference  string
 	entrypoint []string
@@ -38,7 +38,7 @@ type image struct {
 	layers     []pack.Tree
 }
 
-// images are all that a cluster of this release needs, tests included.
+// images returns all images that a cluster of this release requires, including those for tests.
 func (b *builder) images(ctx context.Context, r release, built kit, base string) ([]image, error) {
 	d := debian{filepath.Join(b.dir, base, "rootfs")}
 	kubernetes, err := kubeadmImages(ctx, r, built, d)
@@ -85,7 +85,7 @@ func (b *builder) images(ctx context.Context, r release, built kit, base string)
 	), nil
 }
 
-// kubeadmImages are those that kubeadm asks for, under the names that it asks for. Etcd, CoreDNS and pause are the same
+// kubeadmImages returns the images that kubeadm requires, under kubeadm's names. Etcd, CoreDNS and pause are the same
 // programs for every release.
 func kubeadmImages(ctx context.Context, r release, built kit, d debian) ([]image, error) {
 	out, err := exec.CommandContext(ctx, built.bin("kubernetes", "kubeadm"), "config", "images", "list",
@@ -121,11 +121,11 @@ func kubeadmImages(ctx context.Context, r release, built kit, d debian) ([]image
 	return found, nil
 }
 
-// nextProxies are the images of kube-proxy of newer releases: while a cluster is upgraded, nodes that were not replaced
-// yet run it.
+// nextProxies returns the kube-proxy images of newer releases. During a cluster upgrade, nodes that are not replaced
+// yet run them.
 func nextProxies(r release, built kit, d debian) ([]image, error) {
 	var found []image
-	for _, next := range newer(r) {
+	for _, next := range newerReleases(r) {
 		i, err := proxyImage("registry.k8s.io/kube-proxy:"+next.version, built.bin(kubernetesGroup+next.version,
 			"kube-proxy"), d)
 		if err != nil {
@@ -136,7 +136,7 @@ func nextProxies(r release, built kit, d debian) ([]image, error) {
 	return found, nil
 }
 
-// providerImages are Cluster API's managers, for clusters that manage themselves.
+// providerImages returns the images of Cluster API's managers, for self-managed clusters.
 func providerImages(built kit) ([]image, error) {
 	var found []image
 	references := programs.Images()
@@ -159,7 +159,7 @@ func proxyImage(reference, program string, d debian) (image, error) {
 	return image{reference: reference, entrypoint: []string{"/usr/local/bin/kube-proxy"}, layers: layers}, err
 }
 
-// programTree has one static program.
+// programTree returns a tree with one static program.
 func programTree(target, file string) (pack.Tree, error) {
 	t := newTree()
 	t.Files["/etc/passwd"] = []byte(accounts)
@@ -168,7 +168,8 @@ func programTree(target, file string) (pack.Tree, error) {
 	return t, addProgram(&t, target, file)
 }
 
-// networkTrees are those of a program that runs nft or iptables: these with their plug-ins below, the program above.
+// networkTrees returns the layers of a program that runs nft or iptables: these with their plug-ins in the lower layer,
+// the program in the upper one.
 func networkTrees(d debian, target, file string) ([]pack.Tree, error) {
 	below := d.tree()
 	if err := errors.Join(
@@ -186,7 +187,7 @@ func networkTrees(d debian, target, file string) ([]pack.Tree, error) {
 	return []pack.Tree{below, above}, addProgram(&above, target, file)
 }
 
-// agnhost is the program of Kubernetes' tests, and what they run beside it.
+// agnhost returns the layers with the program of Kubernetes' tests and the programs that the tests run beside it.
 func (b *builder) agnhost(ctx context.Context, r release, built kit, d debian) ([]pack.Tree, error) {
 	below := d.tree()
 	if err := d.add(&below, "/usr/bin/bash", "/usr/bin/dash", "/usr/bin/curl", "/usr/bin/dig",
@@ -221,7 +222,7 @@ func (b *builder) agnhost(ctx context.Context, r release, built kit, d debian) (
 	return []pack.Tree{below, above}, addProgram(&above, "/agnhost", built.bin("kubernetes", "agnhost"))
 }
 
-// porterFiles adds the certificate that agnhost serves, as its module has it.
+// porterFiles adds the certificate that agnhost serves, from the module of agnhost.
 func (b *builder) porterFiles(ctx context.Context, r release, t *pack.Tree) error {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes")
 	cmd.Dir = filepath.Join(b.root, filepath.FromSlash(r.module))
@@ -240,7 +241,7 @@ func (b *builder) porterFiles(ctx context.Context, r release, t *pack.Tree) erro
 	return nil
 }
 
-// busyboxTree has busybox in a folder, with a link for each of its commands.
+// busyboxTree returns a tree with busybox in a folder, and a link for each of its commands.
 func busyboxTree(ctx context.Context, d debian, folder string) (pack.Tree, error) {
 	t := newTree()
 	file := filepath.Join(d.root, "usr/bin/busybox")
@@ -256,7 +257,7 @@ func busyboxTree(ctx context.Context, d debian, folder string) (pack.Tree, error
 	return t, addProgram(&t, folder+"/busybox", file)
 }
 
-// archive packs the images into one file.
+// archive packs the images into one archive.
 func (b *builder) archive(file string, images []image) error {
 	var entries []pack.Entry
 	for _, i := range images {

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/hack/images/pack"
 )
 
-// What the layers above Debian's packages hold, by path.
+// The content of the layers above Debian's packages, by path.
 var (
 	//go:embed all:system
 	systemFiles embed.FS
@@ -31,12 +31,12 @@ var (
 
 const (
 	units = "/etc/systemd/system/"
-	// manifest is where the network plug-in's lies in an image.
+	// manifest is the path of the network plug-in's manifest in an image.
 	manifest = "/usr/local/share/kubernetes/network.yaml"
 )
 
-// masked are units that fail in a container, or do what a node must not do by itself.
-func masked() []string {
+// maskedUnits returns the units that fail in a container, or that a node must not run.
+func maskedUnits() []string {
 	return []string{
 		"getty.target", "apt-daily.timer", "apt-daily-upgrade.timer", "e2scrub_all.timer", "e2scrub_reap.service",
 		"fstrim.timer", "dpkg-db-backup.timer", "systemd-timesyncd.service", "systemd-pstore.service",
@@ -45,8 +45,8 @@ func masked() []string {
 	}
 }
 
-// enabled are the units that Debian does not enable by itself, by link.
-func enabled() map[string]string {
+// enabledUnits returns the units that Debian does not enable by default, by link.
+func enabledUnits() map[string]string {
 	return map[string]string{
 		"multi-user.target.wants/systemd-networkd.service":                 "systemd-networkd.service",
 		"sockets.target.wants/systemd-networkd.socket":                     "systemd-networkd.socket",
@@ -55,23 +55,23 @@ func enabled() map[string]string {
 	}
 }
 
-// system makes the layer that turns Debian into a virtual machine of VMware's.
+// system builds the layer that turns Debian into a VMware virtual machine.
 func (b *builder) system(built kit) (string, error) {
 	recipe, err := b.recipe()
 	if err != nil {
 		return "", err
 	}
 	hash := digest(recipe, built.hash("own"), string(networkManifest))
-	return b.artefact("System layer", "system", hash, func(dir string) error {
+	return b.artifact("System layer", "system", hash, func(dir string) error {
 		t, err := treeOf(systemFiles, "system", nil)
 		if err != nil {
 			return err
 		}
 		t.Files[manifest] = networkManifest
-		for _, unit := range masked() {
+		for _, unit := range maskedUnits() {
 			t.Links[units+unit] = "/dev/null"
 		}
-		for alias, unit := range enabled() {
+		for alias, unit := range enabledUnits() {
 			t.Links[units+alias] = "/lib/systemd/system/" + unit
 		}
 		if err := addProgram(&t, "/usr/bin/vmware-rpctool", built.bin("own", "rpctool")); err != nil {
@@ -81,7 +81,7 @@ func (b *builder) system(built kit) (string, error) {
 	})
 }
 
-// node makes the layer of a version of Kubernetes, and the container runtime's store with its images.
+// node builds the layer of a version of Kubernetes, and the image store of the container runtime.
 func (b *builder) node(ctx context.Context, r release, built kit, base string) (string, error) {
 	recipe, err := b.recipe()
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *builder) node(ctx context.Context, r release, built kit, base string) (
 	}
 	hash := digest(recipe, base, r.agnhost, r.busybox,
 		built.hash(slices.Sorted(maps.Keys(built))...))
-	return b.artefact("Node layer and image store of Kubernetes "+r.version, "kubernetes-"+r.version, hash,
+	return b.artifact("Node layer and image store of Kubernetes "+r.version, "kubernetes-"+r.version, hash,
 		func(dir string) error {
 			images, err := b.images(ctx, r, built, base)
 			if err != nil {
@@ -113,7 +113,7 @@ func (b *builder) node(ctx context.Context, r release, built kit, base string) (
 		})
 }
 
-// nodeTree has the programs of a node and their configuration.
+// nodeTree returns the programs of a node and their configuration.
 func nodeTree(built kit, images []image) (pack.Tree, error) {
 	pause, err := referenceOf(images, "pause")
 	if err != nil {
@@ -129,7 +129,7 @@ func nodeTree(built kit, images []image) (pack.Tree, error) {
 	for target, program := range map[string][2]string{
 		"/usr/local/bin/kubelet":                 {"kubernetes", "kubelet"},
 		"/usr/local/bin/kubectl":                 {"kubernetes", "kubectl"},
-		"/usr/bin/kubeadm":                       {"kubernetes", "kubeadm"}, // behind its wrapper in /usr/local/bin
+		"/usr/bin/kubeadm":                       {"kubernetes", "kubeadm"}, // called by the wrapper in /usr/local/bin
 		"/usr/local/bin/containerd":              {"containerd", "containerd"},
 		"/usr/local/bin/ctr":                     {"containerd", "ctr"},
 		"/usr/local/bin/containerd-shim-runc-v2": {"containerd", "containerd-shim-runc-v2"},
@@ -159,8 +159,8 @@ func addProgram(t *pack.Tree, target, file string) error {
 	return nil
 }
 
-// treeOf has the files of an embedded folder. Templates are filled in; what lies in a folder of programs or starts as
-// a script is executable.
+// treeOf returns the files of an embedded folder. Templates are rendered. Files in a folder of programs and scripts are
+// executable.
 func treeOf(files fs.FS, folder string, values any) (pack.Tree, error) {
 	t := newTree()
 	err := fs.WalkDir(files, folder, func(name string, e fs.DirEntry, err error) error {
@@ -197,7 +197,7 @@ func fill(content []byte, values any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// referenceOf finds an image by the last part of its name.
+// referenceOf returns the reference of an image by the last part of its name.
 func referenceOf(images []image, name string) (string, error) {
 	for _, i := range images {
 		if last, _, _ := strings.Cut(path.Base(i.reference), ":"); last == name {

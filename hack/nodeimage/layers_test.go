@@ -28,9 +28,9 @@ func TestVersionsAreChosen(t *testing.T) {
 	g := NewWithT(t)
 	newest := releases()[0]
 
-	g.Expect(choose("all")).To(Equal(releases()))
-	g.Expect(choose(newest.version)).To(Equal([]release{newest}))
-	_, err := choose(newest.version + ",v1.2.3")
+	g.Expect(parseReleases("all")).To(Equal(releases()))
+	g.Expect(parseReleases(newest.version)).To(Equal([]release{newest}))
+	_, err := parseReleases(newest.version + ",v1.2.3")
 	g.Expect(err).To(MatchError(ContainSubstring(`no image for Kubernetes "v1.2.3": choose ` + newest.version)))
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command nodeimage makes the images that simulated virtual machines boot as Kubernetes nodes: a root filesystem of
-// Debian packages, the programs of Kubernetes compiled from their Go modules, and a container runtime's store that
-// holds every container image, so that a node pulls nothing. It needs root on Linux and debootstrap, but neither a
-// container engine nor a hypervisor. What is made is kept by a hash of all that decides it.
+// Command nodeimage builds the images that simulated virtual machines boot as Kubernetes nodes. An image contains a
+// root file system of Debian packages, the programs of Kubernetes compiled from their Go modules, and an image store of
+// the container runtime with every container image, so that nodes pull nothing. The command requires root on Linux and
+// debootstrap, but neither a container engine nor a hypervisor. Results are cached by a hash of their inputs.
 package main
 
 import (
@@ -44,9 +44,9 @@ func main() {
 	}
 }
 
-// run makes the images of the versions.
+// run builds the images of the given versions.
 func (b *builder) run(ctx context.Context, kubernetes string) error {
-	wanted, err := choose(kubernetes)
+	wanted, err := parseReleases(kubernetes)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (b *builder) run(ctx context.Context, kubernetes string) error {
 	return b.prune()
 }
 
-// image makes one image; its record is written last.
+// image builds one image. It writes the record last.
 func (b *builder) image(ctx context.Context, r release) error {
 	began := time.Now()
 	base, err := b.base(ctx)

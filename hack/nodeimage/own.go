@@ -13,13 +13,13 @@ import (
 	"strconv"
 )
 
-// ownImages are this project's: what make images needs to know of them.
+// ownImages contains the parameters of make images for this project's images.
 type ownImages struct {
 	version, commit, image string
 	epoch                  int64
 }
 
-// references are those of the manager and of the cloud controller manager.
+// references returns the references of the manager's image and of the cloud controller manager's image.
 func (o ownImages) references() []string {
 	return []string{
 		o.image + ":" + o.version,
@@ -27,7 +27,8 @@ func (o ownImages) references() []string {
 	}
 }
 
-// sources are what this project's images are compiled from. Documents and tests change more often.
+// sources returns the paths that this project's images are compiled from. Documentation and tests are excluded, because
+// they change more often.
 func sources() []string {
 	return []string{
 		"LICENSE", "go.mod", "go.sum", "main.go", "flags.go", "addons", "api", "cmd", "config", "controllers", "cpi",
@@ -35,14 +36,14 @@ func sources() []string {
 	}
 }
 
-// store makes the image store of a node: that of the release, and this project's images as make images writes them.
+// store builds the image store of a node: the store of the release plus this project's images as built by make images.
 func (b *builder) store(ctx context.Context, r release, built kit, node string) (string, error) {
 	code, err := hashOf(b.root, sources()...)
 	if err != nil {
 		return "", err
 	}
 	hash := digest(append(b.own.references(), node, code)...)
-	return b.artefact("This project's images for Kubernetes "+r.version, "store-"+r.version, hash,
+	return b.artifact("This project's images for Kubernetes "+r.version, "store-"+r.version, hash,
 		func(dir string) error {
 			archives := filepath.Join(dir, "archives")
 			if err := b.makeImages(ctx, archives); err != nil {

@@ -17,15 +17,15 @@ const (
 	stripped   = "-s -w"
 )
 
-// A kit is what was built, by group; that of the image's own release is called kubernetes.
+// A kit contains the built programs by group. The group of the image's own release is named kubernetes.
 type kit map[string]*programs.Set
 
-// bin is the path of a program; it contains the hash of what decides its content.
+// bin returns the path of a program. The path contains the hash of the program's inputs.
 func (k kit) bin(group, name string) string {
 	return k[group].Bin(name)
 }
 
-// hash changes when any program does.
+// hash returns a hash that changes when any program of the groups changes.
 func (k kit) hash(groups ...string) string {
 	var dirs []string
 	for _, g := range groups {
@@ -34,7 +34,7 @@ func (k kit) hash(groups ...string) string {
 	return digest(dirs...)
 }
 
-// programs builds what is missing. They have a cache of their own, so that tests that build their stack need not wait.
+// programs builds missing programs. They have a separate cache, so that tests that build their stack need not wait.
 func (b *builder) programs(ctx context.Context, r release) (kit, error) {
 	groups, err := b.groups(r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *builder) programs(ctx context.Context, r release) (kit, error) {
 		}
 		built[strings.TrimSuffix(g.Name, "-"+r.version)] = set
 	}
-	// The managers of Cluster API are those of the quickstart, from the cache that it builds them in.
+	// The managers of Cluster API are those of the quickstart, from its cache.
 	built[stackGroup], err = programs.Build(ctx, programs.Options{
 		Cache:  b.cache,
 		Source: filepath.Join(b.root, "test/framework/stack/programs"),
@@ -61,7 +61,7 @@ func (b *builder) programs(ctx context.Context, r release) (kit, error) {
 	return built, err
 }
 
-// stackGroup is what make quickstart builds.
+// stackGroup is the group of programs that make quickstart builds.
 const stackGroup = "stack"
 
 func (b *builder) groups(r release) ([]programs.Group, error) {
@@ -110,13 +110,13 @@ func (b *builder) groups(r release) ([]programs.Group, error) {
 			Programs: list("github.com/kube-vip/", "kube-vip"),
 		},
 	}
-	for _, next := range newer(r) {
+	for _, next := range newerReleases(r) {
 		groups = append(groups, b.kubernetes(next))
 	}
 	return groups, nil
 }
 
-// kubernetes are the programs of a release.
+// kubernetes returns the group of Kubernetes' programs of a release.
 func (b *builder) kubernetes(r release) programs.Group {
 	return programs.Group{
 		Name:   kubernetesGroup + r.version,
@@ -128,10 +128,10 @@ func (b *builder) kubernetes(r release) programs.Group {
 	}
 }
 
-// kubernetesGroup begins the names of the groups of Kubernetes' programs.
+// kubernetesGroup is the name prefix of the groups of Kubernetes' programs.
 const kubernetesGroup = "kubernetes-"
 
-// list has one program per package, called as the package's last part.
+// list returns one program per package, named after the last part of the package's path.
 func list(prefix string, packages ...string) []programs.Program {
 	var found []programs.Program
 	for _, p := range packages {

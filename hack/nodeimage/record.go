@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// A record describes an image to the hypervisor. Paths are relative to its file, which is written last: an image with a
-// record is complete.
+// A record describes an image to the hypervisor. Paths are relative to its file. The file is written last, so an image
+// with a record is complete.
 type record struct {
-	// Name is that of the catalog template.
+	// Name is the name of the catalog template.
 	Name              string `json:"name"`
 	KubernetesVersion string `json:"kubernetesVersion"`
-	// Layers of the root filesystem, the topmost first.
+	// Layers are the layers of the root file system, topmost first.
 	Layers []string `json:"layers"`
-	// ImageStore is what a node's /var/lib/containerd begins with.
+	// ImageStore is the initial content of a node's /var/lib/containerd.
 	ImageStore string `json:"imageStore"`
-	// Init is the first program, in the root filesystem.
+	// Init is the path of the first program in the root file system.
 	Init string `json:"init"`
 	// Images are the references of this project's images in the store: manager, cloud controller manager.
 	Images []string `json:"images"`
@@ -51,8 +51,8 @@ func (b *builder) record(r release, store, node, system, base string) (string, e
 	return path, os.Rename(temp, path)
 }
 
-// prune removes artefacts that no record names, unless a virtual machine has them mounted. Of an image store, virtual
-// machines have links to what they need.
+// prune removes artifacts that no record refers to, unless a virtual machine has mounted them. Virtual machines have
+// hard links to the required content of image stores.
 func (b *builder) prune() error {
 	used, err := b.used()
 	if err != nil {
@@ -79,7 +79,7 @@ func (b *builder) prune() error {
 	return nil
 }
 
-// remove gives the folder the name of an unfinished one first: what has the right name is complete.
+// remove renames the folder to an unfinished one first, because an artifact with its final name must be complete.
 func (b *builder) remove(path string) error {
 	temp := filepath.Join(b.dir, unfinished+filepath.Base(path))
 	if err := errors.Join(os.Rename(path, temp), os.RemoveAll(temp)); err != nil {
@@ -88,7 +88,8 @@ func (b *builder) remove(path string) error {
 	return nil
 }
 
-// mounts is what processes of this machine have mounted from here, in one text: each may have a mount namespace.
+// mounts returns the mounts of artifacts in all processes of this machine as one text, because each process may have a
+// separate mount namespace.
 func (b *builder) mounts(proc string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "mountinfo"))
 	if err != nil {
@@ -104,7 +105,7 @@ func (b *builder) mounts(proc string) (string, error) {
 	return all.String(), nil
 }
 
-// used are the artefacts that records name.
+// used returns the artifacts that records refer to.
 func (b *builder) used() (map[string]bool, error) {
 	files, err := filepath.Glob(filepath.Join(b.dir, "*.json"))
 	if err != nil {
@@ -121,8 +122,8 @@ func (b *builder) used() (map[string]bool, error) {
 			return nil, fmt.Errorf("reading %s: %w", file, err)
 		}
 		for _, path := range append(r.Layers, r.ImageStore) {
-			artefact, _, _ := strings.Cut(path, "/")
-			found[artefact] = true
+			artifact, _, _ := strings.Cut(path, "/")
+			found[artifact] = true
 		}
 	}
 	return found, nil

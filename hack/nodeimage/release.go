@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// A release is a version of Kubernetes that nodes can have.
+// A release is a version of Kubernetes for nodes.
 type release struct {
 	version string
-	// module is the folder, from the root, that pins its programs.
+	// module is the folder that pins its programs, relative to the root.
 	module string
-	// agnhost and busybox are the tags that its end-to-end tests use.
+	// agnhost and busybox are the image tags of its end-to-end tests.
 	agnhost, busybox string
 }
 
-// releases are newest first. Two, so that there is something to upgrade from.
+// releases returns the supported releases, newest first. There are two, so that upgrades can be tested.
 func releases() []release {
 	return []release{
 		{
@@ -35,8 +35,8 @@ func releases() []release {
 	}
 }
 
-// newer are the releases that nodes of a release are upgraded to.
-func newer(r release) []release {
+// newerReleases returns the releases that nodes of a release can be upgraded to.
+func newerReleases(r release) []release {
 	all := releases()
 	return all[:slices.IndexFunc(all, func(other release) bool { return other.version == r.version })]
 }
@@ -49,13 +49,13 @@ func versions() []string {
 	return found
 }
 
-// name of the catalog template.
+// name returns the name of the catalog template.
 func (r release) name() string {
 	return "debian-12-kube-" + r.version
 }
 
-// choose reads a list of versions, separated by commas, or "all".
-func choose(list string) ([]release, error) {
+// parseReleases parses a comma-separated list of versions, or "all".
+func parseReleases(list string) ([]release, error) {
 	if list == "all" {
 		return releases(), nil
 	}

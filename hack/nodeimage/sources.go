@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// hashOf is a hash of the names and contents of the files at the paths, which may be folders, without tests and
-// without what git, editors and builds leave.
+// hashOf returns a hash of the names and contents of the files at the paths, which may be folders. It excludes tests
+// and files that git, editors and builds create.
 func hashOf(root string, paths ...string) (string, error) {
 	h := sha256.New()
 	for _, p := range paths {
@@ -46,7 +46,7 @@ func hashOf(root string, paths ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
 }
 
-// recipe is a hash of what this program does and has in its folders.
+// recipe returns a hash of the source of this program and of the files in its folders.
 func (b *builder) recipe() (string, error) {
 	files, err := filepath.Glob(filepath.Join(b.root, "hack/nodeimage/*.go"))
 	if err != nil {

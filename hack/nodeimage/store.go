@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// containerdStarts is how long the container runtime may take until it answers.
-	containerdStarts = time.Minute
-	// containerdEnds is how long it may take to close its databases.
-	containerdEnds = 30 * time.Second
+	// containerdStartTimeout is the time limit for the container runtime to respond.
+	containerdStartTimeout = time.Minute
+	// containerdStopTimeout is the time limit for the container runtime to close its databases.
+	containerdStopTimeout = 30 * time.Second
 )
 
-// runtimeConfig is for a container runtime that only imports: nothing of it is outside the folders.
+// runtimeConfig configures a container runtime that only imports images and writes only to the given folders.
 const runtimeConfig = `version = 3
 root = %q
 state = %q
@@ -41,9 +41,9 @@ disabled_plugins = ['io.containerd.cri.v1.images', 'io.containerd.cri.v1.runtime
   path = %q
 `
 
-// load imports archives into a store of the container runtime, as the runtime itself does it.
+// load imports archives into an image store with the container runtime itself.
 func (b *builder) load(ctx context.Context, built kit, store string, archives ...string) (rerr error) {
-	// The path of a socket is short, so not below the store.
+	// The path of a socket must be short, so it is not in the store.
 	state, err := os.MkdirTemp("", "node-image-*")
 	if err != nil {
 		return fmt.Errorf("making a folder for the container runtime: %w", err)
@@ -60,7 +60,7 @@ func (b *builder) load(ctx context.Context, built kit, store string, archives ..
 	if err != nil {
 		return err
 	}
-	// In a mount namespace of its own, so that its mounts end with it.
+	// A separate mount namespace removes its mounts when it ends.
 	runtime, err := process.Start(process.Spec{
 		Name: "containerd",
 		Path: unshare,
@@ -71,8 +71,8 @@ func (b *builder) load(ctx context.Context, built kit, store string, archives ..
 	if err != nil {
 		return err
 	}
-	defer func() { rerr = errors.Join(rerr, runtime.Stop(containerdEnds)) }()
-	if err := answers(ctx, runtime, socket); err != nil {
+	defer func() { rerr = errors.Join(rerr, runtime.Stop(containerdStopTimeout)) }()
+	if err := waitReady(ctx, runtime, socket); err != nil {
 		return err
 	}
 	for _, archive := range archives {
@@ -83,9 +83,9 @@ func (b *builder) load(ctx context.Context, built kit, store string, archives ..
 	return nil
 }
 
-// answers waits until the container runtime does.
-func answers(ctx context.Context, runtime *process.Process, socket string) error {
-	ctx, cancel := context.WithTimeout(ctx, containerdStarts)
+// waitReady waits until the container runtime responds.
+func waitReady(ctx context.Context, runtime *process.Process, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, containerdStartTimeout)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -113,7 +113,7 @@ func ctr(ctx context.Context, built kit, socket string, args ...string) error {
 	return nil
 }
 
-// copyStore copies a store with hard links: its content never changes once it is there, but its databases do.
+// copyStore copies a store with hard links. Its content never changes, but its databases do, so these are copied.
 func copyStore(ctx context.Context, from, to string) error {
 	if out, err := exec.CommandContext(ctx, "cp", "-a", "--link", from, to).CombinedOutput(); err != nil {
 		return fmt.Errorf("copying the image store: %w\n%s", err, lastLines(string(out), 10))

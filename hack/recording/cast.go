@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// event is output at a time, in seconds since the start.
+// event is an output at a time, in seconds since the start.
 type event struct {
 	at   float64
 	data string
@@ -24,7 +24,7 @@ type header struct {
 	Height  int `json:"height"`
 }
 
-// write stores events as an asciicast, version 2.
+// write writes events as an asciicast, version 2.
 func write(file string, events []event) error {
 	var b strings.Builder
 	lines := json.NewEncoder(&b)
@@ -39,7 +39,7 @@ func write(file string, events []event) error {
 	return nil
 }
 
-// read is the opposite of write.
+// read reads the events of an asciicast.
 func read(file string) ([]event, error) {
 	content, err := os.Open(file)
 	if err != nil {
@@ -51,7 +51,7 @@ func read(file string) ([]event, error) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if !strings.HasPrefix(lines.Text(), "[") {
-			continue // The header.
+			continue // the header
 		}
 		var e event
 		kind := ""
@@ -63,7 +63,7 @@ func read(file string) ([]event, error) {
 	return events, lines.Err()
 }
 
-// redact replaces the folders of this machine, and refuses what names it nevertheless.
+// redact replaces the folders of this machine, and returns an error if the output names them otherwise.
 func redact(events []event, root, home string) ([]event, error) {
 	replacer := strings.NewReplacer(root, "~/cluster-api-provider-vcd", home, "~")
 	var all strings.Builder

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command recording makes the animated picture of `make quickstart` in the documentation: it runs it in a pseudo
-// terminal, ends it by Ctrl-C as a user does, shortens the recording and renders it as an SVG without scripts.
-// What it recorded is kept as an asciicast, which asciinema plays in real time.
+// Command recording creates the animated picture of `make quickstart` in the documentation. It runs the command in a
+// pseudo terminal, ends it with Ctrl-C as a user would, shortens the recording and renders it as an SVG without
+// scripts. The recording is kept as an asciicast, which asciinema plays in real time.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	if err := run(ctx, root, cast, out, again); err != nil {
 		fmt.Fprintln(os.Stderr, "recording:", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // The deferred stop was called.
+		os.Exit(1) //nolint:gocritic // the deferred stop was called
 	}
 }
 
@@ -43,7 +43,7 @@ func run(ctx context.Context, root, castFile, out string, again bool) error {
 		}
 	}
 	if !again {
-		if err := keep(ctx, root, castFile); err != nil {
+		if err := recordTo(ctx, root, castFile); err != nil {
 			return err
 		}
 	}
@@ -54,8 +54,8 @@ func run(ctx context.Context, root, castFile, out string, again bool) error {
 	return render(ctx, shorten(recorded), out)
 }
 
-// keep records the quickstart to a file.
-func keep(ctx context.Context, root, file string) error {
+// recordTo records the quickstart and writes the recording to a file.
+func recordTo(ctx context.Context, root, file string) error {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return fmt.Errorf("finding the folder that a picture must not name: %w", err)

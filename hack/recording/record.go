@@ -17,22 +17,22 @@ import (
 	"github.com/creack/pty"
 )
 
-// The size of the terminal: the end of the quickstart fits, from the tree of objects on, whose columns up to the
-// reason are shown.
+// The size of the terminal. It fits the end of the quickstart, from the tree of objects on, including its columns up to
+// the reason.
 const (
 	columns = 112
 	rows    = 30
 )
 
-// What the quickstart prints when it only waits for Ctrl-C, and how long after that the key is pressed: the terminal
-// passes it as a key by then, not as a signal.
+// waiting is the output of the quickstart when it waits for Ctrl-C. pause is the delay before the key is pressed: by
+// then the terminal passes it as a key, not as a signal.
 const (
 	waiting = "Ctrl-C takes everything down."
 	pause   = 2 * time.Second
 	ctrlC   = 3
 )
 
-// record runs the quickstart in a terminal, and presses Ctrl-C when the cluster is available.
+// record runs the quickstart in a terminal and presses Ctrl-C when the cluster is available.
 func record(ctx context.Context, root string) ([]event, error) {
 	command := exec.CommandContext(ctx, "make", "quickstart")
 	command.Dir = root
@@ -51,7 +51,7 @@ func record(ctx context.Context, root string) ([]event, error) {
 	return events, nil
 }
 
-// environment leaves out what a make that calls this would pass on.
+// environment returns the environment without the variables of a calling make.
 func environment(all []string) []string {
 	own := []string{"TERM=xterm-256color"}
 	for _, variable := range all {
@@ -63,7 +63,7 @@ func environment(all []string) []string {
 	return own
 }
 
-// follow reads until the program ends, shows what it reads, and presses Ctrl-C once.
+// follow reads and prints the output until the program ends, and presses Ctrl-C once.
 func follow(terminal *os.File, began time.Time) ([]event, error) {
 	var events []event
 	var screen bytes.Buffer
@@ -81,7 +81,7 @@ func follow(terminal *os.File, began time.Time) ([]event, error) {
 			time.AfterFunc(pause, func() { _, _ = terminal.Write([]byte{ctrlC}) })
 		}
 		switch {
-		case errors.Is(err, io.EOF) || errors.Is(err, syscall.EIO): // What Linux returns when the program has ended.
+		case errors.Is(err, io.EOF) || errors.Is(err, syscall.EIO): // Linux returns EIO when the program has ended
 			return events, nil
 		case err != nil:
 			return events, fmt.Errorf("reading the terminal: %w", err)

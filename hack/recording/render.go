@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// trailing is what fills lines up to the width of the terminal.
+// trailing matches the spaces that pad lines to the width of the terminal.
 var trailing = regexp.MustCompile(` +</text>`)
 
-// render writes events as a picture.
+// render renders events as a picture.
 func render(ctx context.Context, events []event, out string) error {
 	folder, err := os.MkdirTemp("", "recording")
 	if err != nil {
@@ -28,11 +28,11 @@ func render(ctx context.Context, events []event, out string) error {
 	if err := write(cast, events); err != nil {
 		return err
 	}
-	// A column more, since some fonts are a little wider than termsvg takes them for.
+	// Add a column, because some fonts are slightly wider than termsvg assumes.
 	command := exec.CommandContext(ctx, "go", "tool", "termsvg", "export", cast, "--output", raw, "--no-cursor",
 		"--minify", "--cols", strconv.Itoa(columns+1))
-	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("rendering the recording: %w: %s", err, said)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("rendering the recording: %w: %s", err, output)
 	}
 	picture, err := os.ReadFile(raw)
 	if err != nil {
@@ -44,7 +44,7 @@ func render(ctx context.Context, events []event, out string) error {
 	return nil
 }
 
-// tidy removes what repeats in each line of text, and begins a line with each frame.
+// tidy removes repeated attributes and padding, and starts a new line for each frame.
 func tidy(picture string) string {
 	picture = strings.NewReplacer(` xml:space="preserve"`, "", "<g transform", "\n<g transform").Replace(picture)
 	return trailing.ReplaceAllString(picture, "</text>") + "\n"

@@ -4,31 +4,32 @@ package main
 
 import "strings"
 
-// Times of the picture, in seconds.
+// Times in the picture, in seconds.
 const (
-	typed   = 1.0  // until the command was typed
-	idle    = 1.0  // the longest pause that is kept, in real time
-	longest = 15.0 // until the cluster is available: longer is played faster
-	frame   = 0.35 // between two frames
-	shown   = 7.0  // the end, before Ctrl-C
-	goodbye = 2.0  // the last frame
+	typed   = 1.0  // time until the command is typed
+	idle    = 1.0  // maximum pause, in real time
+	longest = 15.0 // maximum time until the cluster is available; a longer one is sped up
+	frame   = 0.35 // minimum time between two frames
+	shown   = 7.0  // time of the last lines before Ctrl-C
+	goodbye = 2.0  // time of the last frame
 	prompt  = "$ "
 	command = "make quickstart"
 	topLeft = "\x1b[H"
 )
 
-// shorten makes a recording in real time one that can be watched: a command that is typed, what happened as fast as
-// it can be followed with a bounded number of frames, and the end for long enough to read it.
+// shorten turns a recording in real time into one that is short enough to watch. It types the command, plays the events
+// with bounded speed and a bounded number of frames, and shows the end long enough to read it.
 func shorten(events []event) []event {
 	up, down := split(events)
 	short := []event{{0, prompt}, {typed / 2, command}, {typed, "\r\n"}}
 	short = append(short, frames(faster(cutPauses(up)), typed+frame)...)
 	short = append(short, frames(cutPauses(down), short[len(short)-1].at+shown)...)
-	// The renderer shows a frame until the next one: this one is never seen, and differs by the cursor alone.
+	// The renderer shows each frame until the next one. This last frame is never visible and differs only in the
+	// cursor.
 	return append(short, event{short[len(short)-1].at + goodbye, topLeft})
 }
 
-// split cuts where the quickstart begins to wait.
+// split splits the events at the point where the quickstart starts to wait.
 func split(events []event) (up, down []event) {
 	for i, e := range events {
 		if strings.Contains(e.data, waiting) {
@@ -38,7 +39,7 @@ func split(events []event) (up, down []event) {
 	return events, nil
 }
 
-// cutPauses starts at 0 and leaves no pause longer than idle.
+// cutPauses shifts the events to start at 0 and shortens pauses to at most idle.
 func cutPauses(events []event) []event {
 	cut := make([]event, len(events))
 	at := 0.0
@@ -51,7 +52,7 @@ func cutPauses(events []event) []event {
 	return cut
 }
 
-// faster scales times so that the last one is longest at most.
+// faster scales the times so that the last one is at most longest.
 func faster(events []event) []event {
 	if len(events) == 0 || events[len(events)-1].at <= longest {
 		return events
@@ -64,7 +65,7 @@ func faster(events []event) []event {
 	return scaled
 }
 
-// frames joins what happens within the time of one frame, and starts at begin.
+// frames joins the events within the time of one frame, and starts at begin.
 func frames(events []event, begin float64) []event {
 	var joined []event
 	last := -1

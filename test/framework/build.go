@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
-// Root is the folder of the repository: the nearest one upwards that pins the tools.
+// Root returns the root folder of the repository: the nearest parent folder that pins the tools.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -33,17 +33,17 @@ func Root() (string, error) {
 	}
 }
 
-// BuildManager builds this provider's manager to the file path.
+// BuildManager builds this provider's manager and writes it to path.
 func BuildManager(ctx context.Context, root, path string) error {
 	return Build(ctx, root, ".", path)
 }
 
-// tags of the programs of a release, as in the Makefile.
+// tags are the build tags of released programs, as in the Makefile.
 const tags = "grpcnotrace"
 
-// Build builds a program of the repository, given by its package, to the file path. Most packages of tests build the
-// manager. Go does not link a program again if the file that it links to is up to date, so all link to one file in the
-// folder out, and copy it.
+// Build builds a program of the repository, given by its package, and writes it to path. Most test packages build the
+// manager. Go does not link a program again if the output file is up to date. Therefore all builds link to one file in
+// the folder out and copy it.
 func Build(ctx context.Context, root, program, path string) error {
 	folder := filepath.Join(root, "out", "tests")
 	if err := os.MkdirAll(folder, 0o750); err != nil {
@@ -62,23 +62,23 @@ func Build(ctx context.Context, root, program, path string) error {
 }
 
 func copyProgram(from, to string) error {
-	content, err := os.ReadFile(from) //nolint:gosec // Our own program.
+	content, err := os.ReadFile(from) //nolint:gosec // our own program
 	if err != nil {
 		return fmt.Errorf("reading a program: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return fmt.Errorf("making the folder of a program: %w", err)
 	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // It may still run.
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may still run
 		return fmt.Errorf("removing an older program: %w", err)
 	}
-	if err := os.WriteFile(to, content, 0o700); err != nil { //nolint:gosec // A program.
+	if err := os.WriteFile(to, content, 0o700); err != nil { //nolint:gosec // a program
 		return fmt.Errorf("writing a program: %w", err)
 	}
 	return nil
 }
 
-// Components renders this provider's infrastructure-components.yaml.
+// Components returns this provider's rendered infrastructure-components.yaml.
 func Components(ctx context.Context, root string) ([]byte, error) {
 	out, err := run(ctx, root, "go", "tool", "-modfile=tools.mod", "kustomize", "build", "config/default")
 	if err != nil {
@@ -87,9 +87,9 @@ func Components(ctx context.Context, root string) ([]byte, error) {
 	return out, nil
 }
 
-// run runs a program in dir and returns its output; the error has its standard error.
+// run runs a program in dir and returns its output. An error contains its standard error.
 func run(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // Arguments are our own.
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // our own arguments
 	cmd.Dir = dir
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout = &stdout

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package framework runs a management cluster of real programs with this provider installed as it is shipped, for the
-// suites and for the quickstart. simsite adds a simulated VMware Cloud Director, workload the nodes of workload
-// clusters.
+// test suites and for the quickstart. Package simsite adds a simulated VMware Cloud Director, and package workload the
+// nodes of workload clusters.
 package framework
 
 import (
@@ -18,39 +18,39 @@ import (
 // Version is the provider's version in clusterctl's inventory.
 const Version = "v2.0.0"
 
-// Namespace is where this provider is installed. Requests of its service accounts are audited.
+// Namespace is the namespace of this provider. Requests of its service accounts are audited.
 const Namespace = "capvcd-system"
 
-// Options of a management cluster.
+// Options are the options of a management cluster.
 type Options struct {
-	// Dir holds data, logs and programs, of one management cluster at a time.
+	// Dir contains data, logs and programs. Only one management cluster at a time can use it.
 	Dir string
-	// Out receives progress; nil for none.
+	// Out receives the progress. Nil discards it.
 	Out io.Writer
-	// Parts are the providers to run besides this one; nil for all.
+	// Parts are the additional providers to run. Nil means all.
 	Parts []stack.Part
-	// Env is added to the environment of the parts and of this provider, such as HTTPS_PROXY to reach workload
+	// Env is appended to the environment of the parts and of this provider, for example HTTPS_PROXY to reach workload
 	// clusters.
 	Env []string
-	// Variables fill in ${NAME} in the components of the parts.
+	// Variables replace ${NAME} in the components of the parts.
 	Variables map[string]string
-	// ManagerArgs follow the arguments that the manager is shipped with.
+	// ManagerArgs are appended to the shipped arguments of the manager.
 	ManagerArgs []string
 }
 
-// ManagementCluster is a running management cluster with this provider installed.
+// A ManagementCluster is a running management cluster with this provider installed.
 type ManagementCluster struct {
 	*stack.Stack
 
-	// Manager is this provider's manager. It can be killed and started again.
+	// Manager is the manager of this provider. It can be killed and restarted.
 	Manager *stack.Manager
-	// Components is the components file that was installed.
+	// Components is the installed components file.
 	Components []byte
-	// Root is the folder of the repository.
+	// Root is the root folder of the repository.
 	Root string
 }
 
-// Start builds what is missing, starts the management cluster and this provider in it.
+// Start builds missing programs, starts the management cluster, and installs and starts this provider in it.
 func Start(ctx context.Context, opts Options) (*ManagementCluster, error) {
 	root, err := Root()
 	if err != nil {

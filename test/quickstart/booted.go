@@ -20,26 +20,26 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A bootedImage is what the VMs boot from.
+// A bootedImage is the image that the VMs boot from.
 type bootedImage struct {
 	name    string
-	network string   // file with the manifest of its network plug-in
-	images  []string // references of this project's images in its store
+	network string   // file with the manifest of the network plug-in
+	images  []string // references of images of this project in its store
 }
 
-// insideAddress is where VMs reach the simulated VCD, and, through the proxy, the manager, too.
+// insideAddress is the address of the simulated VCD for VMs, and through the proxy also for the manager.
 var insideAddress = netip.MustParseAddrPort("192.0.2.1:443")
 
-// nodeImage is the name of an image of make node-image, and of the template that VMs boot it by.
+// nodeImage returns the name of an image of make node-image, which is also the name of its template.
 func nodeImage(kubernetes string) string { return "debian-12-kube-" + kubernetes }
 
 const (
-	// bootedDir is short, because sockets are in it.
+	// bootedDir is short because it contains sockets.
 	bootedDir       = "/var/lib/vcdsim-quickstart"
 	proxyExceptions = "127.0.0.1,localhost"
 )
 
-// managerArgs name the image of the cloud controller manager that is in the VMs' image store.
+// managerArgs select the version of the cloud controller manager image that is in the image store of the VMs.
 func (q *quickstart) managerArgs() []string {
 	if q.booted == nil {
 		return nil
@@ -56,7 +56,8 @@ func (i bootedImage) managerArgs() []string {
 	return nil
 }
 
-// env leads programs of this machine to the networks of the VMs, or to the simulated clusters.
+// env returns the environment that lets programs of this machine reach the networks of the VMs or the simulated
+// clusters.
 func (q *quickstart) env() []string {
 	if q.booted == nil {
 		return q.site.Workloads.Env()
@@ -69,7 +70,7 @@ func (q *quickstart) env() []string {
 	}
 }
 
-// variables are what a user writes into clusterctl.yaml.
+// variables returns the clusterctl.yaml variables of a user.
 func (q *quickstart) variables() map[string]string {
 	out := q.site.Variables()
 	if q.booted != nil {
@@ -79,7 +80,7 @@ func (q *quickstart) variables() map[string]string {
 	return out
 }
 
-// writeKubeconfig writes a kubeconfig of the cluster that goes through the proxy.
+// writeKubeconfig writes a kubeconfig of the cluster that uses the proxy.
 func (q *quickstart) writeKubeconfig(path string, data []byte) error {
 	if q.booted == nil {
 		return q.site.Workloads.WriteKubeconfig(path, data)
@@ -96,7 +97,7 @@ func (q *quickstart) writeKubeconfig(path string, data []byte) error {
 
 func (q *quickstart) kubeconfig() string { return filepath.Join(q.dir, clusterName+".kubeconfig") }
 
-// installNetwork installs the network plug-in as soon as the cluster answers, as its users do.
+// installNetwork installs the network plug-in as soon as the cluster responds, as users do.
 func (q *quickstart) installNetwork(ctx context.Context) error {
 	if q.booted == nil {
 		return nil
@@ -138,7 +139,7 @@ func (q *quickstart) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// busybox is the image of Kubernetes' own tests that all images of make node-image have in their store.
+// busybox is an image of Kubernetes' own tests that is in the image store of all images of make node-image.
 const busybox = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1"
 
 const website = `apiVersion: apps/v1
@@ -177,7 +178,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// serveWebsite shows that a Service of type LoadBalancer answers from outside.
+// serveWebsite shows that a Service of type LoadBalancer is reachable from outside.
 func (q *quickstart) serveWebsite(ctx context.Context) error {
 	if q.booted == nil {
 		return nil
@@ -192,7 +193,7 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 	if _, err := kubectl(strings.NewReader(fmt.Sprintf(website, busybox)), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	q.say("Waiting for a Service of type LoadBalancer to answer")
+	q.printf("Waiting for a Service of type LoadBalancer to answer")
 	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout, fmt.Errorf("it does not respond within %s", q.timeout))
 	defer cancel()
 	var address string
@@ -208,8 +209,8 @@ func (q *quickstart) serveWebsite(ctx context.Context) error {
 		return err
 	}
 	q.website = "http://" + address + "/hostname"
-	q.say("curl --proxy %s %s answers", q.booted.proxyURL, q.website)
-	q.sayMemory()
+	q.printf("curl --proxy %s %s answers", q.booted.proxyURL, q.website)
+	q.printMemory()
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 
 const proxyHeaderTimeout = 10 * time.Second
 
-// booted are VMs that boot, instead of pretended ones.
+// booted runs VMs that boot, instead of simulated ones.
 type booted struct {
 	bootedImage
 
@@ -27,7 +27,7 @@ type booted struct {
 	stop       func()
 }
 
-// checkReal returns why VMs cannot boot here, before anything is built.
+// checkReal returns an error if VMs cannot boot on this machine, before anything is built.
 func (o options) checkReal(context.Context) error {
 	if !o.realNodes {
 		return nil
@@ -52,7 +52,7 @@ func findImage(dir, name string) (bootedImage, error) {
 		fmt.Errorf("there is no image %s in %s: run make node-image as root", name, dir), err)
 }
 
-// openBooted starts what the VMs boot with.
+// openBooted starts the hypervisor of the VMs.
 func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) error {
 	img, err := findImage(q.imagesDir(), nodeImage(q.kubernetes))
 	if err != nil {
@@ -72,7 +72,7 @@ func (q *quickstart) openBooted(ctx context.Context, config *vcdsim.Config) erro
 		return err
 	}
 	q.booted = b
-	listener, err := b.hypervisor.Listen(insideAddress) //nolint:contextcheck // It is closed with the simulator.
+	listener, err := b.hypervisor.Listen(insideAddress) //nolint:contextcheck // it is closed with the simulator
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (b *booted) close() error {
 	return errors.Join(err, b.hypervisor.Close())
 }
 
-// stage is how far a VM is, if VMs boot.
+// stage returns the boot stage of a VM, or "" if VMs do not boot.
 func (b *booted) stage(vm string) string {
 	if b == nil {
 		return ""
@@ -119,5 +119,5 @@ func (b *booted) stage(vm string) string {
 	return string(hypervisor.StageOf(bootedDir, vm))
 }
 
-// keepLogs copies what the VMs wrote to a folder, before they are removed.
+// keepLogs copies the logs of the VMs to a folder, before the VMs are removed.
 func (*booted) keepLogs(to string) error { return hypervisor.CopyLogs(bootedDir, to) }

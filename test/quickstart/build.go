@@ -42,7 +42,7 @@ func (q *quickstart) manager() string {
 	return filepath.Join(q.dir, "bin", "manager")
 }
 
-// startSimulator starts the simulated VCD; VMs that it powers on become nodes of simulated clusters.
+// startSimulator starts the simulated VCD. Its VMs become nodes of simulated clusters when they are powered on.
 func (q *quickstart) startSimulator(ctx context.Context) error {
 	var err, realErr error
 	q.site, err = simsite.Start(context.WithoutCancel(ctx), q.dir, vcdsim.K8sTenant(), func(c *vcdsim.Config) {
@@ -58,12 +58,12 @@ func (q *quickstart) startSimulator(ctx context.Context) error {
 	if q.booted != nil {
 		q.booted.follow(ctx, q.site.Simulator)
 	}
-	q.say("Simulated VMware Cloud Director is up at %s (profile %s)", q.site.Simulator.URL(), q.profile.Name)
+	q.printf("Simulated VMware Cloud Director is up at %s (profile %s)", q.site.Simulator.URL(), q.profile.Name)
 	return nil
 }
 
 func (q *quickstart) startStack(ctx context.Context) error {
-	q.say("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
+	q.printf("Starting etcd, kube-apiserver and Cluster API %s", programs.ClusterAPIVersion)
 	var err error
 	q.stack, err = stack.Start(ctx,
 		stack.Options{Dir: q.dir, Cache: q.cache, Out: indented{q.out}, Env: q.env()})
@@ -75,7 +75,7 @@ func (q *quickstart) startStack(ctx context.Context) error {
 
 // installProvider installs the files of a release, as clusterctl would.
 func (q *quickstart) installProvider(ctx context.Context) error {
-	q.say("Installing this provider as it is shipped")
+	q.printf("Installing this provider as it is shipped")
 	program := q.manager()
 	if q.wrap != nil {
 		var err error
@@ -102,7 +102,7 @@ func (q *quickstart) installProvider(ctx context.Context) error {
 	return q.writeRepository()
 }
 
-// indented puts what others print below our own lines.
+// indented prints the output of other programs indented.
 type indented struct{ file *os.File }
 
 // Write implements io.Writer for whole lines.

@@ -23,11 +23,11 @@ import (
 const (
 	clusterName      = "demo"
 	clusterNamespace = "default"
-	endpoint         = "192.168.100.200" // In the simulator's network "nodes", outside its pools.
+	endpoint         = "192.168.100.200" // in the simulator's network "nodes", outside its pools
 	pollEvery        = 250 * time.Millisecond
 )
 
-// writeRepository writes the release that clusterctl takes the templates from, and the variables of this VCD.
+// writeRepository writes the release with the templates for clusterctl, and the variables of this VCD.
 func (q *quickstart) writeRepository() error {
 	files, err := simsite.ReleaseFiles(q.root, q.components, "templates/cluster-template*.yaml")
 	if err != nil {
@@ -43,7 +43,7 @@ func (q *quickstart) writeRepository() error {
 	return q.stack.LocalRepository(stack.Repository{Version: framework.Version, Files: files, Variables: variables})
 }
 
-// prepareSite does what a test wants to be there before the cluster.
+// prepareSite runs the preparation that a test requires before the cluster is created.
 func (q *quickstart) prepareSite(context.Context) error {
 	if q.prepare == nil {
 		return nil
@@ -51,7 +51,7 @@ func (q *quickstart) prepareSite(context.Context) error {
 	return q.prepare(q)
 }
 
-// createCluster is what a user does: clusterctl generate cluster | kubectl apply.
+// createCluster does what a user does: clusterctl generate cluster | kubectl apply.
 func (q *quickstart) createCluster(ctx context.Context) error {
 	args := []string{
 		"generate",
@@ -77,14 +77,14 @@ func (q *quickstart) createCluster(ctx context.Context) error {
 	if err := os.WriteFile(path, manifest, 0o600); err != nil {
 		return fmt.Errorf("writing the cluster's manifest: %w", err)
 	}
-	q.say("clusterctl generate cluster %s | kubectl apply -f -", clusterName)
+	q.printf("clusterctl generate cluster %s | kubectl apply -f -", clusterName)
 	_, _ = fmt.Fprintf(q.out, "        The manifest is %s\n", path)
 	q.site.Simulator.ResetCounters()
 	_, err = q.stack.Kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-")
 	return err
 }
 
-// awaitCluster shows what happens until the cluster is available and all its machines are nodes.
+// awaitCluster shows the progress until the cluster is available and all its machines are nodes.
 func (q *quickstart) awaitCluster(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return q.installNetwork(ctx) })
@@ -95,12 +95,12 @@ func (q *quickstart) awaitCluster(ctx context.Context) error {
 		return err
 	}
 	q.up = true
-	q.say("Cluster %s is available: control planes %d, workers %d, VCD calls %d", clusterName, q.controlPlanes,
+	q.printf("Cluster %s is available: control planes %d, workers %d, VCD calls %d", clusterName, q.controlPlanes,
 		q.workers, q.calls())
 	return nil
 }
 
-// watch shows the cluster until it is as wanted.
+// watch shows the cluster until wanted returns true.
 func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, q.timeout,
 		fmt.Errorf("the cluster did not %s within %s", what, q.timeout))
@@ -131,7 +131,7 @@ func (q *quickstart) watch(ctx context.Context, what string, wanted func(*view) 
 	}
 }
 
-// summary ends the tale: the tree of objects, the way in and what to do with it.
+// summary prints the tree of objects, and how to access and use the cluster.
 func (q *quickstart) summary(ctx context.Context) error {
 	tree, err := q.stack.Clusterctl(ctx, "describe", "cluster", clusterName, "--namespace="+clusterNamespace)
 	if err != nil {
@@ -152,7 +152,7 @@ func (q *quickstart) summary(ctx context.Context) error {
 	return q.hints(kubeconfig)
 }
 
-// showNodes prints the cluster's nodes. Real ones have more to show.
+// showNodes prints the nodes of the cluster. Booted nodes have more columns.
 func (q *quickstart) showNodes(ctx context.Context) error {
 	columns := "custom-columns=NAME:.metadata.name,VERSION:.status.nodeInfo.kubeletVersion,PROVIDER-ID:.spec.providerID"
 	shown := ""
@@ -168,7 +168,7 @@ func (q *quickstart) showNodes(ctx context.Context) error {
 	return nil
 }
 
-// hints are lines to paste into another terminal, each short enough for 80 columns.
+// hints prints lines to paste into another terminal, each at most 80 columns wide.
 func (q *quickstart) hints(kubeconfig string) error {
 	settings := fmt.Sprintf("export PATH=%s:$PATH KUBECONFIG=%s DEMO=%s\n", q.programs.Dir(), q.stack.Kubeconfig(),
 		kubeconfig)
@@ -177,7 +177,7 @@ func (q *quickstart) hints(kubeconfig string) error {
 		return fmt.Errorf("writing the settings of a shell: %w", err)
 	}
 	stays := ""
-	if !q.stays() {
+	if !q.staysUp() {
 		stays = " in a terminal, or with --keep"
 	}
 	_, _ = fmt.Fprintf(q.out, `What you can do now%s:

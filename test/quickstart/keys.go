@@ -14,8 +14,8 @@ const (
 	ctrlD = 4
 )
 
-// interrupts reads Ctrl-C as a key, if in is a terminal: as a signal it would also end make, whose last line would
-// then be an error. The second value gives the terminal back.
+// interrupts reads Ctrl-C as a key if in is a terminal. As a signal it would also end make, whose last line would then
+// be an error. The second result restores the terminal.
 func interrupts(in *os.File) (<-chan struct{}, func()) {
 	pressed := make(chan struct{})
 	fd := int(in.Fd())
@@ -24,7 +24,7 @@ func interrupts(in *os.File) (<-chan struct{}, func()) {
 	}
 	before, err := term.MakeRaw(fd)
 	if err != nil {
-		return pressed, func() {} // Ctrl-C stays a signal.
+		return pressed, func() {} // Ctrl-C remains a signal
 	}
 	go func() {
 		defer close(pressed)
@@ -35,5 +35,5 @@ func interrupts(in *os.File) (<-chan struct{}, func()) {
 			}
 		}
 	}()
-	return pressed, func() { _ = term.Restore(fd, before) } // The run ends in any case.
+	return pressed, func() { _ = term.Restore(fd, before) } // the run ends in any case
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command quickstart brings a Kubernetes cluster up on a simulated VMware Cloud Director: with the real Cluster API,
-// this provider as it is shipped and the real clusterctl, on this machine, from Go modules alone.
+// Command quickstart creates a Kubernetes cluster on a simulated VMware Cloud Director on this machine. It uses the
+// real Cluster API, this provider as it is shipped, and the real clusterctl, all built from Go modules.
 //
-// With a terminal it stays up until Ctrl-C; without one it deletes the cluster again and checks that nothing is left.
+// With a terminal, the cluster runs until Ctrl-C. Without one, the command deletes the cluster and checks that nothing
+// is left behind.
 package main
 
 import (
@@ -27,13 +28,13 @@ import (
 )
 
 func main() {
-	klog.SetOutput(io.Discard) // Libraries log to the screen otherwise.
+	klog.SetOutput(io.Discard) // otherwise libraries log to the screen
 	klog.LogToStderr(false)
 	ctrl.SetLogger(klog.Background())
 	os.Exit(command(context.Background(), os.Args[1:], os.Stdout))
 }
 
-// command runs everything and returns the exit code.
+// command runs the quickstart and returns the exit code.
 func command(ctx context.Context, args []string, out *os.File) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -54,7 +55,7 @@ func command(ctx context.Context, args []string, out *os.File) int {
 	stopped := q.close()
 	switch {
 	case ctx.Err() != nil && q.up:
-		err = nil // Ctrl-C is how it is meant to end.
+		err = nil // Ctrl-C is the regular end
 	case ctx.Err() != nil:
 		err = errors.New("interrupted")
 	}
@@ -66,7 +67,7 @@ func command(ctx context.Context, args []string, out *os.File) int {
 	return 0
 }
 
-// options are the flags.
+// options are the parsed flags.
 type options struct {
 	profile                vcdsim.Profile
 	keep, realNodes        bool
@@ -75,13 +76,13 @@ type options struct {
 	timeout                time.Duration
 
 	kubernetes string            // version
-	flavor     string            // of the template; the default one if it is empty
-	variables  map[string]string // of the template, beside those of the site
-	// change is what is done to the manifest before it is applied; nil for nothing.
+	flavor     string            // of the template; empty for the default one
+	variables  map[string]string // additional variables of the template
+	// change modifies the manifest before it is applied. It may be nil.
 	change func(manifest []byte) ([]byte, error)
-	// wrap returns the program that starts the manager; nil for the manager itself.
+	// wrap returns the program that starts the manager. If it is nil, the manager is started directly.
 	wrap func(manager string) (string, error)
-	// prepare is done before the cluster is created; nil for nothing.
+	// prepare is called before the cluster is created. It may be nil.
 	prepare func(*quickstart) error
 }
 

@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// sayMemory prints the memory of all that runs: VMs, and this program with its management cluster.
-func (q *quickstart) sayMemory() {
+// printMemory prints the memory usage of the VMs, and of this program with its management cluster.
+func (q *quickstart) printMemory() {
 	vms, rest := memoryOf(readProcesses(), os.Getpid())
 	load, _, _ := strings.Cut(readText("/proc/loadavg"), " ")
-	q.say("Memory: VMs %d MiB, management cluster and simulator %d MiB; load average %s", vms>>20, rest>>20, load)
+	q.printf("Memory: VMs %d MiB, management cluster and simulator %d MiB; load average %s", vms>>20, rest>>20, load)
 }
 
-// A proc is a process, with its own memory in bytes.
+// A proc is a process with its own memory, in bytes.
 type proc struct {
 	name   string
 	parent int
 	memory int64
 }
 
-// memoryOf sums the memory of a process and all below it, that of VMs apart.
+// memoryOf sums the memory of a process and its descendants, separately for VMs and the rest.
 func memoryOf(all map[int]proc, root int) (vms, rest int64) {
 	for pid, p := range all {
 		inVM := false
@@ -43,10 +43,10 @@ func memoryOf(all map[int]proc, root int) (vms, rest int64) {
 	return vms, rest
 }
 
-// readProcesses reads the processes of the machine, where there is a /proc.
+// readProcesses returns the processes of the machine. It returns none on systems without /proc.
 func readProcesses() map[int]proc {
 	all := map[int]proc{}
-	files, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is good
+	files, _ := filepath.Glob("/proc/[0-9]*/status") // the pattern is valid
 	for _, file := range files {
 		var p proc
 		for line := range strings.Lines(readText(file)) {
@@ -57,7 +57,7 @@ func readProcesses() map[int]proc {
 				p.name = value
 			case "PPid":
 				p.parent, _ = strconv.Atoi(value)
-			case "VmRSS": // pages that processes share count for each
+			case "VmRSS": // counts shared pages once per process
 				var kib int64
 				_, _ = fmt.Sscan(value, &kib)
 				p.memory += kib << 10
@@ -71,7 +71,7 @@ func readProcesses() map[int]proc {
 }
 
 func readText(path string) string {
-	data, err := os.ReadFile(path) //nolint:gosec // of the kernel
+	data, err := os.ReadFile(path) //nolint:gosec // a kernel file
 	if err != nil {
 		return ""
 	}

@@ -18,15 +18,15 @@ import (
 	infrav1 "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/api/v1beta4"
 )
 
-// view is the cluster at one moment.
+// view is the state of the cluster at one moment.
 type view struct {
 	cluster  clusterv1.Cluster
 	gone     bool
 	vcd      []infrav1.VCDCluster
 	machines []clusterv1.Machine
-	vms      map[string]infrav1.VCDMachine // By name, which is the Machine's.
-	boots    map[string]string             // How far the VMs are that boot, by name.
-	refused  []string                      // Guests that did not come up, and why.
+	vms      map[string]infrav1.VCDMachine // by name, which is the Machine's name
+	boots    map[string]string             // boot stages of VMs by name
+	refused  []string                      // guests that failed to boot, with the reason
 	calls    int
 }
 
@@ -61,7 +61,7 @@ func (q *quickstart) observe(ctx context.Context) (*view, error) {
 	return v, nil
 }
 
-// calls is the number of requests to the simulated VCD.
+// calls returns the number of requests to the simulated VCD.
 func (q *quickstart) calls() int {
 	sum := 0
 	for _, count := range q.site.Simulator.Counters() {
@@ -70,7 +70,7 @@ func (q *quickstart) calls() int {
 	return sum
 }
 
-// available reports whether the cluster is up with that many nodes.
+// available reports whether the cluster is available with this number of nodes.
 func (v *view) available(nodes int) bool {
 	if !meta.IsStatusConditionTrue(v.cluster.Status.Conditions, clusterv1.AvailableCondition) ||
 		len(v.machines) != nodes {
@@ -84,7 +84,7 @@ func (v *view) available(nodes int) bool {
 	return true
 }
 
-// lines are the state for users, one line per object.
+// lines returns the state for users, one line per object.
 func (v *view) lines() []string {
 	var lines []string
 	for i := range v.vcd {
@@ -104,7 +104,7 @@ func line(object, stage string) string {
 	return fmt.Sprintf("%-34s %s", object, stage)
 }
 
-// machineStage is the current step of a machine: first of this provider, then of Kubernetes.
+// machineStage returns the current step of a machine: first those of this provider, then those of Kubernetes.
 func (v *view) machineStage(m *clusterv1.Machine) string {
 	vm, found := v.vms[m.Spec.InfrastructureRef.Name]
 	switch {
@@ -123,7 +123,7 @@ func (v *view) machineStage(m *clusterv1.Machine) string {
 	}
 }
 
-// stage is the first condition that is not true: the phases of the provider write them in order.
+// stage returns the first condition that is not true. The phases of the provider write the conditions in order.
 func stage(deleted *metav1.Time, conditions []metav1.Condition) string {
 	order := []string{
 		infrav1.IdentityReadyCondition, infrav1.NetworkReadyCondition, infrav1.EndpointReadyCondition,
@@ -156,7 +156,7 @@ func firstLine(text string) string {
 	return head
 }
 
-// problem is what stands in the way, for the error at the end.
+// problem returns the last state of the cluster as an error.
 func (v *view) problem() error {
 	if v == nil {
 		return nil

@@ -21,23 +21,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// quickstart is one run.
+// quickstart is one run of the command.
 type quickstart struct {
 	options
 
 	out         *os.File
 	interactive bool
 	began       time.Time
-	up          bool // The cluster was available.
+	up          bool // the cluster was available
 	screen      screen
 
 	root       string
 	programs   *programs.Set
-	components []byte // What a release calls infrastructure-components.yaml.
+	components []byte // content of infrastructure-components.yaml
 	unlock     func()
 	site       *simsite.Site
 	booted     *booted // nil without --real
-	website    string  // what answers in a real cluster
+	website    string  // URL of the website in a booted cluster
 	stack      *stack.Stack
 	client     client.Client
 }
@@ -48,21 +48,21 @@ func newQuickstart(opts options, out *os.File) *quickstart {
 	return q
 }
 
-// run does everything in order.
+// run runs all steps in order.
 func (q *quickstart) run(ctx context.Context) error {
 	if err := q.bringUp(ctx); err != nil {
 		return err
 	}
-	if q.stays() {
-		return q.stay(ctx)
+	if q.staysUp() {
+		return q.waitForExit(ctx)
 	}
 	return q.deleteCluster(ctx)
 }
 
-// bringUp does what comes before a cluster that is used.
+// bringUp runs the steps until the cluster can be used.
 func (q *quickstart) bringUp(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		q.checkReal, q.claim, q.build, q.startSimulator, q.startStack, q.installProvider, q.prepareSite,
+		q.checkReal, q.lock, q.build, q.startSimulator, q.startStack, q.installProvider, q.prepareSite,
 		q.createCluster, q.awaitCluster, q.serveWebsite, q.summary,
 	} {
 		if err := step(ctx); err != nil {
@@ -72,12 +72,12 @@ func (q *quickstart) bringUp(ctx context.Context) error {
 	return nil
 }
 
-func (q *quickstart) stays() bool {
+func (q *quickstart) staysUp() bool {
 	return q.interactive || q.keep
 }
 
-// claim keeps a second run out of the folder.
-func (q *quickstart) claim(context.Context) error {
+// lock locks the folder, so that only one run uses it.
+func (q *quickstart) lock(context.Context) error {
 	if err := os.MkdirAll(q.dir, 0o750); err != nil {
 		return fmt.Errorf("creating the directory of the run: %w", err)
 	}
@@ -94,7 +94,7 @@ func (q *quickstart) logDir() string {
 	return filepath.Join(q.dir, "logs")
 }
 
-// keepLogs saves what would be removed with the VMs.
+// keepLogs saves logs that would be removed with the VMs.
 func (q *quickstart) keepLogs() error {
 	if q.booted == nil {
 		return nil
@@ -106,14 +106,14 @@ func (q *quickstart) simulatorLog() string {
 	return filepath.Join(q.dir, "simulator.log")
 }
 
-// say prints a line with the time since the start.
-func (q *quickstart) say(format string, args ...any) {
+// printf prints a line with the time since the start.
+func (q *quickstart) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(q.out, "[%4.0fs] %s\n", time.Since(q.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// during prints an action, again and again while it takes long.
+// during runs an action and prints its description, repeatedly if it takes long.
 func (q *quickstart) during(what string, do func() error) error {
-	q.say("%s", what)
+	q.printf("%s", what)
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	ticker := time.NewTicker(15 * time.Second)
@@ -123,12 +123,12 @@ func (q *quickstart) during(what string, do func() error) error {
 		case err := <-done:
 			return err
 		case <-ticker.C:
-			q.say("%s ...", what)
+			q.printf("%s ...", what)
 		}
 	}
 }
 
-// newClient knows the kinds that the progress is read from.
+// newClient creates a client for the kinds that show the progress.
 func (q *quickstart) newClient() error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clusterv1.AddToScheme(scheme), infrav1.AddToScheme(scheme)); err != nil {
@@ -139,8 +139,8 @@ func (q *quickstart) newClient() error {
 	return err
 }
 
-// stay waits for Ctrl-C, or for something to break.
-func (q *quickstart) stay(ctx context.Context) error {
+// waitForExit waits for Ctrl-C, or until a program fails.
+func (q *quickstart) waitForExit(ctx context.Context) error {
 	_, _ = fmt.Fprintln(q.out, "\nCtrl-C takes everything down.")
 	pressed, restore := interrupts(os.Stdin)
 	defer func() {
@@ -157,7 +157,7 @@ func (q *quickstart) stay(ctx context.Context) error {
 	}
 }
 
-// close takes down whatever is up.
+// close stops everything that is running.
 func (q *quickstart) close() error {
 	var errs []error
 	if q.stack != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// screen shows views: on a terminal in place, elsewhere a line for each change.
+// screen shows views: in place on a terminal, otherwise one line per change.
 type screen struct {
 	quickstart *quickstart
 	drawn      int
@@ -26,13 +26,13 @@ func (s *screen) show(v *view) {
 	}
 	for _, line := range lines {
 		if !slices.Contains(s.last, line) {
-			s.quickstart.say("%s (%d VCD calls)", line, v.calls)
+			s.quickstart.printf("%s (%d VCD calls)", line, v.calls)
 		}
 	}
 	s.last = lines
 }
 
-// draw overwrites what was drawn before; no line may wrap, or the count of lines is wrong.
+// draw overwrites the previous view. No line may wrap, or the number of lines is wrong.
 func (s *screen) draw(lines []string, calls int) {
 	q := s.quickstart
 	width := s.width()
@@ -49,7 +49,7 @@ func (s *screen) draw(lines []string, calls int) {
 	s.drawn = len(lines)
 }
 
-// width is the number of columns of the terminal.
+// width returns the number of columns of the terminal.
 func (s *screen) width() int {
 	width, _, err := term.GetSize(int(s.quickstart.out.Fd()))
 	if err != nil || width < 20 {
@@ -58,7 +58,7 @@ func (s *screen) width() int {
 	return width
 }
 
-// table is the output of a program without the spaces at the ends of its lines; on a terminal no line wraps.
+// table returns the output of a program without trailing spaces. On a terminal, lines are cut so that they do not wrap.
 func (s *screen) table(output []byte) string {
 	lines := strings.Split(string(output), "\n")
 	for i, line := range lines {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// deleteCluster deletes the cluster and checks that nothing of it is left.
+// deleteCluster deletes the cluster and checks that nothing is left behind.
 func (q *quickstart) deleteCluster(ctx context.Context) error {
-	q.say("Deleting the cluster")
+	q.printf("Deleting the cluster")
 	cluster := &clusterv1.Cluster{}
 	cluster.Name = clusterName
 	cluster.Namespace = clusterNamespace
@@ -23,15 +23,15 @@ func (q *quickstart) deleteCluster(ctx context.Context) error {
 	if err := q.watch(ctx, "go away", func(v *view) bool { return v.gone }); err != nil {
 		return err
 	}
-	if err := q.leftBehind(); err != nil {
+	if err := q.checkLeftovers(); err != nil {
 		return err
 	}
-	q.say("Cluster deleted, nothing is left in the simulated VCD; %d calls in all", q.calls())
+	q.printf("Cluster deleted, nothing is left in the simulated VCD; %d calls in all", q.calls())
 	return nil
 }
 
-// leftBehind is an error when the simulated VCD still holds something, or was asked for what it does not know.
-func (q *quickstart) leftBehind() error {
+// checkLeftovers returns an error if objects remain in the simulated VCD, or if it received unsupported requests.
+func (q *quickstart) checkLeftovers() error {
 	var errs []error
 	for _, what := range q.site.Left() {
 		errs = append(errs, fmt.Errorf("left in the simulated VCD: %s", what))

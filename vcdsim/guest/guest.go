@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guest is what the operating system of a simulated VM makes of its guestinfo: it reads the keys as
-// cloud-init's VMware datasource (or ignition) does, and says in words why a real guest would not come up. It knows the
-// VM's network cards, nothing of VCD, of Kubernetes or of the simulator that calls it.
+// Package guest simulates how the operating system of a VM processes its guestinfo. It reads the keys as cloud-init's
+// VMware datasource (or Ignition) does, and explains why a real guest would fail to boot. It knows the network cards of
+// the VM, but not VCD, Kubernetes or the simulator that calls it.
 package guest
 
 import (
@@ -14,18 +14,18 @@ import (
 	"strings"
 )
 
-// maxGuestinfo is how many bytes all guestinfo keys and values of one VM may have together. It is the default of ESXi's
-// tools.setInfo.sizeLimit.
+// maxGuestinfo is the maximum total size of the guestinfo keys and values of one VM, in bytes. It is the default of
+// ESXi's tools.setInfo.sizeLimit.
 const maxGuestinfo = 1 << 20
 
-// MaxValue is how many bytes one value may have: what the channel between a guest and its hypervisor carries in a
-// message (GUESTMSG_MAX_IN_SIZE of open-vm-tools).
+// MaxValue is the maximum size of one value, in bytes: the size of a message on the channel between a guest and its
+// hypervisor (GUESTMSG_MAX_IN_SIZE of open-vm-tools).
 const MaxValue = 64 << 10
 
-// Mode says how VCD gives a network card its address.
+// Mode is the way VCD assigns an address to a network card.
 type Mode string
 
-// The address modes of a network card, in VCD's words.
+// The address modes of a network card, as VCD names them.
 const (
 	ModePool   Mode = "POOL"
 	ModeDHCP   Mode = "DHCP"
@@ -33,50 +33,51 @@ const (
 	ModeNone   Mode = "NONE"
 )
 
-// NIC is a network card of the VM as VCD knows it.
+// NIC is a network card of the VM, as configured in VCD.
 type NIC struct {
 	MAC     string
 	Network string
 	Mode    Mode
-	// Address is what VCD assigned (POOL, MANUAL) or what the network's DHCP server would lease (DHCP); invalid when
-	// there is none.
+	// Address is the address that VCD assigned (POOL, MANUAL) or that the network's DHCP server would lease (DHCP).
+	// It is invalid if there is no address.
 	Address netip.Prefix
-	// Secondary is what VCD assigned of the network's second subnet; invalid when there is none.
+	// Secondary is the address that VCD assigned from the network's second subnet. It is invalid if there is no
+	// address.
 	Secondary netip.Prefix
 }
 
-// Machine is what a guest has without guestinfo.
+// Machine describes a guest without guestinfo.
 type Machine struct {
-	// UUID is the product UUID of the firmware (DMI), the instance id where no metadata gives one.
+	// UUID is the product UUID of the firmware (DMI). It is the instance ID unless the metadata sets one.
 	UUID string
-	// Hostname is the name that guest customization gave it, or that of its image.
+	// Hostname is the name from guest customization or from the image.
 	Hostname string
-	// Customized means that guest customization configured the network as VCD knows it; else the first card asks DHCP.
+	// Customized means that guest customization configured the network as in VCD. Otherwise the first card uses DHCP.
 	Customized bool
 }
 
-// Identity is what the guest knows about itself once it has read its guestinfo.
+// Identity is what the guest learned from its guestinfo.
 type Identity struct {
 	InstanceID string
 	Hostname   string
-	// ProviderID is metadata key provider_id, for display; what kubelet uses is in the user data.
+	// ProviderID is the metadata key provider_id, for display only. The kubelet's provider ID is in the user data.
 	ProviderID string
-	// Addresses are the addresses the guest configures, by lower case MAC.
+	// Addresses are the addresses that the guest configures, by MAC in lower case.
 	Addresses map[string][]netip.Prefix
-	// Primary is the MAC of the card that holds the default route, or of the first card that has an address.
+	// Primary is the MAC of the card with the default route, or of the first card with an address.
 	Primary string
 	// Metadata is the decoded metadata without its network part.
 	Metadata map[string]any
-	// Userdata is nil when there is none, for instance because an earlier boot redacted it.
+	// Userdata is nil if there is none, for example because an earlier boot redacted it.
 	Userdata *Userdata
-	// Redact lists the keys that the guest blanks after reading them.
+	// Redact lists the keys that the guest clears after reading them.
 	Redact []string
-	// IsIgnition means that Ignition read its configuration, and not cloud-init.
+	// IsIgnition means that Ignition, not cloud-init, read the configuration.
 	IsIgnition bool
 }
 
-// Read decodes extraConfig as the guest's first boot stage does. An error names the key and the reason for which a real
-// guest would come up wrongly or not at all; it never quotes user data.
+// Read decodes extraConfig as the guest's first boot stage does. An error names the key and the reason why a real
+// guest would boot incorrectly or not at all. It never quotes user data.
 func Read(extraConfig map[string]string, nics []NIC, m Machine) (Identity, error) {
 	if err := checkSize(extraConfig); err != nil {
 		return Identity{}, err
@@ -114,7 +115,7 @@ func Read(extraConfig map[string]string, nics []NIC, m Machine) (Identity, error
 	return id, nil
 }
 
-// Address returns the address of the primary card, preferring IPv4; it is invalid when the guest has none.
+// Address returns the address of the primary card, preferring IPv4. It is invalid if the guest has none.
 func (i Identity) Address() netip.Addr {
 	var found netip.Addr
 	for _, p := range i.Addresses[i.Primary] {
@@ -128,9 +129,9 @@ func (i Identity) Address() netip.Addr {
 	return found
 }
 
-// Published returns the guestinfo keys that cloud-init writes while booting: redacted ones become "---", their encoding
-// a single space (a guestinfo key cannot be emptied), and the addresses that hold the default route are advertised.
-// Ignition deletes its configuration.
+// Published returns the guestinfo keys that cloud-init writes during boot. Redacted keys become "---" and their
+// encoding a single space, because a guestinfo key cannot be emptied. The addresses of the card with the default route
+// are advertised. Ignition deletes its configuration.
 func (i Identity) Published() map[string]string {
 	if i.IsIgnition {
 		return map[string]string{
@@ -172,7 +173,7 @@ func checkSize(extraConfig map[string]string) error {
 	return nil
 }
 
-// identity takes what the metadata says of the guest itself; without metadata, what the machine has.
+// identity returns the identity from the metadata or, without metadata, from the machine.
 func (m metadata) identity(from Machine) (Identity, error) {
 	if m.values == nil {
 		return Identity{

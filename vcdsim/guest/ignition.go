@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// maxIgnitionDepth bounds how deep configurations may name others.
+// maxIgnitionDepth is the maximum depth of configurations that refer to others.
 const maxIgnitionDepth = 8
 
-// deletedIgnition is what Ignition leaves in guestinfo once it has read its configuration: an empty object, in base64.
+// deletedIgnition is the value that Ignition leaves in guestinfo after reading its configuration: an empty object in
+// base64.
 const deletedIgnition = "e30K"
 
-// ignitionConfig is the part of an ignition configuration that this guest follows. Specification 2 names the file
-// system of a file and calls merging append, specification 3 does not; the rest is the same.
+// ignitionConfig is the part of an Ignition configuration that this guest supports. Specification 2 names the file
+// system of a file and calls merging append; specification 3 does not. The rest is the same.
 type ignitionConfig struct {
 	Ignition struct {
 		Version string `json:"version"`
@@ -61,9 +62,9 @@ type ignitionUnit struct {
 	Contents string `json:"contents"`
 }
 
-// readIgnition returns a guest that Ignition sets up on its first boot. Ignition takes nothing from the metadata: the
-// guest's name and network are in files. A later boot finds them on the disk; here it finds the metadata, which have to
-// say the same.
+// readIgnition returns the identity of a guest that Ignition sets up on its first boot. Ignition reads nothing from
+// the metadata: the guest's name and network are in files. A later boot of a real guest finds the files on the disk.
+// Here it finds the metadata, which must match them.
 func readIgnition(text string, meta metadata, nics []NIC, m Machine) (Identity, error) {
 	u, err := parseIgnition(text)
 	if err != nil {
@@ -111,13 +112,14 @@ func parseIgnition(text string) (*Userdata, error) {
 	return run.userdata, nil
 }
 
-// An ignitionRun is what configurations that name each other come to.
+// An ignitionRun collects the results of configurations that refer to each other.
 type ignitionRun struct {
 	userdata *Userdata
 	units    []ignitionUnit
 }
 
-// apply takes in a configuration, then those that it names: what they have of the same path or name counts.
+// apply applies a configuration and then the configurations that it refers to. Their files and units override those
+// with the same path or name.
 func (r *ignitionRun) apply(text string, depth int) error {
 	var config ignitionConfig
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
@@ -173,7 +175,7 @@ func (r *ignitionRun) applyOwn(config ignitionConfig) error {
 	return nil
 }
 
-// putUnit adds a unit, or changes one of the same name by what the later one has.
+// putUnit adds a unit, or merges it into an earlier unit of the same name.
 func (r *ignitionRun) putUnit(unit ignitionUnit) {
 	for i := range r.units {
 		known := &r.units[i]
@@ -203,7 +205,8 @@ func (u *Userdata) putIgnition(f ignitionFile) error {
 	return nil
 }
 
-// unitCommands returns what a unit starts, with the lines of a script that the configuration itself writes.
+// unitCommands returns the commands of a unit. For a script that the configuration writes, it adds the lines of the
+// script.
 func (u *Userdata) unitCommands(contents string) []string {
 	var out []string
 	for line := range strings.Lines(contents) {
@@ -221,7 +224,8 @@ func (u *Userdata) unitCommands(contents string) []string {
 	return out
 }
 
-// decodeDataURL decodes what a URL holds; other URLs would need a network that the simulated guest does not have.
+// decodeDataURL decodes the content of a data URL. Other URLs would require a network, which the simulated guest does
+// not have.
 func decodeDataURL(from ignitionSource) (string, error) {
 	if from.Source == "" {
 		return "", nil
@@ -237,7 +241,7 @@ func decodeDataURL(from ignitionSource) (string, error) {
 	}
 	content := []byte(text)
 	if strings.HasSuffix(header, ";base64") {
-		if content, err = unbase64(text); err != nil {
+		if content, err = decodeBase64(text); err != nil {
 			return "", fmt.Errorf("contents.source: %w", err)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// operators are the characters in keys for which cloud-init offers an alias with underscores.
+// operators replaces the characters in keys for which cloud-init offers an alias with underscores.
 var operators = strings.NewReplacer("-", "_", ".", "_")
 
-// variables are what a template may refer to: ds.meta_data and the standard v1 keys, which are also at the top. Keys
-// with hyphens or dots are there under an alias too.
+// variables returns the variables of a template: ds.meta_data and the standard v1 keys, which are also at the top
+// level. Keys with hyphens or dots also have an alias.
 func (i Identity) variables() map[string]any {
 	meta := map[string]any{}
 	for key, value := range i.Metadata {
@@ -49,7 +49,7 @@ func (i Identity) variables() map[string]any {
 	return aliased
 }
 
-// aliases adds the underscore names to every mapping below v.
+// aliases adds aliases with underscores to every mapping in v.
 func aliases(v any) any {
 	values, ok := v.(map[string]any)
 	if !ok {
@@ -68,9 +68,9 @@ func aliases(v any) any {
 	return out
 }
 
-// render replaces the jinja expressions in text. It knows variables, the filters default, lower, upper and trim,
-// comments and raw blocks, which is what cloud-init user data of Cluster API uses. A variable that does not exist is an
-// error: cloud-init would only log a warning and leave a useless marker in the text.
+// render replaces the Jinja expressions in text. It supports variables, the filters default, lower, upper and trim,
+// comments and raw blocks, which is what Cluster API's cloud-init user data uses. An undefined variable is an error:
+// cloud-init would only log a warning and leave a useless marker in the text.
 func render(text string, vars map[string]any) (string, error) {
 	var out strings.Builder
 	text = trimBefore.ReplaceAllString(trimAfter.ReplaceAllString(text, "}}"), "{{")
@@ -99,7 +99,7 @@ var (
 
 var rawBlock = regexp.MustCompile(`(?s)\A\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`)
 
-// renderTag renders what begins with a brace at the start of text and returns the text after it.
+// renderTag renders the tag at the start of text, which begins with a brace, and returns the text after it.
 func renderTag(text string, vars map[string]any) (rendered, after string, _ error) {
 	switch text[:2] {
 	case "{{":
@@ -131,7 +131,7 @@ var (
 	step    = regexp.MustCompile(`\A(?:\.?([A-Za-z_]\w*)|\[\s*(?:"([^"]*)"|'([^']*)'|(\d{1,4}))\s*\])`)
 )
 
-// evaluate computes `path | filter | filter`.
+// evaluate evaluates `path | filter | filter`.
 func evaluate(expression string, vars map[string]any) (string, error) {
 	parts := strings.Split(expression, "|")
 	value, found, err := lookUp(strings.TrimSpace(parts[0]), vars)

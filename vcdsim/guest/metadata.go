@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// metadata is guestinfo.metadata as cloud-init sees it: one mapping, its network part taken out.
+// metadata is guestinfo.metadata as cloud-init sees it: a mapping, with its network part kept separately.
 type metadata struct {
 	values  map[string]any
 	network map[string]any
@@ -24,7 +24,7 @@ func readMetadata(info guestinfo) (metadata, error) {
 	if text == "" {
 		return metadata{}, info.hasData()
 	}
-	values, err := mapping(text)
+	values, err := parseMapping(text)
 	if err != nil {
 		return metadata{}, fmt.Errorf("guestinfo.metadata: %w", err)
 	}
@@ -35,8 +35,8 @@ func readMetadata(info guestinfo) (metadata, error) {
 	return m, nil
 }
 
-// hasData refuses guestinfo that has neither metadata nor user data: cloud-init does not use its VMware datasource
-// then.
+// hasData returns an error if the guestinfo contains neither metadata nor user data. cloud-init ignores its VMware
+// datasource in that case.
 func (g guestinfo) hasData() error {
 	for _, key := range []string{"userdata", "vendordata", ignitionKey} {
 		if g.get(key) != "" {
@@ -46,7 +46,8 @@ func (g guestinfo) hasData() error {
 	return errors.New("guestinfo.metadata: missing or redacted, and so is user data: the guest finds no data at all")
 }
 
-// takeNetwork removes network and network.encoding from values; network may be a mapping or an encoded document.
+// takeNetwork removes network and network.encoding from values and returns the network configuration. network may be
+// a mapping or an encoded document.
 func takeNetwork(values map[string]any) (map[string]any, error) {
 	network := values["network"]
 	encoding := values["network.encoding"]
@@ -62,14 +63,14 @@ func takeNetwork(values map[string]any) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return mapping(text)
+		return parseMapping(text)
 	default:
 		return nil, errors.New("neither a mapping nor an encoded string")
 	}
 }
 
-// mapping parses a YAML or JSON document whose top is a mapping.
-func mapping(text string) (map[string]any, error) {
+// parseMapping parses a YAML or JSON document with a mapping at the top level.
+func parseMapping(text string) (map[string]any, error) {
 	var doc any
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, fmt.Errorf("not YAML: %w", err)
@@ -81,10 +82,10 @@ func mapping(text string) (map[string]any, error) {
 	return values, nil
 }
 
-// text returns the value of a scalar key as a string, "" when it is absent.
+// text returns the value of a scalar key as a string, or "" if it is absent.
 func (m metadata) text(key string) string { return scalar(m.values[key]) }
 
-// redact returns the keys to blank; cleanup-guestinfo is the older name.
+// redact returns the keys to clear; cleanup-guestinfo is the older name of the setting.
 func (m metadata) redact() []string {
 	keys := m.values["redact"]
 	if keys == nil {
@@ -93,7 +94,7 @@ func (m metadata) redact() []string {
 	return texts(keys)
 }
 
-// checkWait refuses metadata that makes cloud-init wait for an address that never comes.
+// checkWait returns an error if the metadata lets cloud-init wait for an address that it never gets.
 func (m metadata) checkWait(id Identity) error {
 	wait, _ := m.values["wait-on-network"].(map[string]any)
 	if wait == nil {
@@ -107,18 +108,18 @@ func (m metadata) checkWait(id Identity) error {
 			has6 = has6 || p.Addr().Is6()
 		}
 	}
-	if truth(wait["ipv4"]) && !has4 {
+	if isTrue(wait["ipv4"]) && !has4 {
 		return errors.New("guestinfo.metadata: wait-on-network.ipv4 is true but no NIC gets an IPv4 address, so " +
 			"the guest would wait forever")
 	}
-	if truth(wait["ipv6"]) && !has6 {
+	if isTrue(wait["ipv6"]) && !has6 {
 		return errors.New("guestinfo.metadata: wait-on-network.ipv6 is true but no NIC gets an IPv6 address, so " +
 			"the guest would wait forever")
 	}
 	return nil
 }
 
-// scalar renders a YAML scalar as text; anything else is "".
+// scalar returns a YAML scalar as text, and "" for anything else.
 func scalar(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -132,7 +133,7 @@ func scalar(v any) string {
 	}
 }
 
-// texts renders a scalar or a list of scalars as strings.
+// texts returns a scalar or a list of scalars as strings.
 func texts(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -150,8 +151,8 @@ func texts(v any) []string {
 	return out
 }
 
-// truth reads a boolean as cloud-init does, which also takes its words.
-func truth(v any) bool {
+// isTrue parses a boolean as cloud-init does, which also accepts words such as "yes".
+func isTrue(v any) bool {
 	switch scalar(v) {
 	case "true", "True", "TRUE", "1", "on", "yes":
 		return true

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// network is what the guest's interfaces come up with.
+// network is the resulting configuration of the guest's interfaces.
 type network struct {
 	addresses map[string][]netip.Prefix
 	primary   string
 }
 
-// ethernetKeys are the settings netplan knows for an ethernet; one it does not know makes it refuse the whole file.
+// ethernetKeys are the settings that netplan supports for an ethernet. netplan rejects a file with any other setting.
 var ethernetKeys = []string{
 	"accept-ra", "addresses", "critical", "dhcp-identifier", "dhcp4", "dhcp4-overrides", "dhcp6", "dhcp6-overrides",
 	"gateway4", "gateway6",
@@ -27,10 +27,10 @@ var ethernetKeys = []string{
 	"nameservers", "optional", "optional-addresses", "renderer", "routes", "routing-policy", "set-name", "wakeonlan",
 }
 
-// interfaces applies the metadata's network configuration to the VM's cards.
+// interfaces applies the metadata's network configuration to the cards of the VM.
 func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
 	if m.network == nil {
-		return unconfigured(nics, from)
+		return defaultNetwork(nics, from)
 	}
 	if inner, ok := m.network["network"].(map[string]any); ok {
 		m.network = inner
@@ -53,18 +53,18 @@ func (m metadata) interfaces(nics []NIC, from Machine) (network, error) {
 			return network{}, fmt.Errorf("ethernets.%s: %w", id, err)
 		}
 	}
-	return net, net.complete(nics)
+	return net, net.checkComplete(nics)
 }
 
-// unconfigured is the network of a guest whose metadata has none.
-func unconfigured(nics []NIC, from Machine) (network, error) {
+// defaultNetwork returns the network of a guest whose metadata does not configure one.
+func defaultNetwork(nics []NIC, from Machine) (network, error) {
 	if from.Customized {
 		return customizedNetwork(nics)
 	}
 	return fallbackNetwork(nics)
 }
 
-// fallbackNetwork is cloud-init's choice without configuration: DHCP on the first card.
+// fallbackNetwork returns cloud-init's default without a configuration: DHCP on the first card.
 func fallbackNetwork(nics []NIC) (network, error) {
 	net := network{addresses: map[string][]netip.Prefix{}}
 	if len(nics) == 0 {
@@ -75,10 +75,11 @@ func fallbackNetwork(nics []NIC) (network, error) {
 		return network{}, fmt.Errorf("not configured, so the guest uses DHCP on its first NIC: %w", err)
 	}
 	net.primary = macKey(first.MAC)
-	return net, net.complete(nics)
+	return net, net.checkComplete(nics)
 }
 
-// customizedNetwork is what guest customization configures: each card with the address that VCD gave it.
+// customizedNetwork returns the network that guest customization configures: each card with the address that VCD
+// assigned.
 func customizedNetwork(nics []NIC) (network, error) {
 	net := network{addresses: map[string][]netip.Prefix{}}
 	for _, nic := range nics {
@@ -96,16 +97,16 @@ func customizedNetwork(nics []NIC) (network, error) {
 			net.primary = macKey(nic.MAC)
 		}
 	}
-	return net, net.complete(nics)
+	return net, net.checkComplete(nics)
 }
 
-// configure brings one ethernet up.
+// configure configures one ethernet.
 func (n *network) configure(value any, nics []NIC) error {
 	eth, err := ethernet(value)
 	if err != nil {
 		return err
 	}
-	matched, err := matching(eth, nics)
+	matched, err := matchingNICs(eth, nics)
 	if err != nil {
 		return err
 	}
@@ -154,15 +155,15 @@ func (n *network) bringUp(nic NIC, addresses []netip.Prefix, eth map[string]any)
 		return fmt.Errorf("card %s is configured twice", mac)
 	}
 	n.addresses[mac] = addresses
-	if truth(eth["dhcp4"]) {
+	if isTrue(eth["dhcp4"]) {
 		if err := n.lease(nic, len(addresses) > 0); err != nil {
 			return err
 		}
 	}
-	return n.compare(nic)
+	return n.checkAssigned(nic)
 }
 
-// lease adds what the DHCP server of the card's network would give.
+// lease adds the address that the DHCP server of the card's network would lease.
 func (n *network) lease(nic NIC, haveStatic bool) error {
 	mac := macKey(nic.MAC)
 	switch {
@@ -170,13 +171,13 @@ func (n *network) lease(nic NIC, haveStatic bool) error {
 		n.addresses[mac] = append(n.addresses[mac], nic.Address)
 	case nic.Mode != ModeDHCP && !haveStatic:
 		return fmt.Errorf("card %s asks DHCP but VCD's address mode is %s (%s)", mac, nic.Mode,
-			addressWords(nic.Address))
+			describeAddress(nic.Address))
 	}
 	return nil
 }
 
-// compare refuses a card that comes up with another address than VCD assigned.
-func (n *network) compare(nic NIC) error {
+// checkAssigned returns an error if a card is configured with an address other than the one that VCD assigned.
+func (n *network) checkAssigned(nic NIC) error {
 	if nic.Mode != ModePool && nic.Mode != ModeManual {
 		return nil
 	}
@@ -197,14 +198,14 @@ func (n *network) compare(nic NIC) error {
 	return nil
 }
 
-// complete checks that no card with an address in VCD is left down, and that there is a primary card.
-func (n *network) complete(nics []NIC) error {
+// checkComplete checks that every card with an address in VCD is configured, and that there is a primary card.
+func (n *network) checkComplete(nics []NIC) error {
 	for _, nic := range nics {
 		mac := macKey(nic.MAC)
 		addresses, up := n.addresses[mac]
 		if !up && (nic.Mode == ModePool || nic.Mode == ModeManual) {
 			return fmt.Errorf("card %s on network %s has %s in VCD but the guest does not configure it", mac,
-				nic.Network, addressWords(nic.Address))
+				nic.Network, describeAddress(nic.Address))
 		}
 		if n.primary == "" && len(addresses) > 0 {
 			n.primary = mac
@@ -213,8 +214,8 @@ func (n *network) complete(nics []NIC) error {
 	return nil
 }
 
-// matching returns the cards that an ethernet's match selects.
-func matching(eth map[string]any, nics []NIC) ([]NIC, error) {
+// matchingNICs returns the cards that the match of an ethernet selects.
+func matchingNICs(eth map[string]any, nics []NIC) ([]NIC, error) {
 	match, ok := eth["match"].(map[string]any)
 	if !ok {
 		return nil, errors.New("no match.macaddress, and the kernel name of the NIC is unknown")
@@ -264,7 +265,7 @@ func staticAddresses(eth map[string]any) ([]netip.Prefix, error) {
 
 func macKey(mac string) string { return strings.ToLower(mac) }
 
-func addressWords(p netip.Prefix) string {
+func describeAddress(p netip.Prefix) string {
 	if !p.IsValid() {
 		return "no address"
 	}

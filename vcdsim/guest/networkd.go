@@ -13,8 +13,8 @@ import (
 
 const networkdFolder = "/etc/systemd/network/"
 
-// networkdKeys are the settings of systemd-networkd that this guest follows or may leave out. systemd-networkd warns of
-// others in its log and goes on without them.
+// networkdKeys are the settings of systemd-networkd that this guest applies or may ignore. systemd-networkd logs a
+// warning for unknown settings and ignores them.
 var networkdKeys = map[string][]string{
 	"Match":        {"MACAddress", "PermanentMACAddress", "Name", "Type", "Driver", "Kind"},
 	"Link":         {"MTUBytes", "RequiredForOnline", "Unmanaged"},
@@ -25,7 +25,8 @@ var networkdKeys = map[string][]string{
 	"IPv6AcceptRA": {"UseDNS", "UseDomains"},
 }
 
-// networkdSection is a section of a unit; a unit may have several of one name, and a section several of one key.
+// networkdSection is a section of a unit. A unit may have several sections of one name, and a section several values
+// of one key.
 type networkdSection struct {
 	name   string
 	values map[string][]string
@@ -33,8 +34,8 @@ type networkdSection struct {
 
 type networkdUnit []networkdSection
 
-// networkdNetwork brings up each card by the first file that matches it, in the order of their names. A card without one
-// asks DHCP: Flatcar's images have a last file that does that.
+// networkdNetwork configures each card with the first matching file, in the order of file names. A card without a
+// file uses DHCP: Flatcar's images have a last file that enables it.
 func networkdNetwork(u *Userdata, nics []NIC) (network, error) {
 	net := network{addresses: map[string][]netip.Prefix{}}
 	files := slices.Clone(u.Files)
@@ -54,7 +55,7 @@ func networkdNetwork(u *Userdata, nics []NIC) (network, error) {
 		isFirst := func(f File) bool { return units[f.Path] != nil && units[f.Path].matches(nic) }
 		i := slices.IndexFunc(files, isFirst)
 		if i < 0 {
-			if err := net.askDHCP(nic); err != nil {
+			if err := net.useDHCP(nic); err != nil {
 				return network{}, err
 			}
 			continue
@@ -63,7 +64,7 @@ func networkdNetwork(u *Userdata, nics []NIC) (network, error) {
 			return network{}, fmt.Errorf("%s: %w", files[i].Path, err)
 		}
 	}
-	return net, net.complete(nics)
+	return net, net.checkComplete(nics)
 }
 
 func parseNetworkd(text string) (networkdUnit, error) {
@@ -110,8 +111,8 @@ func (u networkdUnit) is(section, key string, words ...string) bool {
 	return len(values) > 0 && slices.Contains(words, values[len(values)-1])
 }
 
-// matches reports whether a unit is for a card: all that its section Match has must be so. What the kernel calls a card is
-// not known here.
+// matches reports whether a unit applies to a card: every key of its Match section must match. The kernel name of a
+// card is unknown here.
 func (u networkdUnit) matches(nic NIC) bool {
 	for _, key := range []string{"MACAddress", "PermanentMACAddress"} {
 		wanted := u.all("Match", key)
@@ -129,8 +130,8 @@ func (u networkdUnit) matches(nic NIC) bool {
 	return len(names) == 0 || slices.ContainsFunc(names, isName)
 }
 
-// askDHCP is what a card without a file of its own does. On a network without a DHCP server it stays without an address.
-func (n *network) askDHCP(nic NIC) error {
+// useDHCP configures a card that has no file. On a network without a DHCP server the card has no address.
+func (n *network) useDHCP(nic NIC) error {
 	if nic.Mode == ModeNone {
 		return nil
 	}
@@ -147,7 +148,7 @@ func (n *network) makePrimary(nic NIC) {
 	}
 }
 
-// applyUnit brings a card up by a unit.
+// applyUnit configures a card with a unit.
 func (n *network) applyUnit(u networkdUnit, nic NIC) error {
 	if u.is("Link", "Unmanaged", "yes", "true") {
 		return nil
@@ -178,7 +179,7 @@ func (n *network) applyUnit(u networkdUnit, nic NIC) error {
 	if isDefault {
 		n.makePrimary(nic)
 	}
-	return n.compare(nic)
+	return n.checkAssigned(nic)
 }
 
 // checkRoutes validates gateways and routes, and reports whether one is a default route.
@@ -200,17 +201,17 @@ func (u networkdUnit) checkRoutes(addresses []netip.Prefix) (isDefault bool, _ e
 		if err := checkGateway(gateways[0], addresses, slices.Contains(s.values["GatewayOnLink"], "yes")); err != nil {
 			return false, err
 		}
-		toDefault, err := toDefault(s.values["Destination"])
+		isDefaultRoute, err := isDefaultRoute(s.values["Destination"])
 		if err != nil {
 			return false, err
 		}
-		isDefault = isDefault || toDefault
+		isDefault = isDefault || isDefaultRoute
 	}
 	return isDefault, nil
 }
 
-// toDefault reports whether destinations of a route, or none, mean the default route.
-func toDefault(destinations []string) (bool, error) {
+// isDefaultRoute reports whether a route with these destinations, possibly none, is a default route.
+func isDefaultRoute(destinations []string) (bool, error) {
 	for _, text := range destinations {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {

@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// checkRoutes validates gateways and routes and reports whether one of them, or DHCP, gives a default route.
+// checkRoutes validates gateways and routes, and reports whether there is a default route, possibly from DHCP.
 func checkRoutes(eth map[string]any, addresses []netip.Prefix) (isDefault bool, _ error) {
-	isDefault = truth(eth["dhcp4"])
+	isDefault = isTrue(eth["dhcp4"])
 	for _, key := range []string{"gateway4", "gateway6"} {
 		text := scalar(eth[key])
 		if text == "" {
@@ -57,11 +57,11 @@ func checkRoute(route map[string]any, addresses []netip.Prefix) (isDefault bool,
 		}
 		return false, errors.New("via is missing")
 	}
-	return isDefault, checkGateway(via, addresses, truth(route["on-link"]))
+	return isDefault, checkGateway(via, addresses, isTrue(route["on-link"]))
 }
 
-// checkGateway refuses a gateway that the guest cannot reach from the card's own subnets. Without static addresses the
-// subnet comes from DHCP and is not known here.
+// checkGateway returns an error if the guest cannot reach a gateway from the card's subnets. Without static addresses
+// the subnet comes from DHCP and is not checked.
 func checkGateway(text string, addresses []netip.Prefix, onLink bool) error {
 	gateway, err := netip.ParseAddr(text)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Userdata is what the guest does on its first boot, whatever its format.
+// Userdata is what the guest does on its first boot, independent of the format.
 type Userdata struct {
 	// Format is "cloud-config" or "ignition".
 	Format string
-	// Files are in the order in which they are written; appended parts are already joined.
+	// Files are in the order in which they are written. Appended parts are already joined.
 	Files []File
-	// Commands are run in this order once the files are there.
+	// Commands run in this order, after the files are written.
 	Commands []string
 	// Users are the login names that are created.
 	Users []string
@@ -30,7 +30,7 @@ type File struct {
 	Content     string
 }
 
-// File returns the file at path, if it is written.
+// File returns the file at path. The second result reports whether the guest writes it.
 func (u *Userdata) File(path string) (File, bool) {
 	for _, f := range u.Files {
 		if f.Path == path {
@@ -42,7 +42,7 @@ func (u *Userdata) File(path string) (File, bool) {
 
 var templateHeader = regexp.MustCompile(`(?i)\A##\s*template:([^\n]*)(?:\n|\z)`)
 
-// readUserdata finds and parses the user data; none at all is no error.
+// readUserdata finds and parses the user data. It returns nil without an error if there is none.
 func readUserdata(info guestinfo, id Identity) (*Userdata, error) {
 	text, err := info.decode("userdata")
 	if err != nil || text == "" {
@@ -71,7 +71,7 @@ func parseUserdata(text string, id Identity) (*Userdata, error) {
 		return nil, errors.New(
 			"does not begin with #cloud-config (after an optional `## template: jinja`), so cloud-init ignores it")
 	}
-	config, err := mapping(text)
+	config, err := parseMapping(text)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func parseCloudConfig(config map[string]any) (*Userdata, error) {
 	return u, err
 }
 
-// write adds a file, or appends to one.
+// write adds a file, or appends to an existing one.
 func (u *Userdata) write(entry map[string]any) error {
 	f := File{Path: scalar(entry["path"]), Owner: scalar(entry["owner"]), Permissions: scalar(entry["permissions"])}
 	if f.Path == "" {
@@ -122,7 +122,7 @@ func (u *Userdata) write(entry map[string]any) error {
 	if f.Content, err = decodeFile(scalar(entry["encoding"]), scalar(entry["content"])); err != nil {
 		return fmt.Errorf("content of %s: %w", f.Path, err)
 	}
-	u.put(f, truth(entry["append"]))
+	u.put(f, isTrue(entry["append"]))
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (u *Userdata) put(f File, add bool) {
 	u.Files = append(u.Files, f)
 }
 
-// decodeFile undoes the encodings of cloud-init's write_files, which are not quite those of guestinfo.
+// decodeFile decodes the encodings of cloud-init's write_files, which differ from those of guestinfo.
 func decodeFile(encoding, content string) (string, error) {
 	var data []byte
 	var err error
@@ -150,18 +150,18 @@ func decodeFile(encoding, content string) (string, error) {
 	case "gz", "gzip":
 		data, err = gunzip([]byte(content))
 	case "gz+base64", "gzip+base64", "gz+b64", "gzip+b64":
-		if data, err = unbase64(content); err == nil {
+		if data, err = decodeBase64(content); err == nil {
 			data, err = gunzip(data)
 		}
 	case "b64", "base64":
-		data, err = unbase64(content)
+		data, err = decodeBase64(content)
 	default:
 		return "", fmt.Errorf("encoding %q is unknown, cloud-init would write the encoded text", encoding)
 	}
 	return string(data), err
 }
 
-// parseCommands reads bootcmd or runcmd: strings, or lists that are run without a shell.
+// parseCommands parses bootcmd or runcmd: strings, or lists that run without a shell.
 func parseCommands(v any) ([]string, error) {
 	list, isList := v.([]any)
 	if !isList {

@@ -13,19 +13,19 @@ import (
 	"unicode/utf8"
 )
 
-// emptyYAML is the value cloud-init leaves in a key that it has redacted; it reads as no value.
+// emptyYAML is the value that cloud-init leaves in a redacted key. It is read as no value.
 const emptyYAML = "---"
 
-// ignitionKey holds an ignition configuration instead of cloud-init user data.
+// ignitionKey is the key of an Ignition configuration, which replaces cloud-init user data.
 const ignitionKey = "ignition.config.data"
 
-// maxDecoded bounds what a compressed value may grow to, so that a small key cannot exhaust memory.
+// maxDecoded is the maximum size of a decompressed value, in bytes, so that a small key cannot exhaust memory.
 const maxDecoded = 16 << 20
 
-// guestinfo is a VM's extra configuration seen from inside the guest.
+// guestinfo is a VM's extra configuration, as seen from inside the guest.
 type guestinfo map[string]string
 
-// get returns a key's value without trailing white space; an empty or redacted key is no value.
+// get returns a key's value without trailing white space. It returns "" for an empty or redacted key.
 func (g guestinfo) get(key string) string {
 	value := strings.TrimRight(g["guestinfo."+key], " \t\r\n\v\f")
 	if value == emptyYAML {
@@ -34,7 +34,7 @@ func (g guestinfo) get(key string) string {
 	return value
 }
 
-// decode returns a key's value, decoded as the key's companion ".encoding" says.
+// decode returns a key's value, decoded with the encoding in the companion key ".encoding".
 func (g guestinfo) decode(key string) (string, error) {
 	value := g.get(key)
 	if value == "" {
@@ -51,7 +51,7 @@ func (g guestinfo) decode(key string) (string, error) {
 	return text, nil
 }
 
-// ignition returns the configuration for Ignition; none if Ignition has read and deleted it.
+// ignition returns the configuration for Ignition, or "" if Ignition has read and deleted it.
 func (g guestinfo) ignition() (string, error) {
 	if g.get(ignitionKey) == deletedIgnition {
 		return "", nil
@@ -59,18 +59,18 @@ func (g guestinfo) ignition() (string, error) {
 	return g.decode(ignitionKey)
 }
 
-// decodeAs undoes one of the encodings of cloud-init's VMware datasource. cloud-init takes unknown encodings for plain
-// text, which then is no metadata and no user data: here that is an error.
+// decodeAs decodes an encoding of cloud-init's VMware datasource. cloud-init treats unknown encodings as plain text,
+// which is then neither metadata nor user data. Here they are an error.
 func decodeAs(encoding, value string) (string, error) {
 	var data []byte
 	var err error
 	switch encoding {
 	case "gzip+base64", "gz+b64":
-		if data, err = unbase64(value); err == nil {
+		if data, err = decodeBase64(value); err == nil {
 			data, err = gunzip(data)
 		}
 	case "base64", "b64":
-		data, err = unbase64(value)
+		data, err = decodeBase64(value)
 	case "", "none":
 		data = []byte(value)
 	default:
@@ -85,7 +85,7 @@ func decodeAs(encoding, value string) (string, error) {
 	return string(data), nil
 }
 
-// ignitionEncoding maps the names that only ignition knows to those of cloud-init.
+// ignitionEncoding maps the names of encodings that only Ignition supports to those of cloud-init.
 func ignitionEncoding(encoding string) string {
 	switch encoding {
 	case "gz+base64", "gzip+b64":
@@ -95,7 +95,7 @@ func ignitionEncoding(encoding string) string {
 	}
 }
 
-func unbase64(value string) ([]byte, error) {
+func decodeBase64(value string) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(value), ""))
 	if err != nil {
 		return nil, errors.New("value is not base64")

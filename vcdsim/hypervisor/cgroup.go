@@ -16,27 +16,28 @@ import (
 	"time"
 )
 
-// A groupPlan is where the control groups of all VMs are: one folder of ours per hierarchy, a folder per VM in each.
+// A groupPlan locates the control groups of all VMs: one root folder per hierarchy, with a folder per VM.
 type groupPlan struct {
 	unified bool
 	roots   []string
-	hidden  string // where version 2 is mounted beside version 1, which VMs do not see
+	hidden  string // mount point of version 2 beside version 1; hidden from VMs
 }
 
-// planGroups chooses the folders for a state folder.
+// planGroups chooses the root folders for a state folder.
 func planGroups(dir string) (groupPlan, error) {
 	return planFrom(readFile("/proc/self/cgroup"), readFile("/proc/self/mountinfo"), groupName(dir))
 }
 
-// groupName is the name of the folders of a state folder: two of them never share one.
+// groupName returns the name of the root folders of a state folder. Different state folders have different names.
 func groupName(dir string) string {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(dir)) // a hash never fails
+	_, _ = h.Write([]byte(dir)) // never fails
 	return fmt.Sprintf("vcdsim-%08x", h.Sum32())
 }
 
-// planFrom reads /proc/self/cgroup and mountinfo. With version 1 VMs are below the group of this process in each
-// hierarchy; with version 2 alone they are at the top, because a group with processes has no groups with controllers.
+// planFrom parses /proc/self/cgroup and mountinfo. With version 1, VMs are below the group of this process in each
+// hierarchy. With version 2 alone they are at the top, because a group with processes cannot have child groups with
+// controllers.
 func planFrom(own, mountinfo, name string) (groupPlan, error) {
 	mounts := groupMounts(mountinfo)
 	plan := groupPlan{hidden: mounts[""].point}
@@ -70,7 +71,7 @@ func planFrom(own, mountinfo, name string) (groupPlan, error) {
 
 type groupMount struct{ root, point string }
 
-// groupMounts finds the mounts of control groups, by the name that /proc/self/cgroup has for them.
+// groupMounts returns the mounts of control groups by their name in /proc/self/cgroup.
 func groupMounts(mountinfo string) map[string]groupMount {
 	out := map[string]groupMount{}
 	for line := range strings.Lines(mountinfo) {
@@ -113,7 +114,7 @@ func (p groupPlan) of(vmID string) groups {
 	return g
 }
 
-// create makes the groups; memory is the VM's, in bytes.
+// create creates the groups. memory is the memory limit of the VM, in bytes.
 func (g groups) create(memory int64) error {
 	for _, dir := range g.dirs {
 		if err := g.createOne(dir); err != nil {
@@ -133,18 +134,18 @@ func (g groups) create(memory int64) error {
 
 func (g groups) createOne(dir string) error {
 	root := filepath.Dir(dir)
-	if err := os.MkdirAll(root, 0o755); err != nil { //nolint:gosec // as all control groups
+	if err := os.MkdirAll(root, 0o755); err != nil { //nolint:gosec // like all control groups
 		return err
 	}
 	if g.unified {
 		for _, parent := range []string{filepath.Dir(root), root} {
 			for c := range strings.FieldsSeq(readFile(filepath.Join(parent, "cgroup.controllers"))) {
-				// A controller that is not delegated is not there; kubelet names it.
+				// A controller that is not delegated is missing. kubelet reports it.
 				_ = writeFile(filepath.Join(parent, "cgroup.subtree_control"), "+"+c)
 			}
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as all control groups
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // like all control groups
 		return err
 	}
 	if g.unified {
@@ -153,7 +154,7 @@ func (g groups) createOne(dir string) error {
 	return errors.Join(inheritCPUs(root), inheritCPUs(dir))
 }
 
-// inheritCPUs gives a group what its parent has: a new one of version 1 has no CPU and no memory node.
+// inheritCPUs copies the CPUs and memory nodes of the parent: a new group of version 1 has none.
 func inheritCPUs(dir string) error {
 	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
 		path := filepath.Join(dir, f)
@@ -167,11 +168,12 @@ func inheritCPUs(dir string) error {
 	return nil
 }
 
-// join moves the calling thread into the groups of version 1, so that its children begin there; leave moves it back.
+// join moves the calling thread into the groups of version 1, so that its children start in them. leave moves it
+// back.
 func (g groups) join() error  { return g.move(g.dirs) }
-func (g groups) leave() error { return g.move(g.outside()) }
+func (g groups) leave() error { return g.move(g.parents()) }
 
-func (g groups) outside() []string {
+func (g groups) parents() []string {
 	var out []string
 	for _, dir := range g.dirs {
 		out = append(out, filepath.Dir(filepath.Dir(dir)))
@@ -191,7 +193,7 @@ func (g groups) move(dirs []string) error {
 	return nil
 }
 
-// freeze stops or continues all processes.
+// freeze freezes or thaws all processes.
 func (g groups) freeze(on bool) error {
 	for _, dir := range g.dirs {
 		for file, values := range map[string][2]string{
@@ -217,7 +219,7 @@ const (
 	groupPause = 20 * time.Millisecond
 )
 
-// remove kills what runs in the groups and removes them.
+// remove kills the processes in the groups and removes the groups.
 func (g groups) remove() error {
 	if err := g.freeze(false); err != nil {
 		return err
@@ -239,7 +241,7 @@ func (g groups) remove() error {
 	return err
 }
 
-// removeGroup kills the processes of a group and of those in it, and removes them, the innermost first.
+// removeGroup kills the processes of a group and its child groups, and removes the groups, children first.
 func removeGroup(dir string) error {
 	if !exists(dir) {
 		return nil
@@ -264,7 +266,7 @@ func removeGroup(dir string) error {
 func killGroup(dir string) {
 	for field := range strings.FieldsSeq(readFile(filepath.Join(dir, "cgroup.procs"))) {
 		if pid, err := strconv.Atoi(field); err == nil && pid > 1 && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have exited
 		}
 	}
 }
@@ -274,7 +276,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// writeFile writes to a file of the kernel.
+// writeFile writes to a kernel file.
 func writeFile(path, value string) error {
 	return os.WriteFile(path, []byte(value), 0o600)
 }

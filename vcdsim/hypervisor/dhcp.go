@@ -15,11 +15,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// dhcp is the DHCP server of one network. Each card gets the address that the simulator chose for it, and each client
-// with a reservation that one.
+// dhcp is the DHCP server of one network. A card gets the address that the simulator chose for it. A client with a
+// reservation gets the reserved address.
 type dhcp struct {
 	server *server4.Server
-	common vcdsim.GuestNIC // what all clients are told
+	common vcdsim.GuestNIC // settings for all clients
 	names  *names
 
 	mu     sync.Mutex
@@ -27,8 +27,8 @@ type dhcp struct {
 }
 
 type offer struct {
-	nic    vcdsim.GuestNIC
-	leased func(address string)
+	nic     vcdsim.GuestNIC
+	onLease func(address string)
 }
 
 const leaseTime = 24 * time.Hour
@@ -47,12 +47,12 @@ func (h *hub) serveDHCP(bridge string, common vcdsim.GuestNIC) (*dhcp, error) {
 	return d, nil
 }
 
-func (d *dhcp) close() { _ = d.server.Close() } // it is only read
+func (d *dhcp) close() { _ = d.server.Close() } // read only
 
-func (d *dhcp) offer(nic vcdsim.GuestNIC, leased func(address string)) {
+func (d *dhcp) offer(nic vcdsim.GuestNIC, onLease func(address string)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.offers[strings.ToLower(nic.MAC)] = offer{nic, leased}
+	d.offers[strings.ToLower(nic.MAC)] = offer{nic, onLease}
 }
 
 func (d *dhcp) withdraw(mac string) {
@@ -61,13 +61,14 @@ func (d *dhcp) withdraw(mac string) {
 	delete(d.offers, strings.ToLower(mac))
 }
 
-// find returns what a client is offered: by its id, which clients on one card may differ in, else by its card.
+// find returns the offer for a client: by its client ID, because several clients may share a card, or otherwise by
+// its card.
 func (d *dhcp) find(m *dhcpv4.DHCPv4) (offer, bool) {
 	client := string(m.Options.Get(dhcpv4.OptionClientIdentifier))
 	if r, ok := d.names.reservation(client); ok && d.common.Prefix.Contains(r.Address) {
 		nic := d.common
 		nic.Address = r.Address
-		return offer{nic, func(string) { d.names.give(r, m.ClientHWAddr.String()) }}, true
+		return offer{nic, func(string) { d.names.recordLease(r, m.ClientHWAddr.String()) }}, true
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,11 +86,11 @@ func (d *dhcp) handle(conn net.PacketConn, peer net.Addr, m *dhcpv4.DHCPv4) {
 		return
 	}
 	if _, err := conn.WriteTo(answer.ToBytes(), peer); err == nil && acknowledged {
-		o.leased(o.nic.Address.String())
+		o.onLease(o.nic.Address.String())
 	}
 }
 
-// answer returns what the server says to a message, nil for nothing, and whether it gives an address.
+// answer returns the reply to a message, or nil for none. The second result reports whether it assigns an address.
 func (o offer) answer(m *dhcpv4.DHCPv4) (*dhcpv4.DHCPv4, bool, error) {
 	kinds := map[dhcpv4.MessageType]dhcpv4.MessageType{
 		dhcpv4.MessageTypeDiscover: dhcpv4.MessageTypeOffer,

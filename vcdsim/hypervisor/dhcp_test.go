@@ -64,7 +64,7 @@ func TestDHCPGivesAReservedAddressByTheIDOfAClientAndUpdatesDNS(t *testing.T) {
 		g.Expect(acknowledged).To(BeTrue())
 		g.Expect(answer.YourIPAddr.String()).To(Equal(address.String()), card)
 		g.Expect(answer.ServerIPAddr.String()).To(Equal("192.168.100.1"))
-		o.leased(o.nic.Address.String())
+		o.onLease(o.nic.Address.String())
 		g.Expect(h.Holder(client)).To(Equal(card))
 	}
 	found, _ = h.hub.names.lookup(name + ".")

@@ -14,16 +14,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A loop is an independent disk as a block device. The kernel frees the device when nothing has it open, so also when
+// A loop is an independent disk as a block device. The kernel frees the device when it is no longer open, even if
 // this program is killed.
 type loop struct {
 	device *os.File
-	path   string // of the device on this machine
-	inside string // and in the VM
+	path   string // path of the device on this machine
+	inside string // path of the device in the VM
 }
 
-// attach makes block devices of a VM's independent disks. Their files are made at first use, and stay until the disks
-// are deleted.
+// attach creates block devices for a VM's independent disks. The file of a disk is created at first use and remains
+// until the disk is deleted.
 func (s *stateDir) attach(disks []vcdsim.GuestDisk) ([]loop, error) {
 	disks = slices.Clone(disks)
 	slices.SortFunc(disks, func(a, b vcdsim.GuestDisk) int { return (a.Bus-b.Bus)*100 + a.Unit - b.Unit })
@@ -34,7 +34,7 @@ func (s *stateDir) attach(disks []vcdsim.GuestDisk) ([]loop, error) {
 			detach(out)
 			return nil, fmt.Errorf("attaching disk %s: %w", d.ID, err)
 		}
-		l.inside = "/dev/sd" + string(rune('b'+i)) // sda would be the VM's own
+		l.inside = "/dev/sd" + string(rune('b'+i)) // sda is the system disk of a real VM
 		out = append(out, l)
 	}
 	return out, nil
@@ -42,7 +42,7 @@ func (s *stateDir) attach(disks []vcdsim.GuestDisk) ([]loop, error) {
 
 func detach(loops []loop) {
 	for _, l := range loops {
-		_ = l.device.Close() // it is only a reference
+		_ = l.device.Close() // only a reference
 	}
 }
 
@@ -63,20 +63,20 @@ func (s *stateDir) attachOne(d vcdsim.GuestDisk) (loop, error) {
 
 const loopTries = 10
 
-// newLoop makes a device for a file. Another program may take the free one first.
+// newLoop creates a device for a file. It retries if another program takes the free device first.
 func newLoop(file *os.File) (loop, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
 		return loop{}, fmt.Errorf("independent disks need loop devices: %w", err)
 	}
-	defer func() { _ = control.Close() }() // it was only asked
+	defer func() { _ = control.Close() }() // used only for a query
 	for range loopTries {
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return loop{}, fmt.Errorf("finding a loop device: %w", err)
 		}
 		path := fmt.Sprintf("/dev/loop%d", n)
-		device, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // the name is made above
+		device, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // the kernel returned the number
 		if err != nil {
 			return loop{}, fmt.Errorf("opening a loop device: %w", err)
 		}
@@ -86,7 +86,7 @@ func newLoop(file *os.File) (loop, error) {
 		if err == nil {
 			return loop{device: device, path: path}, nil
 		}
-		_ = device.Close() // it is another program's
+		_ = device.Close() // another program uses it
 		if !errors.Is(err, unix.EBUSY) {
 			return loop{}, fmt.Errorf("setting up a loop device: %w", err)
 		}

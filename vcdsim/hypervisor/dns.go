@@ -17,19 +17,19 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// names are the DNS servers of all networks. They know the VMs that are on, by name and hostname, the names of
-// reservations, and nothing else.
+// names contains the DNS servers of all networks. They resolve the names and hostnames of VMs that are on and the
+// names of reservations, and nothing else.
 type names struct {
 	hub *hub
 
 	mu           sync.Mutex
 	records      map[string][]netip.Addr
-	reservations map[string]Reservation // by client id
-	holders      map[string]string      // the card that asked last, by client id
+	reservations map[string]Reservation // by client ID
+	holders      map[string]string      // last card that requested the address, by client ID
 	servers      map[netip.Addr]server
 }
 
-// A server answers by UDP and by TCP, by which CoreDNS forwards what it was asked by TCP.
+// A server serves UDP and TCP. CoreDNS forwards requests that it received over TCP over TCP.
 type server struct {
 	packets net.PacketConn
 	streams net.Listener
@@ -40,7 +40,7 @@ func listenDNS(a netip.AddrPort) (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	at := packets.LocalAddr().(*net.UDPAddr).AddrPort() //nolint:forcetypeassert // it is a UDP socket
+	at := packets.LocalAddr().(*net.UDPAddr).AddrPort() //nolint:forcetypeassert // a UDP socket
 	streams, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		return server{}, errors.Join(err, packets.Close())
@@ -61,7 +61,7 @@ func newNames(h *hub) *names {
 func (n *names) close() {
 	for _, s := range n.servers {
 		_ = s.packets.Close()
-		_ = s.streams.Close() // they are only read
+		_ = s.streams.Close() // read only
 	}
 }
 
@@ -86,26 +86,27 @@ func (n *names) remove(vm vcdsim.GuestVM) {
 	delete(n.records, strings.ToLower(vm.Hostname))
 }
 
-// A Reservation is an address that DHCP gives to a client by its id, whatever card it asks by, and a name that DNS leads
-// to it from then on. It is what a DHCP server does that updates DNS.
+// A Reservation is an address that DHCP assigns to a client by its client ID, independent of the card. DNS then
+// resolves a name to it. It simulates a DHCP server that updates DNS.
 type Reservation struct {
 	Client  string
 	Address netip.Addr
 	Name    string
-	// Before is what the name leads to until the client asks for the address.
+	// Before is the address of the name until the client requests the reserved address.
 	Before netip.Addr
 }
 
-// Reserve adds a reservation to the network that the address is of, or replaces that of the same client.
+// Reserve adds a reservation to the network of its address, or replaces the one of the same client.
 func (h *Hypervisor) Reserve(r Reservation) {
 	n := h.hub.names
 	n.mu.Lock()
 	n.reservations[r.Client] = r
 	n.mu.Unlock()
-	n.lead(r.Name, r.Before)
+	n.setAddress(r.Name, r.Before)
 }
 
-// Holder returns the MAC address of the card that asked last for the address reserved for a client; empty: none did.
+// Holder returns the MAC address of the card that last requested the address reserved for a client, or "" if none
+// did.
 func (h *Hypervisor) Holder(client string) string {
 	n := h.hub.names
 	n.mu.Lock()
@@ -113,12 +114,12 @@ func (h *Hypervisor) Holder(client string) string {
 	return n.holders[client]
 }
 
-// give notes that a card has the address of a reservation, to which its name leads from now on.
-func (n *names) give(r Reservation, card string) {
+// recordLease records that a card has the address of a reservation, and points the name at it.
+func (n *names) recordLease(r Reservation, card string) {
 	n.mu.Lock()
 	n.holders[r.Client] = card
 	n.mu.Unlock()
-	n.lead(r.Name, r.Address)
+	n.setAddress(r.Name, r.Address)
 }
 
 func (n *names) reservation(client string) (Reservation, bool) {
@@ -128,8 +129,8 @@ func (n *names) reservation(client string) (Reservation, bool) {
 	return r, ok
 }
 
-// lead lets a name lead to an address.
-func (n *names) lead(name string, to netip.Addr) {
+// setAddress points a name at an address.
+func (n *names) setAddress(name string, to netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.records[strings.ToLower(name)] = []netip.Addr{to}
@@ -150,7 +151,7 @@ func (n *names) serves(a netip.Addr) bool {
 	return ok
 }
 
-// serve answers at an address of the hub.
+// serve starts a DNS server on an address of the hub.
 func (n *names) serve(a netip.Addr) error {
 	if n.serves(a) {
 		return nil
@@ -182,7 +183,7 @@ func (n *names) read(conn net.PacketConn) {
 			return // closed
 		}
 		if answer := n.answer(buf[:size]); answer != nil {
-			_, _ = conn.WriteTo(answer, from) // it will ask again
+			_, _ = conn.WriteTo(answer, from) // a client retries
 		}
 	}
 }
@@ -194,17 +195,17 @@ func (n *names) accept(listener net.Listener) {
 			return // closed
 		}
 		go func() {
-			defer func() { _ = conn.Close() }() // it will ask again
-			n.converse(conn)
+			defer func() { _ = conn.Close() }() // a client retries
+			n.serveStream(conn)
 		}()
 	}
 }
 
-// idleDNS is how long a connection stays open without a request.
+// idleDNS is the time after which an idle connection is closed.
 const idleDNS = 30 * time.Second
 
-// converse answers the requests of a connection, each after its length, until there are no more.
-func (n *names) converse(conn net.Conn) {
+// serveStream answers the requests of a TCP connection, each prefixed with its length, until the connection ends.
+func (n *names) serveStream(conn net.Conn) {
 	for {
 		var size uint16
 		if conn.SetDeadline(time.Now().Add(idleDNS)) != nil || binary.Read(conn, binary.BigEndian, &size) != nil ||
@@ -226,7 +227,7 @@ func (n *names) converse(conn net.Conn) {
 	}
 }
 
-// answer returns the answer to a request, nil for what is none.
+// answer returns the response to a request, or nil if the request is invalid.
 func (n *names) answer(request []byte) []byte {
 	var m dnsmessage.Message
 	if err := m.Unpack(request); err != nil || m.Response || len(m.Questions) != 1 {
@@ -255,7 +256,7 @@ func (n *names) answer(request []byte) []byte {
 	return answer
 }
 
-// records are those of the addresses that a question is about.
+// records returns the resource records for a question.
 func records(q dnsmessage.Question, addresses []netip.Addr) []dnsmessage.Resource {
 	var out []dnsmessage.Resource
 	for _, a := range addresses {

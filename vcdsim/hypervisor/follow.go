@@ -21,15 +21,16 @@ import (
 
 const followEvery = 500 * time.Millisecond
 
-// Follow carries the traffic of a simulator's edge gateways until ctx ends, and removes the files of independent disks
-// that it no longer has.
+// Follow carries the traffic of a simulator's edge gateways until ctx ends. It also removes the files of independent
+// disks that no longer exist in the simulator.
 func (h *Hypervisor) Follow(ctx context.Context, sim *vcdsim.Simulator) {
 	proxy := edge.New(h.hub, h.log)
 	defer proxy.Close() //nolint:contextcheck // ctx has ended by then
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for {
-		disks, listed := h.state.listDisks() // before the state, which then knows each of them that is still there
+		// List before State, so that the state contains each listed disk that still exists.
+		disks, listed := h.state.listDisks()
 		if err := errors.Join(listed, h.follow(ctx, proxy, sim.State(), disks)); err != nil {
 			h.log.Error("Following the simulator", "error", err)
 		}
@@ -50,17 +51,17 @@ func (h *Hypervisor) follow(ctx context.Context, proxy *edge.Proxy, state vcdsim
 	}
 	err := h.hub.setExternal(addresses)
 	proxy.Apply(ctx, routes)
-	return errors.Join(err, keepDisks(disks, state.Disks))
+	return errors.Join(err, pruneDisks(disks, state.Disks))
 }
 
-// listDisks lists the files of disks.
+// listDisks lists the files of independent disks.
 func (s *stateDir) listDisks() ([]string, error) {
 	files, err := filepath.Glob(s.disk("*"))
 	return files, wrap("reading disks", err)
 }
 
-// keepDisks removes those of the files whose disks are gone.
-func keepDisks(files []string, disks []vcdsim.Disk) error {
+// pruneDisks removes the files of disks that no longer exist.
+func pruneDisks(files []string, disks []vcdsim.Disk) error {
 	var errs []error
 	for _, file := range files {
 		id := strings.TrimSuffix(filepath.Base(file), ".img")
@@ -71,15 +72,17 @@ func keepDisks(files []string, disks []vcdsim.Disk) error {
 	return errors.Join(errs...)
 }
 
-// Dial connects to an address from where edge gateways are: to VMs, virtual services and NAT rules, and nothing else.
+// Dial connects to an address from the namespace of the edge gateways, which reaches only VMs, virtual services and
+// NAT rules.
 func (h *Hypervisor) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return h.hub.Dial(ctx, network, address)
 }
 
-// Start starts a program where edge gateways are, such as a router. It changes nothing else of the program.
+// Start starts a program, such as a router, in the namespace of the edge gateways. It does not change the program
+// otherwise.
 func (h *Hypervisor) Start(cmd *exec.Cmd) error { return h.hub.do(cmd.Start) }
 
-// Listen listens where edge gateways are; VMs on routed networks reach the address.
+// Listen listens in the namespace of the edge gateways. VMs on routed networks can reach the address.
 func (h *Hypervisor) Listen(address netip.AddrPort) (net.Listener, error) {
 	h.hub.mu.Lock()
 	err := h.hub.addExternal(address.Addr())
@@ -111,7 +114,8 @@ func (h *hub) ListenPacket(l edge.Listener) (conn net.PacketConn, err error) {
 	return conn, err
 }
 
-// Dial implements edge.Wire. The address must be one, not a name: resolving takes threads that are elsewhere.
+// Dial implements edge.Wire. The host must be an IP address, because names are resolved on threads outside the
+// namespace.
 func (h *hub) Dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// guestinfo serves the extra configuration of a VM to vmware-rpctool in it: a request is the program's argument up to
-// the end of the stream, the answer "1" and a value or "0" and a reason.
+// guestinfo serves the extra configuration of a VM to vmware-rpctool in the VM. A request is the argument of the
+// program, up to the end of the stream. The response is "1" and a value, or "0" and a reason.
 type guestinfo struct {
-	mu     sync.Mutex
-	values map[string]string
-	wrote  func(key, value string) // without the lock, in order
+	mu      sync.Mutex
+	values  map[string]string
+	onWrite func(key, value string) // called without the lock, in order
 
 	listener net.Listener
 }
@@ -34,7 +34,7 @@ const (
 
 // serveGuestinfo listens in a folder that the VM sees as /run/host/guestinfo, until close.
 func serveGuestinfo(
-	ctx context.Context, dir string, values map[string]string, wrote func(key, value string),
+	ctx context.Context, dir string, values map[string]string, onWrite func(key, value string),
 ) (*guestinfo, error) {
 	path := filepath.Join(dir, "sock")
 	if err := os.RemoveAll(path); err != nil {
@@ -44,11 +44,11 @@ func serveGuestinfo(
 	if err != nil {
 		return nil, fmt.Errorf("listening for guestinfo: %w", err)
 	}
-	g := &guestinfo{values: maps.Clone(values), wrote: wrote, listener: listener}
+	g := &guestinfo{values: maps.Clone(values), onWrite: onWrite, listener: listener}
 	if g.values == nil {
 		g.values = map[string]string{}
 	}
-	// Of an earlier boot: the guest is up when it writes them again.
+	// These are from an earlier boot: the guest is up when it writes them again.
 	delete(g.values, localIPv4)
 	delete(g.values, localIPv6)
 	go g.accept()
@@ -70,18 +70,18 @@ func (g *guestinfo) accept() {
 	}
 }
 
-// serve answers one request. One is served at a time, so that writes keep their order.
+// serve serves one request. Requests are served one at a time, so that writes keep their order.
 func (g *guestinfo) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }()                    // answered, or the guest went away
-	_ = conn.SetDeadline(time.Now().Add(guestinfoTimeout)) // of a socket that is open
+	defer func() { _ = conn.Close() }()                    // answered, or the guest disconnected
+	_ = conn.SetDeadline(time.Now().Add(guestinfoTimeout)) // an open socket
 	data, err := io.ReadAll(io.LimitReader(conn, maxGuestinfoRequest))
 	if err != nil {
 		return
 	}
-	_, _ = io.WriteString(conn, g.answer(string(data))) // the guest went away
+	_, _ = io.WriteString(conn, g.answer(string(data))) // the guest may have disconnected
 }
 
-// answer executes a request.
+// answer executes a request and returns the response.
 func (g *guestinfo) answer(request string) string {
 	command, rest, _ := strings.Cut(strings.TrimLeft(request, " "), " ")
 	switch command {
@@ -101,10 +101,10 @@ func (g *guestinfo) answer(request string) string {
 		g.mu.Lock()
 		g.values[key] = value
 		g.mu.Unlock()
-		g.wrote(key, value)
+		g.onWrite(key, value)
 		return "1"
 	}
 	return "0Unknown command"
 }
 
-func (g *guestinfo) close() { _ = g.listener.Close() } // which also removes the socket
+func (g *guestinfo) close() { _ = g.listener.Close() } // also removes the socket

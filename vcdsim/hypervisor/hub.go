@@ -22,8 +22,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A hub is the network namespace that stands for all that is between the VMs: a bridge per network, and what edge
-// gateways do. It has no connection to the machine's own network.
+// A hub is the network namespace that connects the VMs. It has a bridge per network and the addresses of the edge
+// gateways. It has no connection to the network of the machine.
 type hub struct {
 	ns     netns.NsHandle
 	handle *netlink.Handle
@@ -33,10 +33,10 @@ type hub struct {
 	networks map[string]*network // by segment
 	names    *names
 	external map[netip.Addr]bool // addresses on the loopback interface
-	kept     map[netip.Addr]bool // those of them that are not of edge gateways
+	kept     map[netip.Addr]bool // external addresses that edge gateways do not own
 }
 
-// A network is the bridge of one network.
+// A network is a simulated network with its bridge.
 type network struct {
 	name   string
 	prefix netip.Prefix
@@ -85,28 +85,28 @@ func (h *hub) close() {
 		h.names.close()
 	}
 	h.handle.Close()
-	_ = h.ns.Close() // with it goes all that is in it
+	_ = h.ns.Close() // deletes everything in it
 }
 
-// onThread runs f on a thread that ends afterwards, so that f may change what threads have of their own.
+// onThread runs f on a thread that ends afterwards, so that f may change the state of the thread.
 func onThread(f func() error) error {
 	done := make(chan error)
 	onOwnThread(func() { done <- f() })
 	return <-done
 }
 
-// onOwnThread runs f in the background on a thread that ends with it. That is not the first thread of this process,
-// which Go keeps for good, with its namespaces.
+// onOwnThread runs f in the background on a thread that ends with f. It never uses the first thread of this process,
+// which Go keeps forever with its namespaces.
 func onOwnThread(f func()) {
 	go func() {
-		runtime.LockOSThread() // and never unlocked on another thread than the first
+		runtime.LockOSThread() // stays locked, unless it is the first thread
 		if unix.Gettid() != os.Getpid() {
 			f()
 			return
 		}
 		locked := make(chan struct{})
 		go func() {
-			runtime.LockOSThread() // another thread: the first is held until now
+			runtime.LockOSThread() // on another thread: the first is locked until now
 			close(locked)
 			f()
 		}()
@@ -115,7 +115,7 @@ func onOwnThread(f func()) {
 	}()
 }
 
-// do runs f in the hub. Sockets that f opens stay there.
+// do runs f in the namespace of the hub. Sockets that f opens remain in it.
 func (h *hub) do(f func() error) error {
 	return onThread(func() error {
 		if err := netns.Set(h.ns); err != nil {
@@ -125,18 +125,18 @@ func (h *hub) do(f func() error) error {
 	})
 }
 
-// cardNames are what the cards of a VM are called in it.
+// cardNames returns the interface names of a VM's cards in the guest.
 func cardNames() []string {
 	return []string{
 		"ens192", "ens224", "ens256", "ens161", "ens193", "ens225", "ens257", "ens162", "ens194", "ens226",
 	}
 }
 
-// outerName is the name of a card's end in the hub.
+// outerName returns the name of a card's end in the hub.
 func outerName(mac string) string { return "v" + strings.ReplaceAll(strings.ToLower(mac), ":", "") }
 
-// connect gives a VM's namespace its cards. leased is called when DHCP gave one of them an address.
-func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, leased func(mac, address string)) error {
+// connect creates the cards in a VM's namespace. onLease is called when DHCP assigned an address to one of them.
+func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, onLease func(mac, address string)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	names := cardNames()
@@ -144,7 +144,7 @@ func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, leased func(mac, add
 		if nic.Index >= len(names) {
 			return fmt.Errorf("card %d: a VM has at most %d", nic.Index, len(names))
 		}
-		if err := h.connectOne(nic, names[nic.Index], ns, leased); err != nil {
+		if err := h.connectOne(nic, names[nic.Index], ns, onLease); err != nil {
 			return fmt.Errorf("connecting card %d: %w", nic.Index, err)
 		}
 	}
@@ -152,7 +152,7 @@ func (h *hub) connect(vm vcdsim.GuestVM, ns netns.NsHandle, leased func(mac, add
 	return nil
 }
 
-func (h *hub) connectOne(nic vcdsim.GuestNIC, name string, ns netns.NsHandle, leased func(mac, address string)) error {
+func (h *hub) connectOne(nic vcdsim.GuestNIC, name string, ns netns.NsHandle, onLease func(mac, address string)) error {
 	mac, err := net.ParseMAC(nic.MAC)
 	if err != nil {
 		return fmt.Errorf("its address: %w", err)
@@ -175,7 +175,7 @@ func (h *hub) connectOne(nic vcdsim.GuestNIC, name string, ns netns.NsHandle, le
 		return err
 	}
 	if nic.Mode == "DHCP" && nic.Address.IsValid() {
-		n.dhcp.offer(nic, func(address string) { leased(nic.MAC, address) })
+		n.dhcp.offer(nic, func(address string) { onLease(nic.MAC, address) })
 	}
 	veth.MasterIndex = n.link.Attrs().Index
 	if err := h.handle.LinkAdd(veth); err != nil {
@@ -238,7 +238,7 @@ func (h *hub) network(nic vcdsim.GuestNIC) (*network, error) {
 	}
 	n.link = bridge
 	if err := h.serve(n, nic); err != nil {
-		_ = h.handle.LinkDel(bridge) // the first error says more
+		_ = h.handle.LinkDel(bridge) // the first error is more specific
 		return nil, err
 	}
 	h.networks[nic.Segment] = n
@@ -246,7 +246,7 @@ func (h *hub) network(nic vcdsim.GuestNIC) (*network, error) {
 	return n, nil
 }
 
-// serve gives a network what its gateway is.
+// serve provides the gateway's services on a network.
 func (h *hub) serve(n *network, nic vcdsim.GuestNIC) error {
 	if n.routed {
 		if err := h.assign(n.link, netip.PrefixFrom(nic.Gateway, nic.Prefix.Bits())); err != nil {
@@ -287,7 +287,7 @@ func (h *hub) assign(link netlink.Link, p netip.Prefix) error {
 	return nil
 }
 
-// addExternal makes an address one of the hub, unless it is.
+// addExternal adds an address to the hub unless it exists.
 func (h *hub) addExternal(a netip.Addr) error {
 	if h.external[a] {
 		return nil
@@ -303,7 +303,7 @@ func (h *hub) addExternal(a netip.Addr) error {
 	return nil
 }
 
-// setExternal makes addresses those of edge gateways; others are taken away, but for those of servers here.
+// setExternal sets the addresses of edge gateways and removes all others, except the addresses in kept.
 func (h *hub) setExternal(addresses []netip.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -329,7 +329,7 @@ func (h *hub) setExternal(addresses []netip.Addr) error {
 	return errors.Join(errs...)
 }
 
-// gateway reports whether an address is the hub's on a bridge.
+// gateway reports whether an address belongs to an interface of the hub.
 func (h *hub) gateway(a netip.Addr) bool {
 	addresses, err := h.handle.AddrList(nil, netlink.FAMILY_ALL)
 	return err == nil && slices.ContainsFunc(addresses, func(x netlink.Addr) bool {

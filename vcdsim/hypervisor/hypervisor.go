@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hypervisor is a guest of the simulator whose VMs are booted Linux systems: each is a systemd container with
-// an overlay on its template's image, control groups and a network namespace of its own, on a bridge per network in a
-// namespace that nothing else reaches. It knows images and the cards of VMs, nothing of Kubernetes.
+// Package hypervisor is a guest of the simulator whose VMs are booted Linux systems. Each is a systemd container with
+// an overlay on the image of its template, separate control groups and a separate network namespace. Networks are
+// bridges in a namespace that nothing else can reach. The package knows images and the network cards of VMs, but not
+// Kubernetes.
 //
-// Namespaces and mounts belong to threads and processes of this process and end with it; control groups and files are
-// in folders that the next start with the same state folder sweeps.
+// Namespaces and mounts belong to threads and processes of this process and end with it. Control groups and files are
+// in folders that the next start with the same state folder cleans up.
 package hypervisor
 
 import (
@@ -19,13 +20,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Options are what a Hypervisor needs.
+// Options are the options of a Hypervisor.
 type Options struct {
-	// Images is the folder with the descriptions of images, NAME.json, by the names of the templates they are for.
+	// Images is the folder with the descriptions of images. They are named NAME.json after their templates.
 	Images string
-	// Dir is the state folder. All that is in it is removed at the start and at the end.
+	// Dir is the state folder. Its content is removed at the start and at the end.
 	Dir string
-	// UpWithin is how long a guest has until it reports an address; 0 is 5 minutes.
+	// UpWithin is the time limit for a guest to report an address; 0 means 5 minutes.
 	UpWithin time.Duration
 	Log      *slog.Logger
 }
@@ -44,7 +45,8 @@ type Hypervisor struct {
 
 const defaultUpWithin = 5 * time.Minute
 
-// New checks what the machine has, sweeps what an earlier run left, and makes the namespace of the networks.
+// New checks the requirements of the machine, cleans up after an earlier run, and creates the namespace of the
+// networks.
 func New(o Options) (*Hypervisor, error) {
 	if o.UpWithin == 0 {
 		o.UpWithin = defaultUpWithin
@@ -66,9 +68,9 @@ func New(o Options) (*Hypervisor, error) {
 	return h, nil
 }
 
-// open takes the state folder, checks what the machine has, and makes the namespace of the networks.
+// open takes the state folder, checks the requirements of the machine, and creates the namespace of the networks.
 func (h *Hypervisor) open(dir string) error {
-	if err := missing(); err != nil {
+	if err := checkRequirements(); err != nil {
 		return &MissingError{err}
 	}
 	var err error
@@ -84,13 +86,13 @@ func (h *Hypervisor) open(dir string) error {
 	if h.hub, err = newHub(h.log); err != nil {
 		return errors.Join(lacks("network namespaces", err), h.state.close())
 	}
-	if err := h.try(); err != nil {
+	if err := h.tryResources(); err != nil {
 		return errors.Join(err, h.Close())
 	}
 	return nil
 }
 
-// Close ends all VMs and removes all that was made for them.
+// Close ends all VMs and removes all their resources.
 func (h *Hypervisor) Close() error {
 	h.mu.Lock()
 	all := h.machines
@@ -126,7 +128,7 @@ func (h *Hypervisor) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.Gue
 	return m.awaitUp(ctx, h.options.UpWithin)
 }
 
-// machine returns the machine of a VM, a new one where there is none.
+// machine returns the machine of a VM, and creates it if necessary.
 func (h *Hypervisor) machine(id string) (*machine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,8 +143,8 @@ func (h *Hypervisor) machine(id string) (*machine, error) {
 	return m, nil
 }
 
-// do runs f on a machine that there is.
-func (h *Hypervisor) do(id, what string, f func(*machine) error) {
+// withMachine calls f with a machine if it exists.
+func (h *Hypervisor) withMachine(id, what string, f func(*machine) error) {
 	h.mu.Lock()
 	m := h.machines[id]
 	h.mu.Unlock()
@@ -156,23 +158,27 @@ func (h *Hypervisor) do(id, what string, f func(*machine) error) {
 
 // PowerOff implements vcdsim.Guest.
 func (h *Hypervisor) PowerOff(_ context.Context, id string) {
-	h.do(id, "Powering off", (*machine).kill)
+	h.withMachine(id, "Powering off", (*machine).kill)
 }
 
 // Shutdown implements vcdsim.PowerGuest.
 func (h *Hypervisor) Shutdown(_ context.Context, id string) {
-	h.do(id, "Shutting down", (*machine).shutdown)
+	h.withMachine(id, "Shutting down", (*machine).shutdown)
 }
 
 // Suspend implements vcdsim.PowerGuest.
-func (h *Hypervisor) Suspend(_ context.Context, id string) { h.do(id, "Suspending", (*machine).freeze) }
+func (h *Hypervisor) Suspend(_ context.Context, id string) {
+	h.withMachine(id, "Suspending", (*machine).freeze)
+}
 
 // Resume implements vcdsim.PowerGuest.
-func (h *Hypervisor) Resume(_ context.Context, id string) { h.do(id, "Resuming", (*machine).thaw) }
+func (h *Hypervisor) Resume(_ context.Context, id string) {
+	h.withMachine(id, "Resuming", (*machine).thaw)
+}
 
 // Delete implements vcdsim.Guest.
 func (h *Hypervisor) Delete(_ context.Context, id string) {
-	h.do(id, "Deleting", (*machine).remove)
+	h.withMachine(id, "Deleting", (*machine).remove)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.machines, id)

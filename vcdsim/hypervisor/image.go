@@ -13,17 +13,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// An Image is one that VMs can boot from.
+// An Image is an image that VMs can boot from.
 type Image struct {
-	Name              string `json:"name"` // that of the template
+	Name              string `json:"name"` // name of the template
 	KubernetesVersion string `json:"kubernetesVersion"`
-	// Network is the file with the manifest of a network plug-in whose image is in the store; empty if there is none.
+	// Network is the file with the manifest of a network plug-in whose image is in the store. It is empty if there is
+	// none.
 	Network string `json:"network"`
-	// Images are the references of the images in the store that are built with this project.
+	// Images are the references of images in the store that are built from this project.
 	Images []string `json:"images"`
 }
 
-// Images lists the images in a folder, by name.
+// Images returns the images in a folder, sorted by name.
 func Images(dir string) ([]Image, error) {
 	all, err := images(dir)
 	if err != nil {
@@ -36,7 +37,7 @@ func Images(dir string) ([]Image, error) {
 	return out, nil
 }
 
-// AddTemplates puts a template for each image before those of the first catalog.
+// AddTemplates adds a template for each image before the templates of the first catalog.
 func AddTemplates(m *vcdsim.Model, found []Image) {
 	for i := range m.Orgs {
 		for j := range m.Orgs[i].Catalogs {
@@ -66,19 +67,19 @@ func AddTemplates(m *vcdsim.Model, found []Image) {
 	}
 }
 
-// An image is what VMs of a template boot from.
+// An image is the image that VMs of a template boot from.
 type image struct {
 	Image
 
-	// Layers are root filesystems, the uppermost first.
+	// Layers are root file systems, the topmost first.
 	Layers []string `json:"layers"`
-	// ImageStore is a filled /var/lib/containerd, empty if the image has none.
+	// ImageStore is a populated /var/lib/containerd. It is empty if the image has none.
 	ImageStore string `json:"imageStore"`
 	Init       string `json:"init"`
 }
 
-// images reads the descriptions in a folder. Paths in them are relative to it. An empty folder has none: they may be
-// built while the simulator runs.
+// images reads the image descriptions in a folder. Paths in them are relative to the folder. The folder may be empty,
+// because images may be built while the simulator runs.
 func images(dir string) (map[string]image, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("reading images: %w", err)

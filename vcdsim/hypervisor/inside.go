@@ -15,22 +15,22 @@ import (
 	"strings"
 )
 
-// ConsoleFile returns the file with what a VM of a running hypervisor wrote to its console. The VM is given by name or
-// id, the hypervisor by its state folder.
+// ConsoleFile returns the path of the console output of a VM of a running hypervisor. vm is its name or ID; dir is
+// the state folder of the hypervisor.
 func ConsoleFile(dir, vm string) (string, error) {
 	f, err := findVM(dir, vm)
 	return f.console(), err
 }
 
-// Command returns a command in a VM that is on, as root.
+// Command returns a command that runs as root in a VM that is on.
 func Command(ctx context.Context, dir, vm string, args ...string) (*exec.Cmd, error) {
 	f, err := findVM(dir, vm)
 	if err != nil {
 		return nil, err
 	}
 	launcher := strings.TrimSpace(readFile(f.path("pid")))
-	// The file outlives a simulator that was killed, and the number may be another process' by now.
-	if launcher == "" || !launches(readFile(filepath.Join("/proc", launcher, "cmdline")), f) {
+	// The file remains after a simulator was killed, and another process may have reused the PID.
+	if launcher == "" || !isNspawnOf(readFile(filepath.Join("/proc", launcher, "cmdline")), f) {
 		return nil, fmt.Errorf("VM %s is off", vm)
 	}
 	first, _, _ := strings.Cut(readFile(filepath.Join("/proc", launcher, "task", launcher, "children")), " ")
@@ -38,17 +38,17 @@ func Command(ctx context.Context, dir, vm string, args ...string) (*exec.Cmd, er
 		return nil, fmt.Errorf("VM %s is not up yet, or this kernel does not list the children of processes", vm)
 	}
 	enter := []string{"--target", first, "--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--"}
-	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil //nolint:gosec // for its caller, who is root
+	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil //nolint:gosec // the caller is root
 }
 
-// launches reports whether a command line is that of systemd-nspawn for a VM.
-func launches(cmdline string, f files) bool {
+// isNspawnOf reports whether a command line is that of systemd-nspawn for a VM.
+func isNspawnOf(cmdline string, f files) bool {
 	args := strings.Split(cmdline, "\x00")
 	return filepath.Base(args[0]) == nspawn && slices.Contains(args, "--directory="+f.root())
 }
 
-// CopyLogs copies what the VMs of a hypervisor wrote to their consoles, cloud-init's output in them, and the logs of
-// their pods, to a folder.
+// CopyLogs copies the console output of a hypervisor's VMs, their cloud-init output and the logs of their pods to a
+// folder.
 func CopyLogs(dir, to string) error {
 	all, err := filepath.Glob(filepath.Join(dir, "vms", "*"))
 	if err != nil {
@@ -69,13 +69,13 @@ func CopyLogs(dir, to string) error {
 
 const podLogs = "upper/var/log/pods"
 
-// logs are the logs of a VM, and what they are copied to.
+// logs returns the paths of the logs of a VM and the names of their copies.
 func (f files) logs() map[string]string {
 	out := map[string]string{
 		f.console(): "console.log",
 		f.path("upper/var/log/cloud-init-output.log"): "cloud-init.log",
 	}
-	pods, _ := filepath.Glob(f.path(podLogs + "/*/*/*.log")) // the pattern is good
+	pods, _ := filepath.Glob(f.path(podLogs + "/*/*/*.log")) // the pattern is valid
 	for _, source := range pods {
 		container, file := filepath.Split(strings.TrimPrefix(source, f.path(podLogs)+"/"))
 		out[source] = filepath.Join("pods", strings.ReplaceAll(container, "/", "_")+file)
@@ -84,7 +84,7 @@ func (f files) logs() map[string]string {
 }
 
 func copyLog(source, target string) error {
-	content, err := os.ReadFile(source) //nolint:gosec // the VM's
+	content, err := os.ReadFile(source) //nolint:gosec // from the VM's folder
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A machine is the system of one VM, from its first boot until it is deleted.
+// A machine is the system of one VM, from its first boot until its deletion.
 type machine struct {
 	hypervisor *Hypervisor
 	files      files
@@ -27,11 +27,11 @@ type machine struct {
 	mu      sync.Mutex
 	vm      vcdsim.GuestVM
 	image   image
-	process *process // nil when it is off
+	process *process // nil if it is off
 	info    *guestinfo
 	disks   []loop
 	up      chan struct{} // closed when this boot reported an address
-	died    chan error    // has why the guest ended by itself
+	died    chan error    // receives the reason why the guest ended by itself
 	seen    vcdsim.GuestReport
 }
 
@@ -71,7 +71,7 @@ func (m *machine) start(ctx context.Context, vm vcdsim.GuestVM, img image) error
 	return nil
 }
 
-// prepare makes the files of a boot, and serves guestinfo.
+// prepare creates the files of a boot and serves guestinfo.
 func (m *machine) prepare(ctx context.Context) error {
 	if err := m.files.create(m.image); err != nil {
 		return err
@@ -89,13 +89,13 @@ func (m *machine) prepare(ctx context.Context) error {
 	up := m.up
 	host := m.vm.Host
 	info, err := serveGuestinfo(ctx, m.files.guestinfo(), m.vm.ExtraConfig, func(key, value string) {
-		m.wrote(host, up, key, value)
+		m.onWrite(host, up, key, value)
 	})
 	m.info = info
 	return err
 }
 
-// boot starts the processes; it runs again when the guest reboots itself.
+// boot starts the processes. It runs again when the guest reboots itself.
 func (m *machine) boot() error {
 	if err := m.groups.create(m.vm.MemoryMiB << 20); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (m *machine) boot() error {
 	}
 	l := launch{name: m.vm.ID, files: m.files, image: m.image, groups: m.groups, disks: disks}
 	if m.process, err = l.start(func(ns netns.NsHandle) error {
-		return m.hypervisor.hub.connect(m.vm, ns, m.leased)
+		return m.hypervisor.hub.connect(m.vm, ns, m.onLease)
 	}); err != nil {
 		detach(disks)
 		return errors.Join(err, m.disconnect())
@@ -116,10 +116,11 @@ func (m *machine) boot() error {
 	return nil
 }
 
-// disconnect removes what the boot had in the hub.
+// disconnect removes the cards of this boot from the hub.
 func (m *machine) disconnect() error { return m.hypervisor.hub.disconnect(m.vm) }
 
-// watch waits for the end of a process that nothing here ended: the guest rebooted, or powered itself off.
+// watch waits for a process to end. If the hypervisor did not end it, the guest rebooted, crashed or powered itself
+// off.
 func (m *machine) watch(p *process) {
 	<-p.exited
 	m.mu.Lock()
@@ -127,7 +128,7 @@ func (m *machine) watch(p *process) {
 		m.mu.Unlock()
 		return
 	}
-	err := errors.Join(unexpected(p.code, m.files.console()), m.ended())
+	err := errors.Join(exitError(p.code, m.files.console()), m.cleanUp())
 	if err == nil && p.code == exitReboot {
 		err = m.boot()
 	}
@@ -136,9 +137,9 @@ func (m *machine) watch(p *process) {
 	off := m.process == nil
 	if off {
 		m.info.close()
-		m.died <- endOf(err)
+		m.died <- exitReason(err)
 	}
-	// VCD shows a VM whose system crashed before it was up as on, and PowerOn returns why.
+	// VCD shows a VM as on even if its system crashed before it was up. PowerOn returns the reason.
 	crashed := err != nil && !closed(m.up)
 	m.mu.Unlock()
 	if err != nil {
@@ -149,8 +150,8 @@ func (m *machine) watch(p *process) {
 	}
 }
 
-// endOf is why a guest that ended is not up.
-func endOf(err error) error {
+// exitReason returns the reason why a guest ended before it was up.
+func exitReason(err error) error {
 	if err == nil {
 		return errors.New("the guest powered itself off before it reported an address")
 	}
@@ -159,8 +160,8 @@ func endOf(err error) error {
 
 const consoleLines = 5
 
-// unexpected returns an error with the end of the console, unless the guest powered itself off or rebooted.
-func unexpected(code int, console string) error {
+// exitError returns an error with the last lines of the console, unless the guest powered itself off or rebooted.
+func exitError(code int, console string) error {
 	if code == 0 || code == exitReboot {
 		return nil
 	}
@@ -168,7 +169,7 @@ func unexpected(code int, console string) error {
 		lastLines(readFile(console), consoleLines))
 }
 
-// lastLines returns the last lines of a text that are not empty.
+// lastLines returns the last non-empty lines of a text.
 func lastLines(text string, count int) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -188,27 +189,27 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// ended removes what a boot had, with the lock held.
-func (m *machine) ended() error {
-	_ = m.process.netns.Close() // the last reference may be a process that is ending
+// cleanUp removes the resources of a boot. The caller holds the lock.
+func (m *machine) cleanUp() error {
+	_ = m.process.netns.Close() // an ending process may hold the last reference
 	m.process = nil
 	_ = os.Remove(m.files.path("pid")) // the next boot writes it
 	detach(m.disks)
 	return errors.Join(m.disconnect(), m.groups.remove())
 }
 
-// wrote is called when the guest wrote a key.
-func (m *machine) wrote(host vcdsim.GuestHost, up chan struct{}, key, value string) {
+// onWrite handles a guestinfo key that the guest wrote.
+func (m *machine) onWrite(host vcdsim.GuestHost, up chan struct{}, key, value string) {
 	if host != nil {
 		host.Report(vcdsim.GuestReport{ExtraConfig: map[string]string{key: value}})
 	}
 	if (key == localIPv4 || key == localIPv6) && value != "" {
-		m.isUp(up)
+		m.markUp(up)
 	}
 }
 
-// leased is called when the DHCP server gave the guest an address.
-func (m *machine) leased(mac, address string) {
+// onLease handles an address that the DHCP server assigned to the guest.
+func (m *machine) onLease(mac, address string) {
 	m.mu.Lock()
 	m.seen.Addresses[mac] = address
 	host := m.vm.Host
@@ -218,7 +219,7 @@ func (m *machine) leased(mac, address string) {
 	}
 }
 
-func (m *machine) isUp(up chan struct{}) {
+func (m *machine) markUp(up chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !closed(up) {
@@ -226,7 +227,7 @@ func (m *machine) isUp(up chan struct{}) {
 	}
 }
 
-// awaitUp returns when the guest reported an address, or why it does not.
+// awaitUp waits until the guest reports an address. It returns an error if the guest ends or the time is over.
 func (m *machine) awaitUp(ctx context.Context, within time.Duration) (vcdsim.GuestReport, error) {
 	m.mu.Lock()
 	up := m.up
@@ -251,17 +252,17 @@ func (m *machine) awaitUp(ctx context.Context, within time.Duration) (vcdsim.Gue
 
 const shutdownWithin = time.Minute
 
-// shutdown asks the system to power off, and powers it off if it does not.
+// shutdown requests that the system powers off, and kills it if it does not.
 func (m *machine) shutdown() error {
 	m.mu.Lock()
 	p := m.process
-	m.process = nil // watch leaves it to this function
+	m.process = nil // watch leaves the cleanup to this function
 	m.mu.Unlock()
 	if p == nil {
 		return nil
 	}
 	err := m.groups.freeze(false)
-	// systemd-nspawn passes it on as the signal for powering off.
+	// systemd-nspawn forwards it as the signal that powers off the system.
 	if serr := p.os.Signal(syscall.SIGTERM); serr == nil {
 		timer := time.NewTimer(shutdownWithin)
 		defer timer.Stop()
@@ -285,15 +286,15 @@ func (m *machine) kill() error {
 	return errors.Join(m.groups.freeze(false), m.end(p))
 }
 
-// end kills what still runs of a process and removes what it had.
+// end kills the remaining processes of a VM and removes its resources.
 func (m *machine) end(p *process) error {
-	_ = p.os.Kill() // it may have ended
+	_ = p.os.Kill() // it may have exited
 	err := m.groups.remove()
 	<-p.exited
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.info.close()
-	_ = p.netns.Close()                // see ended
+	_ = p.netns.Close()                // see cleanUp
 	_ = os.Remove(m.files.path("pid")) // the next boot writes it
 	detach(m.disks)
 	return errors.Join(err, m.disconnect())

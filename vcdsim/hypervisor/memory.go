@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// meminfo is /proc/meminfo as a VM with so much memory sees it: kubelet reads there what the node has.
+// meminfo returns /proc/meminfo for a VM with this amount of memory. kubelet reads the capacity of the node from it.
 func meminfo(host string, mebibytes int64) string {
 	var out strings.Builder
 	for line := range strings.Lines(host) {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A MissingError is what this machine lacks for booting VMs.
+// A MissingError reports a missing requirement of this machine for booting VMs.
 type MissingError struct{ err error }
 
 // Error implements error.
@@ -24,7 +24,7 @@ func (e *MissingError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.err }
 
-// lacks wraps an error, if there is one, as a MissingError.
+// lacks wraps a non-nil error as a MissingError.
 func lacks(what string, err error) error {
 	if err != nil {
 		return &MissingError{fmt.Errorf("booting VMs requires %s, which this machine does not allow: %w", what, err)}
@@ -32,7 +32,7 @@ func lacks(what string, err error) error {
 	return nil
 }
 
-// Check returns a *MissingError if this machine cannot boot VMs with this state folder. It leaves nothing.
+// Check returns a *MissingError if this machine cannot boot VMs with this state folder. It leaves nothing behind.
 func Check(dir string) error {
 	h := &Hypervisor{log: slog.New(slog.DiscardHandler)}
 	if err := h.open(dir); err != nil {
@@ -41,8 +41,8 @@ func Check(dir string) error {
 	return h.Close()
 }
 
-// try makes, once, what each VM has, and removes it.
-func (h *Hypervisor) try() error {
+// tryResources creates one of each resource that VMs require, and removes it.
+func (h *Hypervisor) tryResources() error {
 	if err := lacks("mount namespaces and overlays", onThread(h.state.tryMounts)); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (h *Hypervisor) try() error {
 
 const tryMemory = 64 << 20
 
-// tryMounts mounts a root filesystem on the calling thread.
+// tryMounts mounts a root file system on the calling thread.
 func (s *stateDir) tryMounts() error {
 	f := s.vm("try")
 	for _, name := range []string{"upper", "work", "root", "lower"} {
@@ -87,8 +87,8 @@ func (h *hub) tryLinks() error {
 	return errors.Join(err, h.handle.LinkDel(bridge))
 }
 
-// missing returns what this machine lacks.
-func missing() error {
+// checkRequirements returns an error that names a missing requirement of this machine.
+func checkRequirements() error {
 	if os.Geteuid() != 0 {
 		return errors.New("booting VMs requires root: run as root")
 	}
@@ -97,11 +97,11 @@ func missing() error {
 			return fmt.Errorf("booting VMs requires the program %s: install the package %s", program, pkg)
 		}
 	}
-	return missingFilesystems(readFile("/proc/filesystems"))
+	return checkFilesystems(readFile("/proc/filesystems"))
 }
 
-// missingFilesystems returns which kernel features are not in /proc/filesystems.
-func missingFilesystems(have string) error {
+// checkFilesystems returns an error if /proc/filesystems lacks a required kernel feature.
+func checkFilesystems(have string) error {
 	if !strings.Contains(have, "\toverlay\n") {
 		return errors.New("booting VMs requires a kernel with overlayfs: load the module overlay")
 	}
@@ -111,15 +111,15 @@ func missingFilesystems(have string) error {
 	return nil
 }
 
-// readFile returns what is in a file of the kernel, "" if it cannot be read.
 const (
 	inotifyFile = "/proc/sys/fs/inotify/max_user_instances"
-	// inotifyInstances are enough for 30 control planes, with 30 each, or twice as many workers. The kernel counts
-	// those of all VMs as root's and allows 128 by default: containerd in the fifth control plane does not start.
+	// inotifyInstances is sufficient for 30 control plane nodes with 30 instances each, or twice as many workers. The
+	// kernel counts the instances of all VMs as root's and allows 128 by default. With that limit, containerd does not
+	// start in the fifth control plane node.
 	inotifyInstances = 1024
 )
 
-// raiseTo raises a limit of the kernel that is lower. It stays: VMs of another simulator may need it.
+// raiseTo raises a lower kernel limit. The limit remains raised, because VMs of another simulator may need it.
 func raiseTo(limit int, file string) (raised bool, err error) {
 	now, err := strconv.Atoi(strings.TrimSpace(readFile(file)))
 	if err != nil || now >= limit {
@@ -129,6 +129,7 @@ func raiseTo(limit int, file string) (raised bool, err error) {
 	return err == nil, err
 }
 
+// readFile returns the content of a kernel file, or "" if it cannot be read.
 func readFile(path string) string {
 	data, err := os.ReadFile(path) //nolint:gosec // constants, and files of this package
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 const nspawn = "systemd-nspawn"
 
-// A launch is what systemd-nspawn runs a VM with.
+// A launch contains the parameters of systemd-nspawn for a VM.
 type launch struct {
 	name   string
 	files  files
@@ -25,8 +25,8 @@ type launch struct {
 	disks  []loop
 }
 
-// arguments are those of systemd-nspawn. Each capability and each bind mount is one that a system in a VM needs and
-// that a container does not have.
+// arguments returns the arguments of systemd-nspawn. A system in a VM requires each of these capabilities and bind
+// mounts, which a container does not have by default.
 func (l launch) arguments() []string {
 	args := []string{
 		"--quiet",
@@ -37,7 +37,7 @@ func (l launch) arguments() []string {
 		"--directory=" + l.files.root(),
 		"--network-namespace-path=" + l.netns,
 		"--capability=all",
-		"--drop-capability=CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_RAWIO", // the machine's own
+		"--drop-capability=CAP_SYS_TIME,CAP_SYS_MODULE,CAP_SYS_RAWIO", // they would affect the host
 		"--system-call-filter=@keyring bpf @mount",
 		"--console=read-only",
 		"--kill-signal=SIGRTMIN+4",
@@ -57,7 +57,7 @@ func (l launch) arguments() []string {
 	return append(args, l.image.Init)
 }
 
-// environment says how systemd-nspawn makes control groups and /proc/sys, and that it leaves no lock files.
+// environment configures how systemd-nspawn sets up control groups and /proc/sys, and disables its lock files.
 func (l launch) environment() []string {
 	unified := "0"
 	if l.groups.unified {
@@ -72,19 +72,19 @@ func (l launch) environment() []string {
 	}
 }
 
-// A process is a VM that runs.
+// A process is a running VM.
 type process struct {
 	os     *os.Process
 	netns  netns.NsHandle
-	exited chan struct{} // closed at the end, when code is valid
+	exited chan struct{} // closed on exit, when code is valid
 	code   int
 }
 
-// exitReboot is systemd-nspawn's code when the system inside rebooted.
+// exitReboot is the exit code of systemd-nspawn after a reboot of the system inside.
 const exitReboot = 133
 
-// start runs the VM on a thread of its own, which has the VM's mounts and network namespace and which ends with it.
-// When this program ends, whatever ends it, so does systemd-nspawn, and with it all that is in the VM.
+// start runs the VM on a separate thread. The thread has the mounts and the network namespace of the VM and ends with
+// it. When this program ends, even if it is killed, systemd-nspawn and everything in the VM end too.
 func (l launch) start(connect func(netns.NsHandle) error) (*process, error) {
 	p := &process{netns: netns.None(), exited: make(chan struct{})}
 	started := make(chan error)
@@ -94,7 +94,7 @@ func (l launch) start(connect func(netns.NsHandle) error) (*process, error) {
 		if err != nil {
 			return
 		}
-		_ = cmd.Wait() // its code is below
+		_ = cmd.Wait() // code contains the result
 		p.code = cmd.ProcessState.ExitCode()
 		close(p.exited)
 	})
@@ -105,7 +105,7 @@ func (l launch) start(connect func(netns.NsHandle) error) (*process, error) {
 	return p, nil
 }
 
-// launch makes namespaces and mounts on the calling thread and starts systemd-nspawn in them.
+// launch creates namespaces and mounts on the calling thread and starts systemd-nspawn in them.
 func (l launch) launch(p *process, connect func(netns.NsHandle) error) (*exec.Cmd, error) {
 	if err := l.mount(); err != nil {
 		return nil, err
@@ -122,12 +122,12 @@ func (l launch) launch(p *process, connect func(netns.NsHandle) error) (*exec.Cm
 	if err != nil {
 		return nil, fmt.Errorf("opening the console: %w", err)
 	}
-	defer func() { _ = console.Close() }()        // the child has its own
-	cmd := exec.Command(nspawn, l.arguments()...) //nolint:gosec,noctx // it ends when the VM does
+	defer func() { _ = console.Close() }()        // the child has a copy
+	cmd := exec.Command(nspawn, l.arguments()...) //nolint:gosec,noctx // it terminates with the VM
 	cmd.Env = l.environment()
 	cmd.Stdout = console
 	cmd.Stderr = console
-	// In a namespace of processes whose first it is, so that the system in the VM ends with systemd-nspawn.
+	// systemd-nspawn is the first process of a new PID namespace, so that the system in the VM ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid:     true,
 		Pdeathsig:  syscall.SIGKILL,
@@ -138,7 +138,7 @@ func (l launch) launch(p *process, connect func(netns.NsHandle) error) (*exec.Cm
 	}
 	p.os = cmd.Process
 	if err := writePID(l.files, p.os.Pid); err != nil {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have exited
 		_ = cmd.Wait()         // killed
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func writePID(f files, pid int) error {
 	return nil
 }
 
-// mount gives the thread mounts of its own: the VM's root filesystem, and a /run in which systemd-nspawn leaves traces.
+// mount gives the thread separate mounts: the root file system of the VM, and a /run for the files of systemd-nspawn.
 func (l launch) mount() error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("making the mount namespace: %w", err)
@@ -161,7 +161,8 @@ func (l launch) mount() error {
 		return fmt.Errorf("keeping mounts to the VM: %w", err)
 	}
 	if hidden := l.groups.hidden; hidden != "" {
-		// With both versions systemd-nspawn reads the groups of a process by its number, which is another here.
+		// If both versions exist, systemd-nspawn reads the groups of a process by its PID, which differs in this
+		// namespace.
 		if err := unix.Unmount(hidden, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("hiding control groups of version 2: %w", err)
 		}
@@ -175,14 +176,14 @@ func (l launch) mount() error {
 	return nil
 }
 
-// startInGroups starts a program that is in the VM's control groups from its first instruction.
+// startInGroups starts a program that is in the control groups of the VM from its first instruction.
 func (l launch) startInGroups(cmd *exec.Cmd) error {
 	if l.groups.unified {
 		group, err := os.Open(l.groups.dirs[0])
 		if err != nil {
 			return fmt.Errorf("opening the control group: %w", err)
 		}
-		defer func() { _ = group.Close() }() // it is only a reference
+		defer func() { _ = group.Close() }() // only a reference
 		cmd.SysProcAttr.UseCgroupFD = true
 		cmd.SysProcAttr.CgroupFD = int(group.Fd())
 	}
@@ -191,7 +192,7 @@ func (l launch) startInGroups(cmd *exec.Cmd) error {
 	}
 	err := cmd.Start()
 	if lerr := l.groups.leave(); lerr != nil && err == nil {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have exited
 		_ = cmd.Wait()         // killed
 		err = lerr
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/hypervisor/edge"
 )
 
-// Outside is an HTTP proxy, for a loopback address of the machine: what goes through it comes from where edge gateways
-// are, and names are those of DNS there. Programs use it by their own settings (curl --proxy, HTTPS_PROXY), so that the
-// machine's network stays as it is.
+// Outside returns an HTTP proxy for a loopback address of the machine. Its connections start in the namespace of the
+// edge gateways, and it resolves names with the DNS there. Programs select it in their settings (curl --proxy,
+// HTTPS_PROXY), so that the network of the machine does not change.
 func (h *Hypervisor) Outside() http.Handler {
 	forward := &httputil.ReverseProxy{
-		Rewrite:   func(*httputil.ProxyRequest) {}, // the request names its target
+		Rewrite:   func(*httputil.ProxyRequest) {}, // the request contains its target
 		Transport: &http.Transport{DialContext: h.dialByName, DisableKeepAlives: true},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
@@ -36,7 +36,7 @@ func (h *Hypervisor) Outside() http.Handler {
 	})
 }
 
-// dialByName connects to an address, or to that of a name that DNS has on the networks of the VMs.
+// dialByName connects to an address, or to a name that the DNS of the VMs' networks resolves.
 func (h *Hypervisor) dialByName(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *Hypervisor) dialByName(ctx context.Context, network, address string) (n
 	return h.hub.Dial(ctx, network, address)
 }
 
-// tunnel joins a client with the target of CONNECT.
+// tunnel connects a client with the target of CONNECT.
 func (h *Hypervisor) tunnel(w http.ResponseWriter, r *http.Request) {
 	target, err := h.dialByName(r.Context(), "tcp", r.Host)
 	if err != nil {
@@ -63,13 +63,13 @@ func (h *Hypervisor) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = client.Close() }() // both directions ended
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		_ = target.Close() // the client went away
+		_ = target.Close() // the client disconnected
 		return
 	}
 	edge.Join(r.Context(), hijacked{client, buffered}, target)
 }
 
-// hijacked is a connection whose first bytes may have been read already.
+// hijacked is a connection whose first bytes may already have been read.
 type hijacked struct {
 	net.Conn
 
@@ -79,7 +79,7 @@ type hijacked struct {
 // Read implements net.Conn.
 func (c hijacked) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
-// CloseWrite passes the end of the target's stream on.
+// CloseWrite closes the write side of the connection.
 func (c hijacked) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

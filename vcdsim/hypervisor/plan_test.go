@@ -93,10 +93,10 @@ func TestArgumentsOfNspawn(t *testing.T) {
 func TestAVMsCommandLineIsKnown(t *testing.T) {
 	g := NewWithT(t)
 	f := files{"/state/vms/a"}
-	g.Expect(launches("/usr/bin/systemd-nspawn\x00--quiet\x00--directory=/state/vms/a/root\x00/init\x00", f)).To(BeTrue())
-	g.Expect(launches("systemd-nspawn\x00--directory=/state/vms/b/root\x00", f)).To(BeFalse(), "another VM")
-	g.Expect(launches("vi\x00--directory=/state/vms/a/root\x00", f)).To(BeFalse(), "another program")
-	g.Expect(launches("", f)).To(BeFalse(), "none")
+	g.Expect(isNspawnOf("/usr/bin/systemd-nspawn\x00--quiet\x00--directory=/state/vms/a/root\x00/init\x00", f)).To(BeTrue())
+	g.Expect(isNspawnOf("systemd-nspawn\x00--directory=/state/vms/b/root\x00", f)).To(BeFalse(), "another VM")
+	g.Expect(isNspawnOf("vi\x00--directory=/state/vms/a/root\x00", f)).To(BeFalse(), "another program")
+	g.Expect(isNspawnOf("", f)).To(BeFalse(), "none")
 }
 
 func TestAFolderOfOthersIsRefused(t *testing.T) {
@@ -163,9 +163,9 @@ func TestAGuestThatDiesSaysWhy(t *testing.T) {
 	g := NewWithT(t)
 	console := filepath.Join(t.TempDir(), "console.log")
 	g.Expect(os.WriteFile(console, []byte("1\n2\n3\n4\n\n5\r\nno init\n"), 0o600)).To(Succeed())
-	g.Expect(unexpected(0, console)).To(Succeed())
-	g.Expect(unexpected(exitReboot, console)).To(Succeed())
-	died := unexpected(1, console)
+	g.Expect(exitError(0, console)).To(Succeed())
+	g.Expect(exitError(exitReboot, console)).To(Succeed())
+	died := exitError(1, console)
 	g.Expect(died).To(MatchError(HaveSuffix("console.log:\n2\n3\n4\n5\nno init")))
 
 	m := &machine{up: make(chan struct{}), died: make(chan error, 1)}
@@ -214,7 +214,7 @@ func TestOnlyFilesOfDisksThatAreGoneAreRemoved(t *testing.T) {
 	listed, err := s.listDisks()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(s.disk("new"), nil, 0o600)).To(Succeed())
-	g.Expect(keepDisks(listed, []vcdsim.Disk{{ID: "kept"}})).To(Succeed())
+	g.Expect(pruneDisks(listed, []vcdsim.Disk{{ID: "kept"}})).To(Succeed())
 	g.Expect(s.disk("gone")).NotTo(BeARegularFile())
 	g.Expect(s.disk("kept")).To(BeARegularFile())
 	g.Expect(s.disk("new")).To(BeARegularFile(), "it may be of a disk that is newer than the state")
@@ -282,9 +282,9 @@ func TestMemoryIsTheVMs(t *testing.T) {
 
 func TestWhatTheKernelLacks(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(missingFilesystems("nodev\toverlay\nnodev\tcgroup2\n")).To(Succeed())
-	g.Expect(missingFilesystems("nodev\tcgroup\n")).To(MatchError(ContainSubstring("overlayfs")))
-	g.Expect(missingFilesystems("nodev\toverlay\n")).To(MatchError(ContainSubstring("control groups")))
+	g.Expect(checkFilesystems("nodev\toverlay\nnodev\tcgroup2\n")).To(Succeed())
+	g.Expect(checkFilesystems("nodev\tcgroup\n")).To(MatchError(ContainSubstring("overlayfs")))
+	g.Expect(checkFilesystems("nodev\toverlay\n")).To(MatchError(ContainSubstring("control groups")))
 }
 
 func TestALimitIsRaisedAndNeverLowered(t *testing.T) {

@@ -2,10 +2,10 @@
 
 package hypervisor
 
-// A Stage is how far the first boot of a VM is.
+// A Stage is the progress of the first boot of a VM.
 type Stage string
 
-// The stages, in order. Those of kubeadm are only reached by nodes.
+// The stages, in order. Only nodes reach those of kubeadm.
 const (
 	StageOff       Stage = "its VM is off"
 	StageBooting   Stage = "its system boots"
@@ -14,7 +14,8 @@ const (
 	StageJoined    Stage = "kubelet joined the cluster"
 )
 
-// StageOf reads the stage of a VM of a running hypervisor from what its system wrote; empty if there is no such VM.
+// StageOf derives the stage of a VM of a running hypervisor from the files that its system wrote. It returns "" if
+// the VM does not exist.
 func StageOf(dir, vm string) Stage {
 	f, err := findVM(dir, vm)
 	if err != nil {

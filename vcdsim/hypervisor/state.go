@@ -11,16 +11,16 @@ import (
 	"syscall"
 )
 
-// A stateDir is the folder that holds all files of a hypervisor, and the names of what it has elsewhere.
+// A stateDir is the folder with all files of a hypervisor, including the locations of its other resources.
 type stateDir struct {
 	dir  string
 	lock *os.File
 }
 
-// maxStatePath keeps the path of the sockets below what a socket's address may have (108 bytes).
+// maxStatePath keeps the paths of sockets below the limit for socket addresses (108 bytes).
 const maxStatePath = 50
 
-// openState takes a folder over and removes what an earlier run left there, whatever ended it.
+// openState takes over a folder and removes what an earlier run left in it, even if that run was killed.
 func openState(dir string) (*stateDir, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func openState(dir string) (*stateDir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	if err := refuseOthers(dir); err != nil {
+	if err := checkForeignFiles(dir); err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's own
@@ -52,11 +52,11 @@ func openState(dir string) (*stateDir, error) {
 	return s, nil
 }
 
-// lockFile is in each state folder while it is one.
+// lockFile exists in a folder as long as it is a state folder.
 const lockFile = "lock"
 
-// refuseOthers returns an error for a folder with files that may not be the simulator's.
-func refuseOthers(dir string) error {
+// checkForeignFiles returns an error if a folder has files that may not belong to the simulator.
+func checkForeignFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("reading the state folder: %w", err)
@@ -69,7 +69,7 @@ func refuseOthers(dir string) error {
 
 func (s *stateDir) groupsFile() string { return filepath.Join(s.dir, "control-groups") }
 
-// recordGroups writes where control groups will be, before any is made.
+// recordGroups writes the locations of the control groups before any is created.
 func (s *stateDir) recordGroups(p groupPlan) error {
 	if err := os.WriteFile(s.groupsFile(), []byte(strings.Join(p.roots, "\n")+"\n"), 0o600); err != nil {
 		return fmt.Errorf("recording the control groups: %w", err)
@@ -77,8 +77,8 @@ func (s *stateDir) recordGroups(p groupPlan) error {
 	return nil
 }
 
-// sweep ends the processes of all VMs and removes their control groups and files. Their mounts, namespaces and devices
-// end with the processes.
+// sweep ends the processes of all VMs and removes their control groups and files. Their mounts, namespaces and
+// devices end with the processes.
 func (s *stateDir) sweep() error {
 	recorded := groups{dirs: strings.Fields(readFile(s.groupsFile()))}
 	for _, dir := range recorded.dirs {
@@ -100,7 +100,7 @@ func (s *stateDir) sweep() error {
 	return nil
 }
 
-// thawAll lets suspended VMs go on, so that their processes can end.
+// thawAll resumes suspended VMs, so that their processes can end.
 func (s *stateDir) thawAll(roots []string) error {
 	for _, root := range roots {
 		vms, err := filepath.Glob(filepath.Join(root, "vm-*"))
@@ -114,13 +114,13 @@ func (s *stateDir) thawAll(roots []string) error {
 	return nil
 }
 
-// close removes everything, the folder too if nothing else is in it.
+// close removes everything, including the folder if it is empty then.
 func (s *stateDir) close() error {
 	err := s.sweep()
 	if err == nil {
 		err = os.Remove(filepath.Join(s.dir, lockFile))
 	}
-	_ = os.Remove(s.dir) // it was there before, and may have more in it
+	_ = os.Remove(s.dir) // it existed before and may contain other files
 	return errors.Join(err, s.lock.Close())
 }
 
@@ -136,11 +136,11 @@ func (f files) console() string         { return f.path("console.log") }
 func (f files) root() string            { return f.path("root") }
 func (f files) guestinfo() string       { return f.path("info") }
 
-// kubernetesDirs are folders that cannot be on an overlay: they hold overlays themselves, or much that is written
-// often.
+// kubernetesDirs are folders that cannot be on an overlay, because they contain overlays or large, frequently written
+// files.
 var kubernetesDirs = []string{"containerd", "kubelet", "etcd"}
 
-// create makes the folders of a VM, unless an earlier boot did.
+// create creates the folders of a VM, unless an earlier boot created them.
 func (f files) create(img image) error {
 	folders := []string{"upper", "work", "root", "info"}
 	if img.ImageStore != "" {
@@ -157,7 +157,7 @@ func (f files) create(img image) error {
 	return nil
 }
 
-// createStore makes the VM's image store, which is complete when it has its name.
+// createStore creates the image store of the VM. The store gets its final name when it is complete.
 func (f files) createStore(from string) error {
 	store := f.path("containerd")
 	unfinished := f.path("containerd.new")
@@ -173,8 +173,8 @@ func (f files) createStore(from string) error {
 	return wrap("naming the image store", os.Rename(unfinished, store))
 }
 
-// mkdirReadable makes a folder that all users in the VM can read, whatever the umask is. One that is there stays as the
-// guest left it.
+// mkdirReadable creates a folder that all users in the VM can read, independent of the umask. It leaves an existing
+// folder as the guest left it.
 func mkdirReadable(path string) error {
 	if exists(path) {
 		return nil
@@ -182,18 +182,18 @@ func mkdirReadable(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return err
 	}
-	return os.Chmod(path, 0o755) //nolint:gosec // of root filesystems
+	return os.Chmod(path, 0o755) //nolint:gosec // like other root file systems
 }
 
-// writeReadable writes a file that all users in the VM can read, whatever the umask is.
+// writeReadable writes a file that all users in the VM can read, independent of the umask.
 func writeReadable(path, content string) error {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		return err
 	}
-	return os.Chmod(path, 0o644) //nolint:gosec // no secrets
+	return os.Chmod(path, 0o644) //nolint:gosec // contains no secrets
 }
 
-// overlay are the options of the mount of the VM's root filesystem.
+// overlay returns the mount options of the VM's root file system.
 func (f files) overlay(img image) string {
 	return "lowerdir=" + strings.Join(img.Layers, ":") + ",upperdir=" + f.path("upper") + ",workdir=" + f.path("work")
 }

@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// linkTree copies a folder by hard links, but for databases, which are changed in place. To another filesystem it
-// copies all.
+// linkTree copies a folder with hard links, except for databases, which are modified in place. To another file system
+// it copies all files.
 func linkTree(from, to string) error {
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -33,12 +33,12 @@ func linkTree(from, to string) error {
 	return wrap("copying the image store", err)
 }
 
-// copyTree copies a folder with owners, devices and extended attributes.
+// copyTree copies a folder, including owners, devices and extended attributes.
 func copyTree(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("copying the image store: %w", err)
 	}
-	out, err := exec.Command("cp", "--archive", from, to).CombinedOutput() //nolint:gosec,noctx // it ends by itself
+	out, err := exec.Command("cp", "--archive", from, to).CombinedOutput() //nolint:gosec,noctx // it exits by itself
 	if err != nil {
 		return fmt.Errorf("copying the image store: %w\n%s", err, out)
 	}
@@ -68,13 +68,13 @@ func copyFile(from, to string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()                                    // it was only read
+	defer func() { _ = in.Close() }()                                    // read only
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode) //nolint:gosec // below the VM's folder
 	if err != nil {
 		return err
 	}
 	if _, err := io.Copy(out, in); err != nil {
-		_ = out.Close() // the first error says more
+		_ = out.Close() // the first error is more specific
 		return err
 	}
 	return out.Close()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page is vcdsim's web page: what is simulated, the running tasks and the last requests, live. It is static;
-// what it shows it asks from the control API, and it writes all of it as text, never as markup, because names are the
-// tenants' to choose.
+// Package page is vcdsim's web page. It shows the simulated objects, the running tasks and the last requests, live.
+// The page is static and reads its data from the control API. It renders all data as text, never as markup, because
+// tenants choose the names.
 package page
 
 import (
@@ -10,7 +10,7 @@ import (
 	"path"
 )
 
-// Policy is the content security policy to serve the page with: nothing from elsewhere, no inline scripts or styles.
+// Policy is the content security policy of the page: nothing from other origins, no inline scripts or styles.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -27,7 +27,7 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// File returns a file of the page and its media type; ok is false if there is none of that name.
+// File returns a file of the page and its media type. ok is false if there is no file of that name.
 func File(name string) (content []byte, mediaType string, ok bool) {
 	content, err := files.ReadFile(name)
 	return content, types[path.Ext(name)], err == nil

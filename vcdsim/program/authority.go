@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// trust sets what servers show: the certificate of --tls-cert, or one that the authority of --ca-file signs. Without
-// these files it makes the authority and writes them.
+// trust configures the certificate of the servers: the one of --tls-cert, or one that the authority of --ca-file
+// signs. If the files of the authority do not exist, it creates the authority and writes them.
 func (o options) trust(cfg *vcdsim.Config) error {
 	if o.certFile != "" {
 		pair, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
@@ -32,7 +32,7 @@ func (o options) trust(cfg *vcdsim.Config) error {
 	return err
 }
 
-// keptAuthority reads the authority of an earlier start, or makes one and writes its files.
+// keptAuthority reads the authority of an earlier start, or creates one and writes its files.
 func keptAuthority(certFile, keyFile string) (*vcdsim.Authority, error) {
 	certificate, certErr := os.ReadFile(certFile) //nolint:gosec // the caller's own flag
 	key, keyErr := os.ReadFile(keyFile)           //nolint:gosec // the caller's own flag
@@ -52,7 +52,8 @@ func keptAuthority(certFile, keyFile string) (*vcdsim.Authority, error) {
 	}
 }
 
-// newAuthority writes the key first: a certificate without a key is not taken for an authority of vcdsim's.
+// newAuthority creates an authority. It writes the key first, because a certificate without a key is not treated as
+// an authority of vcdsim.
 func newAuthority(certFile, keyFile string) (*vcdsim.Authority, error) {
 	authority, err := vcdsim.NewAuthority()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// reader is a guest that reads its guestinfo and comes up only if a real one would.
+// reader is a guest that reads its guestinfo and boots only if a real guest would.
 type reader struct{}
 
 // PowerOn implements vcdsim.Guest.

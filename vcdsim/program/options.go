@@ -57,7 +57,7 @@ type options struct {
 	verbose, anyGuest, version                bool
 }
 
-// parse reads the flags. The error is pflag.ErrHelp after the help was written to out.
+// parse parses the flags. It returns pflag.ErrHelp after writing the help to out.
 func parse(args []string, out io.Writer, extension Extension) (options, error) {
 	var o options
 	fs := newFlags(&o, extension)
@@ -65,7 +65,7 @@ func parse(args []string, out io.Writer, extension Extension) (options, error) {
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		_, _ = io.WriteString(out, extension.Usage()+fs.FlagUsages()) // nowhere to report to
+		_, _ = io.WriteString(out, extension.Usage()+fs.FlagUsages()) // an error cannot be reported anywhere
 		return o, err
 	case err != nil:
 		return o, fmt.Errorf("%w; see --help", err)
@@ -124,7 +124,8 @@ func newFlags(o *options, extension Extension) *pflag.FlagSet {
 	return fs
 }
 
-// cacheDir keeps what the next start uses: a folder of the user's, or of the system's temporary ones.
+// cacheDir returns the folder for files that the next start reuses, in the user's cache or the system's temporary
+// folder.
 func cacheDir() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -133,7 +134,7 @@ func cacheDir() string {
 	return filepath.Join(dir, "vcdsim")
 }
 
-// config is what the flags say, or every flag that is wrong.
+// config returns the configuration from the flags, or an error that lists every invalid flag.
 func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 	model, modelErr := o.startModel()
 	errs := []error{modelErr}
@@ -164,7 +165,7 @@ func (o options) config(logs io.Writer) (vcdsim.Config, error) {
 	}, errors.Join(append(errs, err)...)
 }
 
-// startModel is what exists at the start.
+// startModel returns the initial model.
 func (o options) startModel() (vcdsim.Model, error) {
 	if o.model == "" {
 		model, ok := vcdsim.PresetByName(o.preset)
@@ -177,7 +178,7 @@ func (o options) startModel() (vcdsim.Model, error) {
 	if err != nil {
 		return vcdsim.Model{}, fmt.Errorf("reading the model: %w", err)
 	}
-	defer func() { _ = file.Close() }() // It was only read.
+	defer func() { _ = file.Close() }() // read only
 	model, err := vcdsim.ReadModel(file)
 	if err != nil {
 		return model, fmt.Errorf("%s: %w", o.model, err)
@@ -185,7 +186,7 @@ func (o options) startModel() (vcdsim.Model, error) {
 	return model, nil
 }
 
-// assumed are the assumptions of the file, or the defaults.
+// assumed returns the assumptions of the file, or the defaults.
 func (o options) assumed() (vcdsim.Assumptions, error) {
 	if o.assumptions == "" {
 		return vcdsim.DefaultAssumptions(), nil
@@ -194,7 +195,7 @@ func (o options) assumed() (vcdsim.Assumptions, error) {
 	if err != nil {
 		return vcdsim.Assumptions{}, fmt.Errorf("reading the assumptions: %w", err)
 	}
-	defer func() { _ = file.Close() }() // It was only read.
+	defer func() { _ = file.Close() }() // read only
 	assumptions, err := vcdsim.ReadAssumptions(file)
 	if err != nil {
 		return assumptions, fmt.Errorf("%s: %w", o.assumptions, err)
@@ -219,7 +220,7 @@ func (o options) newClock() (*vcdsim.SimClock, error) {
 	return vcdsim.NewClock(rate), nil
 }
 
-// guest is what runs in the VMs.
+// guest returns the guest of the VMs.
 func (o options) guest() vcdsim.Guest {
 	if o.anyGuest {
 		return nil
@@ -227,13 +228,13 @@ func (o options) guest() vcdsim.Guest {
 	return reader{}
 }
 
-// What --print takes beside the names of configurations.
+// The values of --print other than the names of configurations.
 const (
 	printModel       = "model"
 	printAssumptions = "assumptions"
 )
 
-// printable are the values of --print.
+// printable returns the values of --print.
 func printable() []string { return append(configNames(), printModel, printAssumptions) }
 
 func configNames() []string { return slices.Sorted(maps.Keys(configurations())) }

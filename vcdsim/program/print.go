@@ -15,21 +15,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A site is what configurations are made of: the first tenant with its first VDC.
+// A site holds the values for the configurations: the first tenant with its first VDC.
 type site struct {
 	URL, CAFile       string
-	CA                string // what is in CAFile
+	CA                string // the content of CAFile
 	AllOrgs           []vcdsim.Org
 	Org               vcdsim.Org
 	VDC               vcdsim.VDC
 	User              vcdsim.User // for clients: the second of the organization, or its only one
-	CCM               vcdsim.User // for cloud controller managers: the one with their role, or User
-	Admin             vcdsim.User // its first
+	CCM               vcdsim.User // for cloud controller managers: the user with their role, or User
+	Admin             vcdsim.User // the first user of the organization
 	System            vcdsim.User
-	Network           string // these are empty if there is none
+	Network           string // empty if there is none, as the following fields
 	Catalog, Template string
 	EdgeGateway       string
-	Endpoint          string // an address of the network that no range gives to VMs
+	Endpoint          string // an address of the network outside the ranges for VMs
 }
 
 func newSite(m vcdsim.Model, url, caFile string) (site, error) {
@@ -42,7 +42,7 @@ func newSite(m vcdsim.Model, url, caFile string) (site, error) {
 	return s, nil
 }
 
-// choose picks the organization, and what configurations name of it.
+// choose picks the organization and its objects that configurations refer to.
 func (s *site) choose(m vcdsim.Model) {
 	s.AllOrgs = m.Orgs
 	for _, org := range m.Orgs {
@@ -70,10 +70,10 @@ func (s *site) choose(m vcdsim.Model) {
 	s.Catalog, s.Template = image(s.Org.Catalogs)
 }
 
-// endpoint returns the last address of a network that is free for a virtual IP: in no range, not the gateway's. It is
-// empty if there is none.
+// endpoint returns the last address of a network that is free for a virtual IP: it is in no range, and is not the
+// gateway's address. It returns "" if there is none.
 func endpoint(n *vcdsim.Network) string {
-	const widest = 16 // bits of the largest subnet that is searched
+	const widest = 16 // prefix length of the largest subnet that is searched
 	subnet := n.Gateway.Masked()
 	ranges := slices.Concat(n.StaticPool, n.DHCPPool)
 	free := ""
@@ -91,7 +91,8 @@ func endpoint(n *vcdsim.Network) string {
 
 func servesClusters(u vcdsim.User) bool { return u.Role == vcdsim.RoleCloudProvider }
 
-// image returns the names of the first template with VMs and its catalog; without any, of the first catalog.
+// image returns the names of the first template with VMs and of its catalog. Without such a template it returns the
+// name of the first catalog.
 func image(catalogs []vcdsim.Catalog) (catalog, template string) {
 	for _, c := range catalogs {
 		if catalog == "" {
@@ -106,15 +107,15 @@ func image(catalogs []vcdsim.Catalog) (catalog, template string) {
 	return catalog, ""
 }
 
-// Base64 is for values that clusterctl takes so.
+// Base64 encodes a value that clusterctl expects in base64.
 func (*site) Base64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// Indented is text as the rest of a block in YAML.
+// Indented indents the lines after the first, for a block in YAML.
 func (*site) Indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-// Token is an API token of a user, empty if there is none.
+// Token returns the first API token of a user, or "" if there is none.
 func (*site) Token(u vcdsim.User) string {
 	if len(u.APITokens) == 0 {
 		return ""
@@ -122,12 +123,12 @@ func (*site) Token(u vcdsim.User) string {
 	return u.APITokens[0]
 }
 
-// files hold what other programs read.
+// files are the templates of the configurations.
 //
 //go:embed configurations/*.tmpl
 var files embed.FS
 
-// configurations are the files, by name without the ending.
+// configurations returns the content of the files, by name without the extension.
 func configurations() map[string]string {
 	all := map[string]string{}
 	entries, err := files.ReadDir("configurations")
@@ -155,7 +156,7 @@ func show(w io.Writer, configuration string, s site) error {
 	return nil
 }
 
-// printOne prints the configuration that --print names.
+// printOne prints the configuration that --print selects.
 func printOne(w io.Writer, o *options, cfg vcdsim.Config) error {
 	switch o.print {
 	case printModel:
@@ -170,7 +171,7 @@ func printOne(w io.Writer, o *options, cfg vcdsim.Config) error {
 	return show(w, configurations()[o.print], s)
 }
 
-// describe prints where everything is and the configuration to paste.
+// describe prints the addresses of the simulator and the configuration to paste.
 func describe(w io.Writer, sim *vcdsim.Simulator, caFile string) error {
 	s, err := newSite(sim.State().Model, sim.URL(), caFile)
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program is the command vcdsim, and what other commands that run the simulator share with it: its flags, what
-// it prints, its state file. What they add is an Extension.
+// Package program is the command vcdsim. Other commands that run the simulator share its flags, its output and its
+// state file. They add to it with an Extension.
 package program
 
 import (
@@ -21,22 +21,23 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// An Extension is what a command adds to vcdsim.
+// An Extension is the part that a command adds to vcdsim.
 type Extension interface {
-	// Name is the command's, and Usage what its help begins with.
+	// Name is the name of the command. Usage is the beginning of its help.
 	Name() string
 	Usage() string
 	// Flags adds flags.
 	Flags(fs *pflag.FlagSet)
-	// Open completes the configuration, when the flags are known.
+	// Open completes the configuration after the flags are parsed.
 	Open(cfg *vcdsim.Config) (Running, error)
 }
 
-// Running is an Extension that was opened.
+// Running is an opened Extension.
 type Running interface {
-	// Serve begins what runs beside the simulator until ctx ends; to out goes what people need to know.
+	// Serve starts the extension beside the simulator and runs it until ctx ends. It writes messages for users to
+	// out.
 	Serve(ctx context.Context, sim *vcdsim.Simulator, out io.Writer) error
-	// Close is called after the simulator was closed.
+	// Close is called after the simulator is closed.
 	Close() error
 }
 
@@ -52,7 +53,7 @@ func Main(extension Extension) int {
 	return 1
 }
 
-// Plain is vcdsim itself, which adds nothing.
+// Plain is the extension of vcdsim itself. It adds nothing.
 type Plain struct{}
 
 // Name implements Extension.
@@ -92,16 +93,16 @@ func runWith(ctx context.Context, args []string, stdout, stderr io.Writer, exten
 	case o.print != "":
 		return printOne(stdout, &o, cfg)
 	}
-	beside, err := extension.Open(&cfg)
+	running, err := extension.Open(&cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, beside.Close()) }()
-	return serve(ctx, o, cfg, beside, stdout)
+	defer func() { err = errors.Join(err, running.Close()) }()
+	return serve(ctx, o, cfg, running, stdout)
 }
 
 // serve runs a simulator until the context ends.
-func serve(ctx context.Context, o options, cfg vcdsim.Config, beside Running, stdout io.Writer) error {
+func serve(ctx context.Context, o options, cfg vcdsim.Config, running Running, stdout io.Writer) error {
 	sim, err := vcdsim.New(cfg)
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func serve(ctx context.Context, o options, cfg vcdsim.Config, beside Running, st
 		return err
 	}
 	if err = describe(stdout, sim, o.caFile); err == nil {
-		err = beside.Serve(ctx, sim, stdout)
+		err = running.Serve(ctx, sim, stdout)
 	}
 	if err == nil {
 		<-ctx.Done()
@@ -122,7 +123,7 @@ func serve(ctx context.Context, o options, cfg vcdsim.Config, beside Running, st
 	return errors.Join(err, sim.Close())
 }
 
-// restore goes on with the state in a file, if there is one.
+// restore restores the state from a file, if the file exists.
 func restore(sim *vcdsim.Simulator, file string) error {
 	if file == "" {
 		return nil
@@ -130,7 +131,7 @@ func restore(sim *vcdsim.Simulator, file string) error {
 	in, err := os.Open(file) //nolint:gosec // the caller's own flag
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Dir(file)); err != nil {
-			return fmt.Errorf("writing the state on exit: %w", err) // fails now rather than at the end
+			return fmt.Errorf("writing the state on exit: %w", err) // fail now, not on exit
 		}
 		return nil
 	}
@@ -141,12 +142,12 @@ func restore(sim *vcdsim.Simulator, file string) error {
 	return sim.Restore(in)
 }
 
-// dump writes the state to a file, which is either the old one or the new one, never half of it.
+// dump writes the state to a file atomically: the file contains either the old or the new state.
 func dump(sim *vcdsim.Simulator, file string) error {
 	if file == "" {
 		return nil
 	}
-	out, err := os.CreateTemp(filepath.Dir(file), ".vcdsim-*") // for its owner only
+	out, err := os.CreateTemp(filepath.Dir(file), ".vcdsim-*") // readable only by its owner
 	if err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
@@ -155,7 +156,7 @@ func dump(sim *vcdsim.Simulator, file string) error {
 		err = os.Rename(out.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(out.Name()) // what is left of it
+		_ = os.Remove(out.Name()) // remove an incomplete file
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	return nil

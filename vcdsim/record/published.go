@@ -7,7 +7,7 @@ import (
 	"regexp"
 )
 
-// newer is what VCD answers since API 31, which the published XML schemas do not know.
+// newer matches what VCD returns since API 31, which is not in the published XML schemas.
 var newer = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)\s*<ComputePolicy>.*?</ComputePolicy>`),
 	regexp.MustCompile(`(?s)\s*<IopsAllocation>.*?</IopsAllocation>`),
@@ -16,7 +16,7 @@ var newer = []*regexp.Regexp{
 	regexp.MustCompile(`\s*<vmext:NsxTManagerReference [^>]*/>`),
 	regexp.MustCompile(` (isComputePolicyCompliant|vmSizingPolicyId|vmPlacementPolicyId|encrypted|dateCreated|totalStorageAllocatedMb|` +
 		`operationFull|shareable|sharingType|uuid|attachedVmCount|isShareable|storageProfileOverrideVmDefault)="[^"]*"`),
-	// of the OpenID Connect settings of organizations
+	// The OpenID Connect settings of organizations.
 	regexp.MustCompile(`(?s)\s*<(OrgRedirectUri|ClientId|ClientSecret|UserAuthorizationEndpoint|AccessTokenEndpoint|UserInfoEndpoint|` +
 		`ScimEndpoint|Scope|MaxClockSkew|JwksUri|AutoRefreshKey|KeyRefreshStrategy|KeyRefreshFrequencyInHours|` +
 		`KeyExpireDurationInHours|WellKnownEndpoint|EnableIdTokenClaims|UsePKCE|SendClientCredentialsAsAuthorizationHeader|` +
@@ -24,13 +24,13 @@ var newer = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)\s*<OIDCAttributeMapping>.*?</OIDCAttributeMapping>`),
 }
 
-// renamed is what had another name in API 30.
+// renamed lists attributes that had another name in API 30.
 var renamed = []struct{ from, to []byte }{
 	{[]byte(" sizeMb="), []byte(" size=")},
 }
 
-// Published takes out of an XML document what is newer than the schemas VMware published, so that it can be held to
-// them.
+// Published removes from an XML document what is newer than the schemas that VMware published, so that the document
+// can be validated against them.
 func Published(doc []byte) []byte {
 	for _, re := range newer {
 		doc = re.ReplaceAll(doc, nil)

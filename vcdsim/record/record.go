@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record keeps the exchanges of simulators as files, one for each shape: what differs only in names, ids and
-// numbers is kept once. Checks of the wire format read them back, wherever in the project they were recorded.
+// Package record stores the exchanges of simulators as files, one per shape: exchanges that differ only in names, IDs
+// and numbers are stored once. Checks of the wire format read them, independent of the test that recorded them.
 package record
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// To returns an observer for vcdsim.Config that writes to dir, which it makes. With an empty dir it returns nil:
-// nothing is recorded. Several processes may write to one directory.
+// To returns an observer for vcdsim.Config that writes to dir, and creates dir. For an empty dir it returns nil,
+// which records nothing. Several processes may write to one directory.
 func To(dir string) (func(vcdsim.Exchange), error) {
 	if dir == "" {
 		return nil, nil // A nil observer records nothing.
@@ -48,8 +48,8 @@ func To(dir string) (func(vcdsim.Exchange), error) {
 	}, nil
 }
 
-// write writes a file unless it is there. A recording that fails costs a check, not the run: the reader says how many
-// it has.
+// write writes a file unless it exists. A failed recording costs a check, but must not fail the run: readers report
+// how many exchanges they have.
 func write(path string, x vcdsim.Exchange) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return
@@ -64,11 +64,11 @@ func write(path string, x vcdsim.Exchange) {
 	}
 	_, werr := tmp.Write(data)
 	if err := errors.Join(werr, tmp.Close()); err != nil || os.Rename(tmp.Name(), path) != nil {
-		_ = os.Remove(tmp.Name()) // nothing is lost but room
+		_ = os.Remove(tmp.Name()) // losing it wastes only space
 	}
 }
 
-// Read returns what was recorded in dir, ordered by shape.
+// Read returns the exchanges that were recorded in dir, ordered by shape.
 func Read(dir string) ([]vcdsim.Exchange, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
@@ -76,7 +76,7 @@ func Read(dir string) ([]vcdsim.Exchange, error) {
 	}
 	var out []vcdsim.Exchange
 	for _, f := range files {
-		data, err := os.ReadFile(f) //nolint:gosec // from the directory that was asked for
+		data, err := os.ReadFile(f) //nolint:gosec // from the requested directory
 		if err != nil {
 			return nil, fmt.Errorf("reading an exchange: %w", err)
 		}
@@ -89,20 +89,20 @@ func Read(dir string) ([]vcdsim.Exchange, error) {
 	return out, nil
 }
 
-// Shape is a name for all exchanges that differ only in names, ids and numbers.
+// Shape returns the same name for all exchanges that differ only in names, IDs and numbers.
 func Shape(x vcdsim.Exchange) string {
 	h := sha256.New()
 	query := ""
 	if _, q, ok := strings.Cut(x.URI, "?"); ok {
 		query = parameters(q)
 	}
-	// never fails
+	// Writing to a hash never fails.
 	_, _ = fmt.Fprintf(h, "%s %d %s %s\n%s\n%s", x.Operation, x.Status, x.ContentType, query, shape(x.Request),
 		shape(x.Response))
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// parameters are the names in a query string.
+// parameters returns the names in a query string.
 func parameters(query string) string {
 	var out []string
 	for _, pair := range strings.Split(query, "&") {
@@ -128,7 +128,7 @@ func shape(body []byte) string {
 	return jsonShape(v)
 }
 
-// word is a value that stands for one of a few: two of them are two shapes.
+// word matches values of enumerations. Exchanges with different words have different shapes.
 var word = regexp.MustCompile(`^[A-Z][A-Z_]{1,39}$`)
 
 func jsonShape(v any) string {
@@ -157,7 +157,7 @@ func jsonShape(v any) string {
 
 var ids = regexp.MustCompile(`[0-9a-f-]{36}|[0-9]+`)
 
-// xmlShape lists elements and attributes; equal neighbours are one.
+// xmlShape lists elements and attributes. Equal neighbors are listed once.
 func xmlShape(body []byte) string {
 	stack := []*level{{}}
 	dec := xml.NewDecoder(bytes.NewReader(body))
@@ -179,7 +179,7 @@ func xmlShape(body []byte) string {
 	}
 }
 
-// A level is an open element while its shape is taken.
+// A level is an open element in xmlShape.
 type level struct {
 	text strings.Builder
 	last string

@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// ServiceAccount makes a service account with a role in organization acme of [vcdsim.K8sTenant], as its administrator
-// does by hand, and returns its first token. VCD gives another for it with each login.
+// ServiceAccount creates a service account with a role in the organization acme of [vcdsim.K8sTenant], as its
+// administrator would, and returns its first token. VCD replaces the token at each login.
 func ServiceAccount(tb testing.TB, sim *vcdsim.Simulator, name, role string) string {
 	tb.Helper()
 	token, err := newRegistrar(sim).register(tb.Context(), name, role)
@@ -47,7 +47,7 @@ func newRegistrar(sim *vcdsim.Simulator) *registrar {
 	}
 }
 
-// register goes all the way: the account is registered, asks for its token, is granted it, and takes it.
+// register runs the whole flow: it registers the account, requests its token, grants it, and retrieves it.
 func (r *registrar) register(ctx context.Context, name, role string) (string, error) {
 	const tenant, kind = "/oauth/tenant/acme", "application/x-www-form-urlencoded"
 	account, err := r.post(ctx, tenant+"/register", "application/json", fmt.Sprintf(
@@ -73,7 +73,7 @@ func (r *registrar) register(ctx context.Context, name, role string) (string, er
 	return granted["refresh_token"], err
 }
 
-// login opens the session of the registrar.
+// login creates the session of the registrar.
 func (r *registrar) login(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.site+"/cloudapi/1.0.0/sessions", http.NoBody)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *registrar) login(ctx context.Context) error {
 	return err
 }
 
-// post sends a body, and returns those values of the answer that are texts.
+// post sends a request with a body, and returns the string values of the response.
 func (r *registrar) post(ctx context.Context, path, kind, body string) (map[string]string, error) {
 	if r.bearer == "" {
 		if err := r.login(ctx); err != nil {

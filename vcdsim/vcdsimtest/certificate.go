@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate for an hour, another one each time, and its key, both as PEM: something to put into a
+// SelfSigned returns a new certificate that is valid for one hour, and its key, both as PEM, for example for a
 // certificate library.
 func SelfSigned(tb testing.TB) (chain, key []byte) {
 	tb.Helper()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// DocumentedRole returns the rights of the role of a page, as its resource vcd_role of that name has them.
+// DocumentedRole returns the rights of a role from the vcd_role resource of that name on a documentation page.
 func DocumentedRole(tb testing.TB, page, name string) []string {
 	tb.Helper()
 	content, err := os.ReadFile(page) //nolint:gosec // The test names the page.

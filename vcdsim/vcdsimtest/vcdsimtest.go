@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vcdsimtest starts simulators in tests, in one line.
+// Package vcdsimtest starts simulators in tests with one line.
 package vcdsimtest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// Start starts a simulator that is closed when the test ends; what goes wrong ends the test. The model of a zero Config
+// Start starts a simulator and closes it when the test ends. Errors fail the test. If the model of cfg is empty, it
 // is vcdsim.K8sTenant.
 func Start(tb testing.TB, cfg vcdsim.Config) *vcdsim.Simulator {
 	tb.Helper()

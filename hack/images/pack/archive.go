@@ -19,15 +19,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// An Entry is an image, or an index of images, and its name in an archive.
+// An Entry is an image or an index of images, and its name in an archive.
 type Entry struct {
 	Image     mutate.Appendable
 	Reference string // with registry and tag
 	Tag       string
 }
 
-// Archive writes the entries as an OCI layout in a tar file. Readers that get no name take the only entry of an
-// archive that has one.
+// Archive writes the entries as an OCI layout in a tar file. Readers without a name take the entry of an archive with a
+// single entry.
 func Archive(file string, created time.Time, entries ...Entry) (rerr error) {
 	folder, err := os.MkdirTemp("", "images-*")
 	if err != nil {
@@ -58,7 +58,7 @@ func Archive(file string, created time.Time, entries ...Entry) (rerr error) {
 	return nil
 }
 
-// tarFolder writes the files below a folder in the order of their names.
+// tarFolder writes the files in a folder, sorted by name.
 func tarFolder(out io.Writer, folder string, created time.Time) error {
 	w := tar.NewWriter(out)
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

@@ -15,22 +15,22 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// An Image is one image for one architecture, before it is packed.
+// An Image is an image for one architecture.
 type Image struct {
-	Name      string // in errors
+	Name      string // for errors
 	Arch      string
-	User      string // with its group, by number; empty for root
-	Path      string // where programs are searched
-	CreatedBy string // in the history
+	User      string // numeric user and group; empty means root
+	Path      string // search path for programs
+	CreatedBy string // for the history
 	Created   time.Time
 	Labels    map[string]string
 
 	Entrypoint, Args, Ports []string
-	// Layers from the lowest up: what changes seldom is below.
+	// Layers are the layers from bottom to top. Put layers that rarely change first.
 	Layers []Tree
 }
 
-// Pack makes the image.
+// Pack packs the image.
 func (i Image) Pack() (v1.Image, error) {
 	created := v1.Time{Time: i.Created.UTC()}
 	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
@@ -85,7 +85,8 @@ func (t Tree) layer(created time.Time) (v1.Layer, error) {
 	}, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// A runnable is an image that the index calls no artifact: to the library everything with a configuration is one.
+// A runnable is an image that the index does not mark as an artifact. The library marks every image with a
+// configuration as one.
 type runnable struct{ v1.Image }
 
 func (runnable) ArtifactType() (string, error) { return "", nil }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pack turns files into container images and archives, without a container engine. The same files give the same
-// bytes.
+// Package pack packs files into container images and archives without a container engine. The same files produce the
+// same bytes.
 package pack
 
 import (
@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// A Tree is what a layer holds, by absolute path. All belongs to root, and only root can change it; folders are made
-// as needed.
+// A Tree is the content of a layer, by absolute path. Everything belongs to root, and only root can change it. Parent
+// folders are created automatically.
 type Tree struct {
 	Files       map[string][]byte
 	Executables map[string]bool
-	Links       map[string]string // symbolic links and what they point to
-	Open        []string          // folders that all users may write to, as /tmp
+	Links       map[string]string // symbolic links and their targets
+	Open        []string          // folders that all users may write to, such as /tmp
 }
 
-// Tar writes the tree, the same bytes for the same tree.
+// Tar returns the tree as a tar file. The same tree produces the same bytes.
 func (t Tree) Tar(created time.Time) ([]byte, error) {
 	headers := t.headers(created)
 	var out bytes.Buffer
@@ -45,7 +45,7 @@ func (t Tree) Tar(created time.Time) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// headers are those of all entries, by absolute path, with the folders above them.
+// headers returns the headers of all entries and their parent folders, by absolute path.
 func (t Tree) headers(created time.Time) map[string]*tar.Header {
 	headers := map[string]*tar.Header{}
 	put := func(name string, h tar.Header) {
@@ -88,7 +88,7 @@ func (t Tree) mode(name string) os.FileMode {
 	return 0o644
 }
 
-// Write puts the tree into a folder.
+// Write writes the tree to a folder.
 func (t Tree) Write(folder string) error {
 	for name, content := range t.Files {
 		target := filepath.Join(folder, name)
@@ -110,7 +110,7 @@ func (t Tree) Write(folder string) error {
 	}
 	for _, name := range t.Open {
 		dir := filepath.Join(folder, name)
-		// What a folder is made with goes through the process' mask; what is set after does not.
+		// The umask applies to MkdirAll, but not to Chmod.
 		if err := errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777|os.ModeSticky)); err != nil {
 			return fmt.Errorf("making %s: %w", name, err)
 		}

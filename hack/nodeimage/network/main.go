@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command network is the network plug-in of simulated nodes, in a pod on each of them: it writes the configuration of
-// the reference plug-ins from the node's pod CIDRs, and routes the pod CIDRs of the other nodes to their addresses.
+// Command network is the network plug-in of simulated nodes, in a pod on each of them. It writes the configuration of
+// the reference plug-ins from the pod CIDRs of the node, and adds routes to the pod CIDRs of the other nodes.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// resync repairs what was changed by hand.
+// resync is the interval in which manual changes are reverted.
 const resync = time.Minute
 
 func main() {
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// run follows the nodes until the context ends.
+// run watches the nodes until the context ends.
 func run(ctx context.Context, p *plugin, kubelet string) error {
 	config, err := connection(kubelet)
 	if err != nil {
@@ -88,7 +88,7 @@ func run(ctx context.Context, p *plugin, kubelet string) error {
 	}
 }
 
-// connection is that of the pod's service account, to the server that kubelet uses.
+// connection returns a configuration with the pod's service account for the server that the kubelet uses.
 func connection(kubelet string) (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if err != nil || kubelet == "" {

@@ -21,30 +21,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// bridge is the interface of the node that its pods are on.
+// bridge is the interface of the node that connects its pods.
 const bridge = "cni0"
 
-// protocol marks the routes of this program, so that those of nodes that are gone can be found.
+// protocol marks the routes of this program, so that routes to removed nodes can be found.
 const protocol = 137
 
-// routes are those of the node.
+// routes are the routes of the node.
 type routes interface {
 	List() (map[netip.Prefix]netip.Addr, error)
 	Replace(to netip.Prefix, via netip.Addr) error
 	Delete(to netip.Prefix) error
 }
 
-// plugin is what one node needs.
+// plugin is the network plug-in of one node.
 type plugin struct {
 	node   string
 	file   string
 	routes routes
 	rules  func(ctx context.Context, ruleset string) error
 
-	ruleset string // what rules got last
+	ruleset string // last applied ruleset
 }
 
-// apply makes the node's network what the nodes of the cluster ask for.
+// apply configures the network of the node for the nodes of the cluster.
 func (p *plugin) apply(ctx context.Context, nodes []*corev1.Node) error {
 	var own []netip.Prefix
 	var all []netip.Prefix
@@ -64,7 +64,7 @@ func (p *plugin) apply(ctx context.Context, nodes []*corev1.Node) error {
 	return errors.Join(p.route(wanted), p.masquerade(ctx, all), p.configure(own))
 }
 
-// podCIDRs are those of a node, without what is no CIDR.
+// podCIDRs returns the valid pod CIDRs of a node.
 func podCIDRs(n *corev1.Node) []netip.Prefix {
 	var found []netip.Prefix
 	for _, text := range n.Spec.PodCIDRs {
@@ -75,7 +75,7 @@ func podCIDRs(n *corev1.Node) []netip.Prefix {
 	return found
 }
 
-// routesTo pairs the CIDRs of a node with its address of the same family.
+// routesTo returns the routes to the CIDRs of a node, through the node's address of the same family.
 func routesTo(n *corev1.Node, cidrs []netip.Prefix) map[netip.Prefix]netip.Addr {
 	found := map[netip.Prefix]netip.Addr{}
 	for _, text := range slices.Backward(internalIPs(n)) {
@@ -117,7 +117,7 @@ func (p *plugin) route(wanted map[netip.Prefix]netip.Addr) error {
 	return errors.Join(errs...)
 }
 
-// masquerade gives the node's address to what pods send out of the cluster; between pods addresses stay.
+// masquerade lets pods use the node's address for traffic out of the cluster. Traffic between pods keeps its addresses.
 func (p *plugin) masquerade(ctx context.Context, cidrs []netip.Prefix) error {
 	ruleset := ruleset(cidrs)
 	if ruleset == p.ruleset {
@@ -130,7 +130,7 @@ func (p *plugin) masquerade(ctx context.Context, cidrs []netip.Prefix) error {
 	return nil
 }
 
-// ruleset replaces this program's table and touches no other.
+// ruleset replaces this program's table and no other.
 func ruleset(cidrs []netip.Prefix) string {
 	var out strings.Builder
 	fmt.Fprint(&out, "table inet node-network {}\ndelete table inet node-network\ntable inet node-network {\n"+
@@ -155,7 +155,7 @@ func ruleset(cidrs []netip.Prefix) string {
 	return out.String()
 }
 
-// configure writes the file that makes the node Ready, after all else is done.
+// configure writes the configuration file, which makes the node Ready. It runs last.
 func (p *plugin) configure(own []netip.Prefix) error {
 	content, err := conflist(own)
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *plugin) configure(own []netip.Prefix) error {
 	if present, err := os.ReadFile(p.file); err == nil && bytes.Equal(present, content) {
 		return nil
 	}
-	// The runtime reads every file of the folder that ends in .conflist.
+	// The runtime reads every file in the folder with the suffix .conflist.
 	temp := filepath.Join(filepath.Dir(p.file), ".node-network.unfinished")
 	if err := os.WriteFile(temp, content, 0o600); err != nil {
 		return fmt.Errorf("writing the configuration of the network: %w", err)
@@ -172,7 +172,7 @@ func (p *plugin) configure(own []netip.Prefix) error {
 	return os.Rename(temp, p.file)
 }
 
-// conflist configures the reference plug-ins.
+// conflist returns the configuration of the reference plug-ins.
 func conflist(own []netip.Prefix) ([]byte, error) {
 	type object = map[string]any
 	ranges := make([][]object, 0, len(own))
@@ -201,7 +201,7 @@ func conflist(own []netip.Prefix) ([]byte, error) {
 	}, "", "  ")
 }
 
-// nft applies a ruleset at once.
+// nft applies a ruleset atomically.
 func nft(ctx context.Context, ruleset string) error {
 	cmd := exec.CommandContext(ctx, "nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(ruleset)
@@ -211,7 +211,7 @@ func nft(ctx context.Context, ruleset string) error {
 	return nil
 }
 
-// kernel are the routes that the kernel has.
+// kernel implements routes with the routes of the kernel.
 type kernel struct{}
 
 func (kernel) List() (map[netip.Prefix]netip.Addr, error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pause is the first process of every pod: it holds the pod's namespaces, and collects the processes that lose
-// their parents when a pod shares its processes.
+// Command pause is the first process of every pod. It holds the namespaces of the pod, and reaps orphaned processes if
+// the pod shares its process namespace.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rpctool is the vmware-rpctool of a simulated node: it passes its one argument, "info-get KEY" or
-// "info-set KEY VALUE", to the hypervisor over a Unix socket and prints the answer.
+// Command rpctool is the vmware-rpctool of a simulated node. It sends its only argument, "info-get KEY" or "info-set
+// KEY VALUE", to the hypervisor over a Unix socket and prints the response.
 package main
 
 import (
@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// socket is where the hypervisor listens.
+	// socket is the path of the hypervisor's socket.
 	socket = "/run/host/guestinfo/sock"
-	// limit of an answer; VMware's own is 1 MiB for a key.
+	// limit is the maximum size of a response, in bytes. VMware's limit is 1 MiB per key.
 	limit = 4 << 20
-	// patience is for one question: an answer comes from memory.
-	patience = 30 * time.Second
+	// timeout is the time limit for one request. Responses come from memory.
+	timeout = 30 * time.Second
 )
 
-// errNoValue has VMware's words, which cloud-init compares.
-var errNoValue = errors.New("No value found") //nolint:staticcheck // The words of another program.
+// errNoValue has VMware's text, which cloud-init compares.
+var errNoValue = errors.New("No value found") //nolint:staticcheck // the text of another program
 
 func main() {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, `usage: vmware-rpctool "info-get KEY" or "info-set KEY VALUE"`)
 		os.Exit(2)
 	}
-	answer, err := ask(socket, os.Args[1])
+	answer, err := exchange(socket, os.Args[1])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -38,15 +38,15 @@ func main() {
 	_, _ = os.Stdout.Write(answer)
 }
 
-// ask sends a question and ends it by closing its half of the connection. The first byte of the answer is '1', then the
-// value follows, or '0'.
-func ask(socket, question string) ([]byte, error) {
-	conn, err := net.DialTimeout("unix", socket, patience) //nolint:noctx // One question, with a deadline.
+// exchange sends a request and ends it by closing the write side of the connection. The first byte of the response is '1',
+// followed by the value, or '0'.
+func exchange(socket, request string) ([]byte, error) {
+	conn, err := net.DialTimeout("unix", socket, timeout) //nolint:noctx // one request with a deadline
 	if err != nil {
 		return nil, fmt.Errorf("asking the hypervisor: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := send(conn, question); err != nil {
+	if err := send(conn, request); err != nil {
 		return nil, fmt.Errorf("asking the hypervisor: %w", err)
 	}
 	answer, err := io.ReadAll(io.LimitReader(conn, limit+1))
@@ -63,11 +63,11 @@ func ask(socket, question string) ([]byte, error) {
 	return answer[1:], nil
 }
 
-func send(conn net.Conn, question string) error {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+func send(conn net.Conn, request string) error {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(conn, question); err != nil {
+	if _, err := io.WriteString(conn, request); err != nil {
 		return err
 	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {

@@ -25,16 +25,16 @@ func serve(t *testing.T, values map[string]string) string {
 			if err != nil {
 				return
 			}
-			question, _ := io.ReadAll(conn)
-			_, _ = io.WriteString(conn, reply(values, string(question)))
+			request, _ := io.ReadAll(conn)
+			_, _ = io.WriteString(conn, reply(values, string(request)))
 			_ = conn.Close()
 		}
 	}()
 	return path
 }
 
-func reply(values map[string]string, question string) string {
-	verb, rest, _ := strings.Cut(question, " ")
+func reply(values map[string]string, request string) string {
+	verb, rest, _ := strings.Cut(request, " ")
 	if verb == "info-set" {
 		key, value, _ := strings.Cut(rest, " ")
 		values[key] = value
@@ -50,10 +50,10 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	g := NewWithT(t)
 	sock := serve(t, map[string]string{"guestinfo.metadata": "instance-id: \x00binary\n", "guestinfo.empty": ""})
 
-	g.Expect(ask(sock, "info-get guestinfo.metadata")).To(BeEquivalentTo("instance-id: \x00binary\n"))
-	g.Expect(ask(sock, "info-get guestinfo.empty")).To(BeEmpty())
-	g.Expect(ask(sock, "info-set guestinfo.userdata ---")).To(BeEmpty())
-	g.Expect(ask(sock, "info-get guestinfo.userdata")).To(BeEquivalentTo("---"))
+	g.Expect(exchange(sock, "info-get guestinfo.metadata")).To(BeEquivalentTo("instance-id: \x00binary\n"))
+	g.Expect(exchange(sock, "info-get guestinfo.empty")).To(BeEmpty())
+	g.Expect(exchange(sock, "info-set guestinfo.userdata ---")).To(BeEmpty())
+	g.Expect(exchange(sock, "info-get guestinfo.userdata")).To(BeEquivalentTo("---"))
 }
 
 func TestAValueOfAMebibyteArrivesWhole(t *testing.T) {
@@ -61,13 +61,13 @@ func TestAValueOfAMebibyteArrivesWhole(t *testing.T) {
 	value := strings.Repeat("x", 1<<20)
 	sock := serve(t, map[string]string{"guestinfo.userdata": value})
 
-	g.Expect(ask(sock, "info-get guestinfo.userdata")).To(HaveLen(len(value)))
+	g.Expect(exchange(sock, "info-get guestinfo.userdata")).To(HaveLen(len(value)))
 }
 
 func TestAnUnknownKeyIsRefusedInTheWordsOfVMware(t *testing.T) {
 	g := NewWithT(t)
 
-	_, err := ask(serve(t, nil), "info-get guestinfo.unknown")
+	_, err := exchange(serve(t, nil), "info-get guestinfo.unknown")
 
 	g.Expect(err).To(MatchError("No value found"))
 }
@@ -75,7 +75,7 @@ func TestAnUnknownKeyIsRefusedInTheWordsOfVMware(t *testing.T) {
 func TestWithoutAHypervisorTheErrorSaysSo(t *testing.T) {
 	g := NewWithT(t)
 
-	_, err := ask(filepath.Join(t.TempDir(), "sock"), "info-get guestinfo.metadata")
+	_, err := exchange(filepath.Join(t.TempDir(), "sock"), "info-get guestinfo.metadata")
 
 	g.Expect(err).To(MatchError(ContainSubstring("asking the hypervisor")))
 }

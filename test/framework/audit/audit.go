@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit holds what a program asked the Kubernetes API server for against the rights it is shipped with: which
-// it lacked, and which were not used. It reads the API server's audit log, and knows nothing of this provider.
+// Package audit compares the requests of a program to the Kubernetes API server with the rights that it is shipped
+// with: rights that were missing, and rights that were not used. It reads the API server's audit log and does not know
+// this provider.
 package audit
 
 import (
@@ -16,7 +17,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// A Right is leave to do one thing to one kind of object. Names are those of objects that it is limited to, or empty.
+// A Right is the permission for one verb on one kind of object. Name is the only object that it permits, or empty for
+// all.
 type Right struct {
 	Verb, Group, Resource, Name string
 }
@@ -33,8 +35,8 @@ func (r Right) String() string {
 	return r.Verb + " " + resource
 }
 
-// RightsOf lists every right that rules grant. Rules with wildcards or paths are an error: they cannot be compared
-// with requests.
+// RightsOf returns all rights that rules grant. Rules with wildcards or paths are errors, because they cannot be
+// compared with requests.
 func RightsOf(rules []rbacv1.PolicyRule) ([]Right, error) {
 	var rights []Right
 	for _, rule := range rules {
@@ -65,11 +67,11 @@ func RightsOf(rules []rbacv1.PolicyRule) ([]Right, error) {
 // A Request is a request to the API server.
 type Request struct {
 	User, Namespace string
-	Right           Right // with the name of the object, if there is one
+	Right           Right // including the name of the object, if any
 	Denied          bool
 }
 
-// event is the part of an audit event that matters here.
+// event contains the required fields of an audit event.
 type event struct {
 	User struct {
 		Username string `json:"username"`
@@ -85,8 +87,8 @@ type event struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Read reads the requests for objects in an audit log; requests for paths, such as discovery, need no right of ours.
-// The last line may be half-written, while the API server runs.
+// Read returns the requests for objects in an audit log. Requests for paths, such as discovery, require no right of
+// this provider. While the API server runs, the last line may be incomplete.
 func Read(log io.Reader) ([]Request, error) {
 	var requests []Request
 	lines := bufio.NewReader(log)
@@ -118,14 +120,14 @@ func Read(log io.Reader) ([]Request, error) {
 	}
 }
 
-// A Finding is how rights and requests fit.
+// A Finding is the result of comparing requests with rights.
 type Finding struct {
 	Requests int
-	Denied   []string // what was asked for and is not allowed
-	Unused   []Right  // what is allowed and was not asked for
+	Denied   []string // denied requests
+	Unused   []Right  // rights that no request used
 }
 
-// Compare holds the requests of one user against the rights it has.
+// Compare compares the requests of a user with the user's rights.
 func Compare(requests []Request, user string, rights []Right) Finding {
 	var found Finding
 	used := map[Right]bool{}
@@ -154,7 +156,7 @@ func Compare(requests []Request, user string, rights []Right) Finding {
 	return found
 }
 
-// An Allowance is rights that may go unused, and why they are there all the same.
+// An Allowance lists rights that may be unused, and the reason.
 type Allowance struct {
 	Verbs     []string
 	Group     string
@@ -166,12 +168,12 @@ func (a Allowance) covers(r Right) bool {
 	return a.Group == r.Group && slices.Contains(a.Verbs, r.Verb) && slices.Contains(a.Resources, r.Resource)
 }
 
-// Excuse takes out of unused what allowances cover. It also returns the allowances that are for rights no account has
-// any more.
-func Excuse(unused, rights []Right, allowances []Allowance) (left []Right, stale []Allowance) {
+// Excuse removes the rights that allowances cover from unused. It also returns stale allowances, which cover rights
+// that no account has.
+func Excuse(unused, rights []Right, allowances []Allowance) (remaining []Right, stale []Allowance) {
 	for _, right := range unused {
 		if !slices.ContainsFunc(allowances, func(a Allowance) bool { return a.covers(right) }) {
-			left = append(left, right)
+			remaining = append(remaining, right)
 		}
 	}
 	for _, a := range allowances {
@@ -179,5 +181,5 @@ func Excuse(unused, rights []Right, allowances []Allowance) (left []Right, stale
 			stale = append(stale, a)
 		}
 	}
-	return left, stale
+	return remaining, stale
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaos kills a program before and after each of its writes to a simulated VMware Cloud Director, and starts it
-// again: the program must be able to continue with the state that it left.
+// Package chaos kills a program before and after each of its writes to a simulated VMware Cloud Director, and restarts
+// it. The program must be able to continue from the state that it left behind.
 package chaos
 
 import (
@@ -15,48 +15,49 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A Victim is a program that can be killed and started again.
+// A Victim is a program that can be killed and restarted.
 type Victim interface {
 	Kill() error
 	Start(ctx context.Context) error
 }
 
-// A Write is a request that changes something in VCD: the same operation on the same path is the same write.
+// A Write is a request that changes something in VCD. Requests with the same operation and path are the same write.
 type Write struct {
 	Operation, Path string
-	// Number is how many writes of the flow were done before, with Options.Numbered.
+	// Number is the number of earlier writes in the flow. It is set only with Options.Numbered.
 	Number int
 }
 
-// Options of a Killer.
+// Options are the options of a Killer.
 type Options struct {
 	Victim Victim
-	// Flow in which the victim is killed. Empty: it is never killed, its writes are only recorded.
+	// Flow is the flow in which the victim is killed. If it is empty, the victim is never killed and its writes are
+	// only recorded.
 	Flow string
-	// Numbered distinguishes equal requests by the number of writes before them. It is for programs that write one
-	// object at a time: they are killed before and after each write.
+	// Numbered distinguishes equal requests by the number of earlier writes. It is for programs that write one object
+	// at a time: they are killed before and after each write.
 	Numbered bool
-	// Observe, if set, is called at every request.
+	// Observe, if set, is called for every request.
 	Observe func()
 }
 
-// A Killer kills a program at each write of one flow: when the write arrives for the first time, so that VCD does not
-// do it; and when VCD has done it for the first time, so that the program does not get the answer.
+// A Killer kills a program twice at each write of one flow: when the write first arrives, so that VCD does not execute
+// it, and after VCD first executed it, so that the program does not receive the response.
 type Killer struct {
 	tb    testing.TB
 	o     Options
-	found chan struct{} // a write is held
+	found chan struct{} // signals a held write
 
 	mu      sync.Mutex
-	flow    string             // current; empty between flows
+	flow    string             // current flow; empty between flows
 	began   time.Time          // start of the flow
-	writes  map[string][]Write // done, by flow
+	writes  map[string][]Write // accepted writes by flow
 	held    []string
-	release chan struct{} // closed when the program whose writes are held is dead
+	release chan struct{} // closed when the program that sent the held writes is dead
 	killed  map[vcdsim.Moment]map[Write]bool
 }
 
-// New returns a Killer. Its Gate must be set in the simulator.
+// New returns a Killer. Set its Gate in the simulator.
 func New(tb testing.TB, o Options) *Killer {
 	tb.Helper()
 	return &Killer{
@@ -69,7 +70,7 @@ func New(tb testing.TB, o Options) *Killer {
 	}
 }
 
-// Gate holds a write until the program that sent it is dead. It is a vcdsim.Gate.
+// Gate is a vcdsim.Gate. It holds a write until the program that sent it is dead.
 func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool {
 	if k.o.Observe != nil {
 		k.o.Observe()
@@ -89,7 +90,7 @@ func (k *Killer) Gate(_ context.Context, m vcdsim.Moment, r vcdsim.Request) bool
 	return false
 }
 
-// hold returns nil if a request may pass, else a channel to wait for.
+// hold returns nil if a request may pass, or a channel to wait for.
 func (k *Killer) hold(m vcdsim.Moment, r vcdsim.Request) chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -116,8 +117,7 @@ func (k *Killer) fatal() bool { return k.flow != "" && k.flow == k.o.Flow }
 
 var moments = map[vcdsim.Moment]string{vcdsim.Arrived: "before", vcdsim.Worked: "after"}
 
-// During runs a flow. Writes to VCD meanwhile are recorded and, if it is the killer's flow, the program is killed at
-// them.
+// During runs a flow and records its writes to VCD. If it is the killer's flow, the program is killed at these writes.
 func (k *Killer) During(flow string, do func()) {
 	k.tb.Helper()
 	k.set(flow)
@@ -135,7 +135,7 @@ func (k *Killer) During(flow string, do func()) {
 	do()
 }
 
-// Writes are the writes that VCD did in a flow, in order.
+// Writes returns the writes that VCD accepted in a flow, in order.
 func (k *Killer) Writes(flow string) []Write {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,7 +149,8 @@ func (k *Killer) Killed(m vcdsim.Moment, w Write) bool {
 	return k.killed[m][w]
 }
 
-// Kills is how many writes of an operation the program was killed at; of all, if it is empty.
+// Kills returns the number of writes of an operation at which the program was killed. An empty operation counts all
+// writes.
 func (k *Killer) Kills(m vcdsim.Moment, operation string) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -171,7 +172,7 @@ func (k *Killer) set(flow string) {
 	}
 }
 
-// run kills the program whenever a write is held, until ctx ends.
+// run kills and restarts the program whenever a write is held, until ctx ends.
 func (k *Killer) run(ctx context.Context) {
 	for {
 		select {
@@ -188,9 +189,9 @@ func (k *Killer) run(ctx context.Context) {
 	}
 }
 
-// restart kills the program, drops its held writes and starts it again.
+// restart kills the program, drops its held writes and restarts it.
 func (k *Killer) restart(ctx context.Context) {
-	<-time.After(50 * time.Millisecond) // Writes that arrive at the same time are dropped together.
+	<-time.After(50 * time.Millisecond) // drop concurrent writes together
 	if err := k.o.Victim.Kill(); err != nil {
 		k.tb.Errorf("killing the program: %s", err)
 	}

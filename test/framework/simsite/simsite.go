@@ -21,10 +21,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// brisk is quick, but slow enough for tasks to be seen running.
+// brisk returns a profile that is fast, but slow enough to observe running tasks.
 func brisk() vcdsim.Profile { return vcdsim.Profile{Name: "brisk", Scale: 0.02} }
 
-// Site is a simulated VCD, its workload clusters, and the management clusters that use it.
+// A Site is a simulated VCD, its workload clusters, and the management clusters that use it.
 type Site struct {
 	Workloads *workload.Workloads
 	Simulator *vcdsim.Simulator
@@ -34,8 +34,8 @@ type Site struct {
 	clusters []*framework.ManagementCluster
 }
 
-// Start starts a simulator with a model of a tenant; everything it writes, such as its log, is below dir. Tasks take
-// as long as in brisk, unless a mod changes it.
+// Start starts a simulator with a model of a tenant. It writes all files, such as the log, to dir. Tasks take as long
+// as in brisk, unless a mod changes the profile.
 func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vcdsim.Config)) (_ *Site, err error) {
 	s := &Site{dir: dir}
 	defer func() {
@@ -46,7 +46,7 @@ func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vc
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("creating the directory of the site: %w", err)
 	}
-	if s.log, err = os.Create(filepath.Join(dir, "simulator.log")); err != nil { //nolint:gosec // The caller's folder.
+	if s.log, err = os.Create(filepath.Join(dir, "simulator.log")); err != nil { //nolint:gosec // the caller's folder
 		return nil, fmt.Errorf("opening the simulator's log: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
@@ -66,8 +66,8 @@ func Start(ctx context.Context, dir string, model vcdsim.Model, mods ...func(*vc
 	return s, nil
 }
 
-// NewManagementCluster starts a management cluster with this provider and all of Cluster API, which reaches the
-// workload clusters. Close stops it.
+// NewManagementCluster starts a management cluster with this provider and all of Cluster API. It can reach the workload
+// clusters. Close stops it.
 func (s *Site) NewManagementCluster(
 	ctx context.Context, options framework.Options,
 ) (*framework.ManagementCluster, error) {
@@ -81,10 +81,10 @@ func (s *Site) NewManagementCluster(
 	return m, nil
 }
 
-// Variables are what a user of the simulated tenant writes into clusterctl.yaml.
+// Variables returns the clusterctl.yaml variables of a user of the simulated tenant.
 func (s *Site) Variables() map[string]string { return Variables(s.Simulator) }
 
-// Variables are what a user of a simulator's first tenant writes into clusterctl.yaml.
+// Variables returns the clusterctl.yaml variables of a user of a simulator's first tenant.
 func Variables(simulator *vcdsim.Simulator) map[string]string {
 	org := simulator.State().Model.Orgs[1]
 	user := org.Users[1]
@@ -111,10 +111,10 @@ func Variables(simulator *vcdsim.Simulator) map[string]string {
 	}
 }
 
-// TemplateName is the vApp template of a Kubernetes version.
+// TemplateName returns the name of the vApp template of a Kubernetes version.
 func TemplateName(version string) string { return "ubuntu-2404-kube-" + version }
 
-// Left is what is still in the simulated VCD, and what it was asked for and does not know.
+// Left returns the remaining objects in the simulated VCD, and the requests that it does not support.
 func (s *Site) Left() []string {
 	state := s.Simulator.State()
 	var left []string
@@ -133,7 +133,7 @@ func (s *Site) Left() []string {
 	return left
 }
 
-// Writes lists the requests since an index that changed something in a simulated VCD.
+// Writes returns the requests since an index that changed something in a simulated VCD.
 func Writes(simulator *vcdsim.Simulator, since int) []string {
 	var writes []string
 	for _, r := range simulator.Requests()[since:] {
@@ -162,8 +162,8 @@ func (s *Site) Close() error {
 	return errors.Join(errs...)
 }
 
-// ReleaseFiles are the files of a release that clusterctl wants, by name: the components and metadata, and the
-// templates whose paths match the patterns, which are relative to the root of the repository.
+// ReleaseFiles returns the files of a release for clusterctl, by name: the components, the metadata, and the templates
+// whose paths match the patterns. Patterns are relative to the root of the repository.
 func ReleaseFiles(root string, components []byte, patterns ...string) (map[string][]byte, error) {
 	files := map[string][]byte{stack.ComponentsFile: components}
 	for _, pattern := range append(patterns, "metadata.yaml") {
@@ -172,7 +172,7 @@ func ReleaseFiles(root string, components []byte, patterns ...string) (map[strin
 			return nil, fmt.Errorf("finding what a release holds: %w", err)
 		}
 		for _, path := range paths {
-			content, err := os.ReadFile(path) //nolint:gosec // A file of the repository.
+			content, err := os.ReadFile(path) //nolint:gosec // a file of the repository
 			if err != nil {
 				return nil, fmt.Errorf("reading what a release holds: %w", err)
 			}

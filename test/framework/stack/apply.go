@@ -38,7 +38,7 @@ func (s *Stack) Apply(ctx context.Context, objects ...unstructured.Unstructured)
 	return group.Wait()
 }
 
-// InstallCRDs applies definitions and waits until the API server serves them.
+// InstallCRDs applies CRDs and waits until the API server serves them.
 func (s *Stack) InstallCRDs(ctx context.Context, crds ...unstructured.Unstructured) error {
 	if err := s.Apply(ctx, crds...); err != nil {
 		return err
@@ -83,7 +83,7 @@ func established(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// discovered reports whether clients find the kind, which is a moment after its creation.
+// discovered reports whether discovery returns the kind. This takes a moment after the CRD is created.
 func (s *Stack) discovered(crd *unstructured.Unstructured) bool {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// auditPolicy logs who asked for what, and whether it was allowed, for the service accounts of one namespace. Nothing
-// of what was sent is logged.
+// auditPolicy logs the requests of the service accounts of one namespace, and whether they were allowed. It does not
+// log request bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -19,12 +19,12 @@ rules:
 - level: None
 `
 
-// AuditLog is the file with the requests of the audited namespace's service accounts.
+// AuditLog returns the path of the file with the requests of the audited namespace's service accounts.
 func (s *Stack) AuditLog() string {
 	return filepath.Join(s.LogDir(), "audit.log")
 }
 
-// auditArgs are the API server's flags for the audit log.
+// auditArgs returns the API server's flags for the audit log.
 func (s *Stack) auditArgs() ([]string, error) {
 	if s.auditNamespace == "" {
 		return nil, nil

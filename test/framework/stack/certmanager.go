@@ -19,16 +19,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// certManagerKinds stand for cert-manager, whose programs cannot be had as Go modules: they are in modules of its
-// repository whose paths are not those of their folders.
+// certManagerKinds replaces cert-manager, whose programs cannot be built from Go modules: the paths of the modules in
+// its repository do not match their folders.
 //
 //go:embed certmanager.yaml
 var certManagerKinds []byte
 
-// CertManager is what clusterctl init installs in place of cert-manager. An Issuer does the work then.
+// CertManager returns the manifest that clusterctl init installs instead of cert-manager. An Issuer then does the work
+// of cert-manager.
 func CertManager() []byte { return certManagerKinds }
 
-// Issuer does cert-manager's work in any cluster, with the authority of a stack.
+// An Issuer does the work of cert-manager in any cluster, with the certificate authority of a stack.
 type Issuer struct{ pki *pki }
 
 // NewIssuer returns the issuer of a stack.
@@ -47,19 +48,19 @@ func certManagerRelease(components []byte) Release {
 	}
 }
 
-// Certify does once what cert-manager does for providers all the time: it issues the certificates that are asked for,
-// and puts the authority where webhooks and conversions want it.
+// Certify does once what cert-manager does for providers continuously: it issues the requested certificates and injects
+// the CA into webhooks and conversions.
 func (i Issuer) Certify(ctx context.Context, c client.Client) error {
-	asked := &unstructured.UnstructuredList{}
-	asked.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
-	if err := c.List(ctx, asked); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+	requested := &unstructured.UnstructuredList{}
+	requested.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "CertificateList"})
+	if err := c.List(ctx, requested); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("listing certificates: %w", err)
 	}
-	for n := range asked.Items {
-		if err := i.certify(ctx, c, &asked.Items[n]); err != nil {
-			return fmt.Errorf("certificate %s: %w", client.ObjectKeyFromObject(&asked.Items[n]), err)
+	for n := range requested.Items {
+		if err := i.certify(ctx, c, &requested.Items[n]); err != nil {
+			return fmt.Errorf("certificate %s: %w", client.ObjectKeyFromObject(&requested.Items[n]), err)
 		}
 	}
 	return errors.Join(
@@ -69,21 +70,21 @@ func (i Issuer) Certify(ctx context.Context, c client.Client) error {
 	)
 }
 
-// certify writes the Secret of a certificate, if it is not there.
-func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructured.Unstructured) error {
-	name, _, nameErr := unstructured.NestedString(asked.Object, "spec", "secretName")
-	names, _, namesErr := unstructured.NestedStringSlice(asked.Object, "spec", "dnsNames")
+// certify creates the Secret of a certificate if it does not exist.
+func (i Issuer) certify(ctx context.Context, c client.Client, requested *unstructured.Unstructured) error {
+	name, _, nameErr := unstructured.NestedString(requested.Object, "spec", "secretName")
+	names, _, namesErr := unstructured.NestedStringSlice(requested.Object, "spec", "dnsNames")
 	if err := errors.Join(nameErr, namesErr); err != nil {
 		return err
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: asked.GetNamespace()},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: requested.GetNamespace()},
 		Type:       corev1.SecretTypeTLS,
 	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
 		return err
 	}
-	issued, err := i.pki.issue(asked.GetName(), nil, x509.ExtKeyUsageServerAuth, names...)
+	issued, err := i.pki.issue(requested.GetName(), nil, x509.ExtKeyUsageServerAuth, names...)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (i Issuer) certify(ctx context.Context, c client.Client, asked *unstructure
 	return c.Create(ctx, secret)
 }
 
-// injectAll puts the authority into the objects of a kind that ask for it and lack it.
+// injectAll injects the CA into the objects of a kind that request it and lack it.
 func (i Issuer) injectAll(ctx context.Context, c client.Client, apiVersion, kind string) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(apiVersion)
@@ -111,7 +112,7 @@ func (i Issuer) injectAll(ctx context.Context, c client.Client, apiVersion, kind
 		before := object.DeepCopy()
 		bundle := base64String(i.pki.caPEM)
 		changed := false
-		err := eachCall(object, func(config map[string]any) {
+		err := eachClientConfig(object, func(config map[string]any) {
 			changed = changed || config["caBundle"] != bundle
 			config["caBundle"] = bundle
 		})

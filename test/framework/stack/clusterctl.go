@@ -17,29 +17,29 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// Repository is a release of a provider as clusterctl finds it: infrastructure-components.yaml, metadata.yaml and
-// templates, and the variables of the user.
+// A Repository is a release of this provider for clusterctl (infrastructure-components.yaml, metadata.yaml and
+// templates), and the variables of the user.
 type Repository struct {
-	// Version is the release, such as v2.0.0.
+	// Version is the version of the release, such as v2.0.0.
 	Version string
-	// Files are the release's files by name.
+	// Files are the files of the release, by name.
 	Files map[string][]byte
-	// Variables go into clusterctl.yaml.
+	// Variables are written to clusterctl.yaml.
 	Variables map[string]string
 	// Others are releases of other providers, for clusterctl init.
 	Others []Release
-	// CertManager is what clusterctl init installs as cert-manager; nil for what it downloads.
+	// CertManager replaces the cert-manager that clusterctl init would download. Nil keeps the download.
 	CertManager []byte
 }
 
 const (
 	providerFullName = "infrastructure-vcd"
-	// ComponentsFile is the file of a release with everything that is installed.
+	// ComponentsFile is the name of the release file with all objects to install.
 	ComponentsFile = "infrastructure-components.yaml"
 )
 
-// LocalRepository writes a release of this provider below dir and a clusterctl.yaml that takes the provider from there;
-// it returns the path of the latter.
+// LocalRepository writes a release of this provider and a clusterctl.yaml that uses it to dir. It returns the path of
+// the clusterctl.yaml.
 func LocalRepository(dir string, repository Repository) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -80,7 +80,7 @@ func LocalRepository(dir string, repository Repository) (string, error) {
 	return path, nil
 }
 
-// LocalRepository writes a release of this provider for Clusterctl to use.
+// LocalRepository writes a release of this provider for Clusterctl.
 func (s *Stack) LocalRepository(repository Repository) error {
 	_, err := LocalRepository(s.clusterctlDir(), repository)
 	return err
@@ -90,8 +90,8 @@ func (s *Stack) clusterctlDir() string {
 	return filepath.Join(s.dir, "clusterctl")
 }
 
-// Clusterctl runs clusterctl against the stack, with the local repository and without the internet, and returns what it
-// prints.
+// Clusterctl runs clusterctl against the stack, with the local repository and without internet access, and returns its
+// output.
 func (s *Stack) Clusterctl(ctx context.Context, args ...string) ([]byte, error) {
 	config := filepath.Join(s.clusterctlDir(), "clusterctl.yaml")
 	if _, err := os.Stat(config); err == nil {
@@ -100,7 +100,7 @@ func (s *Stack) Clusterctl(ctx context.Context, args ...string) ([]byte, error) 
 	return s.output(ctx, nil, programs.Clusterctl, args...)
 }
 
-// Kubectl runs kubectl against the stack and returns what it prints.
+// Kubectl runs kubectl against the stack and returns its output.
 func (s *Stack) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	return s.output(ctx, stdin, programs.Kubectl, args...)
 }
@@ -116,7 +116,7 @@ func (s *Stack) output(ctx context.Context, stdin io.Reader, name string, args .
 		"NO_COLOR":                        "true",
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, s.Bin(name), args...) //nolint:gosec // Our own programs.
+	cmd := exec.CommandContext(ctx, s.Bin(name), args...) //nolint:gosec // our own programs
 	cmd.Stdin = stdin
 	cmd.Stdout = &stdout
 	cmd.Stderr = &stderr

@@ -18,9 +18,9 @@ import (
 
 const providerLabel = "cluster.x-k8s.io/provider"
 
-// components is a provider's components file, taken apart.
+// components is a parsed components file of a provider.
 type components struct {
-	provider  string // Such as infrastructure-vcd, from the provider label.
+	provider  string // from the provider label, for example infrastructure-vcd
 	namespace unstructured.Unstructured
 	crds      []unstructured.Unstructured
 	webhooks  []unstructured.Unstructured
@@ -28,9 +28,8 @@ type components struct {
 	manager   appsv1.Deployment
 }
 
-// parseComponents fills in the variables as clusterctl does and sorts the objects. What only makes sense with
-// containers (Services and cert-manager's objects) is left out, the Deployment is kept to learn how it runs its
-// manager.
+// parseComponents replaces the variables like clusterctl and sorts the objects by kind. It drops objects that require
+// containers (Services and cert-manager's objects). It keeps the Deployment, which defines how to run the manager.
 func parseComponents(yaml []byte, variables map[string]string) (*components, error) {
 	filled, err := yamlprocessor.NewSimpleProcessor().Process(yaml, func(name string) (string, error) {
 		if value, ok := variables[name]; ok {
@@ -95,7 +94,7 @@ func (c *components) add(object unstructured.Unstructured) error {
 	return nil
 }
 
-// container is the one that runs the manager.
+// container returns the container that runs the manager.
 func (c *components) container() corev1.Container {
 	containers := c.manager.Spec.Template.Spec.Containers
 	for i := range containers {
@@ -106,7 +105,7 @@ func (c *components) container() corev1.Container {
 	return corev1.Container{}
 }
 
-// environment is what the Deployment gives to its manager, as far as it does not describe a pod.
+// environment returns the environment of the manager in the Deployment, without variables that describe the pod.
 func (c *components) environment() []string {
 	env := []string{"POD_NAMESPACE=" + c.namespace.GetName()}
 	for _, entry := range c.container().Env {
@@ -124,8 +123,8 @@ func (c *components) serviceAccount() string {
 	return "default"
 }
 
-// callURL converts a reference to a Service to the address of a process on this machine. It is for the client
-// configuration of webhooks and of conversions alike.
+// callURL replaces a reference to a Service by the URL of a process on this machine. It supports client configurations
+// of webhooks and of conversions.
 func callURL(clientConfig map[string]any, port int, ca []byte) {
 	path, _, _ := unstructured.NestedString(clientConfig, "service", "path")
 	delete(clientConfig, "service")
@@ -133,13 +132,13 @@ func callURL(clientConfig map[string]any, port int, ca []byte) {
 	clientConfig["caBundle"] = base64String(ca)
 }
 
-// rewired returns copies of the objects that call the provider, calling it at a local port.
+// rewired returns copies of the objects that call the provider. The copies call it at a local port.
 func (c *components) rewired(port int, ca []byte) ([]unstructured.Unstructured, []unstructured.Unstructured, error) {
 	crds := copies(c.crds)
 	webhooks := copies(c.webhooks)
 	for _, list := range [][]unstructured.Unstructured{crds, webhooks} {
 		for i := range list {
-			if err := eachCall(&list[i], func(config map[string]any) { callURL(config, port, ca) }); err != nil {
+			if err := eachClientConfig(&list[i], func(config map[string]any) { callURL(config, port, ca) }); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -155,8 +154,8 @@ func copies(objects []unstructured.Unstructured) []unstructured.Unstructured {
 	return found
 }
 
-// eachCall lets change edit each client configuration of a webhook configuration or of a CRD's conversion.
-func eachCall(object *unstructured.Unstructured, change func(clientConfig map[string]any)) error {
+// eachClientConfig calls change with each client configuration of a webhook configuration or of a CRD's conversion.
+func eachClientConfig(object *unstructured.Unstructured, change func(clientConfig map[string]any)) error {
 	hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", object.GetName(), err)

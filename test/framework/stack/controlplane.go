@@ -28,8 +28,8 @@ const (
 	pollEvery    = 50 * time.Millisecond
 )
 
-// rareGC lets etcd and the API server collect garbage half as often: their heaps are small, and collecting takes a
-// quarter of their processor time.
+// rareGC halves the frequency of garbage collection in etcd and the API server. Their heaps are small, and collection
+// takes a quarter of their CPU time.
 const rareGC = "GOGC=200"
 
 // startControlPlane starts etcd, the API server and the controller manager.
@@ -95,8 +95,8 @@ func (s *Stack) apiServerArgs(etcdURL string, port int) []string {
 	}
 }
 
-// startControllerManager runs the garbage collector, the namespace controller and, because Cluster API's managers have
-// aggregated roles, the controller that fills those.
+// startControllerManager runs the garbage collector, the namespace controller and the ClusterRole aggregation
+// controller, because Cluster API's managers use aggregated roles.
 func (s *Stack) startControllerManager() error {
 	manager, err := s.run(programs.KubeControllerManager, []string{
 		"--kubeconfig=" + s.Kubeconfig(),
@@ -115,7 +115,7 @@ func (s *Stack) startControllerManager() error {
 	return nil
 }
 
-// run starts a program of the stack with an environment free of the caller's proxies.
+// run starts a program of the stack. Its environment does not contain the caller's proxies.
 func (s *Stack) run(name string, args []string, env ...string) (*process.Process, error) {
 	p, err := process.Start(process.Spec{
 		Name: name,
@@ -143,7 +143,7 @@ func cleanEnvironment() []string {
 	return env
 }
 
-// writeAdmin makes the administrator's certificate and kubeconfig.
+// writeAdmin creates the administrator's certificate and kubeconfig.
 func (s *Stack) writeAdmin(port int) error {
 	admin, err := s.pki.issue("admin", []string{"system:masters"}, x509.ExtKeyUsageClientAuth)
 	if err != nil {
@@ -197,7 +197,7 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// waitReady waits until a check passes, and stops as soon as the process, or one it needs, has ended.
+// waitReady waits until a check passes. It returns an error as soon as the process, or one that it needs, has ended.
 func (s *Stack) waitReady(ctx context.Context, p *process.Process, ready func(context.Context) error,
 	needs ...*process.Process,
 ) error {

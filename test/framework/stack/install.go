@@ -24,29 +24,30 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// ProviderInstall is a provider as it is shipped, and the program that is its manager.
+// A ProviderInstall is a provider as shipped, and the program that is its manager.
 type ProviderInstall struct {
 	// ComponentsYAML is the components file: Namespace, CRDs, RBAC, webhook configurations, Deployment and so on.
 	ComponentsYAML []byte
-	// ManagerBinary is the program that the Deployment's image would hold.
+	// ManagerBinary is the program in the image of the Deployment.
 	ManagerBinary string
-	// Version in the inventory, such as v2.0.0.
+	// Version is the version in the inventory, such as v2.0.0.
 	Version string
-	// Args follow the arguments of the Deployment, so they win where both set a flag.
+	// Args follow the arguments of the Deployment, so that they take precedence.
 	Args []string
-	// Env follows the environment of the Deployment.
+	// Env is appended to the environment of the Deployment.
 	Env []string
-	// Variables fill in ${NAME} in the components.
+	// Variables replace ${NAME} in the components.
 	Variables map[string]string
-	// HealthFlag is the flag with the address for /readyz; empty for --health-addr, as Cluster API's managers have it.
+	// HealthFlag is the flag with the address of /readyz. If it is empty, it is --health-addr, as in Cluster API's
+	// managers.
 	HealthFlag string
-	// MetricsArgs are the flags that serve metrics, with %d for the port; nil for Cluster API's flags.
+	// MetricsArgs are the flags that enable metrics, with %d for the port. Nil means Cluster API's flags.
 	MetricsArgs []string
 }
 
-// InstallProvider applies all of a provider but what needs containers and returns its manager, not yet started.
-// Webhooks and conversions call the manager at a local port. The manager has the rights that the components give to it,
-// no more.
+// InstallProvider applies all objects of a provider except those that require containers. It returns its manager, which
+// is not started. Webhooks and conversions call the manager at a local port. The manager has exactly the rights that
+// the components grant to it.
 func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*Manager, error) {
 	parsed, err := parseComponents(install.ComponentsYAML, install.Variables)
 	if err != nil {
@@ -59,8 +60,9 @@ func (s *Stack) InstallProvider(ctx context.Context, install ProviderInstall) (*
 	return m, nil
 }
 
-// Unwire removes what calls the manager of a provider through a Service, after clusterctl has installed the provider:
-// there are no pods here. InstallProvider makes the same objects call the manager at a local port.
+// Unwire removes the webhooks and conversions that call a provider's manager through a Service, after clusterctl has
+// installed the provider, because there are no pods. InstallProvider lets the same objects call the manager at a local
+// port.
 func (s *Stack) Unwire(ctx context.Context, provider string) error {
 	installed := client.MatchingLabels{providerLabel: provider}
 	crds := &metav1.PartialObjectMetadataList{}
@@ -91,7 +93,8 @@ func (s *Stack) install(ctx context.Context, m *Manager) error {
 	return s.installRest(ctx, m)
 }
 
-// installCRDs comes first for all providers: a manager does not start without the kinds it watches.
+// installCRDs installs the CRDs of all providers first, because a manager does not start without the kinds that it
+// watches.
 func (s *Stack) installCRDs(ctx context.Context, m *Manager) error {
 	if err := m.pickPorts(ctx); err != nil {
 		return err
@@ -124,7 +127,7 @@ func (s *Stack) installRest(ctx context.Context, m *Manager) error {
 	return nil
 }
 
-// writeIdentity gives the manager a kubeconfig with a token of its service account.
+// writeIdentity creates a kubeconfig for the manager with a token of its service account.
 func (s *Stack) writeIdentity(ctx context.Context, m *Manager) error {
 	namespace := m.components.namespace.GetName()
 	name := cmp.Or(m.account, m.components.serviceAccount())
@@ -142,7 +145,7 @@ func (s *Stack) writeIdentity(ctx context.Context, m *Manager) error {
 	return s.writeKubeconfig(m.kubeconfig(), clientcmdapi.AuthInfo{Token: token.Status.Token}, namespace)
 }
 
-// installParts installs and starts the providers that the stack brings, side by side.
+// installParts installs and starts the providers of the stack concurrently.
 func (s *Stack) installParts(ctx context.Context, opts Options) error {
 	managers := make([]*Manager, len(opts.Parts))
 	for i, part := range opts.Parts {
@@ -191,7 +194,7 @@ func (s *Stack) installParts(ctx context.Context, opts Options) error {
 	return nil
 }
 
-// versionOf is the version of a part, for the inventory.
+// versionOf returns the version of a part for the inventory.
 func versionOf(part Part) string {
 	if part == IPAM {
 		return programs.IPAMVersion

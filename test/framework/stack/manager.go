@@ -22,14 +22,14 @@ import (
 
 const grace = 30 * time.Second
 
-// Manager is the manager of an installed provider. It can be stopped or killed and started again.
+// A Manager is the manager of an installed provider. It can be stopped or killed and started again.
 type Manager struct {
 	stack      *Stack
 	components *components
 	install    ProviderInstall
 	ports      managerPorts
-	replica    string // its name; empty for the first, which webhooks call
-	account    string // its service account; empty: the provider's
+	replica    string // name of the replica; empty for the first manager, which webhooks call
+	account    string // name of the service account; empty for the provider's
 
 	mu      sync.Mutex
 	process *process.Process
@@ -49,8 +49,9 @@ func (s *Stack) newManager(c *components, install ProviderInstall) *Manager {
 	return &Manager{stack: s, components: c, install: install}
 }
 
-// Replica returns another manager of the same provider, which can be killed while webhooks and conversions go on
-// calling m. It has a log and ports of its own; args follow those of m, and must make the two handle different objects.
+// Replica returns another manager of the same provider. It can be killed while webhooks and conversions continue to
+// call m. It has a separate log and separate ports. args are appended to those of m, and must separate the objects that
+// the two managers reconcile.
 func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Manager, error) {
 	install := m.install
 	install.Args = slices.Concat(install.Args, args)
@@ -64,8 +65,8 @@ func (m *Manager) Replica(ctx context.Context, name string, args ...string) (*Ma
 	return replica, nil
 }
 
-// As makes a replica, before it starts, work as another service account in the provider's namespace. The account has
-// what the objects grant it.
+// As lets a replica use another service account in the provider's namespace. Call it before the replica starts. The
+// objects grant the rights of the account.
 func (m *Manager) As(ctx context.Context, account string, objects ...unstructured.Unstructured) error {
 	m.account = account
 	if err := m.stack.Apply(ctx, objects...); err != nil {
@@ -77,7 +78,7 @@ func (m *Manager) As(ctx context.Context, account string, objects ...unstructure
 	return m.stack.writeIdentity(ctx, m)
 }
 
-// Name is the provider's name, such as infrastructure-vcd, with that of a replica.
+// Name returns the provider's name, such as infrastructure-vcd, with the suffix of a replica.
 func (m *Manager) Name() string {
 	if m.replica != "" {
 		return m.components.provider + "-" + m.replica
@@ -85,22 +86,22 @@ func (m *Manager) Name() string {
 	return m.components.provider
 }
 
-// Namespace is where the provider is installed.
+// Namespace returns the namespace of the provider.
 func (m *Manager) Namespace() string {
 	return m.components.namespace.GetName()
 }
 
-// LogPath is the file with its output, of all its runs.
+// LogPath returns the path of the log of all runs.
 func (m *Manager) LogPath() string {
 	return filepath.Join(m.stack.LogDir(), m.Name()+".log")
 }
 
-// MetricsURL is where it serves Prometheus metrics.
+// MetricsURL returns the URL of the Prometheus metrics.
 func (m *Manager) MetricsURL() string {
 	return fmt.Sprintf("http://127.0.0.1:%d/metrics", m.ports.metrics)
 }
 
-// Start starts the manager and returns when it is ready and its webhooks answer.
+// Start starts the manager and waits until it is ready and its webhooks respond.
 func (m *Manager) Start(ctx context.Context) error {
 	if m.running() {
 		return fmt.Errorf("%s runs already", m.Name())
@@ -130,7 +131,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	return nil
 }
 
-// rewire makes webhooks and conversions call this manager, unless it is a replica.
+// rewire lets webhooks and conversions call this manager, unless it is a replica.
 func (m *Manager) rewire(ctx context.Context) error {
 	if m.replica != "" {
 		return nil
@@ -142,7 +143,7 @@ func (m *Manager) rewire(ctx context.Context) error {
 	return m.stack.Apply(ctx, slices.Concat(crds, webhooks)...)
 }
 
-// args are the Deployment's, then what differs without containers, then the caller's.
+// args returns the arguments of the Deployment, then those that differ without containers, then the caller's.
 func (m *Manager) args() []string {
 	ours := []string{
 		"--leader-elect=false",
@@ -176,7 +177,7 @@ func (m *Manager) Healthy(ctx context.Context) error {
 	}
 	dialer := tls.Dialer{
 		NetDialer: &net.Dialer{Timeout: time.Second},
-		Config:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // Only whether it answers.
+		Config:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // only checks for a response
 	}
 	conn, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", m.ports.webhook))
 	if err != nil {
@@ -185,7 +186,7 @@ func (m *Manager) Healthy(ctx context.Context) error {
 	return conn.Close()
 }
 
-// Kill ends the manager at once, as a crash would.
+// Kill kills the manager, like a crash.
 func (m *Manager) Kill() error {
 	if p := m.current(); p != nil {
 		return p.Kill()
@@ -193,7 +194,7 @@ func (m *Manager) Kill() error {
 	return nil
 }
 
-// Stop asks the manager to end and kills it when it takes longer than three seconds.
+// Stop requests that the manager ends, and kills it after three seconds.
 func (m *Manager) Stop() error {
 	if p := m.current(); p != nil {
 		return p.Stop(grace)

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// pki is the certificates of one stack: one authority signs the API server, its clients and all webhook servers.
+// pki contains the certificates of one stack. One authority signs the certificates of the API server, its clients and
+// all webhook servers.
 type pki struct {
 	dir   string
 	caPEM []byte
@@ -25,7 +26,7 @@ type pki struct {
 	key   *ecdsa.PrivateKey
 }
 
-// pair is a certificate and its key in PEM form.
+// pair is a certificate and its key as PEM.
 type pair struct {
 	cert, key []byte
 }
@@ -56,7 +57,7 @@ func newPKI(dir string) (*pki, error) {
 	return p, p.writeAll()
 }
 
-// writeAll writes what the programs read from files.
+// writeAll writes the files that the programs read.
 func (p *pki) writeAll() error {
 	serving, err := p.issue("test-stack", nil, x509.ExtKeyUsageServerAuth)
 	if err != nil {
@@ -93,7 +94,7 @@ func (p *pki) file(name string) string {
 	return filepath.Join(p.dir, name)
 }
 
-// issue signs a certificate for a name and groups, good for the loopback address and for other names in DNS.
+// issue signs a certificate with a name and groups. It is valid for the loopback address and the DNS names.
 func (p *pki) issue(name string, groups []string, usage x509.ExtKeyUsage, dnsNames ...string) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

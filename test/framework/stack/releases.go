@@ -16,17 +16,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// Release is one of a provider as clusterctl finds it.
+// A Release is a release of a provider for clusterctl.
 type Release struct {
-	// Provider is its name in clusterctl's labels, such as control-plane-kubeadm.
+	// Provider is the name in clusterctl's labels, such as control-plane-kubeadm.
 	Provider string
-	// Version is the release, such as v1.14.2.
+	// Version is the version of the release, such as v1.14.2.
 	Version string
-	// Files are the release's files by name; that with the components has the name of componentsFile.
+	// Files are the files of the release, by name. The name of the components file is the result of componentsFile.
 	Files map[string][]byte
 }
 
-// componentsFile is how the file with the components of a provider is called in its releases.
+// componentsFile returns the name of a provider's components file in its releases.
 func componentsFile(provider string) string {
 	_, kind := providerNameAndType(provider)
 	for known, file := range map[clusterctlv1.ProviderType]string{
@@ -42,7 +42,7 @@ func componentsFile(provider string) string {
 	return "core-components.yaml"
 }
 
-// write writes the release below a folder and returns the URL of its components.
+// write writes the release to a folder and returns the URL of its components.
 func (r Release) write(dir string) (url string, err error) {
 	folder := filepath.Join(dir, r.Provider, r.Version)
 	if err := os.MkdirAll(folder, 0o750); err != nil {
@@ -56,7 +56,8 @@ func (r Release) write(dir string) (url string, err error) {
 	return "file://" + filepath.ToSlash(filepath.Join(folder, componentsFile(r.Provider))), nil
 }
 
-// Releases are those of the parts that a stack has installed, with the images that their maintainers publish.
+// Releases returns the releases of the parts that a stack has installed, with the images that their maintainers
+// publish.
 func Releases(s *Stack) ([]Release, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +84,7 @@ func Releases(s *Stack) ([]Release, error) {
 	return found, nil
 }
 
-// metadataOf is the metadata of a release that clusterctl looks for its contract in.
+// metadataOf returns release metadata, in which clusterctl looks up the contract.
 func metadataOf(version string) ([]byte, error) {
 	var major, minor int32
 	if _, err := fmt.Sscanf(version, "v%d.%d.", &major, &minor); err != nil {
@@ -106,8 +107,7 @@ var (
 	policyLine = regexp.MustCompile(`(?m)^( *imagePullPolicy:) \S+$`)
 )
 
-// WithImage returns components, which have one image, with another one that is only pulled where it is absent, as
-// releases have it.
+// WithImage replaces the single image in components, and sets its pull policy to IfNotPresent as in releases.
 func WithImage(components []byte, image string) ([]byte, error) {
 	text := string(components)
 	if count := len(imageLine.FindAllString(text, -1)); count != 1 {

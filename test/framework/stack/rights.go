@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AwaitRights waits until service accounts have the rights of roles and bindings among the objects: the API server
-// learns of them some time after it has stored them, and a ClusterRole that is filled from others is filled later
-// still. A program that starts before is refused.
+// AwaitRights waits until service accounts have the rights that the roles and bindings in objects grant. The API server
+// learns of them some time after it stored them, and an aggregated ClusterRole is filled even later. A program that
+// starts earlier would be denied access.
 func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstructured) error {
-	rights, err := grantedBy(objects)
+	rights, err := grantedRights(objects)
 	if err != nil {
 		return err
 	}
@@ -48,12 +48,13 @@ func (s *Stack) AwaitRights(ctx context.Context, objects ...unstructured.Unstruc
 	return nil
 }
 
-// roles are what roles among objects allow, by kind and name.
+// roles are the rules of roles, by kind and name.
 type roles map[rbacv1.RoleRef][]rbacv1.PolicyRule
 
-// grantedBy are the first right of each rule that service accounts are bound to: a rule is known as a whole.
-func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAccessReviewSpec, error) {
-	known, err := rolesAmong(objects)
+// grantedRights returns the first right of each rule that is bound to a service account. The API server learns of a rule as
+// a whole.
+func grantedRights(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAccessReviewSpec, error) {
+	known, err := collectRoles(objects)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +63,13 @@ func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAc
 		if !strings.HasSuffix(objects[i].GetKind(), "RoleBinding") {
 			continue
 		}
-		binding := &rbacv1.ClusterRoleBinding{} // A RoleBinding has the same fields.
+		binding := &rbacv1.ClusterRoleBinding{} // a RoleBinding has the same fields
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, binding); err != nil {
 			return nil, fmt.Errorf("reading the binding %s: %w", objects[i].GetName(), err)
 		}
 		for _, subject := range binding.Subjects {
 			for _, rule := range known[binding.RoleRef] {
-				if right := firstOf(rule, objects[i].GetNamespace()); right != nil &&
+				if right := firstRight(rule, objects[i].GetNamespace()); right != nil &&
 					subject.Kind == rbacv1.ServiceAccountKind {
 					rights = append(rights, authorizationv1.SubjectAccessReviewSpec{
 						User:               "system:serviceaccount:" + subject.Namespace + ":" + subject.Name,
@@ -81,7 +82,7 @@ func grantedBy(objects []unstructured.Unstructured) ([]authorizationv1.SubjectAc
 	return rights, nil
 }
 
-func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
+func collectRoles(objects []unstructured.Unstructured) (roles, error) {
 	known := roles{}
 	parsed := []*rbacv1.ClusterRole{}
 	for i := range objects {
@@ -89,7 +90,7 @@ func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
 		if kind != "Role" && kind != "ClusterRole" {
 			continue
 		}
-		role := &rbacv1.ClusterRole{} // A Role has the same rules.
+		role := &rbacv1.ClusterRole{} // a Role has the same rules
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, role); err != nil {
 			return nil, fmt.Errorf("reading the role %s: %w", objects[i].GetName(), err)
 		}
@@ -102,7 +103,7 @@ func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
 		}
 		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}
 		for _, part := range parsed {
-			if part != role && fills(part, role.AggregationRule) {
+			if part != role && aggregates(part, role.AggregationRule) {
 				known[ref] = append(slices.Clone(known[ref]), part.Rules...)
 			}
 		}
@@ -110,15 +111,16 @@ func rolesAmong(objects []unstructured.Unstructured) (roles, error) {
 	return known, nil
 }
 
-func fills(part *rbacv1.ClusterRole, whole *rbacv1.AggregationRule) bool {
+func aggregates(part *rbacv1.ClusterRole, whole *rbacv1.AggregationRule) bool {
 	return slices.ContainsFunc(whole.ClusterRoleSelectors, func(selected metav1.LabelSelector) bool {
 		selector, err := metav1.LabelSelectorAsSelector(&selected)
 		return err == nil && selector.Matches(labels.Set(part.Labels))
 	})
 }
 
-// firstOf is the first right that a rule gives in a namespace, or everywhere; nil for one to paths.
-func firstOf(rule rbacv1.PolicyRule, namespace string) *authorizationv1.ResourceAttributes {
+// firstRight returns the first right that a rule grants in a namespace, or everywhere. It returns nil for a rule for
+// paths.
+func firstRight(rule rbacv1.PolicyRule, namespace string) *authorizationv1.ResourceAttributes {
 	if len(rule.Resources) == 0 || len(rule.APIGroups) == 0 || len(rule.Verbs) == 0 {
 		return nil
 	}

@@ -51,7 +51,7 @@ func TestRightsThatAreWaitedFor(t *testing.T) {
 	objects, err := utilyaml.ToUnstructured([]byte(someRoles))
 	g.Expect(err).NotTo(HaveOccurred())
 
-	rights, err := grantedBy(objects)
+	rights, err := grantedRights(objects)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rights).To(ConsistOf(

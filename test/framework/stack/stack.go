@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stack runs a management cluster without containers: a real etcd, kube-apiserver and kube-controller-manager,
-// the managers of Cluster API, kubeadm bootstrap and control plane and in-cluster IPAM, as processes of this machine. A
-// provider under test is installed from the components file that it ships.
+// Package stack runs a management cluster without containers, as processes of this machine: a real etcd, kube-apiserver
+// and kube-controller-manager, and the managers of Cluster API, the kubeadm bootstrap and control plane providers, and
+// in-cluster IPAM. A provider under test is installed from the components file that it ships.
 package stack
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/programs"
 )
 
-// Part is a provider that the stack brings.
+// A Part is a provider that the stack includes.
 type Part string
 
-// The parts.
+// The parts of a stack.
 const (
 	Core         Part = programs.CoreManager
 	Bootstrap    Part = programs.BootstrapManager
@@ -35,32 +35,32 @@ const (
 	IPAM         Part = programs.IPAMManager
 )
 
-// allParts is every part.
+// allParts returns all parts.
 func allParts() []Part {
 	return []Part{Core, Bootstrap, ControlPlane, IPAM}
 }
 
-// Options of a stack.
+// Options are the options of a stack.
 type Options struct {
-	// Dir holds data, logs, certificates and kubeconfigs; one stack at a time can use it.
+	// Dir contains data, logs, certificates and kubeconfigs. Only one stack at a time can use it.
 	Dir string
-	// Cache is where the built programs are kept; empty for the default place.
+	// Cache is the folder for built programs. If it is empty, it is the default folder.
 	Cache string
-	// Out receives progress; nil for none.
+	// Out receives the progress. Nil discards it.
 	Out io.Writer
-	// Parts are the providers to run; nil for all of them. With an empty list only their CRDs are missing as well.
+	// Parts are the providers to run. Nil means all of them. With an empty list, their CRDs are not installed either.
 	Parts []Part
-	// Env is added to the environment of the parts, such as HTTPS_PROXY to reach workload clusters.
+	// Env is appended to the environment of the parts, for example HTTPS_PROXY to reach workload clusters.
 	Env []string
-	// Variables fill in ${NAME} in the components of the parts, such as EXP_MACHINE_TAINT_PROPAGATION: "true".
+	// Variables replace ${NAME} in the components of the parts, for example EXP_MACHINE_TAINT_PROPAGATION: "true".
 	Variables map[string]string
-	// APIServerArgs follow the arguments of the API server, such as --runtime-config=….
+	// APIServerArgs are appended to the arguments of the API server, for example --runtime-config=….
 	APIServerArgs []string
-	// AuditNamespace is whose service accounts' requests are logged; empty for none.
+	// AuditNamespace is the namespace whose service accounts' requests are logged. If it is empty, none are logged.
 	AuditNamespace string
 }
 
-// Stack is a running management cluster.
+// A Stack is a running management cluster.
 type Stack struct {
 	dir      string
 	out      io.Writer
@@ -75,14 +75,14 @@ type Stack struct {
 	auditNamespace string
 	apiServerExtra []string
 
-	base []*process.Process // In the order they were started.
+	base []*process.Process // in the order in which they were started
 
 	mu       sync.Mutex
 	managers []*Manager
 }
 
-// Start builds what is missing, removes what a killed run left in Dir and starts everything. When it returns, all
-// webhooks answer.
+// Start builds missing programs, cleans up after a killed run in Dir, and starts everything. When it returns, all
+// webhooks respond.
 func Start(ctx context.Context, opts Options) (*Stack, error) {
 	if opts.Out == nil {
 		opts.Out = io.Discard
@@ -115,10 +115,10 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	return s, nil
 }
 
-// neededSpace is for etcd, which preallocates, and for logs.
+// neededSpace is the space for etcd, which preallocates, and for logs, in bytes.
 const neededSpace = 512 << 20
 
-// claim makes the folder ours and clean.
+// claim locks the folder and cleans it up.
 func (s *Stack) claim() error {
 	if err := os.MkdirAll(s.dir, 0o750); err != nil {
 		return fmt.Errorf("creating the directory of the stack: %w", err)
@@ -178,37 +178,38 @@ func seconds(began time.Time) time.Duration {
 	return time.Since(began).Round(100 * time.Millisecond)
 }
 
-// RESTConfig is the administrator's access to the API server.
+// RESTConfig returns the administrator's access to the API server.
 func (s *Stack) RESTConfig() *rest.Config {
 	return rest.CopyConfig(s.config)
 }
 
-// Client is the administrator's client; it knows unstructured objects and Kubernetes' own types.
+// Client returns the administrator's client. It supports unstructured objects and Kubernetes' own types.
 func (s *Stack) Client() client.Client {
 	return s.client
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (s *Stack) Kubeconfig() string {
 	return filepath.Join(s.dir, "kubeconfig")
 }
 
-// Dir is the folder of the stack.
+// Dir returns the folder of the stack.
 func (s *Stack) Dir() string {
 	return s.dir
 }
 
-// LogDir is the folder with the log of each program.
+// LogDir returns the folder with the logs of all programs.
 func (s *Stack) LogDir() string {
 	return filepath.Join(s.dir, "logs")
 }
 
-// Bin is the path of a program, by the names of package programs.
+// Bin returns the path of a program. Its name is one of package programs.
 func (s *Stack) Bin(name string) string {
 	return s.programs.Bin(name)
 }
 
-// Manager is the manager of an installed provider by its name, such as ipam-in-cluster; nil when there is none.
+// Manager returns the manager of an installed provider by its name, such as ipam-in-cluster, or nil if it is not
+// installed.
 func (s *Stack) Manager(name string) *Manager {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +221,7 @@ func (s *Stack) Manager(name string) *Manager {
 	return nil
 }
 
-// Failed receives the error of a program that ended by itself.
+// Failed returns a channel that receives the error of a program that ended by itself.
 func (s *Stack) Failed() <-chan error {
 	return s.failed
 }
@@ -238,7 +239,7 @@ func (s *Stack) watch(p *process.Process) {
 	}()
 }
 
-// Stop takes everything down: the managers first, the API server and etcd last.
+// Stop stops everything: the managers first, the API server and etcd last.
 func (s *Stack) Stop() error {
 	s.mu.Lock()
 	managers := slices.Clone(s.managers)
@@ -250,7 +251,7 @@ func (s *Stack) Stop() error {
 	}
 	wait.Wait()
 	for _, p := range slices.Backward(s.base) {
-		errs = append(errs, p.Kill()) // Their data is thrown away: no reason to wait for a clean end.
+		errs = append(errs, p.Kill()) // their data is discarded, so a clean exit is unnecessary
 	}
 	s.base = nil
 	errs = append(errs, os.RemoveAll(filepath.Join(s.dir, "etcd")))

@@ -13,12 +13,12 @@ import (
 
 const noProxy = "127.0.0.1,localhost,::1"
 
-// ProxyURL is the HTTP proxy that connects control plane endpoints with simulated clusters and nothing else, loopback
-// excepted.
+// ProxyURL returns the URL of the HTTP proxy that connects control plane endpoints with simulated clusters. Other
+// targets, except for loopback addresses, are refused.
 func (w *Workloads) ProxyURL() string { return w.proxy.URL() }
 
-// Env returns environment variables with which a process reaches simulated clusters. It replaces proxies that the
-// environment had.
+// Env returns the environment variables that let a process reach simulated clusters. They replace existing proxy
+// settings.
 func (w *Workloads) Env() []string {
 	return []string{
 		"HTTPS_PROXY=" + w.ProxyURL(),
@@ -28,7 +28,7 @@ func (w *Workloads) Env() []string {
 	}
 }
 
-// Kubeconfig returns a kubeconfig, usually that of the Secret <cluster>-kubeconfig, changed to go through the proxy.
+// Kubeconfig changes a kubeconfig, usually that of the Secret <cluster>-kubeconfig, to use the proxy.
 func (w *Workloads) Kubeconfig(data []byte) ([]byte, error) {
 	config, err := clientcmd.Load(data)
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *Workloads) Kubeconfig(data []byte) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// WriteKubeconfig writes what Kubeconfig returns to a file that only its owner can read.
+// WriteKubeconfig writes the result of Kubeconfig to a file that only its owner can read.
 func (w *Workloads) WriteKubeconfig(path string, data []byte) error {
 	changed, err := w.Kubeconfig(data)
 	if err != nil {
@@ -49,8 +49,8 @@ func (w *Workloads) WriteKubeconfig(path string, data []byte) error {
 	return os.WriteFile(path, changed, 0o600)
 }
 
-// AdminKubeconfig returns a kubeconfig with administrator rights for a cluster, given by name or endpoint, made on the
-// control plane as kubeadm makes admin.conf there. It goes through the proxy.
+// AdminKubeconfig returns a kubeconfig with administrator rights for a cluster, given by name or endpoint. It
+// corresponds to the admin.conf of kubeadm, and uses the proxy.
 func (w *Workloads) AdminKubeconfig(cluster string) ([]byte, error) {
 	c, err := w.find(cluster)
 	if err != nil {

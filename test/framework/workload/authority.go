@@ -25,13 +25,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// authority is a certificate authority that was handed to a control plane.
+// authority is a certificate authority that was passed to a control plane node.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// readAuthority parses <base>.crt and <base>.key from the files the guest writes. kubeadm would generate missing
+// readAuthority parses <base>.crt and <base>.key in the files that the guest writes. kubeadm would generate missing
 // ones, but then no client outside could trust the cluster.
 func readAuthority(u *guest.Userdata, base string) (authority, error) {
 	crt, found := u.File(base + ".crt")
@@ -59,7 +59,7 @@ func readAuthority(u *guest.Userdata, base string) (authority, error) {
 	return authority{cert: cert, key: signer}, nil
 }
 
-// hash is the pin of the certificate's public key as kubeadm writes it.
+// hash returns the pin of the certificate's public key in kubeadm's format.
 func (a authority) hash() string {
 	sum := sha256.Sum256(a.cert.RawSubjectPublicKeyInfo)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -69,7 +69,7 @@ func (a authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// pinned reports whether one of kubeadm's caCertHashes is this authority's.
+// pinned reports whether kubeadm's caCertHashes pin this authority.
 func (a authority) pinned(hashes []string) bool {
 	for _, h := range hashes {
 		if strings.EqualFold(h, a.hash()) {
@@ -79,7 +79,7 @@ func (a authority) pinned(hashes []string) bool {
 	return false
 }
 
-// issue signs a certificate for the subject; hosts are its names and addresses.
+// issue signs a certificate for a subject. hosts are its DNS names and IP addresses.
 func (a authority) issue(subject pkix.Name, hosts ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -121,7 +121,7 @@ func encode(c *tls.Certificate) (cert, key []byte, _ error) {
 	return cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// signed reports whether the peer of a TLS connection has a certificate of this authority.
+// signed returns an error unless this authority signed the certificate of the TLS peer.
 func (a authority) signed(state *tls.ConnectionState) error {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return errors.New("no client certificate of this cluster")

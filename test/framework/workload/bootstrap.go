@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// check returns an error if kubeadm would fail now. One that wraps errWaiting is temporary.
+// check returns an error if kubeadm would fail now. An error that wraps errWaiting is temporary.
 func (w *Workloads) check(p *plan) error {
 	w.lock.Lock()
 	c := w.clusters[p.endpoint]
@@ -37,7 +37,8 @@ func (w *Workloads) check(p *plan) error {
 	return w.checkToken(c, p.token)
 }
 
-// checkAuthorities refuses a joiner that trusts, or brings, other authorities than the cluster's.
+// checkAuthorities returns an error if a joining node trusts or brings other certificate authorities than the
+// cluster's.
 func (c *cluster) checkAuthorities(p *plan) error {
 	if !p.anyCA && !c.ca.pinned(p.caHashes) {
 		return fmt.Errorf("kubeadm join: the cluster at %s has CA %s, which caCertHashes does not pin", p.endpoint,
@@ -50,7 +51,7 @@ func (c *cluster) checkAuthorities(p *plan) error {
 	return nil
 }
 
-// checkToken checks that Cluster API has created the bootstrap token in the cluster.
+// checkToken returns an error if Cluster API has not created the bootstrap token in the cluster.
 func (w *Workloads) checkToken(c *cluster, token string) error {
 	id, secretPart, _ := strings.Cut(token, ".")
 	secret := &corev1.Secret{}
@@ -74,12 +75,12 @@ func (w *Workloads) checkToken(c *cluster, token string) error {
 	return nil
 }
 
-// kubeadm does what init or join does and leaves the machine's phase saying how it went.
+// kubeadm simulates kubeadm init or join, and records the result in the phase of the machine.
 func (w *Workloads) kubeadm(m *machine) error {
 	c, err := w.clusterFor(m.plan)
 	if err == nil {
 		if err = w.join(m, c); err != nil && m.plan.init {
-			w.end(c)
+			w.endCluster(c)
 		}
 	}
 	switch {
@@ -103,7 +104,7 @@ func (w *Workloads) kubeadm(m *machine) error {
 	}
 }
 
-// clusterFor returns the cluster to join, or makes one for init.
+// clusterFor returns the cluster to join, or creates one for init.
 func (w *Workloads) clusterFor(p *plan) (*cluster, error) {
 	if err := w.check(p); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (w *Workloads) clusterFor(p *plan) (*cluster, error) {
 	return c, nil
 }
 
-// join adds a node, and for control planes their static pods and etcd member, to a cluster.
+// join adds a node to a cluster. For a control plane node it also adds the static pods and the etcd member.
 func (w *Workloads) join(m *machine, c *cluster) error {
 	p := m.plan
 	version := m.plan.version

@@ -19,8 +19,8 @@ import (
 	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
 )
 
-// cluster is one simulated Kubernetes cluster: a resource group of the in-memory API server, and a listener that is
-// up while one of its control planes is.
+// cluster is one simulated Kubernetes cluster: a resource group of the in-memory API server, and a listener that is up
+// while at least one control plane node is.
 type cluster struct {
 	name     string
 	endpoint string
@@ -34,11 +34,11 @@ type cluster struct {
 	etcd    http.Handler
 	apiCert *tls.Certificate
 
-	// changes lets members go up and down one after the other.
+	// changes serializes the changes of members.
 	changes sync.Mutex
-	// lock protects the fields below. Do not hold it across calls of client, whose informers call back.
+	// lock protects the fields below. Do not hold it during calls of client, whose informers call back.
 	lock sync.Mutex
-	// members are the control planes that were set up, by node name.
+	// members are the control plane nodes, by node name.
 	members map[string]*member
 	server  *http.Server
 	address string
@@ -79,7 +79,7 @@ func newCluster(manager inmemoryruntime.Manager, group string, p *plan) (*cluste
 	return c, nil
 }
 
-// addMember makes a control plane node serve.
+// addMember adds a control plane node and lets it serve.
 func (c *cluster) addMember(node string) error {
 	pod := etcdPodName(node)
 	cert, err := c.etcdCA.issue(pkix.Name{CommonName: pod}, pod, "localhost", "127.0.0.1")
@@ -92,7 +92,7 @@ func (c *cluster) addMember(node string) error {
 	return nil
 }
 
-// setMember records that a control plane node went up or down and starts or stops serving.
+// setMember records that a control plane node is up or down, and starts or stops serving.
 func (c *cluster) setMember(ctx context.Context, node string, up bool) error {
 	c.changes.Lock()
 	defer c.changes.Unlock()
@@ -126,7 +126,7 @@ func (c *cluster) setMember(ctx context.Context, node string, up bool) error {
 	}
 }
 
-// removeMember removes a control plane whose VM is gone and reports whether it was the last.
+// removeMember removes a control plane node whose VM is deleted, and reports whether it was the last.
 func (c *cluster) removeMember(ctx context.Context, node string) (last bool, _ error) {
 	err := c.setMember(ctx, node, false)
 	c.lock.Lock()
@@ -146,7 +146,7 @@ func (c *cluster) aliveLocked() []string {
 	return alive
 }
 
-// up returns the local address of the API server, "" when no control plane is running.
+// up returns the local address of the API server, or "" if no control plane node is running.
 func (c *cluster) up() string {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -173,7 +173,7 @@ func (c *cluster) serveLocked(ctx context.Context) error {
 	return nil
 }
 
-// tlsFor picks the certificate by server name: that of an etcd member that runs, else the API server's.
+// tlsFor selects the certificate by server name: that of a running etcd member, or otherwise that of the API server.
 func (c *cluster) tlsFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	cert := c.apiCert
 	trusted := c.ca
@@ -218,12 +218,12 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			errors.New("etcdserver: no leader, most members are down"))
 		return
 	}
-	if node, ok := c.forwardTo(r); ok && !c.nodeRuns(node) {
+	if node, ok := c.forwardTarget(r); ok && !c.nodeRuns(node) {
 		refuse(w, http.StatusBadGateway, "InternalError",
 			fmt.Errorf("dialing kubelet of node %s: no route to host", node))
 		return
 	}
-	// A port forward is dialled at the request's host, which only the proxy can resolve.
+	// A port forward is dialed at the host of the request, which only the proxy can resolve.
 	r.Host = local
 	handler.ServeHTTP(w, r)
 }

@@ -18,30 +18,30 @@ import (
 )
 
 // Cluster API's in-memory etcd keeps its membership in annotations of the etcd pods: one cluster ID for all, a member
-// ID each, and since when a member leads; who leads since the latest moment is the leader.
+// ID for each, and the time when a member became the leader. The member with the latest time is the leader.
 
 // voters counts etcd members.
 type voters struct{ all, alive int }
 
-// etcdAnnotations returns the annotations with which a new member joins the others.
+// etcdAnnotations returns the annotations of a new member that joins the others.
 func (c *cluster) etcdAnnotations(ctx context.Context) (map[string]string, error) {
 	members, err := c.etcdPods(ctx)
 	if err != nil {
 		return nil, err
 	}
 	annotations := map[string]string{
-		cloudv1.EtcdClusterIDAnnotationName: strconv.Itoa(1 + rand.IntN(1<<31-2)), //nolint:gosec // An identifier, not a secret.
-		cloudv1.EtcdMemberIDAnnotationName:  strconv.Itoa(1 + rand.IntN(1<<31-2)), //nolint:gosec // An identifier, not a secret.
+		cloudv1.EtcdClusterIDAnnotationName: strconv.Itoa(1 + rand.IntN(1<<31-2)), //nolint:gosec // an identifier, not a secret
+		cloudv1.EtcdMemberIDAnnotationName:  strconv.Itoa(1 + rand.IntN(1<<31-2)), //nolint:gosec // an identifier, not a secret
 	}
 	if len(members) == 0 {
-		annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderNow()
+		annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderTimestamp()
 		return annotations, nil
 	}
 	annotations[cloudv1.EtcdClusterIDAnnotationName] = members[0].Annotations[cloudv1.EtcdClusterIDAnnotationName]
 	return annotations, nil
 }
 
-// settleEtcd makes a member that is alive the leader, if the one that led is not, and counts.
+// settleEtcd counts the members, and elects one that is alive if the leader is not.
 func (c *cluster) settleEtcd(ctx context.Context, alive []string) (voters, error) {
 	pods, err := c.etcdPods(ctx)
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *cluster) settleEtcd(ctx context.Context, alive []string) (voters, error
 	return v, c.elect(ctx, candidate, pods)
 }
 
-// elect makes candidate the only member that ever led: the annotation's resolution of a second cannot order quick
-// changes.
+// elect makes candidate the only member that was ever the leader. The resolution of the annotation, one second, is too
+// low to order quick changes.
 func (c *cluster) elect(ctx context.Context, candidate *corev1.Pod, pods []corev1.Pod) error {
 	for i := range pods {
 		pod := &pods[i]
@@ -76,11 +76,11 @@ func (c *cluster) elect(ctx context.Context, candidate *corev1.Pod, pods []corev
 		}
 	}
 	return c.update(ctx, candidate, func() {
-		candidate.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderNow()
+		candidate.Annotations[cloudv1.EtcdLeaderFromAnnotationName] = leaderTimestamp()
 	})
 }
 
-// isLeader reports whether pod became leader after the other.
+// isLeader reports whether pod became leader after other.
 func isLeader(pod, other *corev1.Pod) bool {
 	since, err := time.Parse(time.RFC3339, pod.Annotations[cloudv1.EtcdLeaderFromAnnotationName])
 	if err != nil {
@@ -93,10 +93,11 @@ func isLeader(pod, other *corev1.Pod) bool {
 	return err != nil || since.After(otherSince)
 }
 
-// leaderNow is the present as the in-memory server writes it when leadership is moved through etcd's API.
-func leaderNow() string { return time.Now().Format(time.RFC3339) }
+// leaderTimestamp returns the current time in the format that the in-memory server uses when leadership is moved through
+// etcd's API.
+func leaderTimestamp() string { return time.Now().Format(time.RFC3339) }
 
-// etcdPods lists the members, leaving out those that were removed through etcd's API.
+// etcdPods returns the members, except for those that were removed through etcd's API.
 func (c *cluster) etcdPods(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	if err := c.client.List(ctx, list, client.InNamespace(metav1.NamespaceSystem),
@@ -111,7 +112,7 @@ func (c *cluster) etcdPods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// update changes an object, reading it again while others change it too. A missing object is left alone.
+// update changes an object, and retries on conflicts. It ignores a missing object.
 func (c *cluster) update(ctx context.Context, obj client.Object, change func()) error {
 	for {
 		err := c.client.Get(ctx, client.ObjectKeyFromObject(obj), obj)

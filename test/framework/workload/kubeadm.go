@@ -19,15 +19,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// kubeadmConfig is the part of kubeadm's configuration kinds that decides what a node becomes.
+// kubeadmConfig contains the fields of kubeadm's configuration kinds that determine the role of a node.
 type kubeadmConfig struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 
-	// InitConfiguration and JoinConfiguration.
+	// NodeRegistration is in InitConfiguration and JoinConfiguration.
 	NodeRegistration nodeRegistration `json:"nodeRegistration"`
 
-	// ClusterConfiguration.
+	// The following fields are in ClusterConfiguration.
 	ClusterName          string `json:"clusterName"`
 	KubernetesVersion    string `json:"kubernetesVersion"`
 	ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
@@ -35,11 +35,11 @@ type kubeadmConfig struct {
 		CertSANs []string `json:"certSANs"`
 	} `json:"apiServer"`
 
-	// JoinConfiguration.
+	// The following fields are in JoinConfiguration.
 	ControlPlane *struct{} `json:"controlPlane"`
 	Discovery    discovery `json:"discovery"`
 
-	// text is the document itself.
+	// text is the document as written.
 	text string
 }
 
@@ -58,12 +58,11 @@ type discovery struct {
 	} `json:"bootstrapToken"`
 }
 
-// kubeadmRun is what a guest's commands start: kubeadm init or kubeadm join, and the documents of its configuration
-// file.
+// kubeadmRun is the kubeadm init or kubeadm join command of a guest, with the documents of its configuration file.
 type kubeadmRun struct {
 	verb string
 	docs []kubeadmConfig
-	// published are the guestinfo keys that the script publishes once kubeadm has succeeded.
+	// published contains the guestinfo keys that the script publishes after kubeadm has succeeded.
 	published map[string]string
 }
 
@@ -78,7 +77,7 @@ var (
 	publishCommand = regexp.MustCompile(`vmtoolsd --cmd "info-set (guestinfo\.\S+) ([^"$]+)"`)
 )
 
-// findKubeadm returns the kubeadm command among the user data's commands; found is false when there is none.
+// findKubeadm returns the kubeadm command of the user data. found reports whether there is one.
 func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 	for _, command := range u.Commands {
 		command = scriptOf(u, command)
@@ -94,7 +93,7 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 		if !ok {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: its --config file %s is not written", m[1], flag[1])
 		}
-		content, err := substituted(u, file)
+		content, err := substituteVariables(u, file)
 		if err != nil {
 			return kubeadmRun{}, true, fmt.Errorf("kubeadm %s: %w", m[1], err)
 		}
@@ -107,9 +106,9 @@ func findKubeadm(u *guest.Userdata) (_ kubeadmRun, found bool, _ error) {
 	return kubeadmRun{}, false, nil
 }
 
-// substituted returns the content of a file after the commands that put variables into it: where there are no templates,
-// the variables of a file are read and sed replaces their names by their values.
-func substituted(u *guest.Userdata, file guest.File) (string, error) {
+// substituteVariables returns the content of a file after variables are substituted. User data without templates reads
+// variables from a file and replaces their names with sed.
+func substituteVariables(u *guest.Userdata, file guest.File) (string, error) {
 	content := file.Content
 	variables := map[string]string{}
 	for _, command := range u.Commands {
@@ -133,8 +132,8 @@ func substituted(u *guest.Userdata, file guest.File) (string, error) {
 	return content, nil
 }
 
-// scriptOf returns the content of the file that a command runs with a shell, if user data writes that file; else the
-// command itself. CAPVCD starts kubeadm in such a script.
+// scriptOf returns the content of the script that a command runs with a shell, if user data writes it. Otherwise it
+// returns the command. CAPVCD starts kubeadm in such a script.
 func scriptOf(u *guest.Userdata, command string) string {
 	m := scriptCommand.FindStringSubmatch(strings.TrimSpace(command))
 	if m == nil {
@@ -155,7 +154,7 @@ func publishedBy(script string) map[string]string {
 	return published
 }
 
-// parseKubeadm splits and decodes a kubeadm configuration file.
+// parseKubeadm parses a kubeadm configuration file.
 func parseKubeadm(content string) ([]kubeadmConfig, error) {
 	var docs []kubeadmConfig
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(content)))
@@ -183,7 +182,7 @@ func parseKubeadm(content string) ([]kubeadmConfig, error) {
 	}
 }
 
-// doc returns the document of a kind; a missing one is empty.
+// doc returns the document of a kind. found reports whether it exists.
 func (k kubeadmRun) doc(kind string) (doc kubeadmConfig, found bool) {
 	for _, d := range k.docs {
 		if d.Kind == kind {
@@ -193,7 +192,7 @@ func (k kubeadmRun) doc(kind string) (doc kubeadmConfig, found bool) {
 	return kubeadmConfig{}, false
 }
 
-// kubeletArgs decodes kubeletExtraArgs: a mapping in v1beta3, a list of names and values in v1beta4.
+// kubeletArgs parses kubeletExtraArgs: a mapping in v1beta3, a list of names and values in v1beta4.
 func (c kubeadmConfig) kubeletArgs() (map[string]string, error) {
 	args := map[string]string{}
 	if len(c.NodeRegistration.KubeletExtraArgs) == 0 {

@@ -17,8 +17,8 @@ import (
 
 const manifests = "/etc/kubernetes/manifests/"
 
-// readKubeVIP finds kube-vip's static pod in the files of a control plane and checks that it would make the endpoint
-// answer. Without one, something else answers for the endpoint.
+// readKubeVIP finds kube-vip's static pod in the files of a control plane node and checks that it would serve the
+// endpoint. Without the pod, something else must serve the endpoint.
 func (p *plan) readKubeVIP(u *guest.Userdata) error {
 	for _, f := range u.Files {
 		if !strings.HasPrefix(f.Path, manifests) || !strings.Contains(f.Content, "kube-vip") {
@@ -46,7 +46,7 @@ func (p *plan) checkKubeVIP(pod *corev1.Pod, u *guest.Userdata) error {
 	for _, e := range pod.Spec.Containers[0].Env {
 		env[e.Name] = e.Value
 	}
-	// Of two families kube-vip takes a list.
+	// With two address families, kube-vip accepts a list.
 	announced := func(address string) bool { return sameHost(address, host) }
 	if !slices.ContainsFunc(strings.Split(env["address"], ","), announced) {
 		return fmt.Errorf("kube-vip's address %q is not the control plane endpoint %s: the endpoint would not answer",
@@ -61,8 +61,9 @@ func (p *plan) checkKubeVIP(pod *corev1.Pod, u *guest.Userdata) error {
 	return p.checkKubeconfig(pod, u)
 }
 
-// checkKubeconfig knows that since Kubernetes 1.29 admin.conf has no rights before the first node's kubeadm init is
-// through, so that kube-vip must use super-admin.conf there; on other nodes super-admin.conf does not exist.
+// checkKubeconfig checks the kubeconfig of kube-vip. Since Kubernetes 1.29, admin.conf has no rights before kubeadm
+// init of the first node has finished, so kube-vip must use super-admin.conf there. On other nodes super-admin.conf
+// does not exist.
 func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
 	direct := false
 	for _, v := range pod.Spec.Volumes {
@@ -80,7 +81,7 @@ func (p *plan) checkKubeconfig(pod *corev1.Pod, u *guest.Userdata) error {
 	}
 }
 
-// mentions reports whether a command, or a file that a command names, contains text.
+// mentions reports whether a command, or a file that a command refers to, contains text.
 func mentions(u *guest.Userdata, text string) bool {
 	for _, command := range u.Commands {
 		if strings.Contains(command, text) {

@@ -15,53 +15,53 @@ import (
 
 var _ vcdsim.Guest = &Workloads{}
 
-// Phase of a guest.
+// A Phase is the phase of a guest.
 type Phase string
 
 // The phases of a guest.
 const (
-	// PhaseOff: powered off.
+	// PhaseOff means that the guest is powered off.
 	PhaseOff Phase = "Off"
-	// PhaseRefused: the guest could not start; Message has the reason.
+	// PhaseRefused means that the guest failed to start. Message contains the reason.
 	PhaseRefused Phase = "Refused"
-	// PhaseBooted: up, without anything that starts Kubernetes.
+	// PhaseBooted means that the guest is up, but does not start Kubernetes.
 	PhaseBooted Phase = "Booted"
-	// PhaseBootstrapping: kubeadm runs or waits; Message has the reason.
+	// PhaseBootstrapping means that kubeadm runs or waits. Message contains the reason.
 	PhaseBootstrapping Phase = "Bootstrapping"
-	// PhaseFailed: up, but kubeadm failed, and cloud-init does not run it again.
+	// PhaseFailed means that the guest is up, but kubeadm failed. cloud-init does not run it again.
 	PhaseFailed Phase = "Failed"
-	// PhaseRunning: the node's kubelet runs.
+	// PhaseRunning means that the kubelet of the node runs.
 	PhaseRunning Phase = "Running"
 )
 
-// machine is a guest with what its disk remembers between boots.
+// machine is a guest, with the state that its disk keeps between boots.
 type machine struct {
 	Machine
 
-	// work is held while the guest boots, bootstraps or stops, and protects what Workloads.lock does not.
+	// work is held while the guest boots, bootstraps or stops. It protects the fields that Workloads.lock does not.
 	work sync.Mutex
-	// instanceID is the instance cloud-init has set up, "" before the first boot.
+	// instanceID is the instance that cloud-init has set up, or "" before the first boot.
 	instanceID string
 	plan       *plan
-	// done: kubeadm went through, ending in cluster.
+	// done means that kubeadm succeeded, and cluster is the resulting cluster.
 	done    bool
 	failure string
 	cluster *cluster
-	// host is what the guest reports to since its last power-on.
+	// host receives the reports of the guest since its last power-on.
 	host vcdsim.GuestHost
 
-	// Protected by Workloads.lock, like Machine: on counts power-ons, so that timers of an earlier one do nothing;
-	// stop ends what runs since the last one.
+	// The following fields are protected by Workloads.lock, like Machine. on counts power-ons, so that timers of an
+	// earlier one have no effect. stop ends the background work since the last one.
 	on      int
 	powered bool
 	stop    context.CancelFunc
 }
 
-// errWaiting wraps what a joining guest waits for.
+// errWaiting is wrapped by errors about prerequisites that a joining guest waits for.
 var errWaiting = errors.New("waiting")
 
-// PowerOn boots a guest. An error is why the guest does not start as configured; the report is what it shows
-// nevertheless. kubeadm goes on in the background when it has to wait: see Machine.
+// PowerOn boots a guest. An error is the reason why the guest fails to start as configured; the report is valid
+// nevertheless. If kubeadm must wait, it continues in the background: see Machine.
 func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.GuestReport, error) {
 	m := w.machineFor(vm)
 	m.work.Lock()
@@ -83,10 +83,10 @@ func (w *Workloads) PowerOn(ctx context.Context, vm vcdsim.GuestVM) (vcdsim.Gues
 	if m.instanceID != "" {
 		return reportOf(vm, id), w.reboot(m, id)
 	}
-	return reportOf(vm, id), w.firstBoot(m, id, vm.KubernetesVersion) //nolint:contextcheck // What a guest begins outlives the call that powers it on.
+	return reportOf(vm, id), w.firstBoot(m, id, vm.KubernetesVersion) //nolint:contextcheck // background work of a guest outlives the call
 }
 
-// PowerOff stops a guest: its control plane leaves at once, its node stays Ready for a moment.
+// PowerOff stops a guest. Its control plane stops at once, but its node stays Ready for NotReadyAfter.
 func (w *Workloads) PowerOff(_ context.Context, vmID string) {
 	if m := w.machineOf(vmID); m != nil {
 		m.work.Lock()
@@ -95,7 +95,7 @@ func (w *Workloads) PowerOff(_ context.Context, vmID string) {
 	}
 }
 
-// Delete removes a guest. Its Node object stays until it is deleted; a cluster ends with its last control plane.
+// Delete removes a guest. Its Node remains until it is deleted. A cluster ends with its last control plane node.
 func (w *Workloads) Delete(_ context.Context, vmID string) {
 	m := w.machineOf(vmID)
 	if m == nil {
@@ -108,7 +108,7 @@ func (w *Workloads) Delete(_ context.Context, vmID string) {
 	w.lock.Unlock()
 	w.powerOff(m)
 	if m.done && m.plan.controlPlane {
-		w.leave(m)
+		w.leaveCluster(m)
 	}
 }
 
@@ -123,7 +123,7 @@ func (w *Workloads) machineFor(vm vcdsim.GuestVM) *machine {
 	return m
 }
 
-// machineOf returns a guest after telling what it does in the background to end, nil when there is none.
+// machineOf cancels the background work of a guest and returns the guest, or nil if it does not exist.
 func (w *Workloads) machineOf(vmID string) *machine {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -152,7 +152,7 @@ func (w *Workloads) powerOff(m *machine) {
 	}
 }
 
-// firstBoot applies user data, once for each instance.
+// firstBoot applies user data, once per instance.
 func (w *Workloads) firstBoot(m *machine, id guest.Identity, version string) (err error) {
 	m.instanceID = id.InstanceID
 	if id.Userdata == nil {
@@ -169,7 +169,7 @@ func (w *Workloads) firstBoot(m *machine, id guest.Identity, version string) (er
 	return w.bootstrap(m)
 }
 
-// reboot starts what the first boot has set up. cloud-init does nothing for an instance it knows.
+// reboot starts what the first boot has set up. cloud-init does nothing for a known instance.
 func (w *Workloads) reboot(m *machine, id guest.Identity) error {
 	switch {
 	case m.instanceID != id.InstanceID:
@@ -187,7 +187,7 @@ func (w *Workloads) reboot(m *machine, id guest.Identity) error {
 	return nil
 }
 
-// fail records that kubeadm failed for good.
+// fail records that kubeadm failed permanently.
 func (w *Workloads) fail(m *machine, err error) error {
 	w.lock.Lock()
 	m.failure = err.Error()
@@ -207,7 +207,7 @@ func (w *Workloads) setPhase(m *machine, phase Phase, message string) {
 	}
 }
 
-// bootstrap runs kubeadm: now if that is possible without waiting, else in the background.
+// bootstrap runs kubeadm, in the background if it must wait.
 func (w *Workloads) bootstrap(m *machine) error {
 	if err := w.check(m.plan); err != nil && !errors.Is(err, errWaiting) {
 		return w.fail(m, err)
@@ -236,13 +236,13 @@ func (w *Workloads) bootstrapLater(ctx context.Context, m *machine) {
 		return
 	}
 	deadline := time.Now().Add(w.options.JoinTimeout)
-	for again := true; again; {
-		again = w.attempt(ctx, m, deadline) && sleep(ctx, w.options.RetryEvery)
+	for retry := true; retry; {
+		retry = w.attempt(ctx, m, deadline) && sleep(ctx, w.options.RetryEvery)
 	}
 }
 
-// attempt runs kubeadm once more and reports whether to retry.
-func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time) (again bool) {
+// attempt runs kubeadm again and reports whether to retry.
+func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time) (retry bool) {
 	m.work.Lock()
 	defer m.work.Unlock()
 	if ctx.Err() != nil {
@@ -259,7 +259,7 @@ func (w *Workloads) attempt(ctx context.Context, m *machine, deadline time.Time)
 	return true
 }
 
-// sleep waits and reports whether the guest still runs.
+// sleep waits, and reports whether the guest still runs.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

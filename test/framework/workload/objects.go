@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// create stores an object with a UID, which the in-memory server does not give; one that exists is kept.
+// create creates an object with a UID, which the in-memory server does not generate. It keeps an existing object.
 func (c *cluster) create(ctx context.Context, obj client.Object) error {
 	obj.SetUID(types.UID(uuid.NewString()))
 	if err := c.client.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -26,9 +26,8 @@ func (c *cluster) create(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// createClusterObjects creates what kubeadm init leaves in a cluster besides the node: namespaces, its configuration,
-// its RBAC rule for joining nodes, kube-proxy and CoreDNS. The kubeadm control plane provider reads or updates each of
-// them.
+// createClusterObjects creates the objects of kubeadm init except for the node: namespaces, its configuration, its RBAC
+// rule for joining nodes, kube-proxy and CoreDNS. The kubeadm control plane provider reads or updates each of them.
 func (c *cluster) createClusterObjects(ctx context.Context, p *plan) error {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name}
@@ -88,7 +87,7 @@ func (c *cluster) createClusterObjects(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// createNode registers a node as kubelet does.
+// createNode registers a node as the kubelet does.
 func (c *cluster) createNode(ctx context.Context, n nodeSpec, version string) error {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: maps.Clone(n.labels)},
@@ -125,7 +124,7 @@ func nodeCondition(kind corev1.NodeConditionType, status corev1.ConditionStatus,
 	}
 }
 
-// createStaticPods creates the mirror pods of a control plane's static pods.
+// createStaticPods creates the mirror pods of a control plane node's static pods.
 func (c *cluster) createStaticPods(ctx context.Context, p *plan, version string) error {
 	annotations, err := c.etcdAnnotations(ctx)
 	if err != nil {

@@ -17,33 +17,33 @@ import (
 
 const controlPlaneRole = "node-role.kubernetes.io/control-plane"
 
-// plan is what a guest does on its first boot, computed from its guestinfo and the Kubernetes version of its template.
+// plan is the first boot of a guest, computed from its guestinfo and the Kubernetes version of its template.
 type plan struct {
-	// init: kubeadm init, else kubeadm join.
+	// init selects kubeadm init instead of kubeadm join.
 	init         bool
 	controlPlane bool
 	endpoint     string
 	version      string
 	node         nodeSpec
 	kubeVIP      *corev1.Pod
-	// published are the guestinfo keys that the guest publishes once kubeadm has succeeded.
+	// published contains the guestinfo keys that the guest publishes after kubeadm has succeeded.
 	published map[string]string
 
-	// For init.
+	// The following fields are for init.
 	clusterName   string
 	clusterConfig string
 	certSANs      []string
 
-	// For init and for joining control planes.
+	// The authorities are for init and for joining control plane nodes.
 	ca, etcdCA authority
 
-	// For join.
+	// The following fields are for join.
 	token    string
 	caHashes []string
 	anyCA    bool
 }
 
-// nodeSpec is the Node that kubelet registers.
+// nodeSpec is the Node that the kubelet registers.
 type nodeSpec struct {
 	name       string
 	providerID string
@@ -52,7 +52,7 @@ type nodeSpec struct {
 	addresses  []corev1.NodeAddress
 }
 
-// planFor reads the kubeadm configuration in the user data; nil without an error means that the guest starts no
+// planFor reads the kubeadm configuration in the user data. It returns nil without an error if the guest does not start
 // kubeadm.
 func planFor(id guest.Identity, templateVersion string) (*plan, error) {
 	run, found, err := findKubeadm(id.Userdata)
@@ -150,7 +150,7 @@ func (p *plan) readJoin(run kubeadmRun, id guest.Identity, templateVersion strin
 	return p.readNode(join, id)
 }
 
-// readAuthorities takes the certificate authorities that Cluster API hands to control planes.
+// readAuthorities reads the certificate authorities that Cluster API passes to control plane nodes.
 func (p *plan) readAuthorities(u *guest.Userdata) error {
 	var err error
 	if p.ca, err = readAuthority(u, "/etc/kubernetes/pki/ca"); err != nil {
@@ -167,7 +167,8 @@ func (p *plan) readAuthorities(u *guest.Userdata) error {
 	return nil
 }
 
-// readNode computes what kubelet registers from the node registration, the host name and the guest's addresses.
+// readNode computes the Node that the kubelet registers from the node registration, the hostname and the addresses of
+// the guest.
 func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 	args, err := doc.kubeletArgs()
 	if err != nil {
@@ -205,8 +206,8 @@ func (p *plan) readNode(doc kubeadmConfig, id guest.Identity) error {
 	return nil
 }
 
-// taints are those of the registration, or kubeadm's for control planes, and those that kubelet is configured with or
-// adds itself.
+// taints returns the taints of the registration, or kubeadm's default taints of control plane nodes, and the taints
+// that the kubelet is configured with or adds itself.
 func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint, error) {
 	taints, err := parseTaints(args["register-with-taints"])
 	if err != nil {
@@ -229,8 +230,8 @@ func (p *plan) taints(doc kubeadmConfig, args map[string]string) ([]corev1.Taint
 	return taints, nil
 }
 
-// nodeAddresses follows kubelet: with an external cloud provider a node has no address until the
-// cloud-controller-manager gives it one, unless --node-ip is set.
+// nodeAddresses returns the addresses that the kubelet sets. With an external cloud provider, a node has no address
+// until the cloud controller manager sets one, unless --node-ip is set.
 func nodeAddresses(args map[string]string, name string, id guest.Identity) ([]corev1.NodeAddress, error) {
 	hostname := corev1.NodeAddress{Type: corev1.NodeHostName, Address: name}
 	if text := args["node-ip"]; text != "" && text != "::" && text != "0.0.0.0" {
@@ -290,7 +291,7 @@ func parseTaints(text string) ([]corev1.Taint, error) {
 	return taints, nil
 }
 
-// endpoint normalises host[:port]; without a host it is the guest's own address, as kubeadm does it.
+// endpoint normalizes host[:port]. Like kubeadm, it uses the guest's own address if the host is missing.
 func endpoint(text string, id guest.Identity) (string, error) {
 	if text == "" {
 		if !id.Address().IsValid() {

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// nodeWatch receives deleted nodes from the in-memory server.
+// nodeWatch receives the events of nodes from the in-memory server.
 type nodeWatch struct{ w *Workloads }
 
-// watchNodes stands in for the pod garbage collector: the pods of a deleted node go too.
+// watchNodes replaces the pod garbage collector: it deletes the pods of deleted nodes.
 func (w *Workloads) watchNodes() error {
 	informer, err := w.manager.GetCache().GetInformer(w.ctx, &corev1.Node{})
 	if err != nil {
@@ -24,16 +24,16 @@ func (w *Workloads) watchNodes() error {
 	return informer.AddEventHandler(nodeWatch{w})
 }
 
-// OnCreate does nothing.
+// OnCreate is a no-op.
 func (nodeWatch) OnCreate(string, client.Object) {}
 
-// OnUpdate does nothing.
+// OnUpdate is a no-op.
 func (nodeWatch) OnUpdate(string, client.Object, client.Object) {}
 
-// OnGeneric does nothing.
+// OnGeneric is a no-op.
 func (nodeWatch) OnGeneric(string, client.Object) {}
 
-// OnDelete removes the pods of a node; not here and now, because the server calls while it holds its lock.
+// OnDelete removes the pods of a node in the background, because the server holds its lock during the call.
 func (n nodeWatch) OnDelete(group string, node client.Object) {
 	w := n.w
 	name := node.GetName()
@@ -50,8 +50,8 @@ func (n nodeWatch) OnDelete(group string, node client.Object) {
 	}
 }
 
-// collectPods deletes a node's pods, unless the node is back or runs. An etcd pod stands for a member and stays until
-// etcd's API has removed it.
+// collectPods deletes the pods of a node, unless the node exists again or runs. An etcd pod represents a member and
+// remains until it is removed through etcd's API.
 func (c *cluster) collectPods(ctx context.Context, node string) error {
 	pods, err := c.podsOn(ctx, node)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func isWaiting(err error) bool { return errors.Is(err, errWaiting) }
 
-// nodeUp is a reboot of a node: its kubelet registers or reports Ready again, its static pods start.
+// nodeUp simulates the boot of a node: its kubelet registers or reports Ready again, and its static pods start.
 func (w *Workloads) nodeUp(m *machine) error {
 	c := m.cluster
 	p := m.plan
@@ -40,7 +40,7 @@ func (w *Workloads) nodeUp(m *machine) error {
 	return c.markNode(w.ctx, p.node.name, corev1.ConditionTrue, "KubeletReady", "")
 }
 
-// nodeDown stops the node's control plane parts now, and lets the node be seen as gone after a moment.
+// nodeDown stops the node's control plane components now, and marks the node as unreachable after NotReadyAfter.
 func (w *Workloads) nodeDown(m *machine, boot int) {
 	c := m.cluster
 	node := m.plan.node.name
@@ -54,9 +54,9 @@ func (w *Workloads) nodeDown(m *machine, boot int) {
 			return
 		}
 		w.lock.Lock()
-		again := m.on != boot || m.powered
+		restarted := m.on != boot || m.powered
 		w.lock.Unlock()
-		if again {
+		if restarted {
 			return
 		}
 		if err := c.markNode(w.ctx, node, corev1.ConditionUnknown, "NodeStatusUnknown",
@@ -66,21 +66,21 @@ func (w *Workloads) nodeDown(m *machine, boot int) {
 	})
 }
 
-// leave ends a control plane whose VM is gone, and the cluster with the last one.
-func (w *Workloads) leave(m *machine) {
+// leaveCluster removes a control plane node whose VM is deleted. It ends the cluster with the last one.
+func (w *Workloads) leaveCluster(m *machine) {
 	c := m.cluster
 	last, err := c.removeMember(w.ctx, m.plan.node.name)
 	if err != nil {
 		w.options.Log.Error("Removing control plane", "node", m.plan.node.name, "error", err)
 	}
 	if last {
-		w.end(c)
+		w.endCluster(c)
 		w.options.Log.Info("Cluster ended with its last control plane", "cluster", c.name, "endpoint", c.endpoint)
 	}
 }
 
-// end removes a cluster with all its objects.
-func (w *Workloads) end(c *cluster) {
+// endCluster removes a cluster with all its objects.
+func (w *Workloads) endCluster(c *cluster) {
 	w.lock.Lock()
 	if w.clusters[c.endpoint] == c {
 		delete(w.clusters, c.endpoint)
@@ -92,7 +92,7 @@ func (w *Workloads) end(c *cluster) {
 	w.manager.DeleteResourceGroup(c.group)
 }
 
-// close stops serving for good.
+// close stops the API server of the cluster for good.
 func (c *cluster) close() error {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -105,7 +105,7 @@ func (c *cluster) close() error {
 	return server.Close()
 }
 
-// markNode sets a node's readiness, as kubelet and the node lifecycle controller would, and that of its pods.
+// markNode sets the readiness of a node and its pods, as kubelet and the node lifecycle controller do.
 func (c *cluster) markNode(ctx context.Context, name string, status corev1.ConditionStatus, reason,
 	message string,
 ) error {
@@ -180,6 +180,6 @@ func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 	return list.Items, nil
 }
 
-// isGone reports whether an error means that the whole cluster is gone: the in-memory server answers with a bad
-// request.
+// isGone reports whether an error means that the whole cluster was deleted: the in-memory server then responds with a
+// bad request.
 func isGone(err error) bool { return apierrors.IsBadRequest(err) }

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/guest"
 )
 
-// readGuest decodes the guestinfo of a VM.
+// readGuest parses the guestinfo of a VM.
 func readGuest(vm vcdsim.GuestVM) (guest.Identity, error) {
 	var nics []guest.NIC
 	for _, nic := range vm.NICs {
@@ -24,7 +24,7 @@ func readGuest(vm vcdsim.GuestVM) (guest.Identity, error) {
 		guest.Machine{UUID: vm.UUID, Hostname: vm.Hostname, Customized: vm.Customized})
 }
 
-// reportOf is the report of VMware Tools and cloud-init about a guest, with MAC addresses in the spelling of the VM.
+// reportOf returns the report of VMware Tools and cloud-init about a guest. MAC addresses are spelled as in the VM.
 func reportOf(vm vcdsim.GuestVM, id guest.Identity) vcdsim.GuestReport {
 	addresses := map[string]string{}
 	for _, nic := range vm.NICs {

@@ -17,7 +17,7 @@ import (
 
 const readHeaderTimeout = 30 * time.Second
 
-// silent swallows what net/http logs of TLS handshakes that clients abandon.
+// silent discards net/http's logs about TLS handshakes that clients abandon.
 var silent = log.New(io.Discard, "", 0)
 
 func (a authority) pool() *x509.CertPool {
@@ -26,14 +26,14 @@ func (a authority) pool() *x509.CertPool {
 	return pool
 }
 
-// refuse answers as an API server does, with a Status.
+// refuse responds with a Status, like an API server.
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status:   metav1.StatusFailure,
-		Code:     int32(code), //nolint:gosec // An HTTP status.
+		Code:     int32(code), //nolint:gosec // an HTTP status
 		Reason:   reason,
 		Message:  err.Error(),
 	})
@@ -41,8 +41,8 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, err err
 
 var etcdForward = regexp.MustCompile(`\A/api/v1/namespaces/kube-system/pods/etcd-([^/]+)/portforward\z`)
 
-// forwardTo returns the node to which a port forward goes.
-func (c *cluster) forwardTo(r *http.Request) (node string, ok bool) {
+// forwardTarget returns the target node of a port forward.
+func (c *cluster) forwardTarget(r *http.Request) (node string, ok bool) {
 	m := etcdForward.FindStringSubmatch(r.URL.Path)
 	if m == nil {
 		return "", false

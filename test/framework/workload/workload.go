@@ -23,21 +23,21 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/connectproxy"
 )
 
-// Options of the simulated guests. The zero value suits tests.
+// Options are the options of the simulated guests. The zero value is suitable for tests.
 type Options struct {
-	// BootstrapTime is how long kubeadm takes; zero is at once.
+	// BootstrapTime is the duration of kubeadm; zero means no delay.
 	BootstrapTime time.Duration
-	// NotReadyAfter is how long a stopped node is still Ready; zero is one second.
+	// NotReadyAfter is the time until a stopped node is no longer Ready; zero means one second.
 	NotReadyAfter time.Duration
-	// JoinTimeout is how long kubeadm join waits for its cluster; zero is kubeadm's own five minutes.
+	// JoinTimeout is the time that kubeadm join waits for its cluster; zero means kubeadm's default of five minutes.
 	JoinTimeout time.Duration
-	// RetryEvery is how often a joining guest tries to reach its cluster; zero is 200 ms.
+	// RetryEvery is the interval in which a joining guest tries to reach its cluster; zero means 200 ms.
 	RetryEvery time.Duration
-	// Log receives what happens to guests; nil discards it. Nothing of user data is logged.
+	// Log receives the events of guests. Nil discards them. User data is never logged.
 	Log *slog.Logger
 }
 
-// Workloads is the simulator's boot hook and the clusters of its guests.
+// Workloads is the guest of the simulator, and the clusters of its VMs.
 type Workloads struct {
 	options Options
 	manager inmemoryruntime.Manager
@@ -49,12 +49,12 @@ type Workloads struct {
 	jobs   sync.WaitGroup
 
 	lock     sync.Mutex
-	clusters map[string]*cluster // By control plane endpoint.
-	machines map[string]*machine // By VM ID.
+	clusters map[string]*cluster // by control plane endpoint
+	machines map[string]*machine // by VM ID
 	groups   int
 }
 
-// New starts the in-memory server and the proxy. They stop with ctx or with Close.
+// New starts the in-memory server and the proxy. They stop when ctx ends or with Close.
 func New(ctx context.Context, options Options) (*Workloads, error) {
 	options = withDefaults(options)
 	scheme := runtime.NewScheme()
@@ -118,19 +118,19 @@ func (w *Workloads) Close() error {
 	return err
 }
 
-// Machine is a guest as seen from outside, for progress displays and assertions.
+// A Machine is the externally visible state of a guest, for progress displays and assertions.
 type Machine struct {
 	VMID   string
 	VMName string
-	// Node and Cluster are empty while the guest is not part of one.
+	// Node and Cluster are empty while the guest does not belong to a cluster.
 	Node    string
 	Cluster string
 	Phase   Phase
-	// Message is what a guest waits for, or why it did not start.
+	// Message is what a guest waits for, or the reason why it did not start.
 	Message string
 }
 
-// Machines lists all guests that were ever powered on and not deleted, by VM name.
+// Machines returns all guests that were powered on and not deleted, sorted by VM name.
 func (w *Workloads) Machines() []Machine {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -142,7 +142,7 @@ func (w *Workloads) Machines() []Machine {
 	return out
 }
 
-// Machine returns the guest of one VM.
+// Machine returns the guest of a VM. The second result reports whether it exists.
 func (w *Workloads) Machine(vmID string) (Machine, bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -153,7 +153,7 @@ func (w *Workloads) Machine(vmID string) (Machine, bool) {
 	return m.Machine, true
 }
 
-// Clusters returns the control plane endpoints of all clusters that exist.
+// Clusters returns the control plane endpoints of all existing clusters.
 func (w *Workloads) Clusters() []string {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -165,7 +165,7 @@ func (w *Workloads) Clusters() []string {
 	return out
 }
 
-// Nodes lists the nodes of a cluster, given by its name or by its control plane endpoint.
+// Nodes returns the nodes of a cluster, given by its name or its control plane endpoint.
 func (w *Workloads) Nodes(cluster string) ([]corev1.Node, error) {
 	c, err := w.find(cluster)
 	if err != nil {
@@ -202,7 +202,7 @@ func (w *Workloads) find(nameOrEndpoint string) (*cluster, error) {
 	return hit, nil
 }
 
-// resolve is the proxy's name service: the local address for an endpoint that a client dials.
+// resolve resolves a dialed endpoint for the proxy: it returns the local address of the cluster.
 func (w *Workloads) resolve(target string) (string, error) {
 	w.lock.Lock()
 	c, found := w.clusters[strings.ToLower(target)]

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Join copies between two connections until both directions ended or ctx does, and closes the second.
+// Join copies data between two connections until both directions end or ctx ends, and then closes b.
 func Join(ctx context.Context, a, b net.Conn) {
-	stop := context.AfterFunc(ctx, func() { _ = a.Close(); _ = b.Close() }) // which ends the copies
+	stop := context.AfterFunc(ctx, func() { _ = a.Close(); _ = b.Close() }) // ends the copies
 	defer stop()
 	done := make(chan struct{})
 	go func() {
@@ -24,15 +24,15 @@ func Join(ctx context.Context, a, b net.Conn) {
 	_ = b.Close() // both directions ended
 }
 
-// copyHalf copies one direction and passes its end on.
+// copyHalf copies one direction and then closes the write side of the destination.
 func copyHalf(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {
-		_ = half.CloseWrite() // the other end may be gone
+		_ = half.CloseWrite() // the peer may be gone
 		return
 	}
-	_ = to.Close()   // what is left cannot be
-	_ = from.Close() // delivered
+	_ = to.Close()   // the remaining data
+	_ = from.Close() // cannot be delivered
 }
 
 func (s *server) counter(t Target) *atomic.Int64 {
@@ -43,7 +43,7 @@ func (s *server) counter(t Target) *atomic.Int64 {
 
 func (s *server) connections(t Target) int { return int(s.counter(t).Load()) }
 
-// count counts a connection until the function it returns is called.
+// count counts a connection until the returned function is called.
 func (s *server) count(t Target) func() {
 	c := s.counter(t)
 	c.Add(1)
@@ -56,7 +56,7 @@ const (
 	maxClients = 4096
 )
 
-// servePackets passes packets of each client to one target, over a socket of its own, and answers back.
+// servePackets forwards the packets of each client to one target over a separate socket, and sends its replies back.
 func (s *server) servePackets(ctx context.Context, conn net.PacketConn) {
 	clients := map[string]net.Conn{}
 	ended := make(chan string, maxClients)
@@ -76,7 +76,7 @@ func (s *server) servePackets(ctx context.Context, conn net.PacketConn) {
 			}
 			clients[from.String()] = target
 		}
-		_ = target.SetDeadline(time.Now().Add(udpIdle)) // of a socket that is open
+		_ = target.SetDeadline(time.Now().Add(udpIdle)) // an open socket
 		_, _ = target.Write(buf[:n])                    // packets may be lost
 	}
 	for _, c := range clients {
@@ -84,7 +84,7 @@ func (s *server) servePackets(ctx context.Context, conn net.PacketConn) {
 	}
 }
 
-// session connects a client of UDP to a target, nil if none is up.
+// session connects a UDP client to a target. It returns nil if no target is up.
 func (s *server) session(ctx context.Context, conn net.PacketConn, client net.Addr, ended chan<- string) net.Conn {
 	order := s.order()
 	if len(order) == 0 {
@@ -95,7 +95,7 @@ func (s *server) session(ctx context.Context, conn net.PacketConn, client net.Ad
 		return nil
 	}
 	done := s.count(order[0])
-	_ = target.SetDeadline(time.Now().Add(udpIdle)) // of a new socket
+	_ = target.SetDeadline(time.Now().Add(udpIdle)) // a new socket
 	go func() {
 		defer done()
 		buf := make([]byte, maxPacket)
@@ -106,7 +106,7 @@ func (s *server) session(ctx context.Context, conn net.PacketConn, client net.Ad
 			}
 			_, _ = conn.WriteTo(buf[:n], client) // packets may be lost
 		}
-		_ = target.Close() // it is not used again
+		_ = target.Close() // no longer used
 		select {
 		case ended <- client.String():
 		case <-ctx.Done():

@@ -17,7 +17,7 @@ import (
 // Members is the health of a pool's members.
 type Members = map[netip.AddrPort]bool
 
-// A probe is what is asked of one member, by one kind of monitor.
+// A probe checks one member with one kind of monitor.
 type probe struct {
 	pool    string
 	network string
@@ -25,19 +25,19 @@ type probe struct {
 	at      netip.AddrPort
 }
 
-// prober asks all members of pools regularly.
+// prober probes all members of pools periodically.
 type prober struct {
 	wire Wire
 
 	mu     sync.Mutex
 	cancel map[probe]context.CancelFunc
-	health map[probe]bool // missing: not known yet
+	health map[probe]bool // missing if not probed yet
 }
 
 const (
 	probeEvery   = time.Second
 	probeTimeout = 2 * time.Second
-	// downAfter is how many probes in a row a member must miss.
+	// downAfter is the number of consecutive failed probes after which a member is down.
 	downAfter = 2
 )
 
@@ -47,7 +47,7 @@ func newProber(wire Wire) *prober {
 
 func (r Route) probe(t Target) probe { return probe{r.Pool, r.Network, r.Monitor, t.At} }
 
-// apply begins probes that are new and ends those of members that are gone.
+// apply starts new probes and stops those of removed members.
 func (p *prober) apply(ctx context.Context, routes []Route) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +80,8 @@ func (p *prober) repeat(ctx context.Context, x probe) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()
 	for missed := 0; ; {
-		asking, cancel := context.WithTimeout(ctx, probeTimeout)
-		if x.ask(asking, p.wire) {
+		probeCtx, cancel := context.WithTimeout(ctx, probeTimeout)
+		if x.check(probeCtx, p.wire) {
 			missed = 0
 		} else {
 			missed++
@@ -105,31 +105,31 @@ func (p *prober) set(ctx context.Context, x probe, missed int) {
 	}
 }
 
-// ask reports whether a member answers.
-func (x probe) ask(ctx context.Context, wire Wire) bool {
+// check reports whether a member responds.
+func (x probe) check(ctx context.Context, wire Wire) bool {
 	if x.network == "udp" {
-		return x.askPacket(ctx, wire)
+		return x.checkUDP(ctx, wire)
 	}
 	if x.monitor == "HTTP" {
-		return x.askHTTP(ctx, wire)
+		return x.checkHTTP(ctx, wire)
 	}
 	conn, err := wire.Dial(ctx, "tcp", x.at.String())
 	if err != nil {
 		return false
 	}
-	_ = conn.Close() // it was only opened
+	_ = conn.Close() // opened only to probe
 	return true
 }
 
-// askPacket takes a member for down if its system refuses the port.
-func (x probe) askPacket(ctx context.Context, wire Wire) bool {
+// checkUDP considers a member down if its system refuses packets to the port.
+func (x probe) checkUDP(ctx context.Context, wire Wire) bool {
 	conn, err := wire.Dial(ctx, "udp", x.at.String())
 	if err != nil {
 		return false
 	}
-	defer func() { _ = conn.Close() }() // it is not used again
+	defer func() { _ = conn.Close() }() // no longer used
 	deadline, _ := ctx.Deadline()
-	_ = conn.SetDeadline(deadline.Add(-probeTimeout / 2)) // of a new socket
+	_ = conn.SetDeadline(deadline.Add(-probeTimeout / 2)) // a new socket
 	if _, err := conn.Write(nil); err != nil {
 		return false
 	}
@@ -137,8 +137,8 @@ func (x probe) askPacket(ctx context.Context, wire Wire) bool {
 	return !errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// askHTTP expects a status of success or a redirection at the root.
-func (x probe) askHTTP(ctx context.Context, wire Wire) bool {
+// checkHTTP expects a 2xx or 3xx status at the path /.
+func (x probe) checkHTTP(ctx context.Context, wire Wire) bool {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
@@ -157,7 +157,7 @@ func (x probe) askHTTP(ctx context.Context, wire Wire) bool {
 	return res.StatusCode >= http.StatusOK && res.StatusCode < http.StatusBadRequest
 }
 
-// up returns the targets that answer; those that were not asked yet count, and so do targets without probes.
+// up returns the targets that respond, including those without probes and those not probed yet.
 func (p *prober) up(r Route) []Target {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +170,7 @@ func (p *prober) up(r Route) []Target {
 	return out
 }
 
-// results are the members that were asked, by pool. A member is up if all probes of it say so.
+// results returns the health of all probed members by pool. A member is up if all its probes succeed.
 func (p *prober) results() map[string]Members {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,8 +179,8 @@ func (p *prober) results() map[string]Members {
 		if out[x.pool] == nil {
 			out[x.pool] = Members{}
 		}
-		before, asked := out[x.pool][x.at]
-		out[x.pool][x.at] = up && (before || !asked)
+		before, probed := out[x.pool][x.at]
+		out[x.pool][x.at] = up && (before || !probed)
 	}
 	return out
 }

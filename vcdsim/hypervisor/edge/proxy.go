@@ -20,7 +20,7 @@ type Wire interface {
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Proxy serves routes. Apply may be called at any time; connections that are open go on.
+// A Proxy serves routes. Apply may be called at any time; it does not interrupt open connections.
 type Proxy struct {
 	wire   Wire
 	log    *slog.Logger
@@ -30,12 +30,12 @@ type Proxy struct {
 	servers map[Listener]*server
 }
 
-// New makes a proxy without routes.
+// New creates a proxy without routes.
 func New(wire Wire, log *slog.Logger) *Proxy {
 	return &Proxy{wire: wire, log: log, prober: newProber(wire), servers: map[Listener]*server{}}
 }
 
-// Apply replaces the routes. A listener that cannot be opened is tried again the next time.
+// Apply replaces the routes. If a listener cannot be opened, the next call retries it.
 func (p *Proxy) Apply(ctx context.Context, routes []Route) {
 	p.prober.apply(ctx, routes)
 	p.mu.Lock()
@@ -62,7 +62,7 @@ func (p *Proxy) Apply(ctx context.Context, routes []Route) {
 	}
 }
 
-// Health returns what probes found, by pool and member.
+// Health returns the results of the probes, by pool and member.
 func (p *Proxy) Health() map[string]Members { return p.prober.results() }
 
 // Close ends all listeners, connections and probes.
@@ -70,11 +70,11 @@ func (p *Proxy) Close() {
 	p.Apply(context.Background(), nil)
 }
 
-// A server is one listener.
+// A server serves one listener.
 type server struct {
 	proxy  *Proxy
 	close  func()
-	active sync.Map // Target's address to the number of its connections, *counter
+	active sync.Map // number of connections by Target address, *counter
 
 	mu    sync.Mutex
 	route Route
@@ -90,7 +90,7 @@ func (p *Proxy) open(ctx context.Context, r Route) (*server, error) {
 			cancel()
 			return nil, fmt.Errorf("listening: %w", err)
 		}
-		s.close = func() { cancel(); _ = conn.Close() } // it is only read
+		s.close = func() { cancel(); _ = conn.Close() } // read only
 		go s.servePackets(ctx, conn)
 		return s, nil
 	}
@@ -118,7 +118,7 @@ func (s *server) accept(ctx context.Context, listener net.Listener) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // too many open files, or a client that is gone
+		case err != nil: // too many open files, or the client disconnected
 			select {
 			case <-ctx.Done():
 				return
@@ -132,9 +132,9 @@ func (s *server) accept(ctx context.Context, listener net.Listener) {
 
 const dialTimeout = 5 * time.Second
 
-// serve connects a client to the first target that answers. Without any it is disconnected.
+// serve connects a client to the first target that accepts the connection. Without one, it disconnects the client.
 func (s *server) serve(ctx context.Context, client net.Conn) {
-	defer func() { _ = client.Close() }() // both ends are done
+	defer func() { _ = client.Close() }() // both directions ended
 	for _, t := range s.order() {
 		dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 		target, err := s.proxy.wire.Dial(dialing, "tcp", t.At.String())
@@ -149,7 +149,7 @@ func (s *server) serve(ctx context.Context, client net.Conn) {
 	}
 }
 
-// order lists the targets to try: those that are up, the chosen one first.
+// order returns the targets that are up, in the order in which to try them: the selected one first.
 func (s *server) order() []Target {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *server) order() []Target {
 	return append(slices.Clone(up[first:]), up[:first]...)
 }
 
-// byWeight returns whose connection number n is.
+// byWeight returns the index of the target for connection number n.
 func byWeight(targets []Target, n int) int {
 	sum := 0
 	for _, t := range targets {

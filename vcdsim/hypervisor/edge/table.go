@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edge carries the traffic of simulated edge gateways: a table of routes from what the simulator has of virtual
-// services, pools and NAT rules, and proxies that follow it. It knows documents of VCD's JSON API and sockets, nothing
-// of VMs.
+// Package edge carries the traffic of simulated edge gateways. It derives a table of routes from the virtual
+// services, pools and NAT rules of the simulator, and runs proxies that follow the table. It knows documents of VCD's
+// JSON API and sockets, but not VMs.
 package edge
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim"
 )
 
-// A Listener is where connections arrive.
+// A Listener is an address that accepts connections.
 type Listener struct {
 	Network string // tcp or udp
 	At      netip.AddrPort
 }
 
-// A Target is a member that connections go to.
+// A Target is a member that receives connections.
 type Target struct {
 	At     netip.AddrPort
 	Weight int
@@ -32,15 +32,15 @@ type Target struct {
 type Route struct {
 	Listener
 
-	Name    string // of the virtual service or NAT rule
-	Pool    string // URN of the pool; empty for NAT rules, whose target is not probed
+	Name    string // name of the virtual service or NAT rule
+	Pool    string // URN of the pool; empty for NAT rules, whose targets are not probed
 	Monitor string // kind of health monitor
 	Targets []Target
-	// Least sends a connection to the target with the fewest; else targets take turns by weight.
+	// Least selects the target with the fewest connections. Otherwise connections are distributed by weight.
 	Least bool
 }
 
-// Paths of the documents that routes are made from.
+// Paths of the documents that define routes.
 const (
 	servicePath = "1.0.0/loadBalancer/virtualServices"
 	poolPath    = "1.0.0/loadBalancer/pools"
@@ -105,10 +105,11 @@ type profile struct {
 	} `json:"applicationPorts"`
 }
 
-// documents are those of the simulator by path and id.
+// documents are the documents of the simulator, by path and ID.
 type documents map[string]map[string]json.RawMessage
 
-// Table returns the routes of all edge gateways, sorted by listener. What has no address, port or pool yet has none.
+// Table returns the routes of all edge gateways, sorted by listener. Services and rules without an address, port or
+// pool have no routes.
 func Table(from []vcdsim.Document) []Route {
 	docs := documents{}
 	var out []Route
@@ -132,7 +133,7 @@ func Table(from []vcdsim.Document) []Route {
 	return slices.CompactFunc(out, func(a, b Route) bool { return a.Listener == b.Listener })
 }
 
-// read returns the document of a path with an id, false if there is none.
+// read returns the document with a path and an ID. The second result reports whether it exists and is valid.
 func read[T any](docs documents, path, id string) (T, bool) {
 	return parse[T](docs[path][id])
 }
@@ -142,14 +143,14 @@ func parse[T any](body json.RawMessage) (T, bool) {
 	return out, len(body) > 0 && json.Unmarshal(body, &out) == nil
 }
 
-func on(enabled *bool) bool { return enabled == nil || *enabled }
+func isEnabled(enabled *bool) bool { return enabled == nil || *enabled }
 
-const maxPorts = 1000 // of a range; each is a socket
+const maxPorts = 1000 // per range; each port is a socket
 
 func (docs documents) service(body json.RawMessage) []Route {
 	s, ok := parse[service](body)
 	p, found := read[pool](docs, poolPath, s.Pool.ID)
-	if !ok || !found || !on(s.Enabled) {
+	if !ok || !found || !isEnabled(s.Enabled) {
 		return nil
 	}
 	var out []Route
@@ -175,14 +176,14 @@ func (docs documents) service(body json.RawMessage) []Route {
 	return out
 }
 
-// fill adds what a route has of its pool.
+// fill sets the fields of a route that come from its pool.
 func (docs documents) fill(r Route, p pool) Route {
 	r.Least = p.Algorithm == "LEAST_CONNECTIONS"
 	r.Monitor = "TCP"
 	if len(p.Monitors) > 0 {
 		r.Monitor = p.Monitors[0].Type
 	}
-	if !on(p.Enabled) {
+	if !isEnabled(p.Enabled) {
 		return r
 	}
 	if g, ok := read[group](docs, groupPath, p.Group.ID); ok {
@@ -193,7 +194,7 @@ func (docs documents) fill(r Route, p pool) Route {
 	return r
 }
 
-// targets are the addresses of a group, with the pool's port.
+// targets returns the addresses of a group with the port of the pool.
 func (g group) targets(port int) []Target {
 	var out []Target
 	for _, text := range g.Addresses {
@@ -206,22 +207,23 @@ func (g group) targets(port int) []Target {
 	return out
 }
 
-// targets are the members that are enabled.
+// targets returns the enabled members.
 func (p pool) targets() []Target {
 	var out []Target
 	for _, m := range p.Members {
 		a, err := netip.ParseAddr(m.Address)
-		if at, ok := endpoint(a, cmp.Or(m.Port, p.Port)); ok && err == nil && on(m.Enabled) {
+		if at, ok := endpoint(a, cmp.Or(m.Port, p.Port)); ok && err == nil && isEnabled(m.Enabled) {
 			out = append(out, Target{at, max(m.Ratio, 1)})
 		}
 	}
 	return out
 }
 
-// rule returns the routes of a DNAT rule with a port: one without would take whole addresses.
+// rule returns the routes of a DNAT rule with a port. A rule without a port would forward all ports of an address, so
+// it has no routes.
 func (docs documents) rule(body json.RawMessage) []Route {
 	n, ok := parse[rule](body)
-	if !ok || !on(n.Enabled) || n.Type != "DNAT" {
+	if !ok || !isEnabled(n.Enabled) || n.Type != "DNAT" {
 		return nil
 	}
 	network, inner := docs.profile(n.Profile.ID)
@@ -258,7 +260,7 @@ func (docs documents) profile(id string) (network string, port int) {
 	return strings.ToLower(p.Ports[0].Protocol), port
 }
 
-// endpoint joins an address and a port, false if either is none.
+// endpoint joins an address and a port. It returns false if either is invalid.
 func endpoint(a netip.Addr, port int) (netip.AddrPort, bool) {
 	if !a.IsValid() || port < 1 || port > 65535 {
 		return netip.AddrPort{}, false
@@ -266,9 +268,9 @@ func endpoint(a netip.Addr, port int) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a, uint16(port)), true
 }
 
-const maxAddresses = 256 // of a range
+const maxAddresses = 256 // per range
 
-// addresses reads an address, a range of them, or a prefix, of which it is the first.
+// addresses parses an address, a range of addresses, or a prefix, for which it returns the first address.
 func addresses(text string) []netip.Addr {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return []netip.Addr{p.Addr()}

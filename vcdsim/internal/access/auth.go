@@ -18,8 +18,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Reads reports whether the caller may see what is in a catalog: that of the own organization, or one that is shared
-// with it.
+// Reads reports whether the caller may read a catalog. It must belong to the caller's organization or be shared with
+// it.
 func Reads(r *api.Request, sh store.OrgCatalog) bool {
 	if r.Session.Sees(sh.Org.ID) {
 		return true
@@ -28,14 +28,14 @@ func Reads(r *api.Request, sh store.OrgCatalog) bool {
 	return own != nil && slices.Contains(sh.Catalog.SharedWith, own.Name)
 }
 
-// OpenRoutes adds the routes that need no session: versions and logins.
+// OpenRoutes adds the routes that do not require a session: versions and logins.
 func OpenRoutes(add api.AddRoute) {
 	add("GET", "/api/versions", api.GetVersions, cloud.LatencyOrgList)
 	add("POST", "/cloudapi/1.0.0/sessions", login, cloud.LatencyLogin)
 	add("POST", "/cloudapi/1.0.0/sessions/provider", loginProvider, cloud.LatencyLogin)
 	add("POST", "/oauth/tenant/{org}/token", tokenTenant, cloud.LatencyLogin)
 	add("POST", "/oauth/provider/token", tokenProvider, cloud.LatencyLogin)
-	// A device is not logged in yet.
+	// A device has no session yet.
 	add("POST", "/oauth/tenant/{org}/device_authorization", authorizeDevice, cloud.LatencyLogin)
 	add("POST", "/oauth/provider/device_authorization", authorizeDevice, cloud.LatencyLogin)
 }
@@ -49,7 +49,7 @@ func sessionRoutes(add api.AddRoute) {
 	add("DELETE", "/api/session", logout, cloud.LatencyLegacy)
 }
 
-// Authenticate finds the session of a request.
+// Authenticate sets the session of a request.
 func Authenticate(r *api.Request) error {
 	token := r.Token()
 	session := r.Cloud.Store.Sessions[token]
@@ -120,10 +120,10 @@ func openSession(r *api.Request, org *store.Org, u *store.User) *store.Session {
 	return x
 }
 
-// SweepSessions is the number of logins between two removals of expired sessions.
+// SweepSessions is the number of logins between two sweeps of expired sessions.
 const SweepSessions = 256
 
-// dropExpiredSessions removes expired sessions every SweepSessions logins: most clients never log out.
+// dropExpiredSessions removes expired sessions every SweepSessions logins, because most clients never log out.
 func dropExpiredSessions(s *cloud.Cloud) {
 	if s.IDs.Count["session"]%SweepSessions != 0 {
 		return
@@ -132,7 +132,7 @@ func dropExpiredSessions(s *cloud.Cloud) {
 	maps.DeleteFunc(s.Store.Sessions, func(_ string, x *store.Session) bool { return !now.Before(x.Expires) })
 }
 
-// jwt makes a token in the format of VCD's: clients treat short ones differently.
+// jwt returns a token in the format of VCD, because clients handle short tokens differently.
 func jwt(x *store.Session, signature string) string {
 	part := func(v any) string {
 		b, _ := json.Marshal(v)
@@ -149,7 +149,7 @@ func tokenTenant(r *api.Request) (*api.Response, error) { return tokenLogin(r, r
 
 func tokenProvider(r *api.Request) (*api.Response, error) { return tokenLogin(r, store.SystemOrg) }
 
-// tokenLogin exchanges an API token for an access token. A token of another organization is refused, so that clients
+// tokenLogin exchanges an API token for an access token. It refuses tokens of another organization, so that clients
 // that try the provider first fall back to the tenant.
 func tokenLogin(r *api.Request, orgName string) (*api.Response, error) {
 	form, err := url.ParseQuery(string(r.Content))
@@ -178,7 +178,7 @@ func tokenLogin(r *api.Request, orgName string) (*api.Response, error) {
 	return oauthError("invalid_grant"), nil
 }
 
-// tokenResponse opens a session and answers with its token and the API token for the next login.
+// tokenResponse creates a session and responds with its access token and the API token for the next login.
 func tokenResponse(r *api.Request, org *store.Org, u *store.User, apiToken string) *api.Response {
 	x := openSession(r, org, u)
 	r.Session = x

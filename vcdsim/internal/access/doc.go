@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access decides who the caller of a request is and what he may do: sessions, logins and tokens, roles and
-// rights, and which vApps and disks are shown to whom.
+// Package access authenticates and authorizes requests: sessions, logins and tokens, roles and rights, and the
+// visibility of vApps and disks.
 package access

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Rights that are checked.
+// Rights that the simulator checks.
 const (
 	rightVAppCreate    = "vApp: Create / Reconfigure"
 	rightVAppDelete    = "vApp: Delete"
@@ -44,23 +44,23 @@ const (
 
 	rightOwnClients = "API Tokens: Manage"
 	rightAllClients = "API Tokens: Manage All"
-	// VMware's document calls these View and Manage Service Accounts, as it calls Group / User: View by other words,
-	// too.
+	// VMware's documentation names these View and Manage Service Accounts. It also names Group / User: View
+	// differently.
 	rightAccountView   = "Service Accounts: View"
 	rightAccountManage = "Service Accounts: Manage"
 )
 
-// A Need are rights of which a request requires one. It is for a whole request, whatever the body changes. Reading
-// requires only membership of the organization, except where a need says otherwise.
+// A Need is a list of rights, one of which a request requires. It applies to the whole request, independent of the
+// body. Reading requires only membership of the organization, unless a need requires more.
 type Need struct {
-	Method    string // empty: any but GET
-	Under     string // what the operation, without ids, begins with
-	End       string // and ends with
+	Method    string // empty for all except GET
+	Under     string // prefix of the operation without IDs
+	End       string // suffix of the operation
 	Rights    []string
-	Operation string // as the refusal names it
+	Operation string // for the error message
 }
 
-// Needs are what requests require; the first that fits decides.
+// Needs are the needs of requests. The first match decides.
 var Needs = []Need{
 	{http.MethodGet, "/api/vApp/vapp/", "/controlAccess", []string{rightVAppACL}, "VAPP_VIEW_ACL"},
 	{"", "/api/vApp/vapp/", "/controlAccess", []string{rightVAppShare}, "VAPP_SHARE"},
@@ -106,7 +106,8 @@ func (n *Need) fits(method, path string) bool {
 		strings.HasSuffix(path, n.End)
 }
 
-// Permitted refuses a request that the caller's role has no right to, with VCD's answer for entities that do not exist.
+// Permitted returns an error if the caller's role does not permit the request. It is the error that VCD returns for
+// entities that do not exist.
 func Permitted(r *api.Request) error {
 	if r.Session == nil || r.Session.Provider() {
 		return nil
@@ -122,7 +123,7 @@ func Permitted(r *api.Request) error {
 	return nil
 }
 
-// PermittedBy refuses a request of a caller who has none of the rights that are needed.
+// PermittedBy returns an error if the caller has none of the rights of a need.
 func PermittedBy(r *api.Request, n *Need) error {
 	if slices.ContainsFunc(n.Rights, func(right string) bool { return HasRight(r, right) }) {
 		return nil
@@ -138,34 +139,34 @@ func MayUseExtraConfig(r *api.Request) bool {
 	return !r.Cloud.Assume.ExtraConfigTakesRight || r.Session.Provider() || HasRight(r, RightExtraConfig)
 }
 
-// HasRight reports whether the caller's role has a right, or one that implies it, and a rights bundle that is published
-// to the organization has it, too.
+// HasRight reports whether the caller has a right. Both the caller's role and a rights bundle that is published to the
+// organization must contain the right, or the same other right that implies it.
 func HasRight(r *api.Request, name string) bool {
-	if !r.Cloud.Assume.RolesAreExact && !roleIsDescribed(r.Session, r.Cloud.Store, r.Session.Role) {
+	if !r.Cloud.Assume.RolesAreExact && !roleIsKnown(r.Session, r.Cloud.Store, r.Session.Role) {
 		return true
 	}
-	return slices.ContainsFunc(rightsWith(name), func(right string) bool {
+	return slices.ContainsFunc(impliedBy(name), func(right string) bool {
 		return roleHas(r, right) && rightIsPublished(r, right)
 	})
 }
 
-// roleIsDescribed reports whether it is known which rights a role has, other than that of administrators.
-func roleIsDescribed(session *store.Session, st *store.Store, role string) bool {
+// roleIsKnown reports whether the rights of a role are known. Those of administrators are not.
+func roleIsKnown(session *store.Session, st *store.Store, role string) bool {
 	_, builtIn := builtInRole(role)
-	return builtIn && role != "Organization Administrator" || ownRole(session, st, role) != nil
+	return builtIn && role != "Organization Administrator" || customRole(session, st, role) != nil
 }
 
-// roleHas reports whether the caller's role has a right. One that is not defined has none.
+// roleHas reports whether the caller's role has a right. An undefined role has no rights.
 func roleHas(r *api.Request, right string) bool {
-	if d := ownRole(r.Session, r.Cloud.Store, r.Session.Role); d != nil {
+	if d := customRole(r.Session, r.Cloud.Store, r.Session.Role); d != nil {
 		return slices.Contains(d.Refs["rights"], RightURN(r.Cloud.IDs, right))
 	}
 	have, _ := builtInRole(r.Session.Role)
 	return slices.Contains(have, right)
 }
 
-// ownRole is a role that the organization defined itself, nil if there is none.
-func ownRole(session *store.Session, st *store.Store, name string) *store.Object {
+// customRole returns a role that the organization defined itself, or nil if there is none of this name.
+func customRole(session *store.Session, st *store.Store, name string) *store.Object {
 	for _, d := range st.Documents[RolesPath] {
 		readOnly, _ := d.Body["readOnly"].(bool)
 		if d.OrgID == session.OrgID && store.Text(d.Body, "name") == name && !readOnly {
@@ -175,7 +176,7 @@ func ownRole(session *store.Session, st *store.Store, name string) *store.Object
 	return nil
 }
 
-// rightIsPublished reports whether a rights bundle that the caller's organization has contains a right.
+// rightIsPublished reports whether a rights bundle that is published to the caller's organization contains a right.
 func rightIsPublished(r *api.Request, right string) bool {
 	urn := RightURN(r.Cloud.IDs, right)
 	for _, d := range r.Cloud.Store.Documents[BundlesPath] {
@@ -190,8 +191,8 @@ func rightIsPublished(r *api.Request, right string) bool {
 	return false
 }
 
-// rightsWith are a right and those that imply it.
-func rightsWith(name string) []string {
+// impliedBy returns a right and the rights that imply it.
+func impliedBy(name string) []string {
 	out := []string{name}
 	for _, x := range Rights() {
 		if slices.Contains(x.implied, name) {

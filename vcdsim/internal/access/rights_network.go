@@ -4,7 +4,7 @@ package access
 
 import "net/http"
 
-// Rights on what belongs to networks. Reading takes one, too.
+// Rights for network objects. Reading also requires a right.
 const (
 	rightEdgeView          = "Organization vDC Gateway: View"
 	rightBalancerView      = "Organization vDC Gateway: View Load Balancer"
@@ -30,9 +30,9 @@ const (
 	certificateOperations = "/cloudapi/1.0.0/ssl/certificateLibrary"
 )
 
-// NetworkNeeds are the needs of requests about gateways and what is on them; the first that fits decides. No source
-// lists the rights for application port profiles and firewall groups: VMware's role for authors of Kubernetes clusters
-// has those on NAT and none on firewalls, and its clients make port profiles for their NAT rules with it.
+// NetworkNeeds are the needs of requests for gateways and their objects. The first match decides. No source lists the
+// rights for application port profiles and firewall groups. VMware's role for authors of Kubernetes clusters has the
+// rights for NAT and none for firewalls, and its clients create port profiles for their NAT rules with that role.
 var NetworkNeeds = []Need{
 	{http.MethodGet, edgeOperations + "/nat/", "", []string{rightNATView}, "GATEWAY_NAT_VIEW"},
 	{"", edgeOperations + "/nat/", "", []string{rightNATConfigure}, "GATEWAY_NAT_CONFIGURE"},

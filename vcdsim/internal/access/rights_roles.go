@@ -4,8 +4,9 @@ package access
 
 import "slices"
 
-// Rights of the roles that VCD comes with. The names are those of VCD's API. That of vApp Author is what VMware's
-// Terraform provider shows of a 10.6; Catalog Author and vApp User are told apart from it as in VMware's guides.
+// Rights of VCD's built-in roles, named as in VCD's API. The rights of vApp Author are those that VMware's Terraform
+// provider shows for a VCD 10.6. Those of Catalog Author and vApp User are derived from it according to VMware's
+// guides.
 
 func rightsOfVAppAuthor() []string {
 	return []string{
@@ -35,7 +36,7 @@ func rightsOfVAppUser() []string {
 	}
 }
 
-// builtInRole returns the rights of a role that VCD comes with.
+// builtInRole returns the rights of a built-in role.
 func builtInRole(name string) (rights []string, found bool) {
 	switch name {
 	case "Organization Administrator":
@@ -49,17 +50,17 @@ func builtInRole(name string) (rights []string, found bool) {
 	case "Console Access Only":
 		return []string{"Organization: View", "vApp: Use Console"}, true
 	}
-	// Who logs in with a role of the identity provider has what that says; the simulator has none.
+	// The identity provider defines the rights of this role. The simulator has no identity provider.
 	return nil, name == "Defer to Identity Provider"
 }
 
-// defaultBundleName is the rights bundle that is published to every organization.
+// defaultBundleName is the name of the rights bundle that is published to every organization.
 const defaultBundleName = "Default Rights Bundle"
 
-// defaultBundle are the rights that every organization has, and its administrators: what VMware's Terraform provider
-// shows of the bundle, without what was only for NSX for vSphere, and what VMware's guide to 10.5 lists beyond it.
-// What a provider must publish first is not among them: any extra configuration of VMs, consolidating their disks,
-// private IP Spaces, and the rights of entity types.
+// defaultBundle returns the rights that every organization and its administrators have. They are the rights that
+// VMware's Terraform provider shows for the bundle, without those only for NSX for vSphere, and the additional ones in
+// VMware's guide to 10.5. It does not contain rights that a provider must publish first: any extra configuration of
+// VMs, consolidating their disks, private IP Spaces, and the rights of entity types.
 func defaultBundle() []string {
 	return slices.Concat(rightsOfCatalogAuthor(), []string{
 		"Access All Organization VDCs", rightOwnClients, rightAllClients, rightAccountView, rightAccountManage,
@@ -88,8 +89,8 @@ func defaultBundle() []string {
 	})
 }
 
-// KubernetesBundle are the rights that a provider publishes to an organization for Kubernetes clusters: what the
-// default bundle has not.
+// KubernetesBundle returns the rights that a provider publishes to an organization for Kubernetes clusters: those that
+// the default bundle lacks.
 func KubernetesBundle() []string {
 	return []string{
 		RightExtraConfig,
@@ -104,9 +105,10 @@ func KubernetesBundle() []string {
 	}
 }
 
-// RightsOfCloudProvider are what a cloud controller manager needs that gives Services load balancers: to find the VMs
-// of another user, to make pools, virtual services, NAT rules, IP sets and certificates, with addresses from IP Spaces,
-// too, and to write its section of the cluster's entity, if that is shared with it.
+// RightsOfCloudProvider returns the rights that a cloud controller manager requires to create load balancers for
+// Services. The manager finds the VMs of another user. It creates pools, virtual services, NAT rules, IP sets and
+// certificates, also with addresses from IP Spaces. It writes its section of the cluster's entity if that is shared
+// with it.
 func RightsOfCloudProvider() []string {
 	return []string{
 		rightAdminView,
@@ -127,9 +129,9 @@ func RightsOfCloudProvider() []string {
 	}
 }
 
-// RightsOfClusterAuthor are what Cluster API needs, and what it hands to the clusters it makes: those of the role vApp
-// Author, any extra configuration of VMs, entities of its type, and what a cloud controller manager needs. It sees only
-// its own vApps.
+// RightsOfClusterAuthor returns the rights that Cluster API requires and passes on to the clusters that it creates:
+// those of the role vApp Author, any extra configuration of VMs, entities of its type, and those of a cloud controller
+// manager. A user with these rights sees only its own vApps.
 func RightsOfClusterAuthor() []string {
 	out := append(rightsOfVAppAuthor(), RightExtraConfig, RightConsolidate,
 		TypeRight("vmware", "capvcdCluster", TypeFull))
@@ -137,7 +139,7 @@ func RightsOfClusterAuthor() []string {
 		func(right string) bool { return right == rightAdminView || slices.Contains(out, right) })...)
 }
 
-// IsBuiltInRole reports whether VCD comes with a role of that name for tenants.
+// IsBuiltInRole reports whether VCD has a built-in role of this name for tenants.
 func IsBuiltInRole(name string) bool {
 	_, found := builtInRole(name)
 	return found

@@ -13,7 +13,7 @@ const (
 	EntitiesPath   = "1.0.0/entities"
 )
 
-// Rights that come with an entity type, as VCD's API names them.
+// Rights of an entity type, as VCD's API names them.
 const (
 	TypeView      = "View"
 	TypeModify    = "Modify"
@@ -22,10 +22,10 @@ const (
 	TypeAdminFull = "Administrator Full access"
 )
 
-// TypeRight names a right of an entity type.
+// TypeRight returns the name of a right of an entity type.
 func TypeRight(vendor, nss, right string) string { return vendor + ":" + nss + ": " + right }
 
-// TypeRights are the rights that come with an entity type.
+// TypeRights returns the rights of an entity type.
 func TypeRights(body map[string]any) []Right {
 	var out []Right
 	for _, name := range []string{TypeView, TypeModify, TypeFull, TypeAdminView, TypeAdminFull} {

@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// roleNames are the roles every organization has.
+// roleNames are the roles that every organization has.
 var roleNames = []string{
 	"Organization Administrator", "Catalog Author", "vApp Author", "vApp User", "Console Access Only",
 	"Defer to Identity Provider",
@@ -28,10 +28,10 @@ const (
 	BundlesPath = "1.0.0/rightsBundles"
 )
 
-// undefinedBundle is what VCD writes without a translation key.
+// undefinedBundle is the value that VCD returns for documents without a translation key.
 const undefinedBundle = "com.vmware.vcloud.undefined.key"
 
-// RoleCollections are the collections of rights bundles, global roles, roles and rights.
+// RoleCollections returns the collections of rights bundles, global roles, roles and rights.
 func RoleCollections() []*documents.Collection {
 	defaults := map[string]any{"bundleKey": undefinedBundle, "readOnly": false}
 	name := []string{"name"}
@@ -64,7 +64,7 @@ type Right struct {
 	implied              []string
 }
 
-// Rights are those of described, and all others that VCD's own roles and its default bundle have.
+// Rights returns the rights in described and all other rights that VCD's built-in roles and its default bundle contain.
 var Rights = sync.OnceValue(func() []Right {
 	out := slices.Clone(described)
 	known := map[string]bool{}
@@ -86,7 +86,7 @@ var Rights = sync.OnceValue(func() []Right {
 	return out
 })
 
-// described are rights whose category and implications are known.
+// described are the rights with a known category and known implications.
 var described = []Right{
 	{rightAdminView, "General", "VIEW", nil},
 	{rightAdminControl, "General", "MODIFY", []string{rightAdminView}},
@@ -160,7 +160,7 @@ var described = []Right{
 	{"User: Manage user's own API token", "Access", "MODIFY", nil},
 }
 
-// RightURN returns the identifier of a right.
+// RightURN returns the URN of a right.
 func RightURN(source *ids.Source, name string) string {
 	return store.URN("right", source.Named("right", name))
 }
@@ -186,7 +186,7 @@ func rightJSON(source *ids.Source, x Right) map[string]any {
 	}
 }
 
-// visibleRights are the built-in rights and those that entity types brought.
+// visibleRights returns the built-in rights and the rights of entity types.
 func visibleRights(r *api.Request) []any {
 	var out []any
 	for _, x := range Rights() {
@@ -195,7 +195,7 @@ func visibleRights(r *api.Request) []any {
 	known := map[string]bool{}
 	for _, d := range r.Cloud.Store.Documents[TypesPath] {
 		for _, x := range TypeRights(d.Body) {
-			if !known[x.Name] { // versions of a type share their rights
+			if !known[x.Name] { // versions of a type have the same rights
 				out = append(out, rightJSON(r.Cloud.IDs, x))
 			}
 			known[x.Name] = true
@@ -248,7 +248,7 @@ func roleRoutes(add api.AddRoute) {
 	}
 }
 
-// OneOf answers with the item whose id is in the path.
+// OneOf responds with the item whose ID is in the path.
 func OneOf(r *api.Request, items []any, key string) (*api.Response, error) {
 	for _, item := range items {
 		if id, _ := api.At(item, []string{key}); id == r.Vars["id"] {
@@ -266,11 +266,11 @@ func tenantRefs(r *api.Request) []any {
 	return out
 }
 
-// A refList is a list of references below the documents of a collection.
+// A refList is a list of references of each document of a collection.
 type refList struct {
 	of     *documents.Collection
 	name   string
-	target func(*api.Request) []any // what there is to refer to
+	target func(*api.Request) []any // all possible targets of references
 }
 
 func (l refList) routes(add api.AddRoute, path string) {
@@ -298,8 +298,8 @@ func (l refList) list(r *api.Request) (*api.Response, error) {
 	return l.page(r, d)
 }
 
-// change reads the references of the body and lets f make the new list.
-func (l refList) change(r *api.Request, f func(have, given []string) []string) (*api.Response, error) {
+// change parses the references in the body and replaces the list with the result of f.
+func (l refList) change(r *api.Request, f func(current, refs []string) []string) (*api.Response, error) {
 	if err := l.of.Writable(r); err != nil {
 		return nil, err
 	}
@@ -317,11 +317,11 @@ func (l refList) change(r *api.Request, f func(have, given []string) []string) (
 			return nil, err
 		}
 	}
-	var given []string
+	var refs []string
 	for _, v := range body.Values {
-		given = append(given, v.ID)
+		refs = append(refs, v.ID)
 	}
-	d.Refs[l.name] = f(d.Refs[l.name], given)
+	d.Refs[l.name] = f(d.Refs[l.name], refs)
 	d.Version++
 	res, err := l.page(r, d)
 	if res != nil {
@@ -331,16 +331,16 @@ func (l refList) change(r *api.Request, f func(have, given []string) []string) (
 }
 
 func (l refList) add(r *api.Request) (*api.Response, error) {
-	return l.change(r, func(have, given []string) []string { return append(slices.Clone(have), given...) })
+	return l.change(r, func(current, refs []string) []string { return append(slices.Clone(current), refs...) })
 }
 
 func (l refList) replace(r *api.Request) (*api.Response, error) {
-	return l.change(r, func(_, given []string) []string { return given })
+	return l.change(r, func(_, refs []string) []string { return refs })
 }
 
 func (l refList) remove(r *api.Request) (*api.Response, error) {
-	return l.change(r, func(have, given []string) []string {
-		return slices.DeleteFunc(slices.Clone(have), func(id string) bool { return slices.Contains(given, id) })
+	return l.change(r, func(current, refs []string) []string {
+		return slices.DeleteFunc(slices.Clone(current), func(id string) bool { return slices.Contains(refs, id) })
 	})
 }
 
@@ -359,7 +359,7 @@ func (l refList) removeAll(r *api.Request) (*api.Response, error) {
 	return l.change(r, func(_, _ []string) []string { return nil })
 }
 
-// SeedRoles gives an organization its roles, and the provider the global ones.
+// SeedRoles adds the built-in roles of an organization and, for the provider, the global roles.
 func SeedRoles(s *cloud.Cloud, org *store.Org) {
 	names := roleNames
 	if org.Name == store.SystemOrg {

@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
-// Routes are the routes of sessions, roles and tokens.
+// Routes adds the routes of sessions, roles and tokens.
 func Routes(add api.AddRoute) {
 	sessionRoutes(add)
 	roleRoutes(add)

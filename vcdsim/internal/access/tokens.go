@@ -39,7 +39,7 @@ func tokenRoutes(add api.AddRoute) {
 	add("POST", "/cloudapi/1.0.0/deviceLookup/grant", grantDevice, cloud.LatencyWrite)
 }
 
-// oauthOrg is the organization in an oauth path.
+// oauthOrg returns the organization in an OAuth path.
 func oauthOrg(r *api.Request) (*store.Org, error) {
 	name := r.Vars["org"]
 	if name == "" {
@@ -132,14 +132,14 @@ func clientJSON(s *cloud.Cloud, c *store.APIClient) map[string]any {
 func apiClientsOf(r *api.Request, service bool) []*store.APIClient {
 	var out []*store.APIClient
 	for _, c := range r.Cloud.Store.Clients {
-		if c.ServiceAccount == service && r.Cloud.Store.Org(c.OrgID) != nil && r.Session.Sees(c.OrgID) && reachesClient(r, c) {
+		if c.ServiceAccount == service && r.Cloud.Store.Org(c.OrgID) != nil && r.Session.Sees(c.OrgID) && mayAccessClient(r, c) {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// rightOfClient is the right to register such a client.
+// rightOfClient returns the right that registering such a client requires.
 func rightOfClient(c *store.APIClient) string {
 	if c.ServiceAccount {
 		return rightAccountManage
@@ -147,9 +147,9 @@ func rightOfClient(c *store.APIClient) string {
 	return rightOwnClients
 }
 
-// reachesClient reports whether the caller may see and remove a client: another user's API token requires a right of
-// its own.
-func reachesClient(r *api.Request, c *store.APIClient) bool {
+// mayAccessClient reports whether the caller may see and remove a client. Access to another user's API token requires a
+// separate right.
+func mayAccessClient(r *api.Request, c *store.APIClient) bool {
 	return c.ServiceAccount || c.UserID == r.Session.UserID || r.Session.Provider() || HasRight(r, rightAllClients)
 }
 
@@ -191,7 +191,7 @@ func deleteClient(r *api.Request, service bool) (*api.Response, error) {
 	return api.NoContent(), nil
 }
 
-// putServiceAccount changes a service account's name, role and description of its software.
+// putServiceAccount changes the name, the role and the software description of a service account.
 func putServiceAccount(r *api.Request) (*api.Response, error) {
 	c, err := apiClientByID(r, true)
 	if err != nil {
@@ -283,7 +283,7 @@ func grantDevice(r *api.Request) (*api.Response, error) {
 	return nil, store.BadRequest("The user code %q is invalid.", in.UserCode)
 }
 
-// awaitsGrant reports whether a form asks for the first token of a service account that is not granted yet.
+// awaitsGrant reports whether a form requests the first token of a service account that is not granted yet.
 func awaitsGrant(s *store.Store, org *store.Org, form url.Values) bool {
 	return form.Get("grant_type") == deviceGrant && slices.ContainsFunc(s.Clients, func(c *store.APIClient) bool {
 		return c.OrgID == org.ID && c.ID == form.Get("client_id") && c.Status == "REQUESTED" &&
@@ -291,37 +291,38 @@ func awaitsGrant(s *store.Store, org *store.Org, form url.Values) bool {
 	})
 }
 
-// mayClientLogIn reports whether the client may still log in: an API token ends with its user.
+// mayClientLogIn reports whether the client may still log in. An API token is invalid after its user was disabled or
+// deleted.
 func mayClientLogIn(c *store.APIClient, org *store.Org) bool {
 	return c.ServiceAccount || slices.ContainsFunc(org.Users, func(u store.User) bool { return u.ID == c.UserID && !u.Disabled })
 }
 
-// clientLogin opens a session for a registered client, nil if the form is none of it.
+// clientLogin returns the registered client that logs in with a form, or nil if there is none.
 func clientLogin(r *api.Request, org *store.Org, form url.Values) *store.APIClient {
 	for _, c := range r.Cloud.Store.Clients {
-		if c.OrgID == org.ID && mayClientLogIn(c, org) && answersClient(c, form, r.Cloud) {
+		if c.OrgID == org.ID && mayClientLogIn(c, org) && authenticateClient(c, form, r.Cloud) {
 			return c
 		}
 	}
 	return nil
 }
 
-// answersClient reports whether a form is a login of the client.
-func answersClient(c *store.APIClient, form url.Values, s *cloud.Cloud) bool {
+// authenticateClient reports whether a form is a valid login of the client.
+func authenticateClient(c *store.APIClient, form url.Values, s *cloud.Cloud) bool {
 	switch form.Get("grant_type") {
 	case "refresh_token":
-		return refreshesClient(c, form.Get("refresh_token"), s)
+		return refreshClient(c, form.Get("refresh_token"), s)
 	case jwtGrant:
-		return form.Get("client_id") == c.ID && tradesClient(c, form.Get("assertion"), s)
+		return form.Get("client_id") == c.ID && exchangeToken(c, form.Get("assertion"), s)
 	case deviceGrant:
-		return form.Get("client_id") == c.ID && activatesClient(c, form.Get("device_code"), s)
+		return form.Get("client_id") == c.ID && activateClient(c, form.Get("device_code"), s)
 	default:
 		return false
 	}
 }
 
-// refreshesClient is a login with the API token; a service account gets a new one after each use.
-func refreshesClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
+// refreshClient logs in with an API token. A service account gets a new token after each use.
+func refreshClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
 	if c.Token == "" || token != c.Token {
 		return false
 	}
@@ -331,8 +332,8 @@ func refreshesClient(c *store.APIClient, token string, s *cloud.Cloud) bool {
 	return true
 }
 
-// tradesClient exchanges an access token for the API token of a user, once.
-func tradesClient(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
+// exchangeToken exchanges an access token for the API token of a user. This works only once.
+func exchangeToken(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
 	if c.ServiceAccount || c.Token != "" || s.Store.Sessions[assertion] == nil {
 		return false
 	}
@@ -340,8 +341,8 @@ func tradesClient(c *store.APIClient, assertion string, s *cloud.Cloud) bool {
 	return true
 }
 
-// activatesClient gives the first API token of a service account.
-func activatesClient(c *store.APIClient, code string, s *cloud.Cloud) bool {
+// activateClient creates the first API token of a service account.
+func activateClient(c *store.APIClient, code string, s *cloud.Cloud) bool {
 	if c.Status != "GRANTED" || code != c.DeviceCode {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// OwnOrg finds the organization in the path.
+// OwnOrg returns the organization in the path.
 func OwnOrg(r *api.Request) (*store.Org, error) {
 	o := r.Cloud.Store.Org(store.Bare(r.Vars["id"]))
 	if o == nil || !r.Session.Sees(o.ID) {
@@ -19,7 +19,7 @@ func OwnOrg(r *api.Request) (*store.Org, error) {
 	return o, nil
 }
 
-// UserByID finds a user the caller may see.
+// UserByID returns a user that the caller may see.
 func UserByID(session *store.Session, st *store.Store, id string) (*store.Org, *store.User, error) {
 	for _, o := range api.VisibleOrgs(session, st) {
 		for i := range o.Users {
@@ -31,7 +31,7 @@ func UserByID(session *store.Session, st *store.Store, id string) (*store.Org, *
 	return nil, nil, store.Forbidden("USER_VIEW", id)
 }
 
-// RoleName finds a role of an organization by its bare id.
+// RoleName returns the name of an organization's role by its bare ID.
 func RoleName(st *store.Store, org *store.Org, id string) (string, error) {
 	for _, d := range st.Documents[RolesPath] {
 		if d.OrgID == org.ID && store.Bare(d.ID()) == id {
@@ -41,7 +41,7 @@ func RoleName(st *store.Store, org *store.Org, id string) (string, error) {
 	return "", store.Forbidden("ROLE_VIEW", id)
 }
 
-// RoleID is the bare id of an organization's role of that name; one that is not defined has an id, too.
+// RoleID returns the bare ID of an organization's role of this name. It returns an ID even if the role is not defined.
 func RoleID(s *cloud.Cloud, orgID, name string) string {
 	for _, d := range s.Store.Documents[RolesPath] {
 		if d.OrgID == orgID && store.Text(d.Body, "name") == name {

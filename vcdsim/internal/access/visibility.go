@@ -10,10 +10,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Level is what a caller may do with a vApp and its VMs.
+// A Level is the access of a caller to a vApp and its VMs.
 type Level int
 
-// Levels, each of which includes those before it.
+// Levels. Each includes the previous ones.
 const (
 	LevelNone Level = iota
 	LevelRead
@@ -21,7 +21,7 @@ const (
 	LevelFull
 )
 
-// levels are the access levels by VCD's names.
+// levels maps VCD's names to access levels.
 var levels = map[string]Level{"ReadOnly": LevelRead, "Change": LevelChange, "FullControl": LevelFull}
 
 // String returns VCD's name of the level.
@@ -34,22 +34,22 @@ func (l Level) String() string {
 	return ""
 }
 
-// A VAppViewer answers what the caller of one request may do with vApps.
+// A VAppViewer decides which vApps the caller of a request may see and change.
 type VAppViewer struct {
 	r           *api.Request
-	all         bool // vApps are not checked, or the caller administrates the organization
+	all         bool // vApps are not checked, or the caller is an organization administrator
 	administers bool // the caller sees all vApps of the organization
 }
 
-// ViewerOf looks the caller's rights up once, for requests that show many vApps.
+// ViewerOf looks up the caller's rights once, for requests that list many vApps.
 func ViewerOf(r *api.Request) VAppViewer {
 	w := VAppViewer{r: r, all: !r.Cloud.Assume.VAppsArePrivate || r.Session.Provider() || HasRight(r, rightAdminControl)}
 	w.administers = w.all || HasRight(r, rightAdminView)
 	return w
 }
 
-// level is what the caller may do with a vApp: everything if it is his own or he administrates the organization, else
-// what it is shared for. Who has the view of administrators sees all.
+// level returns the access of the caller to a vApp. Owners and organization administrators have full access, and other
+// users the level of its access settings. Callers with the right to view as an administrator can read every vApp.
 func (w VAppViewer) level(v *store.VApp) Level {
 	switch {
 	case v == nil || !w.r.Session.Sees(v.OrgID):
@@ -62,21 +62,21 @@ func (w VAppViewer) level(v *store.VApp) Level {
 	return accessLevel(w.r.Cloud.Store.Access[v.ID], w.r.Session)
 }
 
-// SeesDisk reports whether an independent disk is shown to the caller.
+// SeesDisk reports whether an independent disk is visible to the caller.
 func (w VAppViewer) SeesDisk(d *store.Disk) bool {
 	return w.r.Session.Sees(d.OrgID) && (w.HasDisk(d) || HasRight(w.r, rightAdminView))
 }
 
-// HasDisk reports whether the caller may change an independent disk that is shown.
+// HasDisk reports whether the caller may change a visible independent disk.
 func (w VAppViewer) HasDisk(d *store.Disk) bool {
 	return !w.r.Cloud.Assume.DisksArePrivate || d.OwnerID == w.r.Session.UserID || w.r.Session.Provider() ||
 		HasRight(w.r, rightAdminControl)
 }
 
-// Sees reports whether a vApp is shown to the caller.
+// Sees reports whether a vApp is visible to the caller.
 func (w VAppViewer) Sees(v *store.VApp) bool { return w.level(v) >= LevelRead }
 
-// accessLevel is the highest of those that a user has by himself, by the organization and with everyone.
+// accessLevel returns the highest level that a user is granted directly, through the organization or through everyone.
 func accessLevel(a store.Access, s *store.Session) Level {
 	out := levels[a.Everyone]
 	for _, g := range a.Grants {
@@ -87,8 +87,8 @@ func accessLevel(a store.Access, s *store.Session) Level {
 	return out
 }
 
-// neededLevel is what a request needs of the vApp it is about.
-func neededLevel(r *api.Request) Level {
+// requiredLevel returns the level that a request requires for its vApp.
+func requiredLevel(r *api.Request) Level {
 	_, path, _ := strings.Cut(r.Operation, " ")
 	switch {
 	case r.Method == http.MethodGet || strings.HasSuffix(path, "/captureVApp"):
@@ -100,11 +100,11 @@ func neededLevel(r *api.Request) Level {
 	return LevelChange
 }
 
-// CheckVApp refuses a request to an entity in a vApp that the caller may not see, or not use like that. VCD answers
-// both as it does for what does not exist.
+// CheckVApp returns an error if the caller may not see the vApp of an entity, or may not use it for this request. In
+// both cases it is the error that VCD returns for entities that do not exist.
 func CheckVApp(r *api.Request, v *store.VApp, operation, id string) error {
 	has := ViewerOf(r).level(v)
-	needs := neededLevel(r)
+	needs := requiredLevel(r)
 	switch {
 	case has >= needs:
 		return nil
@@ -116,8 +116,8 @@ func CheckVApp(r *api.Request, v *store.VApp, operation, id string) error {
 			"entity is invalid.", needs, r.Operation, id)
 }
 
-// SeesTask reports whether the caller may know of a task: it is his own, or he sees what it works on. Tasks of what is
-// deleted are shown to its owner.
+// SeesTask reports whether a task is visible to the caller: the caller started it, or can see its entity. The tasks of
+// a deleted entity are visible to its owner.
 func (w VAppViewer) SeesTask(t *store.Task) bool {
 	if !w.r.Session.Sees(t.OrgID) {
 		return false

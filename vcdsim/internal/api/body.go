@@ -16,11 +16,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Values are the parameters of a query string. The standard parser drops a pair that holds a `;`, and filters are full
-// of them.
+// Values are the parameters of a query string. The standard parser drops pairs that contain a `;`, which is common in
+// filters.
 type Values map[string]string
 
-// ParseQuery reads a query string; the last value of a parameter counts.
+// ParseQuery parses a query string. If a parameter is repeated, its last value wins.
 func ParseQuery(raw string) Values {
 	out := Values{}
 	for _, pair := range strings.Split(raw, "&") {
@@ -39,10 +39,10 @@ func ParseQuery(raw string) Values {
 	return out
 }
 
-// Get returns a parameter, "" if it is not given.
+// Get returns a parameter, or "" if it is missing.
 func (v Values) Get(key string) string { return v[key] }
 
-// maxNumber is the highest number a parameter can mean: pages times their size stay numbers.
+// maxNumber limits numeric parameters, so that the product of page and page size does not overflow.
 const maxNumber = 1 << 30
 
 // Number returns a positive parameter, or the fallback.
@@ -53,14 +53,14 @@ func (v Values) Number(key string, fallback int) int {
 	return fallback
 }
 
-// maxBody is how large a request may be; the files of a transfer may be of any size.
+// maxBody is the maximum size of a request body, in bytes. Transferred files may have any size.
 const maxBody = 16 << 20
 
-// Read takes the body in. Of one that is too large only the beginning is kept; all bytes of a file are counted.
+// Read reads the body. It keeps only the beginning of a body that is too large. For files it counts all bytes.
 func (r *Request) Read() error {
 	kept := int64(maxBody)
 	rest := io.LimitReader(r.Body, 1)
-	if r.transfers() {
+	if r.isTransfer() {
 		kept = MaxContent
 		rest = r.Body
 	}
@@ -77,16 +77,16 @@ func (r *Request) Read() error {
 	return nil
 }
 
-// Whole refuses a body that is too large to be kept, except for files.
+// Whole returns an error if the body was too large to be kept. Files are exempt.
 func (r *Request) Whole() error {
-	if r.transfers() || r.Size == int64(len(r.Content)) {
+	if r.isTransfer() || r.Size == int64(len(r.Content)) {
 		return nil
 	}
 	return store.Refuse(http.StatusRequestEntityTooLarge, store.CodeBadRequest, "A request has at most %d bytes.", maxBody)
 }
 
-// transfers reports whether the body is a file.
-func (r *Request) transfers() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }
+// isTransfer reports whether the body is a transferred file.
+func (r *Request) isTransfer() bool { return strings.HasPrefix(r.URL.Path, "/transfer/") }
 
 // Tree parses the body as XML.
 func (r *Request) Tree() (*xmltree.Node, error) {
@@ -97,7 +97,7 @@ func (r *Request) Tree() (*xmltree.Node, error) {
 	return n, nil
 }
 
-// Document parses the body as JSON. It refuses null, which would make a map nil.
+// Document parses the body as JSON. It returns an error for null, because null would make a map nil.
 func (r *Request) Document(into any) error {
 	if string(bytes.TrimSpace(r.Content)) == "null" {
 		return store.BadRequest("The request body must not be null.")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api is what handlers get and give: the request with its session and the cloud it asks about, the response,
-// pages of lists, tasks as answers, and what the API versions differ in. It knows no noun.
+// Package api defines the inputs and outputs of handlers: the request with its session and its cloud, the response,
+// pages of lists, tasks in responses, and differences between API versions. It does not know any noun.
 package api

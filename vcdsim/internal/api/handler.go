@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// With is a handler for what a request is about.
+// With returns a handler that finds the object of a request and passes it to handle.
 func With[T any](find func(*Request) (T, error), handle func(*Request, T) (*Response, error)) Handler {
 	return func(r *Request) (*Response, error) {
 		found, err := find(r)
@@ -22,7 +22,7 @@ func With[T any](find func(*Request) (T, error), handle func(*Request, T) (*Resp
 	}
 }
 
-// With2 is a handler for two things that a request is about, such as an object and the organization it is in.
+// With2 is like With for requests with two objects, such as an object and its organization.
 func With2[T, U any](find func(*Request) (T, U, error), handle func(*Request, T, U) (*Response, error)) Handler {
 	return func(r *Request) (*Response, error) {
 		first, second, err := find(r)
@@ -33,7 +33,7 @@ func With2[T, U any](find func(*Request) (T, U, error), handle func(*Request, T,
 	}
 }
 
-// Parsed finds what a write is about and parses the body as XML.
+// Parsed returns a finder that also parses the body as XML.
 func Parsed[T any](find func(*Request) (T, error)) func(*Request) (T, *xmltree.Node, error) {
 	return func(r *Request) (found T, tree *xmltree.Node, err error) {
 		if found, err = find(r); err != nil {
@@ -44,28 +44,28 @@ func Parsed[T any](find func(*Request) (T, error)) func(*Request) (T, *xmltree.N
 	}
 }
 
-// XML answers 200 with a document.
+// XML responds with 200 and an XML document.
 func XML(n *xmltree.Node) *Response { return &Response{Status: http.StatusOK, XML: n} }
 
-// JSON answers 200 with a value.
+// JSON responds with 200 and a value.
 func JSON(v any) *Response { return &Response{Status: http.StatusOK, JSON: v} }
 
-// NoContent answers 204.
+// NoContent responds with 204.
 func NoContent() *Response { return &Response{Status: http.StatusNoContent} }
 
-// CreatedAt makes an answer one for a new object at an address.
+// CreatedAt changes the response to 201 with the location of a new object.
 func (res *Response) CreatedAt(location string) *Response {
 	res.Status = http.StatusCreated
 	res.Header = map[string]string{"Location": location}
 	return res
 }
 
-// CloudAPI reports whether a request is to the JSON API, or to its logins.
+// CloudAPI reports whether a request is for the JSON API or its logins.
 func (r *Request) CloudAPI() bool {
 	return strings.HasPrefix(r.URL.Path, "/cloudapi/") || strings.HasPrefix(r.URL.Path, "/oauth/")
 }
 
-// ExecutionTime returns the milliseconds since a request started, as a header has them.
+// ExecutionTime returns the time since a request started, in milliseconds, as a header value.
 func ExecutionTime(started time.Time) string {
 	return strconv.FormatInt(time.Since(started).Milliseconds(), 10)
 }

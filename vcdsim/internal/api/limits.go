@@ -11,7 +11,8 @@ import (
 
 const codeLimit = "OPERATION_LIMITS_EXCEEDED"
 
-// WithinLimits refuses a write of a user who has as many running and queued operations as the organization allows.
+// WithinLimits returns an error for a write if the number of the user's running and queued operations has reached the
+// limits of the organization.
 func (r *Request) WithinLimits() error {
 	if r.Session == nil || r.Method == http.MethodGet {
 		return nil

@@ -14,33 +14,34 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// How many items a page has: when a request does not say, and at most.
+// Page sizes: the default, and the maximum.
 const (
 	DefaultPage = 25
 	MaxPage     = 128
 	shortPage   = 32
 )
 
-// shortPages are the lists whose pages are shorter than others.
+// shortPages are the lists with a lower maximum page size.
 var shortPages = []string{"GET /cloudapi/1.0.0/orgVdcNetworks", "GET /cloudapi/1.0.0/serviceAccounts"}
 
-// pageSize is how many items a page of cloudapi may have. More than VCD gives is refused, not cut.
+// pageSize returns the page size of a cloudapi request. Like VCD, it refuses sizes above the maximum.
 func (r *Request) pageSize() (int, error) {
-	most := MaxPage
+	limit := MaxPage
 	if slices.Contains(shortPages, r.Operation) {
-		most = shortPage
+		limit = shortPage
 	}
-	asked := r.Query.Get("pageSize")
-	if n, err := strconv.Atoi(asked); asked != "" && (err != nil || n < 0 || n > most) {
-		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", asked, most)
+	requested := r.Query.Get("pageSize")
+	if n, err := strconv.Atoi(requested); requested != "" && (err != nil || n < 0 || n > limit) {
+		return 0, store.BadRequest("The parameter pageSize is %q; it must be a number from 0 to %d.", requested, limit)
 	}
 	return r.Query.Number("pageSize", DefaultPage), nil
 }
 
-// Page answers a cloudapi list: filtered, sorted and cut as the request asks. Each item is a map as it is answered.
+// Page responds with a page of a cloudapi list, filtered and sorted as requested. Each item is a map that is returned
+// unchanged.
 func (r *Request) Page(items []any) (*Response, error) { return r.PageIgnoring(items, nil) }
 
-// PageOf answers with a page of documents.
+// PageOf responds with a page of documents.
 func (r *Request) PageOf(documents []*store.Object) (*Response, error) {
 	items := make([]any, len(documents))
 	for i, d := range documents {
@@ -49,7 +50,8 @@ func (r *Request) PageOf(documents []*store.Object) (*Response, error) {
 	return r.Page(items)
 }
 
-// PageIgnoring answers a list whose handler has already decided what some attributes of the filter ask.
+// PageIgnoring responds with a page of a list. It ignores the filter terms of the attributes in decided, which the
+// handler has already applied.
 func (r *Request) PageIgnoring(items []any, decided []string) (*Response, error) {
 	items, err := r.filtered(items, decided)
 	if err != nil {
@@ -81,14 +83,14 @@ func (r *Request) PageIgnoring(items []any, decided []string) (*Response, error)
 	return res, nil
 }
 
-// filtered are the items that the filter leaves, as they are to be sorted.
+// filtered returns the items that match the filter, sorted as requested.
 func (r *Request) filtered(items []any, decided []string) ([]any, error) {
 	filter, err := fiql.Parse(r.Query.Get("filter"))
 	if err != nil {
 		return nil, store.BadRequest("The filter %q is invalid: %s", r.Query.Get("filter"), err)
 	}
 	items = slices.DeleteFunc(items, func(item any) bool {
-		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || holds(t, item) })
+		return !filter.Match(func(t fiql.Term) bool { return slices.Contains(decided, t.Attr) || matchesTerm(t, item) })
 	})
 	r.sort(items)
 	return items, nil
@@ -103,8 +105,8 @@ func (r *Request) nextPage(page int) string {
 	return r.Site.Base() + r.URL.Path + "?" + q.Encode()
 }
 
-// holds compares a term with the field of a document at a dotted path. _context is decided by the handler.
-func holds(t fiql.Term, item any) bool {
+// matchesTerm reports whether the field of a document at a dotted path satisfies a term. The handler evaluates _context.
+func matchesTerm(t fiql.Term, item any) bool {
 	if t.Attr == "_context" {
 		return true
 	}
@@ -115,11 +117,11 @@ func holds(t fiql.Term, item any) bool {
 	return fiql.Compare(t, value)
 }
 
-// At is the value at a path, written as filters have it.
+// At returns the value at a path, formatted as in filters.
 func At(item any, path []string) (string, bool) {
 	value, found := valueAt(item, path)
 	if f, ok := value.(float64); ok {
-		return strconv.FormatFloat(f, 'f', -1, 64), found // without an exponent, however large
+		return strconv.FormatFloat(f, 'f', -1, 64), found // never with an exponent
 	}
 	if !found {
 		return "", false
@@ -140,7 +142,7 @@ func valueAt(item any, path []string) (any, bool) {
 	return item, true
 }
 
-// order compares what two documents have at a path: numbers by size, all else as text.
+// order compares the values of two documents at a path. Numbers are compared numerically, everything else as text.
 func order(a, b any, path []string) int {
 	x, _ := valueAt(a, path)
 	y, _ := valueAt(b, path)
@@ -154,7 +156,7 @@ func order(a, b any, path []string) int {
 	return strings.Compare(s, t)
 }
 
-// numeric is a value as a number, if it is one: what came in is floating, what the simulator wrote is not.
+// numeric returns a value as a number. Numbers from requests are floats; numbers from the simulator are integers.
 func numeric(value any) (float64, bool) {
 	switch n := value.(type) {
 	case int:
@@ -181,8 +183,8 @@ func (r *Request) sort(items []any) {
 	slices.SortStableFunc(items, func(a, b any) int { return sign * order(a, b, path) })
 }
 
-// CursorPage answers a list that does not say how long it is; terms of the filter on some attributes are decided
-// already.
+// CursorPage responds with a page of a list without a total. Filter terms of the attributes in decided are already
+// applied.
 func (r *Request) CursorPage(items []any, decided ...string) (*Response, error) {
 	items, err := r.filtered(items, decided)
 	if err != nil {
@@ -207,7 +209,8 @@ func (r *Request) CursorPage(items []any, decided ...string) (*Response, error) 
 	return res, nil
 }
 
-// FilterValue is what a filter asks an attribute to be, empty if it does not; of several, the last.
+// FilterValue returns the value that a filter requires of an attribute, or "" if there is none. If there are several,
+// it returns the last.
 func (r *Request) FilterValue(attribute string) string {
 	filter, err := fiql.Parse(r.Query.Get("filter"))
 	if err != nil {

@@ -8,25 +8,25 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Ref is a reference of cloudapi.
+// Ref returns a reference of cloudapi.
 func Ref(kind, id, name string) map[string]any {
 	return map[string]any{"name": name, "id": store.URN(kind, id)}
 }
 
-// AdminOrgType is the media type of an organization as administrators see it.
+// AdminOrgType is the media type of the administrator view of an organization.
 const AdminOrgType = "application/vnd.vmware.admin.organization+xml"
 
-// AdminUserType is the media type of a user as administrators see it.
+// AdminUserType is the media type of the administrator view of a user.
 const AdminUserType = "application/vnd.vmware.admin.user+xml"
 
-// AdminRef is a reference below /api/admin.
+// AdminRef returns a reference to an object in /api/admin.
 func AdminRef(site wire.Site, element, kind, id, name string) *xmltree.Node {
 	return xmltree.New(element, xmltree.A("href", site.Base()+"/api/admin/"+kind+"/"+id), xmltree.A("id", store.URN(kind, id)),
 		xmltree.A("name", name),
 		xmltree.A("type", "application/vnd.vmware.admin."+kind+"+xml"))
 }
 
-// VisibleOrgs are the organizations the caller may see.
+// VisibleOrgs returns the organizations that the caller may see.
 func VisibleOrgs(session *store.Session, st *store.Store) []*store.Org {
 	var out []*store.Org
 	for i := range st.Model.Orgs {
@@ -37,10 +37,10 @@ func VisibleOrgs(session *store.Session, st *store.Store) []*store.Org {
 	return out
 }
 
-// maxName is the longest name of a vApp or VM.
+// maxName is the maximum length of the name of a vApp or VM.
 const maxName = 128
 
-// CheckName refuses a name that is empty or too long.
+// CheckName returns an error if a name is empty or too long.
 func CheckName(kind, name string) error {
 	if name == "" || len(name) > maxName {
 		return store.BadRequest("The %s name %q is invalid: it must have 1 to %d characters.", kind, name, maxName)
@@ -48,7 +48,7 @@ func CheckName(kind, name string) error {
 	return nil
 }
 
-// OrElse returns the value, or the other if it is empty.
+// OrElse returns value, or other if value is empty.
 func OrElse(value, other string) string {
 	if value == "" {
 		return other

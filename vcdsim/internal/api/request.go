@@ -14,44 +14,44 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// MaxContent is how much of a file is kept.
+// MaxContent is the maximum size of the part of a file that is kept, in bytes.
 const MaxContent = 64 << 20
 
-// A Request is one call while it is answered; handlers run under the simulator's lock.
+// A Request is a request while it is served. Handlers run under the simulator's lock.
 type Request struct {
 	*http.Request
 
 	Cloud     *cloud.Cloud
-	Site      wire.Site   // what hrefs begin with
-	Cell      *cells.Cell // that answers; nil if none can
+	Site      wire.Site   // base of hrefs
+	Cell      *cells.Cell // the serving cell; nil if none is available
 	Started   time.Time
-	ID        string // request id
+	ID        string // request ID
 	Vars      map[string]string
 	Operation string
 	Version   string
 	Session   *store.Session // nil on open routes
 	Content   []byte
-	Size      int64 // of the body; of large files only the beginning is kept
+	Size      int64 // of the body; only the beginning of large files is kept
 	Query     Values
 }
 
-// A Response is what a handler answers: XML, JSON or neither.
+// A Response is the result of a handler: XML, JSON or neither.
 type Response struct {
 	Status      int
 	XML         *xmltree.Node
 	JSON        any
-	Raw         []byte // of the control API, or a download
+	Raw         []byte // for the control API and downloads
 	ContentType string
 	Header      map[string]string
 }
 
-// Handler answers a request, or refuses it by an error.
+// Handler serves a request. An error is a refusal.
 type Handler func(*Request) (*Response, error)
 
-// AddRoute adds a route: its handler, and how long an answer takes in the recorded profile.
+// AddRoute adds a route with its handler and the latency of its responses in the recorded profile.
 type AddRoute func(method, pattern string, h Handler, latency time.Duration)
 
-// Token is the access token of a request, in either header a client may send.
+// Token returns the access token of a request, from any of the headers that a client may send.
 func (r *Request) Token() string {
 	token := r.Header.Get("X-Vmware-Vcloud-Access-Token")
 	if token == "" {
@@ -65,7 +65,8 @@ func (r *Request) Token() string {
 	return token
 }
 
-// Tenant is the organization a request works in: the caller's own, or for providers the one the header names.
+// Tenant returns the ID of the organization that a request is for: the caller's own, or for providers the one in the
+// header.
 func (r *Request) Tenant() string {
 	if id := store.Bare(r.Header.Get("X-Vmware-Vcloud-Tenant-Context")); id != "" && r.Session.Provider() {
 		return id
@@ -73,7 +74,7 @@ func (r *Request) Tenant() string {
 	return r.Session.OrgID
 }
 
-// ByProvider refuses callers that are not providers.
+// ByProvider returns an error if the caller is not a provider.
 func (r *Request) ByProvider(operation string) error {
 	if !r.Session.Provider() {
 		return store.Forbidden(operation, r.URL.Path)

@@ -12,12 +12,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// Start begins an operation on an entity and answers 202. The caller checked that nothing in locks is busy.
+// Start starts an operation on an entity and responds with 202. The caller must have checked that no entity in locks is
+// busy.
 func (r *Request) Start(w store.Work, owner store.Entity, locks []string) *Response {
 	return r.Accepted(r.StartTask(w, owner, locks))
 }
 
-// StartTask begins an operation on an entity. The caller checked that nothing in locks is busy.
+// StartTask starts an operation on an entity. The caller must have checked that no entity in locks is busy.
 func (r *Request) StartTask(w store.Work, owner store.Entity, locks []string) *store.Task {
 	by := &cloud.Caller{
 		OrgID:     r.Session.OrgID,
@@ -29,7 +30,7 @@ func (r *Request) StartTask(w store.Work, owner store.Entity, locks []string) *s
 	return r.Cloud.Tasks.Start(by, w, owner, locks)
 }
 
-// Accepted answers 202 with a task; cloudapi only sends its location.
+// Accepted responds with 202 and a task. cloudapi returns only the location of the task.
 func (r *Request) Accepted(t *store.Task) *Response {
 	res := &Response{Status: http.StatusAccepted, Header: map[string]string{"Location": r.Site.Href("task", t.ID)}}
 	if !r.CloudAPI() {
@@ -38,18 +39,18 @@ func (r *Request) Accepted(t *store.Task) *Response {
 	return res
 }
 
-// Done answers 202 with a task for what was done at once.
+// Done responds with 202 and a task for an operation that is already complete.
 func (r *Request) Done(e store.Entity) *Response {
 	return r.Start(store.Work{Op: cloud.OpDone}, e, nil)
 }
 
-// AcceptedJSON answers 202 without a body, as cloudapi does, for what was done at once.
+// AcceptedJSON responds with 202 without a body, as cloudapi does, for an operation that is already complete.
 func (r *Request) AcceptedJSON(e store.Entity) *Response {
 	task := r.StartTask(store.Work{Op: cloud.OpDone}, e, nil)
 	return &Response{Status: http.StatusAccepted, Header: map[string]string{"Location": r.Site.Href("task", task.ID)}}
 }
 
-// TasksNode is the Tasks element of an entity, nil when it is idle.
+// TasksNode returns the Tasks element of an entity, or nil if the entity is idle.
 func TasksNode(r *Request, id string) *xmltree.Node {
 	t := r.Cloud.Tasks.Of(id)
 	if t == nil {
@@ -60,7 +61,7 @@ func TasksNode(r *Request, id string) *xmltree.Node {
 
 const taskExpiry = 90 * 24 * time.Hour
 
-// TaskNode is the Task element of a task, root if it is a document of its own.
+// TaskNode returns the Task element of a task. root means that it is the root of a document.
 func TaskNode(r *Request, t *store.Task, root bool) *xmltree.Node {
 	A := xmltree.A
 	n := wire.Element("Task", root)
@@ -105,7 +106,7 @@ func TaskNode(r *Request, t *store.Task, root bool) *xmltree.Node {
 	return n
 }
 
-// TaskDetails is what a task says of its error or of what it made.
+// TaskDetails returns the details of a task: its error or the ID of the object that it created.
 func TaskDetails(c *cloud.Cloud, t *store.Task) string {
 	if t.Error == nil && c.Tasks.Operations[t.Work.Op].Reveals {
 		return t.Work.Document

@@ -10,13 +10,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// HighestVersion is the highest API version of the cell that answers.
+// HighestVersion returns the highest API version of the cell that serves the request.
 func HighestVersion(r *Request) string {
 	served := r.Cell.Served()
 	return served[len(served)-1]
 }
 
-// GetVersions answers with the API versions that the cell serves.
+// GetVersions responds with the API versions that the cell serves.
 func GetVersions(r *Request) (*Response, error) {
 	n := xmltree.New("SupportedVersions", xmltree.A("xmlns", "http://www.vmware.com/vcloud/versions"))
 	for _, v := range r.Cell.Served() {
@@ -28,8 +28,8 @@ func GetVersions(r *Request) (*Response, error) {
 	return &Response{Status: http.StatusOK, XML: n, ContentType: "text/xml"}, nil
 }
 
-// younger are operations that came with an API version: what they begin with.
-var younger = []struct{ under, since string }{
+// introduced lists the API versions that introduced operations, by prefix of the operation.
+var introduced = []struct{ under, since string }{
 	{"/cloudapi/1.0.0/ipSpaces", "37.1"},
 	{"/cloudapi/1.0.0/ipSpaceUplinks", "37.1"},
 	{"/cloudapi/1.0.0/edgeGateways/routing/staticRoutes", "37.0"},
@@ -38,10 +38,10 @@ var younger = []struct{ under, since string }{
 	{"/cloudapi/1.0.0/tokens", "36.1"},
 }
 
-// Served refuses what the API version of the request does not have yet.
+// Served returns an error if the operation does not exist in the API version of the request.
 func (r *Request) Served() error {
 	_, path, _ := strings.Cut(r.Operation, " ")
-	for _, y := range younger {
+	for _, y := range introduced {
 		if strings.HasPrefix(path, y.under) && r.Version < y.since {
 			return store.Refuse(http.StatusNotFound, store.CodeNotFound, "There is no resource at %s in API version %s.",
 				r.URL.Path, r.Version)
@@ -50,7 +50,7 @@ func (r *Request) Served() error {
 	return nil
 }
 
-// Newer takes fields out of an answer to a client that speaks a version before they were added.
+// Newer removes fields from a response if the client uses a version older than the given one, which introduced them.
 func (r *Request) Newer(version string, out map[string]any, fields ...string) {
 	if r.Version >= version {
 		return

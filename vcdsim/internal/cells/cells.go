@@ -14,23 +14,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 )
 
-// A Cell is one server of the site. All cells have the same database; each has its own API versions, certificate and
-// faults. A site of several cells has a balancer in front, whose address is the Simulator's URL: it distributes
-// requests round robin and skips cells it knows to be down. A cell's methods may be called from any goroutine.
+// A Cell is one server of the site. All cells share one database. Each has its own API versions, certificate and
+// faults. A site with several cells has a load balancer in front of them, whose address is the Simulator's URL. It
+// distributes requests round robin and skips cells that it knows to be down. The methods of a cell may be called from
+// any goroutine.
 type Cell struct {
 	cloud  *cloud.Cloud
 	Number int
 	site   *tlsserver.Server // at the site's address
-	Server *tlsserver.Server // nil when the site has one cell: then it listens at the site's address
+	Server *tlsserver.Server // nil if the site has one cell, which uses the site's address
 
 	mu          sync.Mutex
 	version     Version
 	versions    []string
 	up          bool
-	missed      bool // it is down and the balancer has not noticed
+	missed      bool // it is down, but still in rotation
 	maintenance bool
 	stop        chan struct{} // closed when the cell stops
-	cancel      func()        // of the restart that is under way
+	cancel      func()        // cancels a pending restart
 }
 
 // A CellStatus is the state of a cell.
@@ -38,7 +39,7 @@ type CellStatus struct {
 	Number      int     `json:"number"` // from 1
 	URL         string  `json:"url"`
 	Up          bool    `json:"up"`
-	InRotation  bool    `json:"inRotation"` // the balancer sends requests there
+	InRotation  bool    `json:"inRotation"` // the load balancer sends requests to it
 	Maintenance bool    `json:"maintenance"`
 	Version     Version `json:"version"` // highest API version
 }
@@ -60,8 +61,8 @@ func New(c *cloud.Cloud, number int, site *tlsserver.Server, version Version) (*
 	}, nil
 }
 
-// own is what listens at the cell's own address.
-func (c *Cell) own() *tlsserver.Server { return cmp.Or(c.Server, c.site) }
+// ownServer returns the server that listens at the cell's own address.
+func (c *Cell) ownServer() *tlsserver.Server { return cmp.Or(c.Server, c.site) }
 
 // Status returns the state of the cell.
 func (c *Cell) Status() CellStatus {
@@ -77,16 +78,16 @@ func (c *Cell) Status() CellStatus {
 	}
 }
 
-// URL is the cell's own address, past the balancer. It is empty before Start.
-func (c *Cell) URL() string { return c.own().URL() }
+// URL returns the address of the cell itself, not of the load balancer. It is empty before Start.
+func (c *Cell) URL() string { return c.ownServer().URL() }
 
-// Stop takes the cell down, and the balancer sends nothing there any more. Requests under way are cut off. What becomes
-// of the sessions that were opened on it and of the tasks it ran depends on Assumptions. The only cell of a site closes
-// connections without an answer while it is down.
+// Stop takes the cell down and removes it from the load balancer. Requests in flight are aborted. The effect on the
+// sessions that were created on the cell and on its tasks depends on Assumptions. The only cell of a site closes
+// connections without a response while it is down.
 func (c *Cell) Stop() { c.halt(false) }
 
-// Crash takes the cell down as Stop does, but the balancer does not notice: every request it sends there is answered
-// with 502 Bad Gateway.
+// Crash takes the cell down like Stop, but it stays in the load balancer, which answers its requests with 502 Bad
+// Gateway.
 func (c *Cell) Crash() { c.halt(true) }
 
 func (c *Cell) halt(missed bool) {
@@ -127,7 +128,7 @@ func (c *Cell) unschedule() {
 	}
 }
 
-// Restart stops the cell and starts it again after down on the simulator's clock; 0 starts it at once.
+// Restart stops the cell and starts it again after down on the simulator's clock. 0 starts it at once.
 func (c *Cell) Restart(down time.Duration) {
 	c.Stop()
 	if down <= 0 {
@@ -140,7 +141,7 @@ func (c *Cell) Restart(down time.Duration) {
 	c.cancel = cancel
 }
 
-// Upgrade changes which API versions the cell serves.
+// Upgrade changes the API versions that the cell serves.
 func (c *Cell) Upgrade(to Version) error {
 	versions, err := to.list()
 	if err != nil {
@@ -153,34 +154,34 @@ func (c *Cell) Upgrade(to Version) error {
 	return nil
 }
 
-// Maintain makes the cell show its maintenance page (503, HTML) instead of answers, or answer again.
+// Maintain enables or disables maintenance. In maintenance, the cell responds with its maintenance page (503, HTML).
 func (c *Cell) Maintain(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.maintenance = on
 }
 
-// RenewCertificate gives the cell's own address a new certificate, signed by the same authority or by a new one, and
-// drops the connections it has.
+// RenewCertificate replaces the certificate of the cell's own address and closes its connections. The new certificate
+// is signed by the same authority or by a new one.
 func (c *Cell) RenewCertificate(byNewAuthority bool) error {
-	return c.own().Renew(byNewAuthority)
+	return c.ownServer().Renew(byNewAuthority)
 }
 
-// Stopped is closed when the cell is stopped.
+// Stopped returns a channel that is closed when the cell is stopped.
 func (c *Cell) Stopped() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stop
 }
 
-// Served are the API versions that the cell serves, the oldest first.
+// Served returns the API versions that the cell serves, oldest first.
 func (c *Cell) Served() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.versions
 }
 
-// endWork ends the sessions and tasks of a stopped cell, as the assumptions say.
+// endWork ends the sessions and tasks of a stopped cell according to the assumptions.
 func (c *Cell) endWork() {
 	c.cloud.Mu.Lock()
 	defer c.cloud.Mu.Unlock()
@@ -202,8 +203,8 @@ func (c *Cell) endWork() {
 	c.cloud.Settle()
 }
 
-// Admit answers for a cell that cannot: it is down, or in maintenance. It returns whether the request may go on, or the
-// status that was answered.
+// Admit reports whether the cell can serve a request. If it cannot, Admit writes the error response and returns its
+// status. A status of 0 means that no response was written.
 func (c *Cell) Admit(w http.ResponseWriter, balanced bool) (status int, ok bool) {
 	if c == nil {
 		return writeHTML(w, http.StatusServiceUnavailable, "No server is available to handle this request."), false
@@ -225,6 +226,6 @@ func (c *Cell) Admit(w http.ResponseWriter, balanced bool) (status int, ok bool)
 func writeHTML(w http.ResponseWriter, status int, message string) int {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(wire.HTMLPage(status, message)) // the caller went away
+	_, _ = w.Write(wire.HTMLPage(status, message)) // the client may have disconnected
 	return status
 }

@@ -15,21 +15,21 @@ import (
 // A Version is a release of VCD, named by its highest API version.
 type Version string
 
-// The releases that are simulated.
+// The simulated releases.
 const (
-	Version103  Version = "36.3" // VCD 10.3.3: an address is one virtual service's only, and there are no IP Spaces
+	Version103  Version = "36.3" // VCD 10.3.3: one virtual service per address, no IP Spaces
 	Version1042 Version = "37.2" // VCD 10.4.2
 	Version104  Version = "37.3" // VCD 10.4.3
 	Version105  Version = "38.1" // VCD 10.5.1
 	Version106  Version = "39.0" // VCD 10.6
 )
 
-// Versions are the releases that are simulated, oldest first.
+// Versions returns the simulated releases, oldest first.
 func Versions() []Version {
 	return []Version{Version103, Version1042, Version104, Version105, Version106}
 }
 
-// Builds are the releases as VCD describes itself.
+// Builds maps the releases to VCD's own descriptions of them.
 var Builds = map[string]string{
 	"36.3": "10.3.3.19610875",
 	"37.2": "10.4.2.21954589",
@@ -38,7 +38,7 @@ var Builds = map[string]string{
 	"39.0": "10.6.0.24056521",
 }
 
-// Release is the release of VCD, with its build.
+// Release returns the release of VCD with its build number.
 func (v Version) Release() string { return Builds[string(v)] }
 
 var apiVersions = []string{
@@ -46,7 +46,7 @@ var apiVersions = []string{
 	"39.0",
 }
 
-// oldest is the lowest version each release still serves.
+// oldest is the lowest API version that each release serves.
 var oldest = map[Version]string{
 	Version103:  "35.0",
 	Version1042: "35.0",
@@ -73,22 +73,22 @@ func join(versions []Version, separator string) string {
 
 var acceptVersion = regexp.MustCompile(`version=([0-9a-z.\-]+)`)
 
-// Negotiate finds the API version a request asks for, or refuses with 406.
+// Negotiate returns the API version that a request selects, or a 406 error.
 func (c *Cell) Negotiate(h http.Header) (string, error) {
-	asked := ""
+	requested := ""
 	served := c.Served()
 	for _, accept := range h.Values("Accept") {
 		for _, m := range acceptVersion.FindAllStringSubmatch(accept, -1) {
 			if slices.Contains(served, m[1]) {
 				return m[1], nil
 			}
-			asked = m[1]
+			requested = m[1]
 		}
 	}
-	if asked == "" {
+	if requested == "" {
 		return "", store.Refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
 			"The request has invalid accept header: API version is not specified.")
 	}
 	return "", store.Refuse(http.StatusNotAcceptable, "NOT_ACCEPTABLE",
-		"The request has invalid accept header: Unknown API version %s.", asked)
+		"The request has invalid accept header: Unknown API version %s.", requested)
 }

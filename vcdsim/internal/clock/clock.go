@@ -11,11 +11,11 @@ import (
 // A Clock is the simulator's source of time.
 type Clock interface {
 	Now() time.Time
-	// AfterFunc calls f once after d; the returned function cancels that.
+	// AfterFunc calls f once after d. The returned function cancels the call.
 	AfterFunc(d time.Duration, f func()) (cancel func())
 }
 
-// A SimClock is a clock that can be moved forward, and that runs at its own speed or only by hand.
+// A SimClock is a clock that can be moved forward. It runs at a configurable rate or only when it is advanced.
 type SimClock struct {
 	mu     sync.Mutex
 	rate   float64
@@ -33,13 +33,13 @@ type simTimer struct {
 	pos int
 }
 
-// NewClock returns a clock that runs at rate times real time: 1 is the wall clock, 60 an hour per minute.
+// NewClock returns a clock that runs at rate times real time. 1 is the wall clock; 60 is one hour per minute.
 func NewClock(rate float64) *SimClock {
 	now := time.Now()
 	return &SimClock{rate: rate, origin: now, real: now}
 }
 
-// NewManualClock returns a clock that stands at start until Advance moves it.
+// NewManualClock returns a clock that stands still at start until Advance moves it.
 func NewManualClock(start time.Time) *SimClock {
 	return &SimClock{origin: start, real: time.Now()}
 }
@@ -54,14 +54,14 @@ func (c *SimClock) Now() time.Time {
 // Ticks reports whether the clock moves by itself.
 func (c *SimClock) Ticks() bool { return c.Rate() > 0 }
 
-// Rate is how many simulated seconds pass in a second; 0 stands still.
+// Rate returns the number of simulated seconds per second; 0 means that the clock stands still.
 func (c *SimClock) Rate() float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.rate
 }
 
-// SetRate lets the clock go faster or slower from now on, or stand still (0).
+// SetRate changes the rate from now on; 0 stops the clock.
 func (c *SimClock) SetRate(rate float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *SimClock) now() time.Time {
 	return c.origin.Add(time.Duration(float64(time.Since(c.real)) * c.rate))
 }
 
-// AfterFunc implements Clock. The function runs on its own goroutine, or on that of Advance.
+// AfterFunc implements Clock. f runs on a separate goroutine, or on the goroutine of Advance.
 func (c *SimClock) AfterFunc(d time.Duration, f func()) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *SimClock) AfterFunc(d time.Duration, f func()) func() {
 	}
 }
 
-// Advance moves the clock forward and runs what falls due on the way, in order, each at its own time.
+// Advance moves the clock forward. It runs the functions that are due in order, each at its own time.
 func (c *SimClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now().Add(d)
@@ -147,7 +147,7 @@ func (c *SimClock) fire() {
 	}
 }
 
-type timerHeap []*simTimer //nolint:recvcheck // container/heap asks for both
+type timerHeap []*simTimer //nolint:recvcheck // container/heap requires both
 
 func (h timerHeap) Len() int { return len(h) }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Bells by name.
+// Names of bells.
 const (
 	BellTask  = "task"
 	BellBoot  = "boot"
@@ -24,7 +24,7 @@ type Alarms struct {
 	Bells map[string]func(store.Alarm)
 }
 
-// After runs an alarm under the lock when d has passed on the simulator's clock.
+// After rings a bell under the lock when d has passed on the simulator's clock.
 func (al *Alarms) After(d time.Duration, a store.Alarm) {
 	a.At = al.Cloud.Clock.Now().Add(d)
 	al.Cloud.Store.AlarmCount++
@@ -37,7 +37,7 @@ func (al *Alarms) arm(number int, d time.Duration) {
 	al.Cloud.Clock.AfterFunc(d, func() {
 		al.Cloud.Mu.Lock()
 		defer al.Cloud.Mu.Unlock()
-		if al.Cloud.Ctx.Err() != nil || al.Cloud.Store != set { // restored meanwhile
+		if al.Cloud.Ctx.Err() != nil || al.Cloud.Store != set { // a dump was restored in the meantime
 			return
 		}
 		al.ring(number)
@@ -54,7 +54,7 @@ func (al *Alarms) ring(number int) {
 	al.Bells[a.Bell](a)
 }
 
-// Rearm starts the alarms of a restored store; overdue ones run at once, in order.
+// Rearm starts the alarms of a restored store. Overdue alarms ring at once, in order.
 func (al *Alarms) Rearm() {
 	now := al.Cloud.Clock.Now()
 	numbers := slices.SortedFunc(maps.Keys(al.Cloud.Store.Alarms), func(a, b int) int {

@@ -14,14 +14,14 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Cloud is what is simulated, with what every noun needs to answer for it and to change it.
+// A Cloud is the simulated site, with everything that nouns require to serve requests and to change it.
 type Cloud struct {
 	Clock    clock.Clock
 	Profile  Profile
 	Log      *slog.Logger
 	Lifetime time.Duration          // of access tokens
-	Unknown  func(operation string) // notes an operation that was asked for and is not simulated
-	Chain    func() string          // the certificates that the site shows, as PEM
+	Unknown  func(operation string) // records a requested operation that is not simulated
+	Chain    func() string          // PEM of the site's certificates
 
 	Ctx context.Context //nolint:containedctx // the simulator's lifetime, for its guests
 
@@ -29,8 +29,8 @@ type Cloud struct {
 	Store   *store.Store
 	IDs     *ids.Source
 	Assume  Assumptions
-	Pending []func() // run when the request at hand is answered
-	// Probed are the members of load balancers' pools that probes found to answer or not, by URN of the pool.
+	Pending []func() // called after the current request is served
+	// Probed contains the probed health of pool members, by URN of the pool.
 	Probed map[string]map[netip.AddrPort]bool
 
 	Tasks  *Tasks
@@ -41,15 +41,15 @@ type Cloud struct {
 // GuestPower starts and ends the guests of VMs.
 type GuestPower interface {
 	Boot(vm *store.VM)
-	// Halt ends the guest of a VM that is no longer on; gently is through VMware Tools.
+	// Halt ends the guest of a VM that is no longer on. gently shuts it down through VMware Tools.
 	Halt(vm *store.VM, gently bool)
 	Suspend(vm *store.VM)
 	Resume(vm *store.VM)
-	// Forget ends the guest of a VM that is deleted.
+	// Forget ends the guest of a deleted VM.
 	Forget(vmID string)
 }
 
-// Settle runs what was deferred until the answer was made.
+// Settle runs the functions in Pending.
 func (s *Cloud) Settle() {
 	for len(s.Pending) > 0 {
 		next := s.Pending[0]

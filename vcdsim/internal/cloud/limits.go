@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Load counts the tasks of a user and of an organization that run, and that wait.
+// A Load counts the running and the queued tasks of a user and of an organization.
 type Load struct {
 	User       int
 	Org        int
@@ -17,11 +17,11 @@ type Load struct {
 	QueuedOrg  int
 }
 
-// Load counts the tasks of a user and of his organization.
+// Load counts the tasks of a user and of the user's organization.
 func (ts *Tasks) Load(orgID, userID string) Load {
 	var n Load
 	for _, t := range ts.Cloud.Store.Tasks {
-		if t.Done() || t.OrgID != orgID || awaits(t.Work.Op) {
+		if t.Done() || t.OrgID != orgID || awaitsEvent(t.Work.Op) {
 			continue
 		}
 		own := 0
@@ -39,10 +39,10 @@ func (ts *Tasks) Load(orgID, userID string) Load {
 	return n
 }
 
-// Reached reports whether a limit, if there is one, is reached.
+// Reached reports whether a limit is reached; 0 means no limit.
 func Reached(limit, have int) bool { return limit > 0 && have >= limit }
 
-// mayRun reports whether a task, which is not counted yet, is within the limits.
+// mayRun reports whether the limits permit a task to run. The task is not counted yet.
 func (ts *Tasks) mayRun(t *store.Task) bool {
 	org := ts.Cloud.Store.Org(t.OrgID)
 	if org == nil || org.Limits == (store.OperationLimits{}) {
@@ -52,7 +52,7 @@ func (ts *Tasks) mayRun(t *store.Task) bool {
 	return !Reached(org.Limits.PerUser, n.User) && !Reached(org.Limits.PerOrg, n.Org)
 }
 
-// admit starts the oldest waiting tasks of an organization, as far as the limits allow.
+// admit starts the oldest queued tasks of an organization that the limits allow.
 func (ts *Tasks) admit(orgID string) {
 	org := ts.Cloud.Store.Org(orgID)
 	if org == nil || org.Limits == (store.OperationLimits{}) {

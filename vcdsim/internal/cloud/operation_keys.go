@@ -2,7 +2,7 @@
 
 package cloud
 
-// Operations by key.
+// Keys of operations.
 const (
 	OpCompose     = "compose"
 	OpRecompose   = "recompose"
@@ -32,7 +32,7 @@ const (
 	// OpCreateEntity runs until the entity is resolved.
 	OpCreateEntity = "createEntity"
 	OpInvoke       = "invoke"
-	// OpDone is for changes that are complete when their task begins, mostly administration.
+	// OpDone is for changes that are complete when their task starts, mostly of administrators.
 	OpDone = "done"
 )
 
@@ -41,7 +41,7 @@ const (
 	OpInsertMedia    = "insertMedia"
 	OpEjectMedia     = "ejectMedia"
 	OpDeleteMedia    = "deleteMedia"
-	OpUpload         = "upload" // runs until the bytes are there
+	OpUpload         = "upload" // runs until the file is uploaded
 	OpDeleteTemplate = "deleteTemplate"
 	OpCapture        = "capture"
 	OpClone          = "clone"

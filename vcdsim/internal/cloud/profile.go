@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A Profile sets how long things take. Scale multiplies every latency; 0 makes everything immediate.
+// A Profile sets the duration of operations. Scale multiplies every latency; 0 means that every operation is immediate.
 type Profile struct {
 	Name  string
 	Scale float64
 }
 
-// The profiles: Recorded is what real VCDs were seen to take, Fast a tenth of it, Instant nothing at all, so that a
-// task is done before its first GET.
+// The profiles. Recorded uses durations that were observed at real VCDs, and Fast a tenth of these. With Instant,
+// operations take no time: a task is done before its first GET.
 var (
 	Instant  = Profile{Name: "instant"}
 	Fast     = Profile{Name: "fast", Scale: 0.1}
@@ -31,7 +31,7 @@ func ProfileByName(name string) (Profile, bool) {
 	return Profile{}, false
 }
 
-// latencies of the recorded profile. Those marked "guess" were never measured on a real VCD.
+// Latencies of the recorded profile. Those marked "guess" were never measured on a real VCD.
 const (
 	LatencyLogin        = 170 * time.Millisecond
 	LatencyOrgList      = 7 * time.Millisecond
@@ -45,8 +45,8 @@ const (
 	LatencyLegacy       = 20 * time.Millisecond
 	LatencyWrite        = 350 * time.Millisecond
 	DurationCompose     = 2 * time.Second
-	DurationRecompose   = 60 * time.Second // linked clone; plus or minus 30 %
-	DurationConsolidate = 30 * time.Second // guess: the disk of the template is copied
+	DurationRecompose   = 60 * time.Second // linked clone; ±30 %
+	DurationConsolidate = 30 * time.Second // guess: copies the disk of the template
 	DurationNetworks    = 5 * time.Second
 	DurationReconfig    = 4 * time.Second
 	DurationPowerOn     = 8 * time.Second  // guess
@@ -60,17 +60,17 @@ const (
 	DurationLease       = 1 * time.Second  // guess
 	DurationGuestBoot   = 45 * time.Second // guess
 	DurationGuestWrite  = 3 * time.Second
-	durationGateway     = 5 * time.Second  // NAT rules, pools, virtual services; others are guesses
-	DurationImport      = 5 * time.Second  // guess: from the last byte of an upload on
-	DurationHealth      = 15 * time.Second // guess: until a virtual service is known to be up
+	durationGateway     = 5 * time.Second  // NAT rules, pools, virtual services; guess for others
+	DurationImport      = 5 * time.Second  // guess: after the last byte of an upload
+	DurationHealth      = 15 * time.Second // guess: until the health of a virtual service is known
 )
 
-// Scaled applies the profile.
+// Scaled scales a duration with the profile.
 func (p Profile) Scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * p.Scale)
 }
 
-// Jittered applies the profile and varies the result by up to spread on each side.
+// Jittered scales a duration with the profile and varies the result by up to spread in each direction.
 func (p Profile) Jittered(d time.Duration, spread float64, rng *rand.Rand) time.Duration {
 	return time.Duration(float64(p.Scaled(d)) * (1 - spread + 2*spread*rng.Float64()))
 }

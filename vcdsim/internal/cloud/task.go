@@ -12,18 +12,18 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// maxTasks is how many finished tasks are kept; VCD keeps them for 90 days.
+// maxTasks is the maximum number of finished tasks that are kept. VCD keeps them for 90 days.
 const maxTasks = 20000
 
-// Tasks starts operations, keeps entities busy while they run, and ends them.
+// Tasks starts and ends operations, and keeps their entities busy in between.
 type Tasks struct {
 	Cloud      *Cloud
 	Operations map[string]Operation
 	Faults     *faults.Faults
-	Names      func(id string) []string // of an entity: its id and its name
+	Names      func(id string) []string // returns the ID and the name of an entity
 }
 
-// A Caller is who starts a task, by which request and on which cell.
+// A Caller identifies the user, the request and the cell that start a task.
 type Caller struct {
 	OrgID     string
 	UserID    string
@@ -32,8 +32,8 @@ type Caller struct {
 	Cell      int
 }
 
-// Start begins an operation on an entity; by is nil when no request asks for it. The caller checked that nothing in
-// locks is busy.
+// Start starts an operation on an entity. by is nil if no request started it. The caller must have checked that no
+// entity in locks is busy.
 func (ts *Tasks) Start(by *Caller, w store.Work, owner store.Entity, locks []string) *store.Task {
 	op := ts.Operations[w.Op]
 	d := ts.Cloud.Profile.Jittered(op.duration, op.spread, ts.Cloud.IDs.Rand)
@@ -64,7 +64,7 @@ func (ts *Tasks) Start(by *Caller, w store.Work, owner store.Entity, locks []str
 		t.OfUser = v.OwnerID
 	}
 	t.Number = ts.Cloud.IDs.Count["task"]
-	t.Waiting = !awaits(w.Op) && !ts.mayRun(t)
+	t.Waiting = !awaitsEvent(w.Op) && !ts.mayRun(t)
 	ts.Cloud.Store.Tasks[t.ID] = t
 	ts.lock(t)
 	ts.trim()
@@ -74,16 +74,17 @@ func (ts *Tasks) Start(by *Caller, w store.Work, owner store.Entity, locks []str
 	return t
 }
 
-// finishAfter ends the task after d; if that is 0, as soon as the answer is made.
+// finishAfter finishes the task after d, or for 0 as soon as the response is complete. Tasks that await an event only
+// start.
 func (ts *Tasks) finishAfter(t *store.Task, d time.Duration) {
-	if awaits(t.Work.Op) {
+	if awaitsEvent(t.Work.Op) {
 		t.Status = store.TaskRunning
 		return
 	}
 	ts.FinishIn(t, d)
 }
 
-// FinishIn ends the task after d; if that is 0, as soon as the answer is made.
+// FinishIn finishes the task after d, or for 0 as soon as the response is complete.
 func (ts *Tasks) FinishIn(t *store.Task, d time.Duration) {
 	if d <= 0 {
 		ts.Cloud.Pending = append(ts.Cloud.Pending, func() { ts.Finish(t.ID) })
@@ -97,11 +98,11 @@ func (ts *Tasks) FinishIn(t *store.Task, d time.Duration) {
 	ts.Cloud.Alarms.After(d, store.Alarm{Bell: BellTask, ID: t.ID})
 }
 
-// residue sets the state of what a failed creation leaves behind.
-func (ts *Tasks) residue(t *store.Task) {
+// markResidue sets the state of the objects that a failed creation leaves behind.
+func (ts *Tasks) markResidue(t *store.Task) {
 	FailDocument(ts.Cloud.Store, t)
 	if ts.Cloud.Assume.FailedTaskResidue {
-		return // UNRESOLVED, as it was made
+		return // they are already UNRESOLVED
 	}
 	if v := ts.Cloud.Store.VApps[t.Work.VApp]; v != nil && v.Status == store.Unresolved {
 		v.Status = store.FailedCreation
@@ -113,7 +114,7 @@ func (ts *Tasks) residue(t *store.Task) {
 	}
 }
 
-// End sets how a task ended, frees its entities and starts tasks that waited for it.
+// End sets the result of a task, unlocks its entities and starts queued tasks.
 func (ts *Tasks) End(t *store.Task, status store.TaskStatus, err *store.Refusal) {
 	t.Status = status
 	t.Error = err

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// Finish ends a task: it does the work, or what a fault rule says, and frees the entities.
+// Finish ends a task with the effect of its operation or of a fault rule, and unlocks its entities.
 func (ts *Tasks) Finish(id string) {
 	t := ts.Cloud.Store.Tasks[id]
 	if t == nil || t.Done() {
@@ -30,12 +30,12 @@ func (ts *Tasks) Finish(id string) {
 	case f.AbortTask:
 		ts.Abort(t, f.Message)
 	default:
-		ts.residue(t)
+		ts.markResidue(t)
 		ts.End(t, store.TaskError, f.TaskError())
 	}
 }
 
-// fault returns the rule for a task that is about to end, nil if none applies.
+// fault returns the fault rule for a task that is about to end, or nil if none applies.
 func (ts *Tasks) fault(t *store.Task) *faults.Fault {
 	if t.Stuck || ts.Faults.Empty() {
 		return nil
@@ -56,7 +56,7 @@ func (ts *Tasks) fault(t *store.Task) *faults.Fault {
 	return ts.Faults.Take(func(f *faults.Fault) bool { return f.Matches(of) })
 }
 
-// complete does the work of a task.
+// complete runs the operation of a task and ends the task.
 func (ts *Tasks) complete(t *store.Task) {
 	err := ts.Operations[t.Work.Op].run(ts.Cloud, t)
 	if err == nil {
@@ -67,15 +67,15 @@ func (ts *Tasks) complete(t *store.Task) {
 	if !errors.As(err, &refusal) {
 		refusal = store.Refuse(http.StatusInternalServerError, store.CodeInternal, "%s", err)
 	}
-	ts.residue(t)
+	ts.markResidue(t)
 	ts.End(t, store.TaskError, refusal)
 }
 
-// Abort ends a task as VCD does when the cell that ran it went away.
+// Abort ends a task as VCD does if the cell that ran it went down.
 func (ts *Tasks) Abort(t *store.Task, message string) {
 	if message == "" {
 		message = "The task was aborted."
 	}
-	ts.residue(t)
+	ts.markResidue(t)
 	ts.End(t, store.TaskAborted, store.Refuse(http.StatusInternalServerError, "TASK_ABORTED", "%s", message))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// FailDocument notes that the creation of a document or network failed.
+// FailDocument records that the creation of a document or network failed.
 func FailDocument(st *store.Store, t *store.Task) {
 	if !t.Work.Creates {
 		return
@@ -21,7 +21,7 @@ func FailDocument(st *store.Store, t *store.Task) {
 	failNetwork(st, t.Owner.ID)
 }
 
-// failNetwork notes that the creation of a gateway, network or VDC group failed.
+// failNetwork records that the creation of a gateway, network or VDC group failed.
 func failNetwork(st *store.Store, id string) {
 	if _, _, g := st.Gateway(id); g != nil {
 		g.Failed = true

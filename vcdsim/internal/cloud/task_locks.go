@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// BusyText is what BUSY_ENTITY says of an entity that a task holds.
+// BusyText returns the BUSY_ENTITY message for an entity that a task holds.
 func BusyText(tenant bool, e store.Entity, operation, task string) string {
 	held := fmt.Sprintf("%s(com.vmware.vcloud.entity.task:%s)", operation, task)
 	if tenant {
@@ -20,7 +20,7 @@ func BusyText(tenant bool, e store.Entity, operation, task string) string {
 		e.ID, operation, held)
 }
 
-// lock makes a task's entities busy. A shared entity stays locked by the first task.
+// lock locks the entities of a task. A shared entity stays locked by the first task.
 func (ts *Tasks) lock(t *store.Task) {
 	for _, id := range t.Locks {
 		if _, held := ts.Cloud.Store.Locks[id]; !held || !ts.shares(id) {
@@ -29,7 +29,7 @@ func (ts *Tasks) lock(t *store.Task) {
 	}
 }
 
-// unlock frees a task's entities, or passes shared ones to the next task that changes them.
+// unlock unlocks the entities of a task. It passes shared entities to the next task that changes them.
 func (ts *Tasks) unlock(t *store.Task) {
 	for _, id := range t.Locks {
 		if ts.Cloud.Store.Locks[id] != t.ID {
@@ -42,8 +42,8 @@ func (ts *Tasks) unlock(t *store.Task) {
 	}
 }
 
-// shares reports whether several tasks may change an entity at a time: an edge gateway, if writes do not exclude each
-// other.
+// shares reports whether several tasks may change an entity concurrently. Only edge gateways are shared, unless writes
+// to them exclude each other.
 func (ts *Tasks) shares(id string) bool {
 	if ts.Cloud.Assume.GatewayWritesExclude {
 		return false
@@ -52,7 +52,7 @@ func (ts *Tasks) shares(id string) bool {
 	return g != nil
 }
 
-// sharer is the oldest unfinished task that changes a shared entity.
+// sharer returns the oldest unfinished task that changes a shared entity, or nil if there is none.
 func (ts *Tasks) sharer(id string) *store.Task {
 	if !ts.shares(id) {
 		return nil
@@ -66,7 +66,7 @@ func (ts *Tasks) sharer(id string) *store.Task {
 	return first
 }
 
-// CheckIdle refuses with BUSY_ENTITY when a task holds one of the entities.
+// CheckIdle returns a BUSY_ENTITY error if a task holds one of the entities.
 func (ts *Tasks) CheckIdle(ids ...string) error {
 	for _, id := range ids {
 		taskID, held := ts.Cloud.Store.Locks[id]
@@ -83,7 +83,7 @@ func (ts *Tasks) CheckIdle(ids ...string) error {
 // Busy reports whether a task holds an entity.
 func (ts *Tasks) Busy(id string) bool { return ts.Cloud.Store.Locks[id] != "" }
 
-// Of is the unfinished task on an entity, nil if there is none.
+// Of returns the unfinished task of an entity, or nil if there is none.
 func (ts *Tasks) Of(id string) *store.Task {
 	if t := ts.Cloud.Store.Tasks[ts.Cloud.Store.Locks[id]]; t != nil && t.Owner.ID == id {
 		return t

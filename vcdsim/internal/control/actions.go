@@ -78,7 +78,7 @@ func cellStatuses(all []*cells.Cell) []cells.CellStatus {
 	return out
 }
 
-// A cellCommand is a change of a cell by the control API.
+// A cellCommand is a change of a cell through the control API.
 type cellCommand struct {
 	Do           string        `json:"do"`
 	Down         string        `json:"down"`
@@ -132,10 +132,10 @@ func (in cellCommand) run(c *cells.Cell) error {
 	return nil
 }
 
-// A clockJSON is how the control API shows the clock.
+// A clockJSON is the state of the clock in the control API.
 type clockJSON struct {
 	Now time.Time `json:"now"`
-	// Rate is how many simulated seconds pass in a second; 0 stands still.
+	// Rate is the number of simulated seconds per second; 0 means that the clock stands still.
 	Rate float64 `json:"rate"`
 }
 
@@ -151,7 +151,7 @@ func (ctl *Control) getClock(*api.Request) (*api.Response, error) {
 	return api.JSON(clockStatus(ctl.Cloud)), nil
 }
 
-// setClock moves the clock and changes its speed.
+// setClock advances the clock and changes its rate.
 func (ctl *Control) setClock(r *api.Request) (*api.Response, error) {
 	var in struct {
 		Advance string   `json:"advance"`
@@ -181,5 +181,5 @@ func (ctl *Control) setClock(r *api.Request) (*api.Response, error) {
 	return api.JSON(clockStatus(ctl.Cloud)), nil
 }
 
-// maxRate is how fast a clock may go: more than a day in a second.
+// maxRate is the maximum rate of the clock: more than a day per second.
 const maxRate = 100_000

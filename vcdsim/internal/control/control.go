@@ -21,15 +21,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/tlsserver"
 )
 
-// Path is where the simulator's own API begins. It is no part of VCD, needs no session, and also answers for
-// cells that are down.
+// Path is the root of the simulator's control API. The API is not part of VCD, requires no session, and also serves
+// requests for cells that are down.
 const Path = "/_sim"
 
-// A Route is an operation of the control API. The reference page is made from these.
+// A Route is an operation of the control API. The reference page is generated from the routes.
 type Route struct {
 	Method, Path string
 	Does         string
-	Body         string // an example, where there is one
+	Body         string // an example, if there is one
 	Handle       api.Handler
 }
 
@@ -42,12 +42,12 @@ type Control struct {
 	Cells       []*cells.Cell
 	Site        *tlsserver.Server
 	CA          func() []byte           // PEM certificates of the authorities that signed the servers'
-	Collections []*documents.Collection // all of them
-	Token       string                  // "" allows the API to callers on the same machine only
+	Collections []*documents.Collection // all collections
+	Token       string                  // "" allows only callers on the same machine
 }
 
-// Routes are the whole control API.
-func (ctl *Control) Routes() []Route { //nolint:funlen // A table with one field per line.
+// Routes returns all routes of the control API.
+func (ctl *Control) Routes() []Route { //nolint:funlen // a table with one field per line
 	return []Route{
 		{"GET", "", "The web page: inventory, running tasks and the last requests, live.", "", ctl.getPage},
 		{"GET", "/page/{file}", "The files of the page.", "", ctl.getPageFile},
@@ -129,7 +129,7 @@ func (ctl *Control) Routes() []Route { //nolint:funlen // A table with one field
 	}
 }
 
-// maxControlBody bounds what the control API reads: dumps of large sites.
+// maxControlBody is the maximum size of a body of the control API, in bytes: dumps of large sites.
 const maxControlBody = 1 << 30
 
 // Owns reports whether a path belongs to the control API.
@@ -138,7 +138,7 @@ func (ctl *Control) Owns(path string) bool {
 	return path == Path || strings.HasPrefix(path, Path+"/")
 }
 
-// Serve answers without the lock: the methods it calls take it themselves.
+// Serve serves a request without the lock. The methods that it calls acquire it themselves.
 func (ctl *Control) Serve(w http.ResponseWriter, r *api.Request, handle api.Handler) {
 	if ctl.signIn(w, r) {
 		return
@@ -162,7 +162,7 @@ func (ctl *Control) Serve(w http.ResponseWriter, r *api.Request, handle api.Hand
 		}
 	}
 	status := http.StatusBadRequest
-	if refusal, ok := err.(*store.Refusal); ok { //nolint:errorlint // handlers return it as it is
+	if refusal, ok := err.(*store.Refusal); ok { //nolint:errorlint // handlers return it unwrapped
 		status = refusal.Status
 		err = plainError(refusal.Message)
 	}
@@ -190,13 +190,14 @@ func writeControl(w http.ResponseWriter, res *api.Response) {
 	}
 	w.Header().Set("Content-Type", res.ContentType)
 	w.WriteHeader(res.Status)
-	_, _ = w.Write(res.Raw) // the caller went away
+	_, _ = w.Write(res.Raw) // the client may have disconnected
 }
 
 const tokenCookie = "vcdsim-control"
 
-// check returns why a request may not use the control API: without a configured token only callers on this machine may,
-// with one only callers that send it. Pages of other origins may not change anything. A status of 0 lets it pass.
+// check decides whether a request may use the control API. A status of 0 permits it; any other status comes with the
+// reason. Without a configured token only callers on this machine may use the API, and with a token only callers that
+// send it. Pages of other origins may not change anything.
 func (ctl *Control) check(r *api.Request) (status int, message string) {
 	if err := http.NewCrossOriginProtection().Check(r.Request); err != nil {
 		return http.StatusForbidden, "requests from other origins are not allowed"
@@ -227,7 +228,7 @@ func (ctl *Control) isToken(given string) bool {
 	return subtle.ConstantTimeCompare([]byte(given), []byte(ctl.Token)) == 1
 }
 
-// signIn moves the token from the address of the page into a cookie, so that no address contains it any longer.
+// signIn moves the token from the URL of the page into a cookie, so that URLs no longer contain it.
 func (ctl *Control) signIn(w http.ResponseWriter, r *api.Request) bool {
 	given := r.Query.Get("token")
 	if ctl.Token == "" || given == "" || strings.Trim(r.URL.Path, "/") != strings.Trim(Path, "/") ||
@@ -247,7 +248,7 @@ func (ctl *Control) signIn(w http.ResponseWriter, r *api.Request) bool {
 	return true
 }
 
-// decode reads the body of a control request; unknown fields are errors.
+// decode parses the body of a control request. Unknown fields are errors.
 func decode(r *api.Request, into any) error {
 	dec := json.NewDecoder(strings.NewReader(string(r.Content)))
 	dec.DisallowUnknownFields()
@@ -260,5 +261,5 @@ func decode(r *api.Request, into any) error {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the caller went away
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }

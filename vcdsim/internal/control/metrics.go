@@ -15,10 +15,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A metric is one metric family in Prometheus' text format.
+// A metric is a metric family in Prometheus' text format.
 type metric struct {
 	name, kind, help string
-	samples          map[string]float64 // by labels, as they are written
+	samples          map[string]float64 // by labels in text format
 }
 
 func (ctl *Control) getMetrics(*api.Request) (*api.Response, error) {
@@ -38,7 +38,7 @@ func (ctl *Control) getMetrics(*api.Request) (*api.Response, error) {
 
 var labelEscape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// labels writes pairs of name and value.
+// labels formats pairs of names and values.
 func labels(pairs ...string) string {
 	parts := make([]string, 0, len(pairs)/2)
 	for pair := range slices.Chunk(pairs, 2) {

@@ -16,16 +16,16 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// An overview is what the page shows: bounded, however large the site is.
+// An overview is the content of the page. Its size is bounded for sites of any size.
 type overview struct { // lists are never null
 	Clock     clockJSON          `json:"clock"`
 	URL       string             `json:"url"`
 	Cells     []cells.CellStatus `json:"cells"`
 	Counts    overviewCounts     `json:"counts"`
 	VApps     []overviewVApp     `json:"vApps"`
-	MoreVApps int                `json:"moreVApps"` // not shown
+	MoreVApps int                `json:"moreVApps"` // number of omitted vApps
 	overviewNetworks
-	Tasks    []overviewTask    `json:"tasks"` // unfinished ones, then the last that ended
+	Tasks    []overviewTask    `json:"tasks"` // unfinished tasks, then the last ended ones
 	Requests []journal.Request `json:"requests"`
 	Last     int               `json:"last"` // number of the last request
 	Unknown  []string          `json:"unknown"`
@@ -49,9 +49,9 @@ type overviewVApp struct {
 	VDC     string       `json:"vdc"`
 	Status  string       `json:"status"`
 	Busy    bool         `json:"busy"`
-	Count   int          `json:"count"` // of VMs
+	Count   int          `json:"count"` // number of VMs
 	VMs     []overviewVM `json:"vms"`
-	MoreVMs int          `json:"moreVMs"` // not shown
+	MoreVMs int          `json:"moreVMs"` // number of omitted VMs
 }
 
 type overviewVM struct {
@@ -62,7 +62,7 @@ type overviewVM struct {
 	CPUs      int64    `json:"cpus"`
 	MemoryMiB int64    `json:"memoryMiB"`
 	Addresses []string `json:"addresses"`
-	Guest     string   `json:"guest"` // booting, up, or why not
+	Guest     string   `json:"guest"` // booting, up, or an error
 }
 
 type overviewTask struct {
@@ -75,10 +75,10 @@ type overviewTask struct {
 	Error     string           `json:"error,omitempty"`
 }
 
-// What is shown at most.
+// Maximum numbers of objects on the page.
 const (
 	shownVApps    = 100
-	shownVMs      = 50 // of a vApp
+	shownVMs      = 50 // per vApp
 	shownTasks    = 50
 	shownEnded    = 10
 	shownRequests = 200
@@ -130,7 +130,7 @@ func (ctl *Control) overviewOfCounts() overviewCounts {
 	return c
 }
 
-// overviewOfVApps are those with the filter in their name or in that of a VM, by name.
+// overviewOfVApps returns the vApps with the filter in their name or in the name of a VM, sorted by name.
 func overviewOfVApps(s *cloud.Cloud, filter string) (shown []overviewVApp, more int) {
 	var all []*store.VApp
 	for _, v := range s.Store.VApps {
@@ -200,7 +200,7 @@ func overviewOfVM(s *cloud.Cloud, vm *store.VM) overviewVM {
 	return out
 }
 
-// overviewOfTasks are the unfinished tasks, newest first, then the last that ended.
+// overviewOfTasks returns the unfinished tasks, newest first, then the last ended ones.
 func overviewOfTasks(s *cloud.Cloud) []overviewTask {
 	var running, ended []*store.Task
 	for _, t := range s.Store.Tasks {

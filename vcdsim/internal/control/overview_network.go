@@ -19,22 +19,22 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// What is shown at most of networks.
+// Maximum numbers of network objects on the page.
 const (
 	shownNetworks = 100
-	shownOnEdge   = 100 // virtual services of a gateway
-	shownMembers  = 50  // of a pool
+	shownOnEdge   = 100 // virtual services per gateway
+	shownMembers  = 50  // per pool
 	shownSpaces   = 50
 	shownEntities = 100
 )
 
-// An overviewNetworks is what the page shows of networks and what is on them: bounded, and lists are never null.
+// An overviewNetworks is the page's view of networks and their objects. It is bounded, and its lists are never null.
 type overviewNetworks struct {
 	Networks []overviewNetwork `json:"networks"`
 	Gateways []overviewGateway `json:"gateways"`
 	Spaces   []overviewSpace   `json:"spaces"`
 	Entities []overviewEntity  `json:"entities"`
-	More     int               `json:"moreOfNetworks"` // networks, gateways, spaces and entities not shown
+	More     int               `json:"moreOfNetworks"` // number of omitted networks, gateways, spaces and entities
 }
 
 type overviewNetwork struct {
@@ -44,7 +44,7 @@ type overviewNetwork struct {
 	Type    string `json:"type"`
 	Subnet  string `json:"subnet"`
 	Gateway string `json:"gateway"` // name of the edge gateway
-	Pool    int    `json:"pool"`    // addresses in the static pool
+	Pool    int    `json:"pool"`    // number of addresses in the static pool
 	Used    int    `json:"used"`
 }
 
@@ -55,10 +55,10 @@ type overviewGateway struct {
 	VDC      string            `json:"vdc"`
 	Busy     bool              `json:"busy"`
 	Balancer bool              `json:"balancer"` // NSX Advanced Load Balancer is enabled
-	Used     []string          `json:"used"`     // addresses to outside, with what they are used for
-	Rules    int               `json:"rules"`    // NAT rules
+	Used     []string          `json:"used"`     // external addresses with their usage
+	Rules    int               `json:"rules"`    // number of NAT rules
 	Services []overviewService `json:"services"`
-	More     int               `json:"more"` // virtual services not shown
+	More     int               `json:"more"` // number of omitted virtual services
 	Unused   []overviewPool    `json:"unused"`
 }
 
@@ -73,7 +73,7 @@ type overviewPool struct {
 	Name    string           `json:"name"`
 	Health  string           `json:"health"`
 	Members []overviewMember `json:"members"`
-	More    int              `json:"more"` // members not shown
+	More    int              `json:"more"` // number of omitted members
 }
 
 type overviewMember struct {
@@ -84,9 +84,9 @@ type overviewMember struct {
 type overviewSpace struct {
 	Name        string   `json:"name"`
 	Type        string   `json:"type"`
-	Total       int      `json:"total"` // floating IPs
+	Total       int      `json:"total"` // number of floating IPs
 	Allocated   int      `json:"allocated"`
-	Allocations []string `json:"allocations"` // address or prefix, and what it is for
+	Allocations []string `json:"allocations"` // address or prefix, and its usage
 }
 
 type overviewEntity struct {
@@ -94,11 +94,11 @@ type overviewEntity struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`
 	State string `json:"state"`
-	Phase string `json:"phase"` // of a cluster
+	Phase string `json:"phase"` // phase of a cluster
 	Org   string `json:"org"`
 }
 
-// overviewOfNetworks shows what has the filter in its name, or anything on it does.
+// overviewOfNetworks lists the objects that contain the filter in their name or in the name of a child object.
 func overviewOfNetworks(s *cloud.Cloud, filter string) overviewNetworks {
 	out := overviewNetworks{
 		Networks: []overviewNetwork{},
@@ -127,11 +127,11 @@ func overviewOfNetworks(s *cloud.Cloud, filter string) overviewNetworks {
 	return out
 }
 
-// put adds an item to a list that has a bound, if its name, or another word, has the filter in it.
-func put[T any](o *overviewNetworks, list *[]T, most int, item T, filter string, words ...string) {
+// put adds an item to a bounded list if one of words contains the filter.
+func put[T any](o *overviewNetworks, list *[]T, limit int, item T, filter string, words ...string) {
 	switch {
 	case !slices.ContainsFunc(words, func(word string) bool { return matches(word, filter) }):
-	case len(*list) >= most:
+	case len(*list) >= limit:
 		o.More++
 	default:
 		*list = append(*list, item)
@@ -205,7 +205,7 @@ func overviewOfService(s *cloud.Cloud, d *store.Object) overviewService {
 	return out
 }
 
-// portsOf are the ports that a virtual service listens on.
+// portsOf returns the ports that a virtual service listens on.
 func portsOf(body map[string]any) string {
 	var ports []string
 	list, _ := body["servicePorts"].([]any)
@@ -220,7 +220,7 @@ func portsOf(body map[string]any) string {
 	return ":" + strings.Join(ports, ",")
 }
 
-// overviewOfPool shows members, or the addresses of the group whose members they are.
+// overviewOfPool lists the members of a pool, or the addresses of the group that defines the members.
 func overviewOfPool(s *cloud.Cloud, d *store.Object) overviewPool {
 	out := overviewPool{Name: store.Text(d.Body, "name"), Members: []overviewMember{}}
 	out.Health = loadbalancing.BalancingOf(s).Health(d, loadbalancing.BalancingOf(s).UpMembers(d))
@@ -245,7 +245,7 @@ func overviewOfPool(s *cloud.Cloud, d *store.Object) overviewPool {
 	return out
 }
 
-// groupHealth is the health of an address of a group of members.
+// groupHealth returns the health of an address in a group of members.
 func groupHealth(s *cloud.Cloud, pool *store.Object, address, health string) string {
 	if a, err := netip.ParseAddr(address); err == nil {
 		member := map[string]any{"ipAddress": a.String(), "port": pool.Body["defaultPort"]}

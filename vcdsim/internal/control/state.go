@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A stateJSON is the state as the control API returns it.
+// A stateJSON is the state in responses of the control API.
 type stateJSON struct {
 	Model      store.Model
 	VApps      []store.VApp
@@ -35,7 +35,7 @@ func (ctl *Control) getState(*api.Request) (*api.Response, error) {
 	return api.JSON(ctl.withoutSecrets(ctl.Cloud.State())), nil
 }
 
-// withoutSecrets is the state without credentials: no passwords, tokens, private keys.
+// withoutSecrets returns the state without credentials: passwords, tokens and private keys.
 func (ctl *Control) withoutSecrets(s store.State) stateJSON {
 	out := stateJSON{
 		Model:      s.Model,
@@ -83,7 +83,7 @@ func (ctl *Control) withoutSecrets(s store.State) stateJSON {
 	return out
 }
 
-// without removes fields from an object.
+// without returns an object without some fields.
 func without(body json.RawMessage, fields []string) json.RawMessage {
 	if len(fields) == 0 {
 		return body

@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// listByCursor answers a list of what a gateway or network has, the next page behind a cursor.
+// listByCursor returns the handler of a list with cursors of the objects of a gateway or network.
 func listByCursor(c *Collection) api.Handler {
 	return func(r *api.Request) (*api.Response, error) {
 		if _, err := c.Scope(r, nil); err != nil {

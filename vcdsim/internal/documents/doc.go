@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package documents keeps objects of the JSON API that have no behaviour of their own: collections of documents, and
-// settings, of which an entity has one each. Nouns describe theirs as values.
+// Package documents stores objects of the JSON API that have no special behavior: collections of documents, and
+// settings, of which each entity has one. Nouns define their collections and settings as values.
 package documents

@@ -10,10 +10,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// known refuses, or leaves out, fields that came with a newer API version than the client speaks.
-func (c *Collection) known(r *api.Request, body map[string]any) error {
+// checkFields handles fields that a newer API version than the client's introduced: it returns an error or removes them.
+func (c *Collection) checkFields(r *api.Request, body map[string]any) error {
 	for field, version := range c.Since {
-		if r.Version >= version || unset(body[field]) {
+		if r.Version >= version || isZero(body[field]) {
 			continue
 		}
 		if r.Cloud.Assume.NewerFieldsRefused {
@@ -24,12 +24,12 @@ func (c *Collection) known(r *api.Request, body map[string]any) error {
 	return nil
 }
 
-// unset reports whether a JSON value is empty: clients send zero values of fields they do not use.
-func unset(v any) bool {
+// isZero reports whether a JSON value is empty: clients send zero values for fields that they do not use.
+func isZero(v any) bool {
 	return slices.Contains([]any{nil, "", false, 0.0}, scalar(v))
 }
 
-// scalar makes a value comparable: an object or list counts as set.
+// scalar makes a value comparable. An object or list is true.
 func scalar(v any) any {
 	switch v.(type) {
 	case nil, string, bool, float64:
@@ -38,7 +38,7 @@ func scalar(v any) any {
 	return true
 }
 
-// WithinSizes refuses names and descriptions that are too long.
+// WithinSizes returns an error if a name or description is too long.
 func WithinSizes(a cloud.Assumptions, body map[string]any) error {
 	for _, x := range []struct {
 		field string
@@ -51,13 +51,13 @@ func WithinSizes(a cloud.Assumptions, body map[string]any) error {
 	return nil
 }
 
-// A Bound is what a number of a document may be.
+// A Bound is the permitted range of a number in a document.
 type Bound struct {
 	Field    string
 	From, To float64
 }
 
-// WithinBounds refuses numbers that are out of their bounds, and what is no whole number.
+// WithinBounds returns an error for numbers out of their bounds and for numbers that are not integers.
 func WithinBounds(body map[string]any, bounds ...Bound) error {
 	for _, b := range bounds {
 		switch v := body[b.Field].(type) {
@@ -73,7 +73,7 @@ func WithinBounds(body map[string]any, bounds ...Bound) error {
 	return nil
 }
 
-// AtMost refuses lists that are too long.
+// AtMost returns an error if a list is too long.
 func AtMost(body map[string]any, field string, limit int) error {
 	if list, _ := body[field].([]any); len(list) > limit {
 		return store.BadRequest("The size of the field %s is %d and must not exceed %d.", field, len(list), limit)

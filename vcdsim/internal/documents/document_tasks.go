@@ -14,15 +14,15 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Scope is what a document belongs to: its organization, the bare id of its parent, and the entities that are busy
-// while it changes.
+// A Scope identifies the owner of a document: its organization, the bare ID of its parent, and the entities that are
+// busy while the document changes.
 type Scope struct {
 	OrgID  string
 	Parent string
 	Locks  []string
 }
 
-// States of what NSX realises.
+// States of objects that NSX realizes.
 const (
 	StatePending     = "PENDING"
 	StateConfiguring = "CONFIGURING"
@@ -30,11 +30,11 @@ const (
 	stateFailed      = "REALIZATION_FAILED"
 )
 
-// Realization is the state of an entity: a task that makes or changes it may be running.
+// Realization returns the state of an entity, considering a running task that creates or changes it.
 func Realization(ts *cloud.Tasks, id string, failed bool) string {
 	t := ts.Cloud.Store.Tasks[ts.Cloud.Store.Locks[id]]
 	switch {
-	case t != nil && taskMakes(t, id):
+	case t != nil && taskCreates(t, id):
 		return StatePending
 	case t != nil:
 		return StateConfiguring
@@ -44,13 +44,13 @@ func Realization(ts *cloud.Tasks, id string, failed bool) string {
 	return StateRealized
 }
 
-// taskMakes reports whether a task makes the entity with an id. Its owner may be another: that of a NAT rule is its
-// gateway.
-func taskMakes(t *store.Task, id string) bool {
+// taskCreates reports whether a task creates the entity with an ID. The owner of the task may be another entity: for a
+// NAT rule it is the gateway.
+func taskCreates(t *store.Task, id string) bool {
 	return t.Work.Creates && store.Bare(cmp.Or(t.Work.Document, t.Owner.ID)) == id
 }
 
-// scopeOf is the scope of a document, or of the new one that a body describes.
+// scopeOf returns the scope of a document, or of a new document with this body.
 func (c *Collection) scopeOf(r *api.Request, body map[string]any, old *store.Object) (Scope, error) {
 	if old != nil {
 		body = old.Body
@@ -58,7 +58,7 @@ func (c *Collection) scopeOf(r *api.Request, body map[string]any, old *store.Obj
 	return c.Scope(r, body)
 }
 
-// Scoped are the documents the caller sees, below the parent the path names.
+// Scoped returns the documents that the caller sees, limited to the parent in the path.
 func (c *Collection) Scoped(r *api.Request) []*store.Object {
 	var out []*store.Object
 	for _, d := range r.Cloud.Store.Documents[c.Path] {
@@ -69,7 +69,7 @@ func (c *Collection) Scoped(r *api.Request) []*store.Object {
 	return out
 }
 
-// FindScoped finds a document by its id among those that the caller sees below the parent in the path.
+// FindScoped returns the document with an ID from those that Scoped returns.
 func (c *Collection) FindScoped(r *api.Request, id string) (*store.Object, error) {
 	for _, d := range c.Scoped(r) {
 		if strings.EqualFold(d.ID(), id) {
@@ -100,7 +100,7 @@ func (c *Collection) checked(r *api.Request, body map[string]any, old *store.Obj
 	return p, checkDocument(r.Cloud.Tasks, p, old)
 }
 
-// checkDocument refuses while a task holds an entity of the scope or the document itself.
+// checkDocument returns an error if a task holds the document or an entity of its scope.
 func checkDocument(ts *cloud.Tasks, p Scope, d *store.Object) error {
 	ids := p.Locks
 	if d != nil {
@@ -124,7 +124,7 @@ func (c *Collection) createByTask(r *api.Request, body map[string]any) (*api.Res
 	return r.Accepted(c.task(r, "create", d, p, nil)), nil
 }
 
-// Change begins a task that replaces the body of a document.
+// Change starts a task that replaces the body of a document.
 func (c *Collection) Change(r *api.Request, d *store.Object, body map[string]any) (*api.Response, error) {
 	p, err := c.checked(r, body, d)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *Collection) removeByTask(r *api.Request, d *store.Object) (*api.Respons
 	return r.Accepted(c.task(r, "delete", d, p, nil)), nil
 }
 
-// task begins what makes, changes or removes a document.
+// task starts a task that creates, updates or deletes a document.
 func (c *Collection) task(r *api.Request, verb string, d *store.Object, p Scope, body map[string]any) *store.Task {
 	w := store.Work{Op: verb + " " + c.Path, Document: d.ID(), Body: body, Creates: verb == "create"}
 	path := strings.TrimSuffix(r.URL.Path, "/")
@@ -163,7 +163,7 @@ func (c *Collection) task(r *api.Request, verb string, d *store.Object, p Scope,
 	return r.StartTask(w, owner, append(slices.Clone(p.Locks), store.Bare(d.ID())))
 }
 
-// Operations are the operations of collections whose changes are tasks.
+// Operations returns the operations of collections whose changes are tasks.
 func Operations(collections []*Collection) map[string]cloud.Operation {
 	out := map[string]cloud.Operation{}
 	for _, c := range collections {
@@ -220,7 +220,7 @@ func (c *Collection) commitRemove(s *cloud.Cloud, t *store.Task) error {
 	return nil
 }
 
-// Members are the ids in a list of references.
+// Members returns the IDs in a list of references.
 func Members(body map[string]any, field string) []string {
 	var out []string
 	list, _ := body[field].([]any)
@@ -230,7 +230,7 @@ func Members(body map[string]any, field string) []string {
 	return out
 }
 
-// InUse is VCD's answer to the deletion of something that is still referred to.
+// InUse returns VCD's error for the deletion of an object that is still referenced.
 func InUse(kind, name, by string) *store.Refusal {
 	return store.Refuse(http.StatusBadRequest, "VALIDATION_ERROR", "Cannot delete the %s %q because it is in use by %s.",
 		kind, name, by)

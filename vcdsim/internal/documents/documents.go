@@ -15,41 +15,42 @@ import (
 // A Collection is a list of documents at a path.
 type Collection struct {
 	Path     string
-	Kind     string // of the URN
-	Right    string // operation named in refusals
-	Provider bool   // only the provider writes; all callers see it
+	Kind     string // kind in the URN
+	Right    string // operation named in errors
+	Provider bool   // only the provider writes; all callers read
 	Unique   []string
 	Required []string
-	Hidden   []string // written, never shown
-	Fixed    []string // cannot be changed by PUT
+	Hidden   []string // write-only fields
+	Fixed    []string // immutable fields
 	Defaults map[string]any
 	NewID    func(body map[string]any) string
 	Check    func(r *api.Request, body map[string]any) error
-	Free     func(r *api.Request, d *store.Object) error // refuses a deletion
+	Free     func(r *api.Request, d *store.Object) error // returns an error if it must not be deleted
 
-	// What follows makes a collection one whose changes are tasks.
+	// The following fields are for collections whose changes are tasks.
 
-	Title  string // what its tasks call a document; empty: changes happen at once
-	Within string // variable of the path that names the parent
-	Bare   bool   // ids are UUIDs, not URNs
-	Cursor bool   // lists have cursors
-	// Unfiltered: lists with cursors cannot be filtered.
+	Title  string // name of a document in tasks; "" means that changes are immediate
+	Within string // path variable that names the parent
+	Bare   bool   // IDs are UUIDs, not URNs
+	Cursor bool   // lists use cursors
+	// Unfiltered means that a list with cursors cannot be filtered.
 	Unfiltered bool
 	Hides      bool // there is no list of whole documents
-	// Anonymous: the owner of its tasks is the gateway, so that they do not reveal the id of a new document.
+	// Anonymous means that the gateway owns the tasks, so that they do not reveal the ID of a new document.
 	Anonymous bool
-	// Reveals: the details of the task that makes a document are its id, which clients have no other way to learn.
+	// Reveals means that the details of a task that creates a document are the ID. Clients have no other way to learn
+	// it.
 	Reveals bool
-	// Since are the API versions that fields came with, of those that are newer than the oldest version there is.
+	// Since maps the fields that are newer than the oldest API version to the versions that introduced them.
 	Since map[string]string
-	// Scope returns what a new document belongs to. Lists show what the caller may see, not only what its organization
-	// has.
+	// Scope returns the scope of a new document. Lists show every document that the caller may see, not only those of
+	// the caller's organization.
 	Scope func(r *api.Request, body map[string]any) (Scope, error)
 	// Prepare completes a body before it is stored.
 	Prepare func(r *api.Request, body map[string]any, old *store.Object) error
-	// Show adds what is computed to a document that is answered.
+	// Show adds computed fields to a document in a response.
 	Show func(r *api.Request, d *store.Object, out map[string]any)
-	// done follows a task's success.
+	// done is called after a task succeeded.
 	done func(s *cloud.Cloud, d *store.Object)
 }
 
@@ -57,7 +58,7 @@ type Collection struct {
 func Routes(add api.AddRoute, collections []*Collection) {
 	for _, c := range collections {
 		path := "/cloudapi/" + c.Path
-		if list := c.lists(); list != nil {
+		if list := c.listHandler(); list != nil {
 			add("GET", path, list, cloud.LatencyCloudAPI)
 		}
 		add("POST", path, c.create, cloud.LatencyWrite)
@@ -67,8 +68,8 @@ func Routes(add api.AddRoute, collections []*Collection) {
 	}
 }
 
-// lists is the handler of the list, nil if there is none.
-func (c *Collection) lists() api.Handler {
+// listHandler returns the handler of the list, or nil if the collection cannot be listed.
+func (c *Collection) listHandler() api.Handler {
 	switch {
 	case c.Hides:
 		return nil
@@ -78,7 +79,7 @@ func (c *Collection) lists() api.Handler {
 	return c.list
 }
 
-// visible are the documents the request may see.
+// visible returns the documents that the caller may see.
 func (c *Collection) visible(r *api.Request) []*store.Object {
 	if c.Scope != nil {
 		return c.Scoped(r)
@@ -92,12 +93,12 @@ func (c *Collection) visible(r *api.Request) []*store.Object {
 	return out
 }
 
-// Find finds a document by its id among those that the caller sees.
+// Find returns the document with an ID from those that the caller sees.
 func (c *Collection) Find(r *api.Request, id string) (*store.Object, error) {
 	if c.Scope != nil {
 		return c.FindScoped(r, id)
 	}
-	// Providers find by id what any tenant has.
+	// Providers can find documents of all tenants by ID.
 	for _, d := range append(c.visible(r), r.Cloud.Store.Documents[c.Path]...) {
 		if strings.EqualFold(d.ID(), id) && (c.Provider || r.Session.Sees(d.OrgID)) {
 			return d, nil
@@ -106,7 +107,7 @@ func (c *Collection) Find(r *api.Request, id string) (*store.Object, error) {
 	return nil, store.Forbidden(c.Right+"_VIEW", id)
 }
 
-// Writable refuses callers that may only read.
+// Writable returns an error if the caller may only read.
 func (c *Collection) Writable(r *api.Request) error {
 	if c.Provider && !r.Session.Provider() {
 		return store.Forbidden(c.Right+"_MANAGE", r.URL.Path)
@@ -114,7 +115,7 @@ func (c *Collection) Writable(r *api.Request) error {
 	return nil
 }
 
-// Shown is the document as answers show it.
+// Shown returns the document as it appears in responses.
 func (c *Collection) Shown(r *api.Request, d *store.Object) map[string]any {
 	out := maps.Clone(d.Body)
 	for _, field := range c.Hidden {
@@ -153,7 +154,7 @@ func (c *Collection) create(r *api.Request) (*api.Response, error) {
 	if err := r.Document(&body); err != nil {
 		return nil, err
 	}
-	if err := c.known(r, body); err != nil {
+	if err := c.checkFields(r, body); err != nil {
 		return nil, err
 	}
 	if c.Title != "" {
@@ -172,14 +173,14 @@ func (c *Collection) create(r *api.Request) (*api.Response, error) {
 	return api.JSON(c.Shown(r, d)).CreatedAt(r.Site.Base() + "/cloudapi/" + c.Path + "/" + d.ID()), nil
 }
 
-// accept checks a body that comes in; old is what it replaces.
+// accept validates the body of a request. old is the document that it replaces, or nil.
 func (c *Collection) accept(r *api.Request, body map[string]any, old *store.Object) error {
 	for _, field := range c.Required {
 		if store.Text(body, field) == "" {
 			return store.BadRequest("The field %s must not be empty.", field)
 		}
 	}
-	if err := c.notTwice(r, body, old); err != nil {
+	if err := c.checkUnique(r, body, old); err != nil {
 		return err
 	}
 	if c.Check != nil {
@@ -188,8 +189,8 @@ func (c *Collection) accept(r *api.Request, body map[string]any, old *store.Obje
 	return nil
 }
 
-// notTwice refuses a duplicate of a document with the same parent.
-func (c *Collection) notTwice(r *api.Request, body map[string]any, old *store.Object) error {
+// checkUnique returns an error if another document with the same parent has the same unique fields.
+func (c *Collection) checkUnique(r *api.Request, body map[string]any, old *store.Object) error {
 	if len(c.Unique) == 0 {
 		return nil
 	}
@@ -209,7 +210,7 @@ func (c *Collection) notTwice(r *api.Request, body map[string]any, old *store.Ob
 	return nil
 }
 
-// key is what no two documents may share.
+// key returns the unique fields of a document as a comparable key.
 func (c *Collection) key(body map[string]any) string {
 	var parts []string
 	for _, field := range c.Unique {
@@ -218,8 +219,8 @@ func (c *Collection) key(body map[string]any) string {
 	return strings.Join(parts, "\x00")
 }
 
-// carry copies what a PUT does not change, and what its client cannot know, from the document it replaces.
-func (c *Collection) carry(r *api.Request, d *store.Object, body map[string]any) {
+// carryOver copies the fields of the old document that a PUT cannot change or that the client cannot know.
+func (c *Collection) carryOver(r *api.Request, d *store.Object, body map[string]any) {
 	for field, version := range c.Since {
 		if r.Version < version && d.Body[field] != nil {
 			body[field] = d.Body[field]
@@ -249,10 +250,10 @@ func (c *Collection) put(r *api.Request) (*api.Response, error) {
 	if err := r.Document(&body); err != nil {
 		return nil, err
 	}
-	if err := c.known(r, body); err != nil {
+	if err := c.checkFields(r, body); err != nil {
 		return nil, err
 	}
-	c.carry(r, d, body)
+	c.carryOver(r, d, body)
 	if c.Title != "" {
 		return c.Change(r, d, body)
 	}

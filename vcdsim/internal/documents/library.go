@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// CertificatePath is where the certificate library is.
+// CertificatePath is the path of the certificate library.
 const CertificatePath = "1.0.0/ssl/certificateLibrary"
 
-// LibraryCollections are the collections of the certificate library.
+// LibraryCollections returns the collections of the certificate library.
 func LibraryCollections() []*Collection {
 	alias := []string{"alias"}
 	certificates := Collection{
@@ -27,7 +27,7 @@ func LibraryCollections() []*Collection {
 		Fixed:    []string{"certificate"},
 		Defaults: map[string]any{"description": ""},
 		Check:    checkCertificate,
-		Free:     freeCertificate,
+		Free:     checkCertificateUnused,
 	}
 	certificates.Path = CertificatePath
 	name := []string{"name", "vendor", "version"}
@@ -42,13 +42,13 @@ func LibraryCollections() []*Collection {
 			Required: name,
 			Fixed:    name,
 			NewID:    endpointID,
-			Free:     disabled,
+			Free:     checkDisabled,
 		},
 		{Path: "1.0.0/apiFilters", Kind: "apiFilter", Right: "API_FILTER", Provider: true},
 	}
 }
 
-// checkCertificate refuses a text that is not a certificate.
+// checkCertificate returns an error if the text is not a certificate.
 func checkCertificate(_ *api.Request, body map[string]any) error {
 	if n := len(store.Text(body, "alias")); n > 128 {
 		return store.BadRequest("The length of the field alias is %d and must not exceed 128.", n)
@@ -63,8 +63,8 @@ func checkCertificate(_ *api.Request, body map[string]any) error {
 	return nil
 }
 
-// freeCertificate refuses to delete what a virtual service, pool or tunnel uses.
-func freeCertificate(r *api.Request, d *store.Object) error {
+// checkCertificateUnused returns an error if a virtual service, pool or tunnel uses the certificate.
+func checkCertificateUnused(r *api.Request, d *store.Object) error {
 	for _, vs := range r.Cloud.Store.Documents[ServicePath] {
 		if store.RefID(vs.Body, "certificateRef") == d.ID() {
 			return InUse("certificate", store.Text(d.Body, "alias"), "virtual service "+store.Text(vs.Body, "name"))
@@ -83,7 +83,7 @@ func freeCertificate(r *api.Request, d *store.Object) error {
 	return nil
 }
 
-// SeedCertificates puts the certificates of the model into the library.
+// SeedCertificates adds the certificates of the model to the library.
 func SeedCertificates(s *cloud.Cloud, org *store.Org) {
 	for _, c := range org.Certificates {
 		s.Store.Documents.Add(CertificatePath, org.ID, map[string]any{
@@ -101,8 +101,8 @@ func endpointID(body map[string]any) string {
 		"version")
 }
 
-// disabled refuses to delete what is still in use.
-func disabled(_ *api.Request, d *store.Object) error {
+// checkDisabled returns an error if the document is still enabled.
+func checkDisabled(_ *api.Request, d *store.Object) error {
 	if on, _ := d.Body["enabled"].(bool); on {
 		return store.BadRequest("The external endpoint %q must be disabled before it is deleted.", store.Text(d.Body, "name"))
 	}

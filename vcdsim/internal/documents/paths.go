@@ -2,14 +2,14 @@
 
 package documents
 
-// AssignmentPath is where assignments of service engine groups to gateways are.
+// AssignmentPath is the path of assignments of service engine groups to gateways.
 const AssignmentPath = "1.0.0/loadBalancer/serviceEngineGroups/assignments"
 
-// PoolPath is where the pools of load balancers are.
+// PoolPath is the path of load balancer pools.
 const PoolPath = "1.0.0/loadBalancer/pools"
 
-// ServicePath is where virtual services are.
+// ServicePath is the path of virtual services.
 const ServicePath = "1.0.0/loadBalancer/virtualServices"
 
-// IPsecPath is where the IPsec VPN tunnels of a gateway are.
+// IPsecPath is the path of the IPsec VPN tunnels of a gateway.
 const IPsecPath = "1.0.0/edgeGateways/{gateway}/ipsec/tunnels"

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// RemoveDocumentsOf removes the documents that belong to something.
+// RemoveDocumentsOf removes all documents of a parent.
 func RemoveDocumentsOf(s *cloud.Cloud, parent string) {
 	for path := range s.Store.Documents {
 		s.Store.Documents[path] = slices.DeleteFunc(slices.Clone(s.Store.Documents[path]),

@@ -10,17 +10,17 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Setting is the one JSON object that an entity has at a path; it always exists, and tasks change it.
+// A Setting is a JSON object at a path, of which an entity has exactly one. It always exists, and tasks change it.
 type Setting struct {
-	Path  string // with the entity's variable
-	Kind  string // names its tasks
+	Path  string // contains a variable for the entity
+	Kind  string // kind in the names of its tasks
 	Title string
 	Scope func(r *api.Request) (Scope, error)
-	// Initial is its value until it is changed and after it is deleted; nil is an empty object.
+	// Initial returns the value before the first change and after a deletion. Nil means an empty object.
 	Initial func(r *api.Request) map[string]any
 	Prepare func(r *api.Request, body map[string]any) error
 	Show    func(r *api.Request, p Scope, out map[string]any)
-	List    bool // GET answers the values page by page
+	List    bool // GET returns the values in pages
 	Plain   bool // it has no version
 }
 
@@ -33,7 +33,7 @@ func SettingRoutes(add api.AddRoute, settings []*Setting) {
 	}
 }
 
-// Now returns the value of a setting and its version.
+// Now returns the current value of a setting and its version.
 func (x *Setting) Now(r *api.Request, p Scope) (map[string]any, int) {
 	for _, d := range r.Cloud.Store.Documents[x.Path] {
 		if d.Parent == p.Parent {
@@ -74,7 +74,7 @@ func (x *Setting) put(r *api.Request) (*api.Response, error) {
 	return x.Change(r, body)
 }
 
-// Remove resets it to its initial value.
+// Remove resets the setting to its initial value.
 func (x *Setting) Remove(r *api.Request) (*api.Response, error) {
 	body := map[string]any{}
 	if x.Initial != nil {
@@ -83,7 +83,7 @@ func (x *Setting) Remove(r *api.Request) (*api.Response, error) {
 	return x.Change(r, body)
 }
 
-// Change begins a task that sets a setting.
+// Change starts a task that sets a setting.
 func (x *Setting) Change(r *api.Request, body map[string]any) (*api.Response, error) {
 	p, err := x.Scope(r)
 	if err != nil {
@@ -118,7 +118,7 @@ func (x *Setting) keep(s *cloud.Cloud, p Scope, body map[string]any) {
 	s.Store.Documents.Add(x.Path, p.OrgID, body).Parent = p.Parent
 }
 
-// SettingOperations are the operations that change settings.
+// SettingOperations returns the operations that change settings.
 func SettingOperations(settings []*Setting) map[string]cloud.Operation {
 	out := map[string]cloud.Operation{}
 	for _, x := range settings {

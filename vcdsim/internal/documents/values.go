@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
-// Number reads a JSON number, 0 if there is none.
+// Number returns a JSON number as an integer, or 0 if the value is not a number.
 func Number(v any) int {
 	switch n := v.(type) {
 	case float64:
@@ -17,7 +17,7 @@ func Number(v any) int {
 	return 0
 }
 
-// Complete sets the fields that are missing to their defaults.
+// Complete sets missing fields to their defaults.
 func Complete(body, defaults map[string]any) {
 	for k, v := range defaults {
 		if body[k] == nil || body[k] == "" {
@@ -26,13 +26,13 @@ func Complete(body, defaults map[string]any) {
 	}
 }
 
-// Enabled reports whether an object is enabled, which is the default.
+// Enabled reports whether an object is enabled. This is the default.
 func Enabled(body map[string]any) bool {
 	on, ok := body["enabled"].(bool)
 	return on || !ok
 }
 
-// ProviderScope is the scope of what only the provider sees.
+// ProviderScope is the scope of objects that are visible only to the provider.
 func ProviderScope(r *api.Request, _ map[string]any) (Scope, error) {
 	return Scope{}, r.ByProvider("LOAD_BALANCER_PROVIDER_VIEW")
 }

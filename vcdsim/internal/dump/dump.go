@@ -16,13 +16,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// The format of dumps. A change of the store that cannot read older dumps increments the version.
+// The format of dumps. Increment the version when the store can no longer read older dumps.
 const (
 	dumpFormat  = "vcdsim"
 	dumpVersion = 3
 )
 
-// A dump is the whole simulated state: everything in the store and in ids.
+// A dump is the whole simulated state: everything in the store and the state of the IDs.
 type dump struct {
 	Format  string       `json:"format"`
 	Version int          `json:"version"`
@@ -31,21 +31,21 @@ type dump struct {
 	Store   *store.Store `json:"store"`
 }
 
-// A dumpHeader says what a file is before the rest of it is read.
+// A dumpHeader identifies the format of a file before the rest is read.
 type dumpHeader struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 }
 
-// dumpedIDs are ids without what only reads them.
+// dumpedIDs is the state of an ids.Source without derived fields.
 type dumpedIDs struct {
 	Seed  int64
 	Count map[string]int
 	MACs  int
-	Dice  []byte // state of the random numbers
+	Dice  []byte // state of the random number generator
 }
 
-// Encode returns the dump as a line of JSON. It holds the lock: the store must not change meanwhile.
+// Encode returns the dump as one line of JSON. It holds the lock so that the store does not change in the meantime.
 func Encode(s *cloud.Cloud) ([]byte, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -71,7 +71,7 @@ func Encode(s *cloud.Cloud) ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// Restore replaces everything that is simulated by a dump. On an error nothing has changed.
+// Restore replaces everything that is simulated by a dump. An error leaves the state unchanged.
 func Restore(s *cloud.Cloud, running *guests.Guests, r io.Reader) error {
 	d, err := readDump(r)
 	if err != nil {
@@ -92,7 +92,7 @@ func Restore(s *cloud.Cloud, running *guests.Guests, r io.Reader) error {
 	return nil
 }
 
-// readDump reads a dump of this version. A field that it does not know is an error: it would be lost.
+// readDump reads a dump of this version. Unknown fields are errors, because their content would be lost.
 func readDump(r io.Reader) (*dump, error) {
 	encoded, err := io.ReadAll(r)
 	if err != nil {
@@ -120,7 +120,7 @@ func readDump(r io.Reader) (*dump, error) {
 	return d, nil
 }
 
-// replace swaps the present state for a restored one.
+// replace replaces the current state by a restored one.
 func replace(s *cloud.Cloud, running *guests.Guests, fresh *store.Store, next *ids.Source) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

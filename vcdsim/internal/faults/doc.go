@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults has the rules by which a simulator fails: what they match, how often, and what happens.
+// Package faults contains the rules for simulated failures: which requests and tasks they match, how often, and their
+// effects.
 package faults

@@ -9,52 +9,53 @@ import (
 	"time"
 )
 
-// A Fault is a rule: what it matches, how often, and what happens. All matches that are set must hold. Of the actions
-// on requests, Delay, SlowBody and Truncate go together with any other; of the others the first that is set counts, in
-// the order they stand here.
+// A Fault is a rule: the requests or tasks that it matches, how often it applies, and its effects. All matches that are
+// set must hold. Of the effects on requests, Delay, SlowBody and Truncate can be combined with any other. Of the others
+// only the first that is set applies, in the order of the fields.
 type Fault struct {
-	ID int `json:"id,omitempty"` // given by Add
+	ID int `json:"id,omitempty"` // set by Add
 
-	// Operation is a glob over operations as Counters names them ("GET /api/query type=vm", "POST /api/vApp/*"), or,
-	// with FailTask, AbortTask or StickTask, over the operationName of tasks ("vdcRecomposeVapp"). A star matches any
-	// text, slashes, too: "GET *" is all that is read. "" matches all.
+	// Operation is a glob that matches operations as named by Counters ("GET /api/query type=vm", "POST /api/vApp/*").
+	// With FailTask, AbortTask or StickTask it matches the operationName of tasks ("vdcRecomposeVapp"). A star matches
+	// any text including slashes: "GET *" matches all reads. "" matches everything.
 	Operation string `json:"operation,omitempty"`
-	// Entity is the id or URN of what the request or task is about, or the name of that vApp, VM, disk, edge gateway,
-	// or of what is on a gateway; of what is made on a gateway also the gateway's.
+	// Entity is the ID or URN of the object of the request or task. It may also be the name of a vApp, VM, disk, edge
+	// gateway, or object on a gateway. A rule for a gateway also matches requests that create objects on it.
 	Entity string `json:"entity,omitempty"`
-	// User is who asks: "capvcd" or "capvcd@acme".
+	// User is the name of the caller: "capvcd" or "capvcd@acme".
 	User string `json:"user,omitempty"`
-	// Cell is the number of the cell that answers, from 1; 0 is any.
+	// Cell is the number of the serving cell, from 1. 0 matches all cells.
 	Cell int `json:"cell,omitempty"`
-	// Probability is the share of the matches it applies to, decided by the simulator's seed; 0 is all.
+	// Probability is the fraction of the matches that the rule applies to, derived from the simulator's seed. 0 means
+	// all.
 	Probability float64 `json:"probability,omitempty"`
-	Skip        int     `json:"skip,omitempty"`  // lets the first matches pass
-	Count       int     `json:"count,omitempty"` // then applies so often and is removed; 0 is for ever
+	Skip        int     `json:"skip,omitempty"`  // number of matches that pass before the rule applies
+	Count       int     `json:"count,omitempty"` // number of times to apply before removal; 0 is unlimited
 
-	// answer so much later on the simulator's clock; with StickTask end so much later
+	// Delay delays the response on the simulator's clock, or with StickTask the end of the task.
 	Delay      time.Duration `json:"-"`
-	Hang       bool          `json:"hang,omitempty"`       // do not answer until the caller gives up
-	DropBefore bool          `json:"dropBefore,omitempty"` // close the connection, nothing done
+	Hang       bool          `json:"hang,omitempty"`       // do not respond until the client disconnects
+	DropBefore bool          `json:"dropBefore,omitempty"` // close the connection before the handler runs
 	Busy       BusyText      `json:"busy,omitempty"`       // refuse with BUSY_ENTITY, in one of its two texts
-	// Status answers without doing the work. Code and Message have defaults that fit it.
+	// Status is the status of a response that replaces the handler. Code and Message have defaults that match it.
 	Status  int               `json:"status,omitempty"`
-	Code    string            `json:"code,omitempty"`    // minor error code; also of a task's error
-	Message string            `json:"message,omitempty"` // also of a task's error
+	Code    string            `json:"code,omitempty"`    // minor error code; also for the error of a task
+	Message string            `json:"message,omitempty"` // also for the error of a task
 	Header  map[string]string `json:"header,omitempty"`  // Retry-After …
 	Body    BodyKind          `json:"body,omitempty"`
-	// EndSession ends the session of the caller, RevokeToken also takes away every API token of that user; both before
-	// the work, so that it is refused with 401.
+	// EndSession ends the session of the caller. RevokeToken also revokes every API token of the user. Both happen
+	// before the handler runs, so the request fails with 401.
 	EndSession  bool `json:"endSession,omitempty"`
 	RevokeToken bool `json:"revokeToken,omitempty"`
-	DropAfter   bool `json:"dropAfter,omitempty"` // do the work, then close the connection without an answer
+	DropAfter   bool `json:"dropAfter,omitempty"` // run the handler, then close the connection without a response
 
 	Truncate bool `json:"truncate,omitempty"` // send the first half of the body, then close the connection
-	// send the body in pieces over so much time on the simulator's clock
+	// SlowBody sends the body in pieces over this time on the simulator's clock.
 	SlowBody time.Duration `json:"-"`
 
-	FailTask  bool `json:"failTask,omitempty"`  // the matching task ends in error
-	AbortTask bool `json:"abortTask,omitempty"` // … ends aborted
-	// … keeps running and holds what it locked, for Delay or until it is cancelled
+	FailTask  bool `json:"failTask,omitempty"`  // the matching task fails
+	AbortTask bool `json:"abortTask,omitempty"` // the matching task is aborted
+	// StickTask keeps the matching task running with its locks, for Delay or until it is canceled.
 	StickTask bool `json:"stickTask,omitempty"`
 }
 
@@ -67,20 +68,20 @@ const (
 	BusyProvider BusyText = "provider" // "The entity Ref: … is busy completing an operation …"
 )
 
-// BodyKind is the format of a fault's answer; "" is an error as the API that was called writes it.
+// BodyKind is the format of a fault's response. "" is an error in the format of the API that was called.
 type BodyKind string
 
-// Kinds of bodies: what VCD writes, and what stands between it and its callers.
+// Kinds of bodies: those of VCD, and those of proxies between VCD and its clients.
 const (
 	BodyXML   BodyKind = "xml"
 	BodyJSON  BodyKind = "json"
 	BodyHTML  BodyKind = "html"
 	BodyEmpty BodyKind = "empty"
-	// BodyNothing is a list without entries: with status 200, a query that finds nothing.
+	// BodyNothing is an empty list. With status 200 it is a query without results.
 	BodyNothing BodyKind = "nothing"
 )
 
-// Faults are the rules of a simulator, asked in order; the first that applies wins.
+// Faults are the rules of a simulator, evaluated in order. The first rule that applies wins.
 type Faults struct {
 	mu    sync.Mutex
 	rules []*Fault
@@ -88,7 +89,7 @@ type Faults struct {
 	dice  *rand.Rand
 }
 
-// New returns no rules; the seed decides about probabilities.
+// New returns an empty list of rules. The seed determines the results of probabilities.
 func New(seed int64) *Faults {
 	return &Faults{dice: rand.New(rand.NewPCG(uint64(seed), 0x4641))} //nolint:gosec // reproducible on purpose
 }
@@ -103,13 +104,13 @@ func (f *Faults) Add(rule Fault) int {
 	return rule.ID
 }
 
-// Remove removes a rule by its ID and reports whether it was there.
+// Remove removes a rule by its ID and reports whether it existed.
 func (f *Faults) Remove(id int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(f.rules), func(r *Fault) bool { return r.ID == id })
-	found := len(left) < len(f.rules)
-	f.rules = left
+	remaining := slices.DeleteFunc(slices.Clone(f.rules), func(r *Fault) bool { return r.ID == id })
+	found := len(remaining) < len(f.rules)
+	f.rules = remaining
 	return found
 }
 
@@ -120,7 +121,7 @@ func (f *Faults) Clear() {
 	f.rules = nil
 }
 
-// List returns the rules that are left, with what is left of their counts.
+// List returns the remaining rules with their remaining counts.
 func (f *Faults) List() []Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +132,7 @@ func (f *Faults) List() []Fault {
 	return out
 }
 
-// Take returns the rule that applies, nil if none does.
+// Take returns the rule that applies, or nil if none does, and updates its counts.
 func (f *Faults) Take(matches func(*Fault) bool) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +155,7 @@ func (f *Faults) Take(matches func(*Fault) bool) *Fault {
 	return nil
 }
 
-// Empty reports whether there is no rule.
+// Empty reports whether there are no rules.
 func (f *Faults) Empty() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // plainFault is a Fault without its methods.
 type plainFault Fault
 
-// FaultJSON is a Fault in JSON: durations are written as "1m30s".
+// FaultJSON is a Fault in JSON. Durations are strings such as "1m30s".
 type FaultJSON struct {
 	plainFault
 
@@ -31,7 +31,7 @@ func (f Fault) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON implements json.Unmarshaler; unknown fields are errors.
+// UnmarshalJSON implements json.Unmarshaler. Unknown fields are errors.
 func (f *Fault) UnmarshalJSON(data []byte) error {
 	var in FaultJSON
 	dec := json.NewDecoder(strings.NewReader(string(data)))

@@ -12,26 +12,26 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Subject is what rules are matched with.
+// A Subject describes a request or task that rules are matched against.
 type Subject struct {
 	Task      bool
 	Operation string
 	User, Org string
-	Entities  []string // ids and names
+	Entities  []string // IDs and names
 	Cell      int
 }
 
-func (f *Fault) ofTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
+func (f *Fault) forTasks() bool { return f.FailTask || f.AbortTask || f.StickTask }
 
-// ofRequests reports whether the rule has an effect that only requests can have.
-func (f *Fault) ofRequests() bool {
-	acts := slices.Contains([]bool{f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
-	return acts || f.SlowBody > 0 || f.Busy != "" || f.Body != "" || len(f.Header) > 0
+// forRequests reports whether the rule has an effect that applies only to requests.
+func (f *Fault) forRequests() bool {
+	hasEffect := slices.Contains([]bool{f.Hang, f.DropBefore, f.DropAfter, f.Truncate, f.EndSession, f.RevokeToken}, true)
+	return hasEffect || f.SlowBody > 0 || f.Busy != "" || f.Body != "" || len(f.Header) > 0
 }
 
-// Matches reports whether a rule is for a request or task.
+// Matches reports whether a rule matches a request or task.
 func (f *Fault) Matches(of Subject) bool {
-	return f.ofTasks() == of.Task && f.covers(of.Operation) &&
+	return f.forTasks() == of.Task && f.covers(of.Operation) &&
 		(f.Cell == 0 || f.Cell == of.Cell) &&
 		(f.User == "" || f.User == of.User || f.User == of.User+"@"+of.Org) &&
 		(f.Entity == "" || slices.Contains(of.Entities, f.Entity) || slices.Contains(of.Entities, store.Bare(f.Entity)))
@@ -45,10 +45,10 @@ func (f *Fault) covers(operation string) bool {
 	return err == nil && ok
 }
 
-// flat takes the slashes out of a glob or an operation: a star matches them, too.
+// flat removes the slashes from a glob or an operation, so that a star also matches slashes.
 func flat(glob string) string { return strings.ReplaceAll(glob, "/", "\x00") }
 
-// Validate returns what is wrong with a rule: it cannot match, or has no effect.
+// Validate returns an error if a rule can never match or has no effect.
 func (f *Fault) Validate() error {
 	_, badGlob := path.Match(f.Operation, "")
 	var errs []error
@@ -77,16 +77,16 @@ func (f *Fault) Validate() error {
 			f.Body,
 		},
 		{
-			f.ofTasks() && f.ofRequests(),
+			f.forTasks() && f.forRequests(),
 			"%s is of tasks: what happens to requests needs a rule of its own",
 			"failTask, abortTask or stickTask",
 		},
 		{
-			f.ofTasks() && !f.StickTask && f.Delay > 0,
+			f.forTasks() && !f.StickTask && f.Delay > 0,
 			"delay %s is for stickTask, not for the other rules of tasks",
 			f.Delay,
 		},
-		{!f.acts(), "it has no effect, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
+		{!f.hasEffect(), "it has no effect, such as %s", "status, busy, hang, dropBefore, dropAfter or delay"},
 	} {
 		if rule.broken {
 			errs = append(errs, fmt.Errorf(rule.format, rule.value))
@@ -95,9 +95,9 @@ func (f *Fault) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (f *Fault) acts() bool {
-	acts := slices.Contains([]bool{
-		f.ofTasks(),
+func (f *Fault) hasEffect() bool {
+	hasEffect := slices.Contains([]bool{
+		f.forTasks(),
 		f.Hang,
 		f.DropBefore,
 		f.DropAfter,
@@ -105,5 +105,5 @@ func (f *Fault) acts() bool {
 		f.EndSession,
 		f.RevokeToken,
 	}, true)
-	return acts || f.Delay > 0 || f.SlowBody > 0 || f.Status != 0 || f.Busy != ""
+	return hasEffect || f.Delay > 0 || f.SlowBody > 0 || f.Status != 0 || f.Busy != ""
 }

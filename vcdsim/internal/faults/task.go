@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// TaskError is the error of a task that the rule fails.
+// TaskError returns the error of a task that the rule lets fail.
 func (f *Fault) TaskError() *store.Refusal {
 	status := f.Status
 	code := f.Code

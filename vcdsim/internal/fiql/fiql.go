@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fiql parses and evaluates the filter language of VCD's query service and cloudapi: == != =gt= =ge= =lt=
-// =le=, `;` for and, `,` for or, parentheses and the wildcard *. It knows no record types: the caller resolves
+// Package fiql parses and evaluates the filter language of VCD's query service and cloudapi: == != =gt= =ge= =lt= =le=,
+// `;` for and, `,` for or, parentheses and the wildcard *. It does not know record types: the caller resolves
 // attributes.
 package fiql
 
@@ -28,7 +28,7 @@ type Expr struct {
 	sub  []*Expr
 }
 
-// ErrSyntax is what every refusal of Parse wraps.
+// ErrSyntax is wrapped by every error of Parse.
 var ErrSyntax = errors.New("syntax error in filter")
 
 const maxDepth = 32
@@ -39,11 +39,11 @@ type parser struct {
 	depth int
 }
 
-// Parse reads a filter. The empty filter gives nil. A trailing `;` is accepted, as VCD does.
+// Parse parses a filter. An empty filter returns nil. As in VCD, a trailing `;` is accepted.
 func Parse(filter string) (*Expr, error) {
 	filter = strings.TrimSpace(filter)
 	if filter == "" {
-		return nil, nil // The empty filter matches everything.
+		return nil, nil // an empty filter matches everything
 	}
 	p := &parser{in: filter}
 	e, err := p.or()
@@ -130,7 +130,8 @@ func (p *parser) comparison() (*Expr, error) {
 	return &Expr{term: &Term{Attr: strings.TrimSpace(rest[:i]), Op: op, Value: value}}, nil
 }
 
-// valueEnd finds where a value ends: at a separator, or at a parenthesis that the value did not open itself.
+// valueEnd returns the end of a value: the index of a separator, or of a closing parenthesis without an opening one in
+// the value.
 func valueEnd(s string) int {
 	open := 0
 	for i := range len(s) {
@@ -149,7 +150,7 @@ func valueEnd(s string) int {
 	return -1
 }
 
-// Terms lists every comparison, in order.
+// Terms returns all comparisons, in order.
 func (e *Expr) Terms() []Term {
 	if e == nil {
 		return nil
@@ -164,7 +165,7 @@ func (e *Expr) Terms() []Term {
 	return out
 }
 
-// Match evaluates the filter; holds decides one comparison.
+// Match evaluates the filter. holds evaluates a single comparison.
 func (e *Expr) Match(holds func(Term) bool) bool {
 	if e == nil {
 		return true
@@ -180,8 +181,8 @@ func (e *Expr) Match(holds func(Term) bool) bool {
 	return !e.or
 }
 
-// Compare decides a comparison against the value a record has. References in any form (href, URN, bare id) equal
-// each other when the ids they end in are the same. Wildcards and case rules are VCD's: names compare exactly.
+// Compare evaluates a comparison with the value of a record. References in any form (href, URN, bare ID) are equal if
+// they end in the same ID. Wildcards and case rules are those of VCD: names compare exactly.
 func Compare(t Term, have string) bool {
 	switch t.Op {
 	case "==":
@@ -215,7 +216,7 @@ func equal(pattern, have string) bool {
 	return (have == "true" || have == "false") && strings.EqualFold(pattern, have)
 }
 
-// ID returns the UUID a reference ends in, empty if it is not a reference.
+// ID returns the UUID at the end of a reference, or "" if the text is not a reference.
 func ID(ref string) string {
 	ref = strings.TrimSuffix(ref, "/")
 	const size = 36
@@ -250,7 +251,7 @@ func isUUID(s string) bool {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
-// wildcard matches a pattern with asterisks.
+// wildcard reports whether a text matches a pattern with asterisks.
 func wildcard(pattern, s string) bool {
 	first, rest, _ := strings.Cut(pattern, "*")
 	s, matches := strings.CutPrefix(s, first)
@@ -271,7 +272,7 @@ func order(a, b string) int {
 			return sign(x - y)
 		}
 	}
-	if alike(a, b) {
+	if sameFormat(a, b) {
 		return strings.Compare(a, b)
 	}
 	if x, ok := date(a); ok {
@@ -282,13 +283,13 @@ func order(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// alike reports whether two dates are written so that they can be compared as texts.
-func alike(a, b string) bool {
+// sameFormat reports whether two dates have the same format, so that they can be compared as text.
+func sameFormat(a, b string) bool {
 	const day = len(time.DateOnly)
 	return len(a) == len(b) && len(a) > day && a[day] == 'T' && b[day] == 'T' && a[len(a)-1] == 'Z' && b[len(b)-1] == 'Z'
 }
 
-// number reads a number. That most texts are none is seen before they are parsed, as an error costs more than that.
+// number parses a number. It rejects most texts before parsing, because creating a parse error is more expensive.
 func number(s string) (float64, bool) {
 	if strings.Trim(s, "0123456789+-.eE") != "" {
 		return 0, false

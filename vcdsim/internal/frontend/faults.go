@@ -16,12 +16,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 )
 
-// replaces reports whether the rule answers instead of the handler.
+// replaces reports whether the rule replaces the handler.
 func replaces(f *faults.Fault) bool {
 	return f != nil && (f.Hang || f.DropBefore || f.Status != 0 || f.Busy != "")
 }
 
-// status is the status of a replaced request in the request log: 0 when there is no answer.
+// status returns the status of a replaced request for the request log. It is 0 if there is no response.
 func status(f *faults.Fault) int {
 	switch {
 	case f.Hang || f.DropBefore:
@@ -33,10 +33,10 @@ func status(f *faults.Fault) int {
 	}
 }
 
-// dropsAfter reports whether the connection is dropped when the work is done.
+// dropsAfter reports whether the connection is closed after the handler ran.
 func dropsAfter(f *faults.Fault) bool { return f != nil && f.DropAfter }
 
-// apply answers, or does not, instead of the handler.
+// apply applies a rule that replaces the handler.
 func (in *Injector) apply(w http.ResponseWriter, r *api.Request, f *faults.Fault) {
 	switch {
 	case f.Hang:
@@ -59,7 +59,7 @@ func (in *Injector) apply(w http.ResponseWriter, r *api.Request, f *faults.Fault
 	in.send(w, r, f, refusal.Status, body)
 }
 
-// faultTexts are the codes and texts of statuses, when a rule names none.
+// faultTexts are the default codes and messages of statuses.
 var faultTexts = map[int][2]string{
 	http.StatusBadRequest:   {store.CodeBadRequest, "Bad request."},
 	http.StatusUnauthorized: {store.CodeUnauthorized, "This operation is denied. You need to be authenticated."},
@@ -95,10 +95,10 @@ func refusal(f *faults.Fault, r *api.Request) *store.Refusal {
 	return out
 }
 
-// noID stands for an id in what a rule makes up.
+// noID replaces IDs in made-up errors.
 const noID = "00000000-0000-0000-0000-000000000000"
 
-// text is the refusal as if a recompose, or a change of the VM, were under way.
+// text returns the BUSY_ENTITY message of a running recompose or VM change.
 func text(t faults.BusyText, r *api.Request) string {
 	owner := store.Entity{Kind: "vapp", ID: noID}
 	op := cloud.OpRecompose
@@ -114,7 +114,7 @@ func text(t faults.BusyText, r *api.Request) string {
 	return cloud.BusyText(t == faults.BusyTenant, owner, r.Cloud.Tasks.Operations[op].Busy, noID)
 }
 
-// body writes an error in the kind the rule asks for.
+// body returns an error in the format that the rule requests.
 func body(f *faults.Fault, r *api.Request, refusal *store.Refusal) (body []byte, contentType string) {
 	kind := f.Body
 	if kind == "" {
@@ -135,12 +135,12 @@ func body(f *faults.Fault, r *api.Request, refusal *store.Refusal) (body []byte,
 		return append(out, '\n'), "application/json"
 	default:
 		var buf bytes.Buffer
-		_ = wire.RefusalXML(refusal, noID).Write(&buf) // a bytes.Buffer does not fail
+		_ = wire.RefusalXML(refusal, noID).Write(&buf) // never fails
 		return buf.Bytes(), "application/vnd.vmware.vcloud.error+xml"
 	}
 }
 
-// emptyList is the answer to a query that finds nothing.
+// emptyList returns the response to a query without results.
 func emptyList(cloudAPI bool) (body []byte, contentType string) {
 	if cloudAPI {
 		return []byte(`{"resultTotal":0,"pageCount":0,"page":1,"pageSize":25,"associations":null,"values":[]}` + "\n"),
@@ -151,7 +151,7 @@ func emptyList(cloudAPI bool) (body []byte, contentType string) {
 		"application/vnd.vmware.vcloud.query.records+xml"
 }
 
-// revoke ends the session of the caller, or all that a user may log in with by token.
+// revoke ends the session of the caller, or all sessions and API tokens of the user.
 func (in *Injector) revoke(r *api.Request, f *faults.Fault) {
 	if f == nil || !f.EndSession && !f.RevokeToken {
 		return
@@ -188,7 +188,7 @@ func (in *Injector) revoke(r *api.Request, f *faults.Fault) {
 // pieces is the number of pieces of a slow body.
 const pieces = 10
 
-// send writes an answer: at once, slowly, or half of it.
+// send writes a response: at once, slowly, or the first half of it.
 func (in *Injector) send(w http.ResponseWriter, r *api.Request, f *faults.Fault, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
@@ -196,12 +196,12 @@ func (in *Injector) send(w http.ResponseWriter, r *api.Request, f *faults.Fault,
 		body = body[:len(body)/2]
 	}
 	if f == nil || f.SlowBody <= 0 {
-		_, _ = w.Write(body) // the caller went away
+		_, _ = w.Write(body) // the client may have disconnected
 	} else {
 		in.trickle(w, r, f.SlowBody, body)
 	}
 	if f != nil && f.Truncate {
-		_ = http.NewResponseController(w).Flush() // the caller went away
+		_ = http.NewResponseController(w).Flush() // the client may have disconnected
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -213,11 +213,11 @@ func (in *Injector) trickle(w http.ResponseWriter, r *api.Request, over time.Dur
 			return
 		}
 		_, _ = w.Write(body[from:min(from+size, len(body))])
-		_ = http.NewResponseController(w).Flush() // the caller went away
+		_ = http.NewResponseController(w).Flush() // the client may have disconnected
 	}
 }
 
-// pause waits on the simulator's clock; false means that the caller went away or the cell was stopped.
+// pause waits on the simulator's clock. It returns false if the client disconnected or the cell was stopped.
 func (in *Injector) pause(r *api.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true

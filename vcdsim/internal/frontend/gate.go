@@ -10,24 +10,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/journal"
 )
 
-// A Moment is when a Gate is called for a request.
+// A Moment is a point in the handling of a request at which a Gate is called.
 type Moment int
 
 // The moments of a request.
 const (
 	Arrived Moment = iota // before the handler
-	Worked                // after the handler, before the answer; Request.Status is set
+	Worked                // after the handler, before the response; Request.Status is set
 )
 
-// A Gate is called for every request except those of the control API, at both moments, without the simulator's lock and
-// from the request's own goroutine: the request waits until it returns. If it returns false, the connection is closed
-// without an answer. ctx ends when the client goes away.
+// A Gate is called for every request except those of the control API, at both moments. It runs without the simulator's
+// lock, in the goroutine of the request, which waits until the gate returns. If it returns false, the connection is
+// closed without a response. ctx ends when the client disconnects.
 type Gate func(ctx context.Context, m Moment, r journal.Request) bool
 
 // SetGate sets the gate; nil removes it.
 func (fe *Frontend) SetGate(g Gate) { fe.gate.Store(&g) }
 
-// enter calls the gate for a request at a moment, and closes the connection if the gate says so.
+// enter calls the gate for a request, and closes the connection if the gate returns false.
 func (fe *Frontend) enter(m Moment, r *api.Request, status int) {
 	g := fe.gate.Load()
 	if g == nil || *g == nil || (*g)(r.Context(), m, fe.entry(r, status)) {
@@ -39,7 +39,7 @@ func (fe *Frontend) enter(m Moment, r *api.Request, status int) {
 	panic(http.ErrAbortHandler)
 }
 
-// entry is the entry of a request in the request log.
+// entry returns the request log entry of a request.
 func (fe *Frontend) entry(r *api.Request, status int) journal.Request {
 	e := journal.Request{Time: fe.Cloud.Clock.Now(), Method: r.Method, Path: r.URL.RequestURI(), Operation: r.Operation, Status: status}
 	if r.Cell != nil {

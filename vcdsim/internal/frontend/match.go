@@ -21,10 +21,10 @@ import (
 type Injector struct {
 	Cloud  *cloud.Cloud
 	Faults *faults.Faults
-	Named  []*documents.Collection // whose documents rules can name
+	Named  []*documents.Collection // collections whose documents rules can name
 }
 
-// faultFor returns the rule for a request, nil if none applies.
+// faultFor returns the fault rule for a request, or nil if none applies.
 func (in *Injector) faultFor(r *api.Request) *faults.Fault {
 	if in.Faults.Empty() {
 		return nil
@@ -33,7 +33,7 @@ func (in *Injector) faultFor(r *api.Request) *faults.Fault {
 	return in.Faults.Take(func(f *faults.Fault) bool { return f.Matches(of) })
 }
 
-// subjectOf collects the caller and the entities of a request.
+// subjectOf returns the caller and the entities of a request.
 func (in *Injector) subjectOf(r *api.Request) faults.Subject {
 	in.Cloud.Mu.Lock()
 	defer in.Cloud.Mu.Unlock()
@@ -52,7 +52,7 @@ func (in *Injector) subjectOf(r *api.Request) faults.Subject {
 	return of
 }
 
-// caller returns the user of the session, or the one who logs in by password or API token.
+// caller returns the user of the session, or the user who logs in with a password or an API token.
 func (in *Injector) caller(r *api.Request) (user, org string) {
 	if x := in.Cloud.Store.Sessions[r.Token()]; x != nil {
 		return x.User, x.Org
@@ -67,7 +67,7 @@ func (in *Injector) caller(r *api.Request) (user, org string) {
 	return "", ""
 }
 
-// tokenOwner returns the user who logs in with an API token.
+// tokenOwner returns the user of an API token.
 func (in *Injector) tokenOwner(token string) (user, org string) {
 	if token == "" {
 		return "", ""
@@ -87,11 +87,12 @@ func (in *Injector) tokenOwner(token string) (user, org string) {
 	return "", ""
 }
 
-// namedInXML are the names of the entity and disk that a body makes or changes, and of the VMs and disks it refers to.
+// namedInXML returns the names of the entity and the disk that a body creates or changes, and of the VMs and disks that
+// it refers to.
 func (in *Injector) namedInXML(raw []byte) []string {
 	tree, err := xmltree.Parse(raw)
 	if err != nil {
-		return nil // nothing to know it by
+		return nil // the body names no entity
 	}
 	disk := tree.At("Disk")
 	out := []string{tree.Attr("name"), disk.Attr("name")}
@@ -109,7 +110,7 @@ func (in *Injector) namedInXML(raw []byte) []string {
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// namedInJSON are the name in a JSON body, and its gateway and owner.
+// namedInJSON returns the name in a JSON body and those of its gateway and owner.
 func (in *Injector) namedInJSON(raw []byte) []string {
 	var body struct {
 		Name    string               `json:"name"`
@@ -117,7 +118,7 @@ func (in *Injector) namedInJSON(raw []byte) []string {
 		Owner   gateways.JSONRefBody `json:"ownerRef"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return nil // nothing to know it by
+		return nil // the body names no entity
 	}
 	out := []string{body.Name}
 	for _, ref := range []gateways.JSONRefBody{body.Gateway, body.Owner} {
@@ -126,7 +127,7 @@ func (in *Injector) namedInJSON(raw []byte) []string {
 	return out
 }
 
-// IDAndName are the id of an entity and its name, without what is empty.
+// IDAndName returns the ID and the name of an entity, omitting empty ones.
 func (in *Injector) IDAndName(id string) []string {
 	if id == "" {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/api"
 )
 
-// An Exchange is a request with its answer, as they went over the wire. A request that a fault rule answered, or whose
-// connection it dropped, is none.
+// An Exchange is a request with its response, as sent over the wire. Requests that a fault rule answers or whose
+// connection it drops are not exchanges.
 type Exchange struct {
-	Operation   string `json:"operation"` // as Counters names it
+	Operation   string `json:"operation"` // as named by Counters
 	Method      string `json:"method"`
-	URI         string `json:"uri"` // path and query, as they were sent
+	URI         string `json:"uri"` // path and query, as sent
 	Request     []byte `json:"request,omitempty"`
 	Status      int    `json:"status"`
 	ContentType string `json:"contentType,omitempty"`

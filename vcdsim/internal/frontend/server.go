@@ -26,44 +26,44 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/wire"
 )
 
-// An endpoint is what a route leads to.
+// An endpoint is the target of a route.
 type endpoint struct {
 	handle  api.Handler
 	latency time.Duration
-	open    bool // needs no session
-	control bool // the simulator's own API
+	open    bool // requires no session
+	control bool // part of the simulator's own API
 }
 
-// Frontend takes requests in, at the site's address or a cell's, and answers them.
+// Frontend receives requests at the address of the site or of a cell, and serves them.
 type Frontend struct {
 	Cloud    *cloud.Cloud
 	Journal  *journal.Journal
 	Injector *Injector
 	Control  Controller
-	Public   string        // base of hrefs; "" is the address of the request
-	Cells    []*cells.Cell // that the balancer chooses from
+	Public   string        // base of hrefs; "" means the address of the request
+	Cells    []*cells.Cell // cells that the load balancer selects from
 	routes   route.Table[endpoint]
 	gate     atomic.Pointer[Gate]
 	Observer func(Exchange)
 
 	balancerMu sync.Mutex // guards lastPicked
-	lastPicked int        // counts the balancer's choices of a cell
+	lastPicked int        // counts the load balancer's selections
 }
 
-// A Controller serves the simulator's own API, which is no part of VCD.
+// A Controller serves the simulator's own API, which is not part of VCD.
 type Controller interface {
 	// Owns reports whether a path belongs to the API.
 	Owns(path string) bool
-	// Serve answers without the lock; handle is nil if there is no such route.
+	// Serve serves a request without the lock. handle is nil if the route does not exist.
 	Serve(w http.ResponseWriter, r *api.Request, handle api.Handler)
 }
 
-// Add adds a route that needs a session.
+// Add adds a route that requires a session.
 func (fe *Frontend) Add(method, pattern string, h api.Handler, latency time.Duration) {
 	fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency})
 }
 
-// AddOpen adds a route that needs no session.
+// AddOpen adds a route that requires no session.
 func (fe *Frontend) AddOpen(method, pattern string, h api.Handler, latency time.Duration) {
 	fe.routes.Add(method, pattern, endpoint{handle: h, latency: latency, open: true})
 }
@@ -73,7 +73,7 @@ func (fe *Frontend) AddControl(method, pattern string, h api.Handler) {
 	fe.routes.Add(method, pattern, endpoint{handle: h, open: true, control: true})
 }
 
-// Serve answers a request at the address of the site or of a cell.
+// Serve serves a request at the address of the site or of a cell.
 func (fe *Frontend) Serve(w http.ResponseWriter, hr *http.Request, cell *cells.Cell, atSite bool) {
 	defer fe.logPanic(hr)
 	match, found := fe.routes.Find(hr.Method, hr.URL.EscapedPath())
@@ -105,7 +105,7 @@ func (fe *Frontend) Serve(w http.ResponseWriter, hr *http.Request, cell *cells.C
 	fe.serveVCD(w, r, match, found)
 }
 
-// siteOf is the site part of hrefs: VCD's public address, or where the request came in.
+// siteOf returns the base of hrefs: VCD's public address, or the address of the request.
 func (fe *Frontend) siteOf(hr *http.Request) wire.Site {
 	if fe.Public != "" {
 		return wire.Site(fe.Public)
@@ -113,20 +113,21 @@ func (fe *Frontend) siteOf(hr *http.Request) wire.Site {
 	return wire.Site("https://" + hr.Host)
 }
 
-// logPanic logs a panic, which is a bug of the simulator, and closes the connection.
+// logPanic logs a panic, which is a bug in the simulator, and closes the connection.
 func (fe *Frontend) logPanic(hr *http.Request) {
 	p := recover()
 	if p == nil {
 		return
 	}
-	if p != http.ErrAbortHandler { //nolint:errorlint // It is compared as net/http does.
+	if p != http.ErrAbortHandler { //nolint:errorlint // compared as in net/http
 		fe.Cloud.Log.Error("Bug in the simulator: cannot respond to a request", "method", hr.Method, "path",
 			hr.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// serveVCD answers a request to VCD: fault, session, version, handler under the lock, fault again, answer.
+// serveVCD serves a request to VCD: faults, session, version, handler under the lock, faults after the handler,
+// response.
 func (fe *Frontend) serveVCD(w http.ResponseWriter, r *api.Request, match route.Match[endpoint], found route.Result) {
 	if err := r.Read(); err != nil {
 		return
@@ -154,14 +155,14 @@ func (fe *Frontend) serveVCD(w http.ResponseWriter, r *api.Request, match route.
 	fe.write(w, r, res, fault)
 }
 
-// dropIf closes the connection without an answer.
+// dropIf closes the connection without a response if drop is true.
 func dropIf(drop bool) {
 	if drop {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// delay waits as the profile says; only a clock that ticks makes requests slow. False means the caller went away.
+// delay waits for the latency of the profile, if the clock ticks. It returns false if the client disconnected.
 func (fe *Frontend) delay(hr *http.Request, d time.Duration) bool {
 	if hr.Method != http.MethodGet && d < cloud.LatencyWrite {
 		d = cloud.LatencyWrite
@@ -180,7 +181,7 @@ func (fe *Frontend) delay(hr *http.Request, d time.Duration) bool {
 	}
 }
 
-// answer runs the handler under the lock and makes responses of refusals.
+// answer runs the handler under the lock and converts its errors to responses.
 func (fe *Frontend) answer(r *api.Request, match route.Match[endpoint], found route.Result) *api.Response {
 	fe.Cloud.Mu.Lock()
 	defer fe.Cloud.Mu.Unlock()
@@ -204,7 +205,7 @@ func (fe *Frontend) answer(r *api.Request, match route.Match[endpoint], found ro
 	return res
 }
 
-// unversioned are the paths where requests need no version.
+// unversioned are the path prefixes of requests that require no version.
 var unversioned = []string{"/api/versions", "/oauth/", "/network/", "/transfer/"}
 
 func (fe *Frontend) dispatch(r *api.Request, e endpoint, found route.Result) (*api.Response, error) {
@@ -241,13 +242,13 @@ func (fe *Frontend) dispatch(r *api.Request, e endpoint, found route.Result) (*a
 	}
 }
 
-// write sends the response with the headers VCD adds to each.
+// write sends the response with the headers that VCD adds to every response.
 func (fe *Frontend) write(w http.ResponseWriter, r *api.Request, res *api.Response, fault *faults.Fault) {
 	var buf bytes.Buffer
 	h := w.Header()
 	switch {
 	case res.XML != nil:
-		_ = res.XML.Write(&buf) // a bytes.Buffer does not fail
+		_ = res.XML.Write(&buf) // never fails
 		h.Set("Content-Type", xmlType(r, res))
 	case res.Raw != nil:
 		buf.Write(res.Raw)
@@ -284,7 +285,7 @@ func xmlType(r *api.Request, res *api.Response) string {
 	return t
 }
 
-// pick is the cell that answers the next request at the site's address, nil if there is none.
+// pick returns the cell that serves the next request at the site's address, or nil if none is available.
 func (fe *Frontend) pick() *cells.Cell {
 	if len(fe.Cells) == 1 {
 		return fe.Cells[0]

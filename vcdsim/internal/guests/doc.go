@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guests runs what is inside VMs: it boots and ends guests as VMs are powered on and off, and stores what
-// they report.
+// Package guests runs the guests of VMs. It boots and ends guests as VMs are powered on and off, and stores their
+// reports.
 package guests

@@ -15,34 +15,34 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Guest is what runs inside the VMs. It is called without the simulator's lock, from goroutines of its own.
+// A Guest simulates the software inside the VMs. It is called without the simulator's lock, from separate goroutines.
 type Guest interface {
-	// PowerOn boots the VM's system. An error means that it does not come up; its text is kept in State and in the
-	// control API. ctx ends when the VM is powered off.
+	// PowerOn boots the system of the VM. An error means that it failed to boot. State and the control API contain its
+	// text. ctx ends when the VM is powered off.
 	PowerOn(ctx context.Context, vm GuestVM) (GuestReport, error)
-	// PowerOff is called when the VM is off.
+	// PowerOff is called after the VM was powered off.
 	PowerOff(ctx context.Context, vmID string)
-	// Delete is called when the VM and its disks were deleted.
+	// Delete is called after the VM and its disks were deleted.
 	Delete(ctx context.Context, vmID string)
 }
 
-// A PowerGuest is a Guest with more of a machine than on and off. A Guest that is none is powered off instead of shut
-// down, and does not notice that its VM is suspended.
+// A PowerGuest is a Guest with more power operations than on and off. Other guests are powered off instead of shut
+// down, and do not notice that their VM is suspended.
 type PowerGuest interface {
-	// Shutdown is called instead of PowerOff when VMware Tools shut the guest down or reboot it.
+	// Shutdown is called instead of PowerOff when VMware Tools shuts down or reboots the guest.
 	Shutdown(ctx context.Context, vmID string)
-	// Suspend is called when the VM is suspended; PowerOff may follow.
+	// Suspend is called after the VM was suspended. PowerOff may follow.
 	Suspend(ctx context.Context, vmID string)
-	// Resume is called when a suspended VM is on again.
+	// Resume is called after a suspended VM was resumed.
 	Resume(ctx context.Context, vmID string)
 }
 
-// A GuestHost is what a guest reports to while its VM is on, from any goroutine, also before PowerOn returns. Its
-// methods do nothing once the VM was powered off or reset.
+// A GuestHost receives the reports of a guest while its VM is on, from any goroutine, even before PowerOn returns. Its
+// methods have no effect after the VM was powered off or reset.
 type GuestHost interface {
-	// Report stores what changed: addresses, hostname, extra configuration.
+	// Report stores changed addresses, hostnames and extra configuration.
 	Report(GuestReport)
-	// PoweredOff is called when the guest ended by itself, such as by the command poweroff.
+	// PoweredOff is called if the guest powered itself off, for example with the command poweroff.
 	PoweredOff()
 }
 
@@ -50,9 +50,9 @@ type GuestHost interface {
 type GuestVM struct {
 	Host              GuestHost
 	ID                string // bare UUID
-	UUID              string // of its firmware
-	Hostname          string // from guest customization; without it that of the image, which is localhost
-	Customized        bool   // by guest customization, its network, too
+	UUID              string // of the firmware
+	Hostname          string // from guest customization, or "localhost" from the image
+	Customized        bool   // guest customization configured it, including its network
 	Name              string
 	VAppName          string
 	OS                string
@@ -61,25 +61,25 @@ type GuestVM struct {
 	ExtraConfig       map[string]string
 	Properties        map[string]string // OVF environment
 	NICs              []GuestNIC
-	Disks             []GuestDisk // independent ones that are attached
+	Disks             []GuestDisk // attached independent disks
 	TemplateName      string
 	KubernetesVersion string
 }
 
-// A GuestNIC is a network card with what is on its wire.
+// A GuestNIC is a network card and the network that it is connected to.
 type GuestNIC struct {
 	Index   int
 	MAC     string
 	Network string
-	Segment string     // bare id of the organization VDC network, or of the vApp network that is connected to none
-	Routed  bool       // by an edge gateway
+	Segment string     // bare ID of the org VDC network, or of a vApp network without one
+	Routed  bool       // an edge gateway routes it
 	Mode    string     // POOL, DHCP, MANUAL or NONE
 	Primary bool       // VCD's primary NIC
-	Address netip.Addr // assigned by VCD, or what its DHCP server offers; invalid if none
+	Address netip.Addr // assigned by VCD or offered by its DHCP server; invalid if none
 	Prefix  netip.Prefix
 	Gateway netip.Addr
 	DNS     []netip.Addr
-	// Secondary is the address in the second subnet, with the length of its prefix; invalid if none.
+	// Secondary is the address and prefix length in the second subnet. It is invalid if there is none.
 	Secondary netip.Prefix
 }
 
@@ -90,23 +90,23 @@ type GuestDisk struct {
 	Bus, Unit int
 }
 
-// A GuestReport is what VMware Tools report of a guest.
+// A GuestReport contains what VMware Tools reports about a guest.
 type GuestReport struct {
-	Addresses   map[string]string // MAC to the address the guest uses
-	ExtraConfig map[string]string // keys the guest writes; an empty value removes the key
+	Addresses   map[string]string // the guest's address by MAC
+	ExtraConfig map[string]string // keys that the guest writes; an empty value removes the key
 	Hostname    string
 }
 
-// Guests calls the Guest in the background, in order for each VM.
+// Guests calls the Guest in the background. The calls for each VM are made in order.
 type Guests struct {
 	cloud   *cloud.Cloud
-	guest   Guest // nil: a VM just powers on
+	guest   Guest // nil means that VMs only power on
 	running sync.WaitGroup
 	boots   map[string]context.CancelFunc
-	queues  map[string]chan struct{} // of each VM's guest: closed when the last call ended
+	queues  map[string]chan struct{} // by VM; closed when the last call ended
 }
 
-// New returns the guests of a cloud; guest is nil if a VM just powers on.
+// New returns the guests of a cloud. If guest is nil, VMs only power on.
 func New(c *cloud.Cloud, guest Guest) *Guests {
 	return &Guests{
 		cloud:  c,
@@ -116,10 +116,10 @@ func New(c *cloud.Cloud, guest Guest) *Guests {
 	}
 }
 
-// Wait returns when every guest has ended.
+// Wait waits until all guests have ended.
 func (g *Guests) Wait() { g.running.Wait() }
 
-// Boot schedules the boot of a VM's guest, after the time the profile gives.
+// Boot schedules the boot of a VM's guest after the boot time of the profile.
 func (g *Guests) Boot(vm *store.VM) {
 	d := g.cloud.Profile.Jittered(cloud.DurationGuestBoot, 0, g.cloud.IDs.Rand)
 	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1, Due: g.cloud.Clock.Now().Add(d)}
@@ -133,7 +133,7 @@ func (g *Guests) Boot(vm *store.VM) {
 	g.cloud.Alarms.After(d, store.Alarm{Bell: cloud.BellBoot, ID: id, Generation: generation})
 }
 
-// Ring boots the guest whose alarm rings.
+// Ring boots the guest of an alarm.
 func (g *Guests) Ring(a store.Alarm) { g.bootNow(a.ID, a.Generation) }
 
 // bootNow boots the guest, unless the VM was powered off in the meantime.
@@ -155,7 +155,7 @@ func (g *Guests) bootNow(id string, generation int) {
 		}
 		return
 	}
-	ctx, cancel := context.WithCancel(g.cloud.Ctx) //nolint:gosec // notify calls cancel when the VM goes off
+	ctx, cancel := context.WithCancel(g.cloud.Ctx) //nolint:gosec // notify cancels it when the VM is powered off
 	g.boots[id] = cancel
 	view := g.view(vm)
 	view.Host = guestHost{g, id, generation}
@@ -168,7 +168,7 @@ func (g *Guests) bootNow(id string, generation int) {
 	})
 }
 
-// call runs f in the background, after earlier calls of the same guest.
+// call runs f in the background, after the earlier calls of the same guest.
 func (g *Guests) call(id string, f func()) {
 	if g.cloud.Ctx.Err() != nil {
 		return
@@ -187,7 +187,7 @@ func (g *Guests) call(id string, f func()) {
 	}()
 }
 
-// imageHostname is the name that guests have from their image.
+// imageHostname is the hostname from the image.
 const imageHostname = "localhost"
 
 func (g *Guests) view(vm *store.VM) GuestVM {
@@ -228,7 +228,7 @@ func (g *Guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 	if nic.Mode == store.ModeDHCP {
 		address = nic.Lease
 	}
-	card.Address, _ = netip.ParseAddr(address) // invalid when there is none
+	card.Address, _ = netip.ParseAddr(address) // invalid if there is none
 	n := vapp.Network(nic.Network)
 	if n == nil {
 		return card
@@ -249,7 +249,7 @@ func (g *Guests) card(vapp *store.VApp, nic store.NIC, primary bool) GuestNIC {
 	return card
 }
 
-// booted stores what the guest reported.
+// booted stores the result of a boot.
 func (g *Guests) booted(id string, generation int, report GuestReport, err error) {
 	vm := g.cloud.Store.VMs[id]
 	if vm == nil || vm.Boot.Generation != generation || vm.Status != store.PoweredOn {
@@ -264,7 +264,7 @@ func (g *Guests) booted(id string, generation int, report GuestReport, err error
 	g.report(vm, report)
 }
 
-// report stores what a guest reported.
+// report stores a report of a guest.
 func (g *Guests) report(vm *store.VM, report GuestReport) {
 	vm.Boot.Hostname = cmp.Or(report.Hostname, vm.Boot.Hostname)
 	for i := range vm.NICs {
@@ -275,7 +275,7 @@ func (g *Guests) report(vm *store.VM, report GuestReport) {
 	g.writeExtraConfig(vm, report.ExtraConfig)
 }
 
-// guestHost is the host of one boot.
+// guestHost is the GuestHost of one boot.
 type guestHost struct {
 	guests     *Guests
 	vmID       string
@@ -285,12 +285,12 @@ type guestHost struct {
 // Report implements GuestHost.
 func (h guestHost) Report(r GuestReport) { h.change(func(vm *store.VM) { h.guests.report(vm, r) }) }
 
-// PoweredOff implements GuestHost. The VM stays deployed, as after poweroff in a VM of VCD.
+// PoweredOff implements GuestHost. The VM stays deployed, as a VM in VCD does after poweroff.
 func (h guestHost) PoweredOff() {
 	h.change(func(vm *store.VM) { machines.VMsOf(h.guests.cloud).SetPower(vm, store.PoweredOff, false) })
 }
 
-// change runs f on the VM if it is still in the same boot.
+// change calls f with the VM if this boot is still the current one.
 func (h guestHost) change(f func(*store.VM)) {
 	s := h.guests.cloud
 	s.Mu.Lock()
@@ -303,7 +303,7 @@ func (h guestHost) change(f func(*store.VM)) {
 	s.Settle()
 }
 
-// writeExtraConfig stores what the guest wrote to its extra configuration; VCD notices a change and is busy with it.
+// writeExtraConfig stores the extra configuration that the guest wrote. VCD notices the change and is busy for a while.
 func (g *Guests) writeExtraConfig(vm *store.VM, keys map[string]string) {
 	if len(keys) == 0 {
 		return
@@ -314,7 +314,7 @@ func (g *Guests) writeExtraConfig(vm *store.VM, keys map[string]string) {
 	}
 }
 
-// Halt ends the guest of a VM that is no longer on; gently is through VMware Tools.
+// Halt ends the guest of a VM that is no longer on. gently shuts it down through VMware Tools.
 func (g *Guests) Halt(vm *store.VM, gently bool) {
 	vm.Boot = store.Boot{Generation: vm.Boot.Generation + 1}
 	for i := range vm.NICs {
@@ -331,27 +331,27 @@ func (g *Guests) Halt(vm *store.VM, gently bool) {
 	})
 }
 
-// Suspend tells the guest that its VM was suspended.
-func (g *Guests) Suspend(vm *store.VM) { g.suspended(vm, PowerGuest.Suspend) }
+// Suspend notifies the guest that its VM was suspended.
+func (g *Guests) Suspend(vm *store.VM) { g.notifyPower(vm, PowerGuest.Suspend) }
 
-// Resume tells the guest that its suspended VM is on again.
-func (g *Guests) Resume(vm *store.VM) { g.suspended(vm, PowerGuest.Resume) }
+// Resume notifies the guest that its VM was resumed.
+func (g *Guests) Resume(vm *store.VM) { g.notifyPower(vm, PowerGuest.Resume) }
 
-// Forget ends the guest of a VM that is deleted.
+// Forget ends the guest of a deleted VM.
 func (g *Guests) Forget(vmID string) {
 	g.notify(vmID, Guest.Delete)
 	delete(g.queues, vmID)
 }
 
-// suspended passes on that a VM was suspended or resumed.
-func (g *Guests) suspended(vm *store.VM, method func(PowerGuest, context.Context, string)) {
+// notifyPower notifies the guest that its VM was suspended or resumed.
+func (g *Guests) notifyPower(vm *store.VM, method func(PowerGuest, context.Context, string)) {
 	if p, ok := g.guest.(PowerGuest); ok {
 		id := vm.ID
 		g.call(id, func() { method(p, g.cloud.Ctx, id) })
 	}
 }
 
-// notify calls the guest in the background, after ending its boot.
+// notify cancels the boot of a guest and calls the guest in the background.
 func (g *Guests) notify(id string, method func(Guest, context.Context, string)) {
 	if cancel := g.boots[id]; cancel != nil {
 		cancel()
@@ -363,8 +363,8 @@ func (g *Guests) notify(id string, method func(Guest, context.Context, string)) 
 	g.call(id, func() { method(g.guest, g.cloud.Ctx, id) })
 }
 
-// Restore makes the guests match a restored store: guests of lost VMs end, those of VMs that are on in the dump
-// and were off boot.
+// Restore reconciles the guests with a restored store. Guests of lost VMs end. Guests of VMs that are on in the dump
+// but were off boot.
 func (g *Guests) Restore(old *store.Store) {
 	for _, vm := range store.Sorted(old.VMs) {
 		if g.cloud.Store.VMs[vm.ID] == nil {
@@ -379,7 +379,7 @@ func (g *Guests) Restore(old *store.Store) {
 	}
 }
 
-// restoreOne makes one guest match its VM; was is the VM before, nil if there was none.
+// restoreOne reconciles one guest with its VM. was is the VM before the restore, or nil if it did not exist.
 func (g *Guests) restoreOne(vm, was *store.VM) {
 	if was != nil {
 		if was.Status == vm.Status && was.Boot.Generation == vm.Boot.Generation {
@@ -390,7 +390,7 @@ func (g *Guests) restoreOne(vm, was *store.VM) {
 		}
 	}
 	if vm.Status != store.PoweredOn || !vm.Boot.Due.IsZero() {
-		return // off, or an alarm boots it
+		return // the VM is off, or an alarm boots it
 	}
 	if was != nil {
 		vm.Boot.Generation = max(vm.Boot.Generation, was.Boot.Generation)

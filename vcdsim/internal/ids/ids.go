@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ids makes the identifiers of the simulator: UUIDs and MAC addresses that a seed repeats, also for a model whose
-// entities have none. It does not know requests or what becomes of the entities.
+// Package ids creates the identifiers of the simulator, UUIDs and MAC addresses, reproducibly from a seed. It also sets
+// the missing IDs of a model. It does not know requests or the use of the entities.
 package ids
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// A Source makes identifiers that depend only on the seed and on the order of the requests. Its fields are its state,
-// which a dump saves.
+// A Source creates identifiers that depend only on the seed and on the order of requests. Its fields are its state,
+// which dumps contain.
 type Source struct {
 	Seed  int64
-	Count map[string]int // by kind
+	Count map[string]int // number of IDs by kind
 	MACs  int
 	Dice  *rand.PCG // the source of Rand
 	Rand  *rand.Rand
@@ -24,7 +24,7 @@ type Source struct {
 
 // New returns the source of a seed.
 func New(seed int64) *Source {
-	dice := rand.NewPCG(uint64(seed), 0x5643) //nolint:gosec // any bits will do
+	dice := rand.NewPCG(uint64(seed), 0x5643) //nolint:gosec // any constant is fine
 	rng := rand.New(dice)                     //nolint:gosec // reproducible on purpose
 	return &Source{Seed: seed, Count: map[string]int{}, Dice: dice, Rand: rng}
 }
@@ -35,22 +35,22 @@ func (i *Source) Next(kind string) string {
 	return i.Named(kind, fmt.Sprint(i.Count[kind]))
 }
 
-// Named returns the UUID that a kind and a name always have under this seed.
+// Named returns the UUID of a kind and a name. It is always the same for a seed.
 func (i *Source) Named(kind, name string) string {
 	h := sha256.Sum256([]byte(fmt.Sprintf("%d/%s/%s", i.Seed, kind, name)))
-	h[6] = h[6]&0x0f | 0x50 // version 5
+	h[6] = h[6]&0x0f | 0x50 // UUID version 5
 	h[8] = h[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// MAC returns the next MAC address of VMware's range for generated addresses.
+// MAC returns the next MAC address from VMware's range for generated addresses.
 func (i *Source) MAC() string {
 	i.MACs++
 	n := i.MACs
 	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", (n>>16)&0x3f, (n>>8)&0xff, n&0xff)
 }
 
-// Fill gives every entity of a model that has none an id.
+// Fill sets the missing IDs of all entities in a model.
 func (i *Source) Fill(m *store.Model) {
 	for p := range m.Policies {
 		i.set(&m.Policies[p].ID, "vdcComputePolicy", m.Policies[p].Name)

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/store"
 )
 
-// fillNetworks sets the ids of networking objects and replaces the names a model may use by ids.
+// fillNetworks sets the IDs of network objects and replaces names in references by IDs.
 func (i *Source) fillNetworks(m *store.Model) {
 	byName := map[string]string{}
 	for e := range m.ExternalNetworks {
@@ -58,7 +58,7 @@ func resolveGroups(v *store.VDC, groups map[string]string) {
 	}
 }
 
-// fillGateways also gives a VDC that has routed networks and no gateway one.
+// fillGateways sets the IDs of gateways. If a VDC has routed networks but no gateway, it adds one.
 func (i *Source) fillGateways(v *store.VDC, external map[string]string) {
 	routed := slices.ContainsFunc(v.Networks, func(n store.Network) bool { return n.Type == store.Routed && n.Edge == "" })
 	if routed && len(v.EdgeGateways) == 0 {
@@ -82,14 +82,14 @@ func (i *Source) fillGateways(v *store.VDC, external map[string]string) {
 	}
 }
 
-// resolve replaces a name with its id.
+// resolve replaces a name by its ID.
 func resolve(ref *string, byName map[string]string) {
 	if id, ok := byName[*ref]; ok {
 		*ref = id
 	}
 }
 
-// set fills an empty id.
+// set sets an empty ID.
 func (i *Source) set(id *string, kind, name string) {
 	if *id == "" {
 		*id = i.Named(kind, name)

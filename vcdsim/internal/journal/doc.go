@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package journal counts requests and keeps the last ones.
+// Package journal counts requests and keeps the most recent ones.
 package journal

@@ -17,42 +17,42 @@ type Request struct {
 	Method    string    `json:"method"`
 	Path      string    `json:"path"`
 	Operation string    `json:"operation"`
-	Status    int       `json:"status"` // 0 when the connection was dropped
+	Status    int       `json:"status"` // 0 if the connection was dropped
 	User      string    `json:"user,omitempty"`
-	Cell      int       `json:"cell,omitempty"` // that answered
+	Cell      int       `json:"cell,omitempty"` // the serving cell
 }
 
-// Changes reports whether the request asks for something in VCD to be changed. Logging in and out does not.
+// Changes reports whether the request changes something in VCD. Logins and logouts do not.
 func (r Request) Changes() bool {
 	return r.Method != http.MethodGet && !strings.Contains(r.Path, "/session") && !strings.HasPrefix(r.Path, "/oauth/")
 }
 
-// maxJournal is how many requests are kept, MaxOperations how many operations are counted separately, and MaxPath how
-// much of a path is kept: requests for unknown paths must not exhaust memory.
+// These limits prevent requests for unknown paths from exhausting memory. maxJournal is the number of requests that are
+// kept. MaxOperations is the number of operations that are counted separately. MaxPath is the maximum length of a path.
 const (
 	maxJournal    = 5000
 	MaxOperations = 5000
 	MaxPath       = 8 << 10
-	maxUnknown    = 256 // of the path of an operation that is not simulated
+	maxUnknown    = 256 // maximum length of an operation
 )
 
-// OtherOperations is what operations are counted as when there are too many kinds of them.
+// OtherOperations counts the operations beyond MaxOperations.
 const OtherOperations = "others"
 
-// A Journal counts requests and keeps the last ones.
+// A Journal counts requests and keeps the most recent ones.
 type Journal struct {
-	mu    sync.Mutex
-	count map[string]int
-	ring  []Request
-	next  int
-	total int
-	lost  map[string]bool // unknown routes
-	kinds map[string]bool // of operations, since the start
-	// statuses counts by operation and status, since the start.
+	mu      sync.Mutex
+	count   map[string]int
+	ring    []Request
+	next    int
+	total   int
+	unknown map[string]bool // unknown routes
+	kinds   map[string]bool // operations since the start
+	// statuses counts requests by operation and status since the start.
 	statuses map[Outcome]int
 }
 
-// An Outcome is what requests are counted by for metrics.
+// An Outcome is the key of request counts for metrics.
 type Outcome struct {
 	Operation string
 	Status    int
@@ -62,13 +62,13 @@ type Outcome struct {
 func New() *Journal {
 	return &Journal{
 		count:    map[string]int{},
-		lost:     map[string]bool{},
+		unknown:  map[string]bool{},
 		kinds:    map[string]bool{},
 		statuses: map[Outcome]int{},
 	}
 }
 
-// Add counts and keeps a request.
+// Add counts and stores a request.
 func (j *Journal) Add(entry Request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -85,7 +85,7 @@ func (j *Journal) Add(entry Request) {
 	j.next = (j.next + 1) % maxJournal
 }
 
-// counted is the name an operation is counted under.
+// counted returns the name that an operation is counted as.
 func (j *Journal) counted(operation string) string {
 	operation = cut(operation, maxUnknown)
 	if _, known := j.kinds[operation]; known {
@@ -98,15 +98,15 @@ func (j *Journal) counted(operation string) string {
 	return operation
 }
 
-// cut shortens a text that is too long.
-func cut(s string, most int) string {
-	if len(s) <= most {
+// cut truncates a long text.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	return s[:most] + "…"
+	return s[:limit] + "…"
 }
 
-// Counters are the numbers of requests by operation.
+// Counters returns the number of requests by operation.
 func (j *Journal) Counters() map[string]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -131,32 +131,32 @@ func (j *Journal) ordered() []Request {
 	return append(slices.Clone(j.ring[j.next:]), j.ring[:j.next]...)
 }
 
-// Since returns the requests after number n, at most so many of the last, and the number of the last.
-func (j *Journal) Since(n, most int) ([]Request, int) {
+// Since returns the requests after number n, at most the last limit ones, and the number of the last request.
+func (j *Journal) Since(n, limit int) ([]Request, int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	all := j.ordered()
-	fresh := min(max(j.total-n, 0), most, len(all))
+	fresh := min(max(j.total-n, 0), limit, len(all))
 	return append([]Request{}, all[len(all)-fresh:]...), j.total
 }
 
-// ByStatus are the numbers of requests by operation and status, since the start.
+// ByStatus returns the number of requests by operation and status since the start.
 func (j *Journal) ByStatus() map[Outcome]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.statuses)
 }
 
-// Unknown notes an operation that was asked for and is not simulated.
+// Unknown records a requested operation that is not simulated.
 func (j *Journal) Unknown(op string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lost[j.counted(op)] = true
+	j.unknown[j.counted(op)] = true
 }
 
-// UnknownRoutes are the operations that were asked for and are not simulated.
+// UnknownRoutes returns the requested operations that are not simulated.
 func (j *Journal) UnknownRoutes() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return slices.Sorted(maps.Keys(j.lost))
+	return slices.Sorted(maps.Keys(j.unknown))
 }

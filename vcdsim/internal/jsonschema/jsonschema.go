@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonschema checks documents against the JSON Schemas that types of defined entities have: draft 7, complete
-// in themselves.
+// Package jsonschema validates documents against the JSON Schemas of defined entity types: draft 7, without external
+// references.
 package jsonschema
 
 import (
@@ -15,13 +15,13 @@ import (
 	"golang.org/x/text/message"
 )
 
-// ErrInvalid is what every refusal wraps.
+// ErrInvalid is wrapped by every validation error.
 var ErrInvalid = errors.New("the document does not match its schema")
 
-// at is the address of a schema, to which its references are relative.
+// at is the base URL of a schema.
 const at = "https://schema.invalid/"
 
-// noLoader refuses references to other schemas: nothing outside the schema is read.
+// noLoader rejects references to other schemas, so that nothing outside the schema is read.
 type noLoader struct{}
 
 // Load implements [jsonschema.URLLoader].
@@ -29,7 +29,7 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not part of the schema", url)
 }
 
-// Compile returns a schema, or why it is none.
+// Compile compiles a schema. It returns an error if the schema is invalid.
 func Compile(schema map[string]any) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft7)
@@ -44,7 +44,7 @@ func Compile(schema map[string]any) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// Validate checks a decoded document.
+// Validate validates a decoded document.
 func Validate(schema map[string]any, document any) error {
 	compiled, err := Compile(schema)
 	if err != nil {
@@ -59,7 +59,7 @@ func Validate(schema map[string]any, document any) error {
 	return err
 }
 
-// problems are the innermost causes, each with where it is.
+// problems returns the innermost causes of a validation error with their locations.
 func problems(e *jsonschema.ValidationError, p *message.Printer) []string {
 	if len(e.Causes) == 0 {
 		where := "#" + strings.TrimSuffix("/"+strings.Join(e.InstanceLocation, "/"), "/")

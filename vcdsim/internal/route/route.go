@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package route finds the handler of a request path. It works on the escaped path, takes a trailing slash and %3A as
-// VCD does, and never redirects or cleans, which the standard multiplexer would.
+// Package route finds the handler of a request path. It matches the escaped path and accepts a trailing slash and %3A
+// as VCD does. Unlike the standard multiplexer, it never redirects or cleans paths.
 package route
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A Table maps method and pattern to a value. A pattern is a path whose segments may be `{name}` or
-// `literal{name}`; literals win over variables.
+// A Table maps methods and patterns to values. A pattern is a path whose segments may be `{name}` or `literal{name}`.
+// Literals take precedence over variables.
 type Table[T any] struct {
 	bySize map[int][]*entry[T]
 }
@@ -24,18 +24,18 @@ type entry[T any] struct {
 }
 
 type segment struct {
-	prefix string // the whole segment when it has no variable
-	name   string // of the variable
+	prefix string // the whole segment if it has no variable
+	name   string // name of the variable
 }
 
-// A Match is what Find found.
+// A Match is a result of Find.
 type Match[T any] struct {
 	Value     T
 	Vars      map[string]string
-	Operation string // method and path without ids, for counters
+	Operation string // method and path without IDs, for counters
 }
 
-// Result says how a search ended.
+// A Result is the kind of the result of Find.
 type Result int
 
 // Results of Find.
@@ -71,11 +71,11 @@ func parse(s string) segment {
 	return segment{prefix: prefix, name: strings.TrimSuffix(rest, "}")}
 }
 
-// Find finds the route of a request by its escaped path.
+// Find returns the route of a request by its escaped path.
 func (t *Table[T]) Find(method, escapedPath string) (Match[T], Result) {
 	parts, ok := split(escapedPath)
 	if !ok {
-		return Match[T]{Operation: method + " " + anonymous(escapedPath)}, Unknown
+		return Match[T]{Operation: method + " " + stripIDs(escapedPath)}, Unknown
 	}
 	result := Unknown
 	var best *entry[T]
@@ -93,7 +93,7 @@ func (t *Table[T]) Find(method, escapedPath string) (Match[T], Result) {
 		}
 	}
 	if best == nil {
-		return Match[T]{Operation: method + " " + anonymous(escapedPath)}, result
+		return Match[T]{Operation: method + " " + stripIDs(escapedPath)}, result
 	}
 	return Match[T]{Value: best.value, Vars: best.vars(parts), Operation: best.operation}, Found
 }
@@ -142,8 +142,8 @@ func (e *entry[T]) vars(parts []string) map[string]string {
 var ids = regexp.MustCompile(
 	`(urn(:|%3A)[a-zA-Z0-9.]+(:|%3A)[a-zA-Z0-9.]+(:|%3A))?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// anonymous strips ids from the path of a request that no pattern matches.
-func anonymous(path string) string {
+// stripIDs removes IDs from a path that no pattern matches.
+func stripIDs(path string) string {
 	path = ids.ReplaceAllString(path, "")
 	for strings.Contains(path, "//") {
 		path = strings.ReplaceAll(path, "//", "/")

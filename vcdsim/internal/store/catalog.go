@@ -13,7 +13,7 @@ type OrgCatalog struct {
 	Catalog *Catalog
 }
 
-// Items are the items of a catalog, templates first.
+// Items returns the items of a catalog, templates first.
 func (sh OrgCatalog) Items() []OrgCatalogItem {
 	var out []OrgCatalogItem
 	for i := range sh.Catalog.Templates {
@@ -36,7 +36,7 @@ func (sh OrgCatalog) Items() []OrgCatalogItem {
 	return out
 }
 
-// VDCOf is the VDC that stores a template.
+// VDCOf returns the VDC that stores a template.
 func (sh OrgCatalog) VDCOf(t *Template) *VDC {
 	for i := range sh.Org.VDCs {
 		if t.VDC == "" || sh.Org.VDCs[i].Name == t.VDC {
@@ -58,24 +58,24 @@ type OrgCatalogItem struct {
 	Created     time.Time
 }
 
-// A Media is an image in a catalog, mostly an ISO.
+// A Media is an image in a catalog, usually an ISO.
 type Media struct {
 	ID          string
 	ItemID      string
 	Name        string
 	Description string
-	VDC         string // name of the VDC that stores it; empty is the first
-	ImageType   string // iso or floppy; empty is iso
+	VDC         string // name of the VDC that stores it; empty means the first
+	ImageType   string // iso or floppy; empty means iso
 	Size        int64  // bytes
-	Status      Status // 0 while it is uploaded; in a model given to New it means 1, resolved
+	Status      Status // 0 during the upload; in a model for New 0 means 1, resolved
 	Created     time.Time
-	Upload      string // id of the transfer with its bytes
+	Upload      string // ID of the transfer with its content
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (m *Media) Entity() Entity { return Entity{Kind: "media", ID: m.ID, Name: m.Name} }
 
-// CreatedAt is when the media came into being.
+// CreatedAt returns the creation time of the media.
 func (m *Media) CreatedAt() time.Time {
 	if m.Created.IsZero() {
 		return Beginning()
@@ -83,10 +83,10 @@ func (m *Media) CreatedAt() time.Time {
 	return m.Created
 }
 
-// Beginning is when everything in the model came into being.
+// Beginning returns the creation time of everything in the model.
 func Beginning() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// MediaStatus is how the query service writes the status of a media.
+// MediaStatus returns the status of a media in the query service.
 func MediaStatus(m *Media) string {
 	if m.Status == Resolved {
 		return "RESOLVED"
@@ -94,7 +94,7 @@ func MediaStatus(m *Media) string {
 	return m.Status.Text()
 }
 
-// CreatedAt is when the template was added to its catalog.
+// CreatedAt returns the time when the template was added to its catalog.
 func (t *Template) CreatedAt() time.Time {
 	if t.Created.IsZero() {
 		return Beginning()
@@ -102,7 +102,7 @@ func (t *Template) CreatedAt() time.Time {
 	return t.Created
 }
 
-// TemplateStatus is how the query service writes the status of a template.
+// TemplateStatus returns the status of a template in the query service.
 func TemplateStatus(t *Template) string {
 	if t.Status == int(PoweredOff) {
 		return "RESOLVED"
@@ -110,7 +110,7 @@ func TemplateStatus(t *Template) string {
 	return Status(t.Status).Text()
 }
 
-// CreatedAt is when the catalog came into being.
+// CreatedAt returns the creation time of the catalog.
 func (c *Catalog) CreatedAt() time.Time {
 	if c.Created.IsZero() {
 		return Beginning()
@@ -130,7 +130,7 @@ func (s *Store) Catalogs() []OrgCatalog {
 	return out
 }
 
-// Catalog finds a catalog.
+// Catalog returns the catalog with an ID. The second result reports whether it exists.
 func (s *Store) Catalog(id string) (OrgCatalog, bool) {
 	for _, sh := range s.Catalogs() {
 		if sh.Catalog.ID == id {
@@ -140,7 +140,7 @@ func (s *Store) Catalog(id string) (OrgCatalog, bool) {
 	return OrgCatalog{}, false
 }
 
-// Template finds a template by its id or its catalog item's.
+// Template returns the template with an ID, which may be the ID of its catalog item.
 func (s *Store) Template(id string) (OrgCatalog, *Template) {
 	for _, sh := range s.Catalogs() {
 		for t := range sh.Catalog.Templates {
@@ -152,7 +152,7 @@ func (s *Store) Template(id string) (OrgCatalog, *Template) {
 	return OrgCatalog{}, nil
 }
 
-// TemplateVM finds a VM of a template.
+// TemplateVM returns the VM of a template with an ID.
 func (s *Store) TemplateVM(id string) (OrgCatalog, *Template, *TemplateVM) {
 	for _, sh := range s.Catalogs() {
 		for t := range sh.Catalog.Templates {
@@ -167,7 +167,7 @@ func (s *Store) TemplateVM(id string) (OrgCatalog, *Template, *TemplateVM) {
 	return OrgCatalog{}, nil, nil
 }
 
-// Item finds a catalog item.
+// Item returns the catalog item with an ID. The second result reports whether it exists.
 func (s *Store) Item(id string) (OrgCatalogItem, bool) {
 	for _, sh := range s.Catalogs() {
 		for _, i := range sh.Items() {
@@ -179,7 +179,7 @@ func (s *Store) Item(id string) (OrgCatalogItem, bool) {
 	return OrgCatalogItem{}, false
 }
 
-// Media finds a media by its id or its catalog item's.
+// Media returns the media with an ID, which may be the ID of its catalog item.
 func (s *Store) Media(id string) (OrgCatalog, *Media) {
 	for _, sh := range s.Catalogs() {
 		for i := range sh.Catalog.Media {
@@ -200,12 +200,12 @@ func (vm *TemplateVM) InitialProperties() map[string]Property {
 	return out
 }
 
-// InitialExtraConfig returns the extra configuration of a VM that is made from one in a template.
+// InitialExtraConfig returns the extra configuration of a VM that is created from a VM of a template.
 func (vm *TemplateVM) InitialExtraConfig() map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, vm.ExtraConfig)
 	return out
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (t *Template) Entity() Entity { return Entity{Kind: "vapptemplate", ID: t.ID, Name: t.Name} }

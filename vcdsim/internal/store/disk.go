@@ -20,11 +20,11 @@ type Disk struct {
 	SharingType      string
 	UUID             string
 	StorageProfileID string
-	AttachedTo       []string // VMs, several only of a disk that is shared
+	AttachedTo       []string // IDs of VMs; several only for a shared disk
 	Metadata         map[string]Metadata
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (d *Disk) Entity() Entity { return Entity{Kind: "disk", ID: d.ID, Name: d.Name} }
 
 // Release detaches the disk from a VM.
@@ -32,7 +32,7 @@ func (d *Disk) Release(vmID string) {
 	d.AttachedTo = slices.DeleteFunc(slices.Clone(d.AttachedTo), func(id string) bool { return id == vmID })
 }
 
-// StorageUsed sums the disks on a storage profile.
+// StorageUsed returns the total size of the disks on a storage profile, in MiB.
 func (s *Store) StorageUsed(profileID string) int64 {
 	var sum int64
 	for _, vm := range s.VMs {

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// An Object is an object of cloudapi that is stored as it was sent, with what the server adds to it.
+// An Object is an object of cloudapi that is stored as it was received, with the fields that the server adds.
 type Object struct {
-	OrgID   string // whose it is
-	Parent  string // bare id of what it belongs to, if to anything
+	OrgID   string // organization that owns it
+	Parent  string // bare ID of its parent; empty if none
 	Body    map[string]any
-	Failed  bool                // the task that made it failed
-	Since   time.Time           // when it last changed
-	Version int                 // counts the changes, for ETags
-	Refs    map[string][]string // ids of what it refers to, by the name of the list
+	Failed  bool                // the task that created it failed
+	Since   time.Time           // time of the last change
+	Version int                 // number of changes, for ETags
+	Refs    map[string][]string // IDs of referenced objects, by name of the list
 }
 
-// ID is the identifier as the API shows it.
+// ID returns the identifier in the form of the API.
 func (d *Object) ID() string { return Text(d.Body, "id") }
 
 // Objects are the objects of cloudapi by path, oldest first.
 type Objects map[string][]*Object
 
-// Find finds what a task works on.
+// Find returns the object with an ID, or nil if it does not exist.
 func (ds Objects) Find(path, id string) *Object {
 	for _, d := range ds[path] {
 		if d.ID() == id {
@@ -41,23 +41,23 @@ func (ds Objects) Add(path, orgID string, body map[string]any) *Object {
 	return d
 }
 
-// Remove drops an object.
+// Remove removes an object.
 func (ds Objects) Remove(path string, d *Object) {
 	ds[path] = slices.DeleteFunc(slices.Clone(ds[path]), func(x *Object) bool { return x == d })
 }
 
-// On are the documents of a path that belong to something.
+// On returns the objects of a path with a parent.
 func (ds Objects) On(parent, path string) []*Object {
 	return slices.DeleteFunc(slices.Clone(ds[path]), func(d *Object) bool { return d.Parent != parent })
 }
 
-// RefID is the id in a reference, empty if there is none.
+// RefID returns the ID in a reference, or "" if there is none.
 func RefID(body map[string]any, field string) string {
 	ref, _ := body[field].(map[string]any)
 	return Text(ref, "id")
 }
 
-// Text is a field of a document as text, empty if it is none.
+// Text returns a text field of a document, or "" if it is missing or not a text.
 func Text(body map[string]any, field string) string {
 	s, _ := body[field].(string)
 	return s

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// A Duration is a length of time, "168h" in a file.
+// A Duration is a length of time, written as "168h" in a file.
 type Duration time.Duration
 
 // MarshalJSON implements json.Marshaler.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
-// UnmarshalJSON implements json.Unmarshaler. A number is nanoseconds, as older dumps have it.
+// UnmarshalJSON implements json.Unmarshaler. A number is in nanoseconds, as in older dumps.
 func (d *Duration) UnmarshalJSON(encoded []byte) error {
 	if json.Unmarshal(encoded, (*int64)(d)) == nil {
 		return nil

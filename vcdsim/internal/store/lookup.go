@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Org finds an organization, nil if there is none.
+// Org returns an organization, or nil if it does not exist.
 func (s *Store) Org(id string) *Org {
 	for i := range s.Model.Orgs {
 		if s.Model.Orgs[i].ID == id {
@@ -16,7 +16,7 @@ func (s *Store) Org(id string) *Org {
 	return nil
 }
 
-// OrgByName finds an organization by its name, whose case does not matter.
+// OrgByName returns an organization by its name, ignoring case, or nil if it does not exist.
 func (s *Store) OrgByName(name string) *Org {
 	for i := range s.Model.Orgs {
 		if strings.EqualFold(s.Model.Orgs[i].Name, name) {
@@ -26,7 +26,7 @@ func (s *Store) OrgByName(name string) *Org {
 	return nil
 }
 
-// VDCName is the name of a VDC, empty if it was deleted by an Editor.
+// VDCName returns the name of a VDC, or "" if an Editor deleted it.
 func (s *Store) VDCName(id string) string {
 	if _, v := s.VDC(id); v != nil {
 		return v.Name
@@ -34,7 +34,7 @@ func (s *Store) VDCName(id string) string {
 	return ""
 }
 
-// VDC finds a VDC and its organization; both are nil if there is none.
+// VDC returns a VDC and its organization, or nils if it does not exist.
 func (s *Store) VDC(id string) (*Org, *VDC) {
 	for o := range s.Model.Orgs {
 		org := &s.Model.Orgs[o]
@@ -47,7 +47,7 @@ func (s *Store) VDC(id string) (*Org, *VDC) {
 	return nil, nil
 }
 
-// Network finds an org VDC network with where it is.
+// Network returns an org VDC network with its organization and VDC, or nils if it does not exist.
 func (s *Store) Network(id string) (*Org, *VDC, *Network) {
 	for o := range s.Model.Orgs {
 		org := &s.Model.Orgs[o]
@@ -62,7 +62,7 @@ func (s *Store) Network(id string) (*Org, *VDC, *Network) {
 	return nil, nil, nil
 }
 
-// Profile finds a storage profile with where it is.
+// Profile returns a storage profile with its organization and VDC, or nils if it does not exist.
 func (s *Store) Profile(id string) (*Org, *VDC, *StorageProfile) {
 	for o := range s.Model.Orgs {
 		org := &s.Model.Orgs[o]
@@ -77,7 +77,7 @@ func (s *Store) Profile(id string) (*Org, *VDC, *StorageProfile) {
 	return nil, nil, nil
 }
 
-// ProfileName is the name of a storage profile, empty if there is none.
+// ProfileName returns the name of a storage profile, or "" if it does not exist.
 func (s *Store) ProfileName(id string) string {
 	if _, _, p := s.Profile(id); p != nil {
 		return p.Name
@@ -85,7 +85,7 @@ func (s *Store) ProfileName(id string) string {
 	return ""
 }
 
-// DefaultProfile is the storage profile used when a request names none.
+// DefaultProfile returns the storage profile of requests that do not select one.
 func (v *VDC) DefaultProfile() string {
 	for _, p := range v.StorageProfiles {
 		if p.Default {
@@ -98,7 +98,7 @@ func (v *VDC) DefaultProfile() string {
 	return ""
 }
 
-// Policy finds a compute policy, nil if there is none.
+// Policy returns a compute policy, or nil if it does not exist.
 func (s *Store) Policy(id string) *ComputePolicy {
 	for i := range s.Model.Policies {
 		if s.Model.Policies[i].ID == id {
@@ -108,7 +108,7 @@ func (s *Store) Policy(id string) *ComputePolicy {
 	return nil
 }
 
-// PolicyByName finds a compute policy by its name, nil if there is none.
+// PolicyByName returns a compute policy by its name, or nil if it does not exist.
 func (s *Store) PolicyByName(name string) *ComputePolicy {
 	for i := range s.Model.Policies {
 		if s.Model.Policies[i].Name == name {
@@ -118,7 +118,7 @@ func (s *Store) PolicyByName(name string) *ComputePolicy {
 	return nil
 }
 
-// DefaultSizing is the sizing policy a VDC gives VMs that ask for none.
+// DefaultSizing returns the sizing policy of a VDC's VMs that do not select one.
 func (s *Store) DefaultSizing(v *VDC) string {
 	if v.DefaultPolicy != "" {
 		return v.DefaultPolicy

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// A Model is what exists before the first request. Empty IDs are filled from the seed, so that the same model and seed
-// give the same ids. IDs are bare UUIDs.
+// A Model describes the objects that exist before the first request. Empty IDs are filled from the seed, so the same
+// model and seed give the same IDs. IDs are bare UUIDs.
 type Model struct {
 	Orgs     []Org           `json:"orgs,omitzero"`
 	Policies []ComputePolicy `json:"policies,omitzero"`
-	// What the provider has of networks.
+	// Network objects of the provider.
 	ExternalNetworks    []ExternalNetwork    `json:"externalNetworks,omitzero"`
 	IPSpaces            []IPSpace            `json:"ipSpaces,omitzero"`
 	ServiceEngineGroups []ServiceEngineGroup `json:"serviceEngineGroups,omitzero"`
@@ -32,16 +32,16 @@ type Org struct {
 	VDCs        []VDC       `json:"vdcs,omitzero"`
 	Catalogs    []Catalog   `json:"catalogs,omitzero"`
 	VDCGroups   []VDCGroup  `json:"vdcGroups,omitzero"`
-	// Certificates are put into the library when the model begins.
+	// Certificates are the initial certificates of the library.
 	Certificates []Certificate `json:"certificates,omitzero"`
-	// Roles are further roles than VCD's own, made when the model begins.
+	// Roles are initial roles in addition to VCD's built-in ones.
 	Roles []Role `json:"roles,omitzero"`
-	// Bundles are the rights bundles that the provider published to the organization beside the default one.
+	// Bundles are the rights bundles that the provider published to the organization, in addition to the default one.
 	Bundles []RightsBundle `json:"bundles,omitzero"`
-	// RuntimeLease and StorageLease are the defaults and the maximum of new vApps; 0 never expires.
+	// RuntimeLease and StorageLease are the default and maximum leases of new vApps; 0 never expires.
 	RuntimeLease Duration `json:"runtimeLease,omitzero"`
 	StorageLease Duration `json:"storageLease,omitzero"`
-	// Limits of operations at a time.
+	// Limits limit concurrent operations.
 	Limits OperationLimits `json:"limits,omitzero"`
 }
 
@@ -57,15 +57,15 @@ type User struct {
 	APITokens []string    `json:"apiTokens,omitzero"`
 }
 
-// A Role is what its users may do. Reading takes no right, except what belongs to edge gateways, certificates and IP
-// Spaces; vApps of others must be shared.
+// A Role is a set of rights for users. Reading requires no right, except for edge gateways, certificates and IP Spaces.
+// Users see vApps of other users only if these are shared with them.
 type Role struct {
 	Name        string   `json:"name,omitzero"`
 	Description string   `json:"description,omitzero"`
-	Rights      []string `json:"rights,omitzero"` // as VCD's API names them; those the simulator does not know are only kept
+	Rights      []string `json:"rights,omitzero"` // as named in VCD's API; unknown rights are only stored
 }
 
-// A RightsBundle are rights that an organization may give to its roles.
+// A RightsBundle is a set of rights that an organization may grant to its roles.
 type RightsBundle struct {
 	Name        string   `json:"name,omitzero"`
 	Description string   `json:"description,omitzero"`
@@ -80,25 +80,25 @@ type VDC struct {
 	StorageProfiles []StorageProfile `json:"storageProfiles,omitzero"`
 	Networks        []Network        `json:"networks,omitzero"`
 	EdgeGateways    []EdgeGateway    `json:"edgeGateways,omitzero"`
-	// Policies are the names of the compute policies published to this VDC; the first sizing policy is the default.
+	// Policies are the names of the compute policies of this VDC. The first sizing policy is the default.
 	Policies []string `json:"policies,omitzero"`
-	VMQuota  int      `json:"vmQuota,omitzero"`  // 0 is unlimited
-	NICQuota int      `json:"nicQuota,omitzero"` // 0 is unlimited; it is kept, and limits nothing
-	// DefaultPolicy is the id of the sizing policy of VMs that ask for none, empty: the first.
+	VMQuota  int      `json:"vmQuota,omitzero"`  // 0 means unlimited
+	NICQuota int      `json:"nicQuota,omitzero"` // 0 means unlimited; stored without effect
+	// DefaultPolicy is the ID of the sizing policy of VMs that do not select one. If it is empty, it is the first one.
 	DefaultPolicy string `json:"defaultPolicy,omitzero"`
-	// DiscoversVMs: VMs that vCenter has and VCD does not are adopted. It is kept, and adopts nothing.
+	// DiscoversVMs adopts VMs that exist only in vCenter. It is stored without effect.
 	DiscoversVMs bool `json:"discoversVMs,omitzero"`
-	// Hosts is how many hosts it has, of which mandatory anti-affinity rules give each of their VMs one; 0 is enough.
+	// Hosts is the number of hosts. Mandatory anti-affinity rules place their VMs on separate hosts. 0 means enough.
 	Hosts int `json:"hosts,omitzero"`
-	// AllocationModel is how the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool, ReservationPool; ""
-	// is Flex. It is shown, and changes nothing else.
+	// AllocationModel is the way the VDC gets its CPU and memory: Flex, AllocationVApp, AllocationPool,
+	// ReservationPool; "" means Flex. It is returned, but has no other effect.
 	AllocationModel string `json:"allocationModel,omitzero"`
-	// FullClones: new VMs are full copies of their templates, not linked clones: there is no fast provisioning.
+	// FullClones disables fast provisioning: new VMs are full copies of their templates, not linked clones.
 	FullClones bool `json:"fullClones,omitzero"`
-	// Disabled: nothing new is made in the VDC, and nothing started.
+	// Disabled means that nothing can be created or started in the VDC.
 	Disabled bool    `json:"disabled,omitzero"`
 	Compute  Compute `json:"compute,omitzero"`
-	// Fleet are the VMs that exist from the beginning.
+	// Fleet describes additional VMs that exist from the start.
 	Fleet Fleet `json:"fleet,omitzero"`
 }
 
@@ -112,7 +112,7 @@ type StorageProfile struct {
 	IOPS     IOPS   `json:"iops,omitzero"`
 }
 
-// IOPS are the limits of a storage profile's operations per second. They are kept, and limit nothing.
+// IOPS limits the I/O operations per second of a storage profile. The limits are stored, but have no effect.
 type IOPS struct {
 	Enabled     bool  `json:"enabled,omitzero"`
 	DiskMax     int64 `json:"diskMax,omitzero"`
@@ -121,7 +121,7 @@ type IOPS struct {
 	Limit       int64 `json:"limit,omitzero"`
 }
 
-// NetworkType is how a network is connected.
+// A NetworkType is the way a network is connected.
 type NetworkType string
 
 // Network types.
@@ -137,19 +137,19 @@ type Network struct {
 	Name        string      `json:"name,omitzero"`
 	Description string      `json:"description,omitzero"`
 	Type        NetworkType `json:"type,omitzero"`
-	Group       string      `json:"group,omitzero"` // id of the VDC group that shares it; empty: its VDC only
-	// Edge is the id of the edge gateway of a routed network; in a model given to New it may be the name, and empty is
-	// the VDC's first.
+	Group       string      `json:"group,omitzero"` // ID of the VDC group that shares it; empty if only its VDC uses it
+	// Edge is the ID of the edge gateway of a routed network. In a model that is passed to New it may be the name, and
+	// empty means the first gateway of the VDC.
 	Edge string `json:"edge,omitzero"`
-	// Gateway is the gateway's address with the length of the subnet: 192.168.100.1/24.
+	// Gateway is the address of the gateway with the prefix length: 192.168.100.1/24.
 	Gateway    netip.Prefix `json:"gateway,omitzero"`
 	DNS        []netip.Addr `json:"dns,omitzero"`
 	DNSSuffix  string       `json:"dnsSuffix,omitzero"`
 	StaticPool []Range      `json:"staticPool,omitzero"`
 	DHCPPool   []Range      `json:"dhcpPool,omitzero"`
-	// Second is the IPv6 subnet of a network with two.
+	// Second is the IPv6 subnet of a dual-stack network.
 	Second *SecondSubnet  `json:"second,omitzero"`
-	DHCP   *NetworkDHCP   `json:"dhcp,omitzero"`   // how it hands out DHCPPool; nil is the gateway's service with defaults
+	DHCP   *NetworkDHCP   `json:"dhcp,omitzero"`   // serves DHCPPool; nil means the gateway's service with defaults
 	Failed bool           `json:"failed,omitzero"` // its creation failed
 	Fields map[string]any `json:"fields,omitzero"`
 }
@@ -162,16 +162,16 @@ type SecondSubnet struct {
 	DNSSuffix  string       `json:"dnsSuffix,omitzero"`
 }
 
-// A NetworkDHCP are the settings of a network's DHCP service.
+// NetworkDHCP holds the settings of a network's DHCP service.
 type NetworkDHCP struct {
 	Disabled bool     `json:"disabled,omitzero"`
 	Mode     string   `json:"mode,omitzero"`    // EDGE, NETWORK, RELAY
-	Address  string   `json:"address,omitzero"` // of the server, in mode NETWORK
+	Address  string   `json:"address,omitzero"` // of the server in mode NETWORK
 	Lease    int      `json:"lease,omitzero"`   // seconds
 	DNS      []string `json:"dns,omitzero"`
 }
 
-// A Range is a range of addresses, both ends included.
+// A Range is a range of addresses, including both ends.
 type Range struct {
 	From netip.Addr `json:"from"`
 	To   netip.Addr `json:"to"`
@@ -187,10 +187,10 @@ type ComputePolicy struct {
 	ID          string `json:"id,omitzero"`
 	Name        string `json:"name,omitzero"`
 	Description string `json:"description,omitzero"`
-	Placement   bool   `json:"placement,omitzero"` // a placement policy; otherwise a sizing policy
+	Placement   bool   `json:"placement,omitzero"` // a placement policy, not a sizing policy
 	CPUs        int64  `json:"cpus,omitzero"`
 	MemoryMiB   int64  `json:"memoryMiB,omitzero"`
-	// Fields are further fields of the JSON document; they change nothing in the simulator.
+	// Fields are additional fields of the JSON document. They have no effect in the simulator.
 	Fields map[string]any `json:"fields,omitzero"`
 }
 
@@ -201,10 +201,10 @@ type Catalog struct {
 	Description string     `json:"description,omitzero"`
 	Templates   []Template `json:"templates,omitzero"`
 	Media       []Media    `json:"media,omitzero"`
-	Created     time.Time  `json:"created,omitzero"` // the zero value is when the model began
-	// StorageProfiles are the ids of those it keeps its items on; none is any.
+	Created     time.Time  `json:"created,omitzero"` // zero means the start of the model
+	// StorageProfiles are the IDs of the storage profiles for its items. Empty means any.
 	StorageProfiles []string `json:"storageProfiles,omitzero"`
-	// SharedWith are the names of other organizations that may read it and use its templates.
+	// SharedWith are the names of other organizations that may read the catalog and use its templates.
 	SharedWith []string `json:"sharedWith,omitzero"`
 }
 
@@ -214,21 +214,21 @@ type Template struct {
 	ItemID      string `json:"itemID,omitzero"`
 	Name        string `json:"name,omitzero"`
 	Description string `json:"description,omitzero"`
-	// VDC is the name of the VDC that stores it; empty is the first.
+	// VDC is the name of the VDC that stores the template. Empty means the first VDC.
 	VDC string `json:"vdc,omitzero"`
 	// Status is VCD's number; 0 means 8, resolved and powered off.
 	Status            int          `json:"status,omitzero"`
 	VMs               []TemplateVM `json:"vms,omitzero"`
 	KubernetesVersion string       `json:"kubernetesVersion,omitzero"`
 	GoldMaster        bool         `json:"goldMaster,omitzero"`
-	// Created is when it was added to the catalog; zero is the beginning of the model.
+	// Created is the time when it was added to the catalog. Zero means the start of the model.
 	Created time.Time `json:"created,omitzero"`
-	Upload  string    `json:"upload,omitzero"` // id of the transfer it came by
-	// Lease is how long it is stored; 0 is for ever. It is kept, and nothing expires.
+	Upload  string    `json:"upload,omitzero"` // ID of the transfer that uploaded it
+	// Lease is the storage lease; 0 never expires. It is stored without effect.
 	Lease Duration `json:"lease,omitzero"`
 }
 
-// A TemplateVM is a VM inside a template.
+// A TemplateVM is a VM of a template.
 type TemplateVM struct {
 	ID              string  `json:"id,omitzero"`
 	Name            string  `json:"name,omitzero"`
@@ -237,14 +237,14 @@ type TemplateVM struct {
 	MemoryMiB       int64   `json:"memoryMiB,omitzero"`
 	DisksMiB        []int64 `json:"disksMiB,omitzero"`
 	NICs            int     `json:"nics,omitzero"`
-	HardwareVersion string  `json:"hardwareVersion,omitzero"` // vmx-19 …; empty is the newest
-	// Properties are those of its product section.
+	HardwareVersion string  `json:"hardwareVersion,omitzero"` // for example vmx-19; empty means the newest
+	// Properties are the properties of its product section.
 	Properties map[string]string `json:"properties,omitzero"`
-	// ExtraConfig is the extra configuration that its VMs start with, such as that of the VM it was captured from.
+	// ExtraConfig is the initial extra configuration of its VMs, for example that of the VM it was captured from.
 	ExtraConfig map[string]string `json:"extraConfig,omitzero"`
 }
 
-// Clone copies a model deeply.
+// Clone returns a deep copy.
 func (m Model) Clone() Model {
 	m.Policies = slices.Clone(m.Policies)
 	m.ServiceEngineGroups = slices.Clone(m.ServiceEngineGroups)

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Kinds of networks to outside.
+// Kinds of external networks.
 const (
 	BackingTier0   = "NSXT_TIER0"
 	BackingVRF     = "NSXT_VRF_TIER0"
 	BackingSegment = "IMPORTED_T_LOGICAL_SWITCH"
 )
 
-// An ExternalNetwork leads outside: edge gateways have uplinks to it and get their addresses from its subnets, or, when
-// it uses IP Spaces, from those.
+// An ExternalNetwork leads to the outside. Edge gateways have uplinks to it. They get their addresses from its subnets,
+// or from its IP Spaces if it uses them.
 type ExternalNetwork struct {
 	ID          string           `json:"id,omitzero"`
 	Name        string           `json:"name,omitzero"`
 	Description string           `json:"description,omitzero"`
-	Backing     string           `json:"backing,omitzero"`     // BackingTier0 …; empty is BackingTier0
-	BackingName string           `json:"backingName,omitzero"` // the router or segment in NSX; empty is the name in lower case
+	Backing     string           `json:"backing,omitzero"`     // for example BackingVRF; empty means BackingTier0
+	BackingName string           `json:"backingName,omitzero"` // router or segment in NSX; empty means the name in lower case
 	Subnets     []ExternalSubnet `json:"subnets,omitzero"`
 	UsesSpaces  bool             `json:"usesSpaces,omitzero"`
-	DedicatedTo string           `json:"dedicatedTo,omitzero"` // id of the only organization that may use it
-	Fields      map[string]any   `json:"fields,omitzero"`      // further fields of the JSON document
+	DedicatedTo string           `json:"dedicatedTo,omitzero"` // ID of the only organization that may use it
+	Fields      map[string]any   `json:"fields,omitzero"`      // additional fields of the JSON document
 }
 
 // An ExternalSubnet is a subnet of an external network.
@@ -45,42 +45,43 @@ type EdgeGateway struct {
 	ID          string   `json:"id,omitzero"`
 	Name        string   `json:"name,omitzero"`
 	Description string   `json:"description,omitzero"`
-	Group       string   `json:"group,omitzero"` // id of the VDC group it serves; empty: its VDC only
+	Group       string   `json:"group,omitzero"` // ID of the VDC group that it serves; empty if only its VDC uses it
 	Uplinks     []Uplink `json:"uplinks,omitzero"`
-	// LoadBalancer is NSX ALB on this gateway, nil if it was never enabled.
+	// LoadBalancer is NSX ALB on this gateway. It is nil if it was never enabled.
 	LoadBalancer *LoadBalancer  `json:"loadBalancer,omitzero"`
 	Failed       bool           `json:"failed,omitzero"` // its creation failed
-	Fields       map[string]any `json:"fields,omitzero"` // further fields of the JSON document
+	Fields       map[string]any `json:"fields,omitzero"` // additional fields of the JSON document
 }
 
 // An Uplink is a connection of an edge gateway to an external network.
 type Uplink struct {
-	// Network is the id of the external network; in a model given to New it may be the name.
+	// Network is the ID of the external network. In a model that is passed to New it may be the name.
 	Network   string         `json:"network,omitzero"`
 	Subnets   []UplinkSubnet `json:"subnets,omitzero"`
 	Dedicated bool           `json:"dedicated,omitzero"`
 }
 
-// An UplinkSubnet is what an edge gateway has of a subnet of its external network.
+// An UplinkSubnet is an edge gateway's share of a subnet of its external network.
 type UplinkSubnet struct {
 	Gateway   netip.Prefix `json:"gateway,omitzero"`
-	Addresses []Range      `json:"addresses,omitzero"` // its own
+	Addresses []Range      `json:"addresses,omitzero"` // allocated to the gateway
 	Primary   netip.Addr   `json:"primary,omitzero"`
 }
 
 // A LoadBalancer is NSX ALB on an edge gateway.
 type LoadBalancer struct {
 	Enabled bool `json:"enabled,omitzero"`
-	// Groups are the service engine groups assigned to the gateway; used only in a model given to New.
+	// Groups are the service engine groups that are assigned to the gateway. They are used only in a model that is
+	// passed to New.
 	Groups []string       `json:"groups,omitzero"`
-	Fields map[string]any `json:"fields,omitzero"` // further fields of the JSON document
+	Fields map[string]any `json:"fields,omitzero"` // additional fields of the JSON document
 }
 
-// A ServiceEngineGroup is a group of load balancers that edge gateways can be given a share of.
+// A ServiceEngineGroup is a group of load balancer appliances. Edge gateways can be assigned a share of it.
 type ServiceEngineGroup struct {
 	Name       string `json:"name,omitzero"`
 	Dedicated  bool   `json:"dedicated,omitzero"`  // to one gateway
-	MaxService int    `json:"maxService,omitzero"` // how many virtual services it holds
+	MaxService int    `json:"maxService,omitzero"` // maximum number of virtual services
 }
 
 // Types of IP Spaces.
@@ -96,22 +97,22 @@ type IPSpace struct {
 	Name        string         `json:"name,omitzero"`
 	Description string         `json:"description,omitzero"`
 	Type        string         `json:"type,omitzero"`
-	OrgID       string         `json:"orgID,omitzero"` // of a private one
+	OrgID       string         `json:"orgID,omitzero"` // owner of a private IP Space
 	Ranges      []Range        `json:"ranges,omitzero"`
-	RangeQuota  int            `json:"rangeQuota,omitzero"` // floating IPs each organization may have; -1 is unlimited
+	RangeQuota  int            `json:"rangeQuota,omitzero"` // floating IPs per organization; -1 means unlimited
 	Prefixes    []PrefixPool   `json:"prefixes,omitzero"`
 	Internal    []netip.Prefix `json:"internal,omitzero"`
 	External    netip.Prefix   `json:"external,omitzero"`
 	Uplinks     []SpaceUplink  `json:"uplinks,omitzero"`
 	Allocations []IPAllocation `json:"allocations,omitzero"`
-	Fields      map[string]any `json:"fields,omitzero"` // further fields of the JSON document
+	Fields      map[string]any `json:"fields,omitzero"` // additional fields of the JSON document
 }
 
 // A PrefixPool is a run of equally long prefixes of an IP Space.
 type PrefixPool struct {
 	First netip.Prefix `json:"first,omitzero"`
 	Count int          `json:"count,omitzero"`
-	Quota int          `json:"quota,omitzero"` // prefixes each organization may have; -1 is unlimited
+	Quota int          `json:"quota,omitzero"` // prefixes per organization; -1 means unlimited
 }
 
 // A SpaceUplink makes an IP Space available to the gateways of an external network.
@@ -119,12 +120,12 @@ type SpaceUplink struct {
 	ID          string `json:"id,omitzero"`
 	Name        string `json:"name,omitzero"`
 	Description string `json:"description,omitzero"`
-	// Network is the id of the external network; in a model given to New it may be the name.
+	// Network is the ID of the external network. In a model that is passed to New it may be the name.
 	Network string         `json:"network,omitzero"`
-	Fields  map[string]any `json:"fields,omitzero"` // further fields of the JSON document
+	Fields  map[string]any `json:"fields,omitzero"` // additional fields of the JSON document
 }
 
-// Kinds of allocations and what they are used for.
+// Kinds of allocations and their usage.
 const (
 	FloatingIP = "FLOATING_IP"
 	IPPrefix   = "IP_PREFIX"
@@ -134,13 +135,13 @@ const (
 	UsageManual = "USED_MANUAL"
 )
 
-// An IPAllocation is an address or prefix an organization has of an IP Space.
+// An IPAllocation is an address or prefix of an IP Space that is allocated to an organization.
 type IPAllocation struct {
 	ID          string    `json:"id,omitzero"`
 	Type        string    `json:"type,omitzero"` // FloatingIP, IPPrefix
 	Value       string    `json:"value,omitzero"`
 	OrgID       string    `json:"orgID,omitzero"`
-	Manual      bool      `json:"manual,omitzero"` // marked as used by hand
+	Manual      bool      `json:"manual,omitzero"` // marked as used manually
 	Description string    `json:"description,omitzero"`
 	Created     time.Time `json:"created,omitzero"`
 }
@@ -150,11 +151,11 @@ type VDCGroup struct {
 	ID          string `json:"id,omitzero"`
 	Name        string `json:"name,omitzero"`
 	Description string `json:"description,omitzero"`
-	// VDCs are the ids of the members; in a model given to New they may be names.
+	// VDCs are the IDs of the members. In a model that is passed to New they may be names.
 	VDCs     []string       `json:"vdcs,omitzero"`
-	Firewall bool           `json:"firewall,omitzero"` // distributed
+	Firewall bool           `json:"firewall,omitzero"` // distributed firewall
 	Failed   bool           `json:"failed,omitzero"`
-	Fields   map[string]any `json:"fields,omitzero"` // further fields of the JSON document
+	Fields   map[string]any `json:"fields,omitzero"` // additional fields of the JSON document
 }
 
 // A Certificate is an entry of an organization's certificate library.

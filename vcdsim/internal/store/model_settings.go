@@ -4,7 +4,7 @@ package store
 
 import "time"
 
-// OrgSettings are the settings of an Org that change nothing in the simulator but are kept.
+// OrgSettings are settings of an Org that are stored but have no effect in the simulator.
 type OrgSettings struct {
 	CanPublishCatalogs   bool     `json:"canPublishCatalogs,omitzero"`
 	CanPublishExternally bool     `json:"canPublishExternally,omitzero"`
@@ -13,17 +13,17 @@ type OrgSettings struct {
 	StoredVMQuota        int64    `json:"storedVMQuota,omitzero"`
 	PowerOnDelay         Duration `json:"powerOnDelay,omitzero"`
 	ServerBootSequence   bool     `json:"serverBootSequence,omitzero"`
-	// KeepExpired and KeepRunning invert the defaults: what expired is deleted, and powered off.
+	// KeepExpired and KeepRunning invert the defaults, which are to delete expired objects and to power them off.
 	KeepExpired          bool     `json:"keepExpired,omitzero"`
 	KeepRunning          bool     `json:"keepRunning,omitzero"`
 	TemplateLease        Duration `json:"templateLease,omitzero"`
 	KeepExpiredTemplates bool     `json:"keepExpiredTemplates,omitzero"`
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (o *Org) Entity() Entity { return Entity{Kind: "org", ID: o.ID, Name: o.Name} }
 
-// NewLease is that of new vApps.
+// NewLease returns the lease of new vApps.
 func (o *Org) NewLease() Lease {
 	return Lease{
 		Runtime: time.Duration(o.RuntimeLease),
@@ -31,7 +31,7 @@ func (o *Org) NewLease() Lease {
 	}
 }
 
-// UserDetails are fields of a User that are stored and have no effect in the simulator.
+// UserDetails are fields of a User that are stored but have no effect in the simulator.
 type UserDetails struct {
 	Description     string `json:"description,omitzero"`
 	Email           string `json:"email,omitzero"`
@@ -43,20 +43,20 @@ type UserDetails struct {
 	DeployedVMQuota int64  `json:"deployedVMQuota,omitzero"`
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (v *VDC) Entity() Entity { return Entity{Kind: "vdc", ID: v.ID, Name: v.Name} }
 
-// A Fleet is a number of equal vApps with equal VMs, made from the VDC's first network and the organization's first
-// template with VMs. Those that are powered on have their addresses, but no guest was asked to boot in them.
+// A Fleet is a number of equal vApps with equal VMs, created from the VDC's first network and the organization's first
+// template with VMs. Powered-on VMs of a fleet have addresses, but the simulator does not boot guests in them.
 type Fleet struct {
 	VApps      int    `json:"vApps,omitzero"`
 	VMsPerVApp int    `json:"vmsPerVApp,omitzero"`
 	PoweredOff bool   `json:"poweredOff,omitzero"`
-	Owner      string `json:"owner,omitzero"` // name of a user; "" is the first of the organization
+	Owner      string `json:"owner,omitzero"` // name of a user; "" means the first of the organization
 }
 
-// OperationLimits limit concurrent operations of an organization's users; 0 is unlimited. Operations over the limit
-// wait in the state queued; those over the limit of queued ones are refused.
+// OperationLimits limit the concurrent operations of an organization's users; 0 means unlimited. Operations over the
+// limit wait in the queued state. Operations over the limit of queued operations are refused.
 type OperationLimits struct {
 	PerUser       int `json:"perUser,omitzero"`
 	PerOrg        int `json:"perOrg,omitzero"`
@@ -64,7 +64,7 @@ type OperationLimits struct {
 	QueuedPerOrg  int `json:"queuedPerOrg,omitzero"`
 }
 
-// Compute is a VDC's share of its provider's hardware. It is stored and shown, and limits nothing.
+// Compute is a VDC's share of the hardware of its provider VDC. It is stored and returned, but limits nothing.
 type Compute struct {
 	CPUAllocated     int64   `json:"cpuAllocated,omitzero"`    // MHz
 	CPULimit         int64   `json:"cpuLimit,omitzero"`        // MHz
@@ -72,10 +72,10 @@ type Compute struct {
 	MemoryLimit      int64   `json:"memoryLimit,omitzero"`     // MiB
 	CPUGuaranteed    float64 `json:"cpuGuaranteed,omitzero"`
 	MemoryGuaranteed float64 `json:"memoryGuaranteed,omitzero"`
-	CPUSpeed         int64   `json:"cpuSpeed,omitzero"`     // of a virtual CPU in MHz; 0 is 1000
-	NetworkQuota     *int    `json:"networkQuota,omitzero"` // nil is 1000
+	CPUSpeed         int64   `json:"cpuSpeed,omitzero"`     // of a virtual CPU, in MHz; 0 means 1000
+	NetworkQuota     *int    `json:"networkQuota,omitzero"` // nil means 1000
 	ThickDisks       bool    `json:"thickDisks,omitzero"`
 	NoOvercommit     bool    `json:"noOvercommit,omitzero"`
 	Elastic          bool    `json:"elastic,omitzero"`
-	NoMemoryOverhead bool    `json:"noMemoryOverhead,omitzero"` // in what is accounted
+	NoMemoryOverhead bool    `json:"noMemoryOverhead,omitzero"` // exclude it from accounting
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Gateway finds an edge gateway with where it is; all are nil if there is none.
+// Gateway returns an edge gateway with its organization and VDC, or nils if it does not exist.
 func (s *Store) Gateway(id string) (*Org, *VDC, *EdgeGateway) {
 	for o := range s.Model.Orgs {
 		org := &s.Model.Orgs[o]
@@ -22,10 +22,10 @@ func (s *Store) Gateway(id string) (*Org, *VDC, *EdgeGateway) {
 	return nil, nil, nil
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (g *EdgeGateway) Entity() Entity { return Entity{Kind: "gateway", ID: g.ID, Name: g.Name} }
 
-// External finds an external network, nil if there is none.
+// External returns an external network, or nil if it does not exist.
 func (s *Store) External(id string) *ExternalNetwork {
 	for i := range s.Model.ExternalNetworks {
 		if s.Model.ExternalNetworks[i].ID == id {
@@ -35,18 +35,18 @@ func (s *Store) External(id string) *ExternalNetwork {
 	return nil
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (e *ExternalNetwork) Entity() Entity {
 	urn := URN("network", e.ID)
 	return Entity{Kind: "network", ID: e.ID, Name: e.Name, Path: "/cloudapi/1.0.0/externalNetworks/" + urn}
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (a *IPAllocation) Entity() Entity {
 	return Entity{Kind: "ipSpaceIpAllocation", ID: a.ID, Name: a.Value}
 }
 
-// Space finds an IP Space, nil if there is none.
+// Space returns an IP Space, or nil if it does not exist.
 func (s *Store) Space(id string) *IPSpace {
 	for i := range s.Model.IPSpaces {
 		if s.Model.IPSpaces[i].ID == id {
@@ -56,16 +56,16 @@ func (s *Store) Space(id string) *IPSpace {
 	return nil
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (p *IPSpace) Entity() Entity { return Entity{Kind: "ipSpace", ID: p.ID, Name: p.Name} }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (u *SpaceUplink) Entity() Entity { return Entity{Kind: "ipSpaceUplink", ID: u.ID, Name: u.Name} }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (n *Network) Entity() Entity { return Entity{Kind: "network", ID: n.ID, Name: n.Name} }
 
-// Locks are what is busy while a network changes: it, and the gateway it is connected to.
+// Locks returns the IDs of the entities that are busy while a network changes: the network and its gateway.
 func (n *Network) Locks() []string {
 	if n.Edge != "" {
 		return []string{n.ID, n.Edge}
@@ -73,7 +73,7 @@ func (n *Network) Locks() []string {
 	return []string{n.ID}
 }
 
-// Size is the number of addresses in a range, at most 2^31-1 as VCD counts.
+// Size returns the number of addresses in a range, at most 2^31-1, as VCD counts them.
 func (r Range) Size() int {
 	n := 0
 	from := r.From.As16()
@@ -87,7 +87,7 @@ func (r Range) Size() int {
 	return n + 1
 }
 
-// Group finds a VDC group with its organization.
+// Group returns a VDC group with its organization, or nils if it does not exist.
 func (s *Store) Group(id string) (*Org, *VDCGroup) {
 	for o := range s.Model.Orgs {
 		if g := s.Model.Orgs[o].Group(id); g != nil {
@@ -97,7 +97,7 @@ func (s *Store) Group(id string) (*Org, *VDCGroup) {
 	return nil, nil
 }
 
-// Group finds a VDC group of the organization, nil if there is none.
+// Group returns a VDC group of the organization, or nil if it does not exist.
 func (o *Org) Group(id string) *VDCGroup {
 	for g := range o.VDCGroups {
 		if o.VDCGroups[g].ID == id {
@@ -107,13 +107,13 @@ func (o *Org) Group(id string) *VDCGroup {
 	return nil
 }
 
-// Shares reports whether a network belongs to a group that a VDC is in.
+// Shares reports whether a network belongs to a group that contains a VDC.
 func (o *Org) Shares(n *Network, v *VDC) bool {
 	g := o.Group(n.Group)
 	return g != nil && slices.Contains(g.VDCs, v.ID)
 }
 
-// FirstOf is the first VDC of a group, which keeps what belongs to the group.
+// FirstOf returns the first VDC of a group, which stores the objects of the group.
 func (s *Store) FirstOf(group string) (*Org, *VDC) {
 	org, g := s.Group(group)
 	if g == nil {
@@ -127,7 +127,7 @@ func (s *Store) FirstOf(group string) (*Org, *VDC) {
 	return nil, nil
 }
 
-// GroupOf is the group a VDC is in, nil if in none.
+// GroupOf returns the group of a VDC, or nil if it is in none.
 func (o *Org) GroupOf(vdc string) *VDCGroup {
 	for g := range o.VDCGroups {
 		if slices.Contains(o.VDCGroups[g].VDCs, vdc) {
@@ -137,10 +137,10 @@ func (o *Org) GroupOf(vdc string) *VDCGroup {
 	return nil
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (g *VDCGroup) Entity() Entity { return Entity{Kind: "vdcGroup", ID: g.ID, Name: g.Name} }
 
-// GatewayName returns the name of an edge gateway, "" if there is none with the id.
+// GatewayName returns the name of an edge gateway, or "" if it does not exist.
 func (s *Store) GatewayName(id string) string {
 	if _, _, g := s.Gateway(id); g != nil {
 		return g.Name

@@ -18,8 +18,8 @@ const (
 	CodeInternal     = "INTERNAL_SERVER_ERROR"
 )
 
-// A Refusal is an error as VCD answers it: status, minor code and message. Tasks that fail carry one too.
-type Refusal struct { //nolint:errname // what VCD does is to refuse
+// A Refusal is an error in the form of VCD: status, minor code and message. Failed tasks contain one, too.
+type Refusal struct { //nolint:errname // named for VCD's refusal of a request
 	Status  int
 	Code    string
 	Message string
@@ -36,17 +36,17 @@ func Refuse(status int, code, format string, args ...any) *Refusal {
 	return &Refusal{Status: status, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// BadRequest refuses a request that is wrong in itself.
+// BadRequest returns the error for an invalid request.
 func BadRequest(format string, args ...any) *Refusal {
 	return Refuse(http.StatusBadRequest, CodeBadRequest, format, args...)
 }
 
-// Unauthorized refuses a request without a session.
+// Unauthorized returns the error for a request without a session.
 func Unauthorized() *Refusal {
 	return Refuse(http.StatusUnauthorized, CodeUnauthorized, "This operation is denied. You need to be authenticated.")
 }
 
-// Forbidden is VCD's answer when an entity does not exist or is not visible to the caller.
+// Forbidden returns VCD's error for an entity that does not exist or is not visible to the caller.
 func Forbidden(operation, id string) *Refusal {
 	return Refuse(http.StatusForbidden, CodeForbidden,
 		"Either you need some or all of the following rights [Base] to perform operations [%s] for %s or the target "+
@@ -54,7 +54,7 @@ func Forbidden(operation, id string) *Refusal {
 		operation, id)
 }
 
-// DuplicateName refuses a name that is taken.
+// DuplicateName returns the error for a name that is already in use.
 func DuplicateName(name string) *Refusal {
 	return Refuse(http.StatusBadRequest, codeDuplicate, "The VCD entity %s already exists.", name)
 }

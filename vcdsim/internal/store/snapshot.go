@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// A State is a copy of everything in the simulator, sorted by id.
+// A State is a copy of everything in the simulator, sorted by ID.
 type State struct {
 	Model    Model
 	VApps    []VApp
@@ -18,24 +18,25 @@ type State struct {
 	Affinity []AffinityRule
 	Tasks    []Task
 	Sessions []Session
-	// Metadata is that of objects of the model, by bare id; vApps, VMs and disks have their own.
+	// Metadata is the metadata of model objects, by bare ID. vApps, VMs and disks have their own fields.
 	Metadata   map[string]map[string]Metadata
 	Documents  []Document // by path, oldest first
 	Access     []Access
 	APIClients []APIClient // oldest first
 }
 
-// A Document is an object of the JSON API (cloudapi) that is kept as it came: a role, a certificate, an entity.
+// A Document is an object of the JSON API (cloudapi) that is stored as it was received: a role, a certificate, an
+// entity.
 type Document struct {
-	Path    string // of its collection, without /cloudapi/
-	ID      string // as the API shows it
-	OrgID   string // whose it is
-	Parent  string // bare id of the gateway, network or VDC group it belongs to, if to any
+	Path    string // path of its collection, without /cloudapi/
+	ID      string // in the form of the API
+	OrgID   string // organization that owns it
+	Parent  string // bare ID of its gateway, network or VDC group; empty if none
 	Body    json.RawMessage
-	Version int // counts the changes
+	Version int // number of changes
 }
 
-// Snapshot copies everything.
+// Snapshot returns a copy of everything.
 func (s *Store) Snapshot() State {
 	out := State{Model: s.Model.Clone()}
 	for _, v := range Sorted(s.VApps) {
@@ -66,7 +67,7 @@ func (s *Store) Snapshot() State {
 	return out
 }
 
-// snapshotDocuments copies what is neither vApp, VM, disk, task nor session.
+// snapshotDocuments copies everything except vApps, VMs, disks, tasks and sessions.
 func (s *Store) snapshotDocuments(out *State) {
 	for _, a := range Sorted(s.Affinity) {
 		out.Affinity = append(out.Affinity, a.Clone())

@@ -13,10 +13,10 @@ const (
 	Mixed          Status = 10
 )
 
-// Status is the number VCD gives the state of a vApp or VM.
+// A Status is VCD's number for the state of a vApp or VM.
 type Status int
 
-// Text is how the query service writes a status.
+// Text returns the name of a status in the query service.
 func (s Status) Text() string {
 	switch s {
 	case FailedCreation:

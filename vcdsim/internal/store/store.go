@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store holds everything that is simulated: the model that a simulator begins with, the entities that requests
-// make, and how to find them. It is data: it knows nothing of requests, time or the rights of callers.
+// Package store holds everything that is simulated: the initial model, the entities that requests create, and lookups.
+// It is only data: it does not know requests, time or the rights of callers.
 package store
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A Store is the live state; everything in it is guarded by the simulator's lock. Dumps contain it as JSON, except for
-// fields that follow from others.
+// A Store is the live state. The simulator's lock guards everything in it. Dumps contain it as JSON, except for derived
+// fields.
 type Store struct {
 	Model      Model
 	VApps      map[string]*VApp
@@ -22,18 +22,18 @@ type Store struct {
 	Disks      map[string]*Disk
 	Tasks      map[string]*Task
 	Sessions   map[string]*Session            // by token
-	Locks      map[string]string              // entity -> task
-	Metadata   map[string]map[string]Metadata // of what the model holds, by id
+	Locks      map[string]string              // entity ID to task ID
+	Metadata   map[string]map[string]Metadata // metadata of model objects, by ID
 	Affinity   map[string]*AffinityRule       // by id
 	Uploads    map[string]*Upload             // by id
 	Documents  Objects
-	Access     map[string]Access // by the id of what is shared
+	Access     map[string]Access // by ID of the shared entity
 	Clients    []*APIClient      // oldest first
 	Alarms     map[int]Alarm     // by number
 	AlarmCount int
 
-	Children map[string][]*VM `json:"-"` // vApp -> VMs in the order they were made
-	Order    []*VM            `json:"-"` // all VMs by id
+	Children map[string][]*VM `json:"-"` // VMs by vApp ID, in order of creation
+	Order    []*VM            `json:"-"` // all VMs, sorted by ID
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -47,8 +47,8 @@ func (s *Store) MarshalJSON() ([]byte, error) {
 	return json.Marshal(form)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It refuses fields that it does not know, and a store whose VMs are not
-// those of its vApps.
+// UnmarshalJSON implements json.Unmarshaler. Unknown fields are errors, and so is a mismatch between the VMs and the
+// children of the vApps.
 func (s *Store) UnmarshalJSON(encoded []byte) error {
 	form := storedForm{plainStore: (*plainStore)(s)}
 	decoder := json.NewDecoder(bytes.NewReader(encoded))
@@ -59,7 +59,7 @@ func (s *Store) UnmarshalJSON(encoded []byte) error {
 	return s.arrange(form.Children)
 }
 
-// arrange derives the order of VMs from the ids of the VMs of each vApp.
+// arrange sets Children and Order from the IDs of the VMs of each vApp.
 func (s *Store) arrange(children map[string][]string) error {
 	s.Children = map[string][]*VM{}
 	s.Order = nil
@@ -97,23 +97,23 @@ func (s *Store) RemoveVM(vm *VM) {
 	s.Children[vm.VAppID] = slices.DeleteFunc(slices.Clone(s.Children[vm.VAppID]), func(x *VM) bool { return x == vm })
 }
 
-// Forget removes what is kept of an object beside it: its metadata, and whom it is shared with.
+// Forget removes the metadata and the access settings of an object.
 func (s *Store) Forget(id string) {
 	delete(s.Metadata, id)
 	delete(s.Access, id)
 }
 
-// A storedForm is a store as dumps have it. The order in which VMs were made does not follow from anything else.
+// A storedForm is the format of a store in dumps. It contains the creation order of VMs, which cannot be derived.
 type storedForm struct {
 	*plainStore
 
-	Children map[string][]string // vApp -> ids of its VMs in the order they were made
+	Children map[string][]string // VM IDs by vApp ID, in order of creation
 }
 
 // A plainStore is a store without methods.
 type plainStore Store
 
-// URN gives the identifier the API shows for a kind and an id.
+// URN returns the URN of an object of a kind, as the API returns it.
 func URN(kind, id string) string {
 	if id == "" {
 		return ""
@@ -121,7 +121,7 @@ func URN(kind, id string) string {
 	return "urn:vcloud:" + kind + ":" + id
 }
 
-// Bare takes any form of reference to a bare id.
+// Bare returns the bare ID in a reference of any form.
 func Bare(ref string) string {
 	ref = strings.TrimSuffix(ref, "/")
 	if len(ref) < 36 {
@@ -130,7 +130,7 @@ func Bare(ref string) string {
 	return ref[len(ref)-36:]
 }
 
-// NewStore returns a store that contains only a model.
+// NewStore returns a store with only a model.
 func NewStore(m Model) *Store {
 	return &Store{
 		Model:     m,
@@ -152,7 +152,7 @@ func NewStore(m Model) *Store {
 
 func compareVMID(vm *VM, id string) int { return strings.Compare(vm.ID, id) }
 
-// Sorted returns the values of a map in the order of its keys.
+// Sorted returns the values of a map, sorted by key.
 func Sorted[T any](m map[string]*T) []*T {
 	out := make([]*T, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {

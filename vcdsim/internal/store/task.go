@@ -17,29 +17,29 @@ const (
 	TaskCanceled TaskStatus = "canceled"
 )
 
-// A Task is an asynchronous operation. What it will do is data (Work), so that a running task can be dumped.
+// A Task is an asynchronous operation. Its effect is stored as data (Work), so that a running task can be dumped.
 type Task struct {
 	ID            string
 	Operation     string // display text: "Updating Virtual Machine web(uuid)"
-	OperationName string // vappUpdateVm …
+	OperationName string // for example vappUpdateVm
 	Owner         Entity
 	OrgID         string
 	UserID        string
-	OfUser        string // who owns the vApp it works on, or the vApp of the VM
+	OfUser        string // owner of the vApp that it changes or that contains the VM
 	UserName      string
 	Status        TaskStatus
 	Started       time.Time
-	Due           time.Time // when it ends
+	Due           time.Time // expected end
 	Ended         time.Time
 	Error         *Refusal
-	Result        string // content of Result, if any
+	Result        string // content of the Result element, if any
 	RequestID     string
-	Locks         []string // entities that are busy meanwhile
+	Locks         []string // entities that are busy until it ends
 	Work          Work
-	Number        int  // counts the tasks, in the order they were asked for
-	Waiting       bool // queued until the organization's limits let it begin
-	Cell          int  // that runs it; 0 is none in particular
-	Stuck         bool // a fault rule keeps it from ending
+	Number        int  // sequence number in order of the requests
+	Waiting       bool // queued by the limits of the organization
+	Cell          int  // cell that runs it; 0 means none
+	Stuck         bool // a fault rule prevents its end
 }
 
 func (t *Task) clone() Task {
@@ -51,7 +51,7 @@ func (t *Task) clone() Task {
 // Done reports whether the task has ended.
 func (t *Task) Done() bool { return t.Status != TaskQueued && t.Status != TaskRunning }
 
-// Progress is the share of the time that passed, 100 when done.
+// Progress returns the elapsed percentage of the task's duration; 100 if it has ended.
 func (t *Task) Progress(now time.Time) int {
 	if t.Done() {
 		return 100
@@ -63,29 +63,29 @@ func (t *Task) Progress(now time.Time) int {
 	return int(min(99, max(1, 100*now.Sub(t.Started)/total)))
 }
 
-// An Alarm is a timer that is part of the state, so that it is in a dump; bells holds what it runs. Nothing else
-// may wait for the clock.
+// An Alarm is a timer that is part of the state, so that dumps contain it. Bell selects the function that it calls.
+// Nothing else may wait for the clock.
 type Alarm struct {
 	Bell       string
-	ID         string // of what it is about
-	Generation int    // of a boot
+	ID         string // ID of its object
+	Generation int    // generation of a boot
 	End        time.Time
 	At         time.Time
 }
 
-// Work is what a task will do when it ends, as plain data. Op is the key of operations; the other fields are set as
-// the operation needs them.
+// Work is the effect of a task at its end, as plain data. Op is the key of its operation, which determines the other
+// fields.
 type Work struct {
 	Op       string
 	VApp     string
 	VM       string
 	Disk     string
-	VMs      []string // to be made, or to be acted on
-	Remove   []string // VMs to be deleted
+	VMs      []string // VMs to create or to act on
+	Remove   []string // VMs to delete
 	Networks []VAppNetwork
-	Replace  bool // Networks are all networks, not further ones
+	Replace  bool // Networks replaces the networks instead of adding to them
 	PowerOn  bool
-	Power    Status // state the VMs go to
+	Power    Status // new state of the VMs
 	Gently   bool   // through VMware Tools
 	Name     string
 	Change   *VMChange
@@ -93,21 +93,21 @@ type Work struct {
 	Metadata map[string]Metadata
 	Forget   []string // metadata keys to remove
 	DiskSpec *Disk
-	Slot     DiskSlot      // where a disk is attached
-	Affinity *AffinityRule // what a rule becomes
+	Slot     DiskSlot      // position of an attached disk
+	Affinity *AffinityRule // new value of a rule
 	Describe *string       // new description
 
 	Properties map[string]Property
 
-	// Of what cloudapi keeps as JSON.
+	// For objects that cloudapi stores as JSON.
 
-	Document string         // its id
-	Body     map[string]any // what it becomes
-	Creates  bool           // the task makes its owner
+	Document string         // ID of the object
+	Body     map[string]any // new value of the object
+	Creates  bool           // the task creates its owner
 }
 
-// DropInputs drops what only the work itself needs: tasks are kept for long, and what is written to VMs is large and
-// secret.
+// DropInputs removes the inputs of a finished task. Tasks are kept for a long time, and data written to VMs is large
+// and secret.
 func (w *Work) DropInputs() {
 	w.Networks = nil
 	w.Change = nil
@@ -118,32 +118,33 @@ func (w *Work) DropInputs() {
 	w.Properties = nil
 }
 
-// A VMChange is what a reconfiguration changes; what is not set stays.
+// A VMChange is a reconfiguration of a VM. Parts that are not selected remain unchanged.
 type VMChange struct {
-	VM          VM   // the VM as it will be, for the parts named below
-	Name        bool // and description
+	VM          VM   // new values of the selected parts
+	Name        bool // including the description
 	Compute     bool // CPU, memory, policies, storage profile
 	NICs        bool
-	Networks    []VAppNetwork // that its vApp gets for its NICs
+	Networks    []VAppNetwork // networks to add to the vApp for its NICs
 	Disks       bool
 	Custom      bool
 	Properties  bool
-	Settings    bool              // what kind of machine it is, how it starts
-	ExtraConfig map[string]string // nil: none
+	Settings    bool              // hardware and boot settings
+	ExtraConfig map[string]string // nil means no change
 }
 
-// TaskStatus is the state of a task, in VCD's words.
+// A TaskStatus is the state of a task, as VCD names it.
 type TaskStatus string
 
-// An Entity is what a task works on.
+// An Entity identifies the object of a task.
 type Entity struct {
 	Kind string // vapp, vm, disk
 	ID   string
 	Name string
-	Path string // on the site, if the kind does not give it away
+	Path string // on the site, if it cannot be derived from the kind
 }
 
-// OrgOf is the organization of a vApp, VM or disk, empty for anything else: it also sees what providers do to them.
+// OrgOf returns the organization of a vApp, VM or disk, or "" for other entities. It also sees the provider's tasks on
+// them.
 func (s *Store) OrgOf(e Entity) string {
 	if v := s.VAppOf(e); v != nil {
 		return v.OrgID
@@ -154,7 +155,7 @@ func (s *Store) OrgOf(e Entity) string {
 	return ""
 }
 
-// VAppOf is a vApp, or the one that a VM is in; nil for anything else.
+// VAppOf returns a vApp or the vApp of a VM, or nil for other entities.
 func (s *Store) VAppOf(e Entity) *VApp {
 	switch e.Kind {
 	case "vapp":

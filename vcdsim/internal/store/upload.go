@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// An Upload is a transfer of files for a catalog item. It stays while the item does, for downloads.
+// An Upload is a transfer of files for a catalog item. It remains as long as the item, for downloads.
 type Upload struct {
 	ID       string
 	Entity   Entity
-	Task     string // that waits for the bytes
+	Task     string // ID of the task that waits for the files
 	Files    []UploadFile
-	Download bool // whether the files can be read
+	Download bool // the files can be downloaded
 }
 
-// clone copies a transfer.
+// clone returns a deep copy.
 func (u *Upload) clone() Upload {
 	c := *u
 	c.Files = append([]UploadFile{}, u.Files...)
@@ -30,20 +30,20 @@ func (u *Upload) clone() Upload {
 // An UploadFile is a file of a transfer.
 type UploadFile struct {
 	Name     string
-	Size     int64 // -1 is not known before it comes
+	Size     int64 // -1 if it is not known in advance
 	Received int64
-	Content  Content // empty of files over 64 MiB, whose bytes are only counted
+	Content  Content // empty for files over 64 MiB, whose bytes are only counted
 }
 
-// Content are the bytes of a file.
+// Content is the content of a file.
 type Content []byte
 
-// MarshalText writes the bytes in base64.
+// MarshalText implements encoding.TextMarshaler. It encodes the content in base64.
 func (c Content) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, c), nil
 }
 
-// UnmarshalText reads base64.
+// UnmarshalText implements encoding.TextUnmarshaler. It decodes base64.
 func (c *Content) UnmarshalText(text []byte) error {
 	out, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A VApp is a vApp. IDs are bare UUIDs; URN gives the form the API uses.
+// A VApp is a vApp. IDs are bare UUIDs; URN returns the form that the API uses.
 type VApp struct {
 	ID          string
 	Name        string
@@ -17,17 +17,17 @@ type VApp struct {
 	OrgID       string
 	VDCID       string
 	OwnerID     string
-	Status      Status // as VCD shows it; computed from the VMs unless creation is unfinished
+	Status      Status // as VCD returns it; computed from the VMs after creation
 	Deployed    bool
 	Created     time.Time
 	Networks    []VAppNetwork
-	AutoNature  bool // of a standalone VM, with which it goes
+	AutoNature  bool // belongs to a standalone VM and is deleted with it
 	Lease       Lease
 	Metadata    map[string]Metadata
 	Properties  map[string]Property // product section, by key
 }
 
-// Network finds the network of a vApp by name.
+// Network returns a network of the vApp by name, or nil if it does not exist.
 func (v *VApp) Network(name string) *VAppNetwork {
 	for i := range v.Networks {
 		if v.Networks[i].Name == name {
@@ -46,34 +46,34 @@ func (v *VApp) Clone() VApp {
 	return c
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (v *VApp) Entity() Entity { return Entity{Kind: "vapp", ID: v.ID, Name: v.Name} }
 
-// A Property is one of a product section, which the OVF environment passes to the software in a VM or vApp.
+// A Property is a property of a product section. The OVF environment passes it to the software in a VM or vApp.
 type Property struct {
 	Value, Default           string
 	Type, Label, Description string
 	UserConfigurable         bool
 }
 
-// A VAppNetwork connects a vApp to a network, or stands alone.
+// A VAppNetwork connects a vApp to a network, or is isolated.
 type VAppNetwork struct {
 	ID          string
 	Name        string
-	ParentID    string // org VDC network; empty for NICs on nothing
+	ParentID    string // org VDC network; empty for NICs without a network
 	FenceMode   string
-	Gateway     netip.Prefix // of networks with a subnet of their own
+	Gateway     netip.Prefix // only of networks with a separate subnet
 	Pool        []Range
 	DNS         []netip.Addr
 	DNSSuffix   string
 	Description string
-	Retain      bool // addresses, while the vApp is not deployed
-	GuestVLANs  bool // guests may tag
+	Retain      bool // keep addresses while the vApp is undeployed
+	GuestVLANs  bool // guests may use VLAN tags
 	DHCP        *VAppDHCP
-	Features    string // the XML element, of which only DHCP has an effect
+	Features    string // the XML element; only DHCP has an effect
 }
 
-// Segment is the network whose addresses a vApp network uses: the organization's, or its own.
+// Segment returns the ID of the network whose addresses a vApp network uses: an org VDC network or itself.
 func (n *VAppNetwork) Segment() string {
 	if n.ParentID != "" {
 		return n.ParentID
@@ -81,8 +81,8 @@ func (n *VAppNetwork) Segment() string {
 	return n.ID
 }
 
-// A Lease is the lease of a vApp; 0 never expires. Deployed is when it was last deployed, zero if it is not;
-// Stopped when it was last undeployed.
+// A Lease is the lease of a vApp; 0 never expires. Deployed is the time of its last deployment, or zero if it is not
+// deployed. Stopped is the time when it was last undeployed.
 type Lease struct {
 	Runtime  time.Duration
 	Storage  time.Duration
@@ -90,7 +90,7 @@ type Lease struct {
 	Stopped  time.Time
 }
 
-// Undeploys is when the runtime lease ends, zero if never.
+// Undeploys returns the end of the runtime lease, or zero if it never ends.
 func (l Lease) Undeploys() time.Time {
 	if l.Runtime == 0 || l.Deployed.IsZero() {
 		return time.Time{}
@@ -98,7 +98,7 @@ func (l Lease) Undeploys() time.Time {
 	return l.Deployed.Add(l.Runtime)
 }
 
-// Deletes is when the storage lease ends, zero if never. It runs only while the vApp is stopped.
+// Deletes returns the end of the storage lease, or zero if it never ends. It runs only while the vApp is stopped.
 func (l Lease) Deletes() time.Time {
 	if l.Storage == 0 || !l.Deployed.IsZero() || l.Stopped.IsZero() {
 		return time.Time{}
@@ -106,14 +106,14 @@ func (l Lease) Deletes() time.Time {
 	return l.Stopped.Add(l.Storage)
 }
 
-// A Metadata is one metadata value.
+// A Metadata is one metadata entry.
 type Metadata struct {
-	Type       string // MetadataStringValue …
+	Type       string // for example MetadataStringValue
 	Value      string
-	Visibility string // PRIVATE, READONLY; empty is public
+	Visibility string // PRIVATE, READONLY; empty means public
 }
 
-// A VAppDHCP is the DHCP service of a vApp's own network.
+// A VAppDHCP is the DHCP service of a vApp network.
 type VAppDHCP struct {
 	Enabled      bool
 	DefaultLease int64
@@ -121,26 +121,27 @@ type VAppDHCP struct {
 	Range        Range
 }
 
-// VMsOf returns the VMs of a vApp in the order they were made.
+// VMsOf returns the VMs of a vApp in order of creation.
 func (s *Store) VMsOf(vappID string) []*VM { return s.Children[vappID] }
 
-// Status computes the status VCD shows for a vApp, which has a power state of its own beside those of its VMs.
+// Status returns the status that VCD returns for a vApp. A vApp has its own power state in addition to those of its
+// VMs.
 func (s *Store) Status(v *VApp) Status {
 	if v.Status == Unresolved || v.Status == FailedCreation {
 		return v.Status
 	}
-	result := s.common(v)
+	result := s.commonStatus(v)
 	switch {
 	case result == Resolved && v.Deployed:
 		return PoweredOn // an empty vApp that was started
 	case result == PoweredOff && v.Deployed && s.anyUndeployed(v):
-		return Mixed // the vApp is on, the VM within is not
+		return Mixed // the vApp is on, but a VM in it is not
 	}
 	return result
 }
 
-// common is the state that all resolved VMs of a vApp share, MIXED if they differ, RESOLVED without VMs.
-func (s *Store) common(v *VApp) Status {
+// commonStatus returns the common state of all resolved VMs of a vApp. It is MIXED if they differ, and RESOLVED without VMs.
+func (s *Store) commonStatus(v *VApp) Status {
 	result := Resolved
 	for _, vm := range s.VMsOf(v.ID) {
 		switch {
@@ -155,7 +156,7 @@ func (s *Store) common(v *VApp) Status {
 	return result
 }
 
-// Running reports whether VCD wants the vApp stopped before it is deleted or loses a network.
+// Running reports whether VCD requires that the vApp is stopped before it is deleted or a network is removed.
 func (s *Store) Running(v *VApp) bool {
 	status := s.Status(v)
 	return status == PoweredOn || status == Mixed
@@ -165,7 +166,7 @@ func (s *Store) anyUndeployed(v *VApp) bool {
 	return slices.ContainsFunc(s.VMsOf(v.ID), func(vm *VM) bool { return !vm.Deployed })
 }
 
-// Deployed reports whether the vApp or a VM of it is deployed.
+// Deployed reports whether the vApp or one of its VMs is deployed.
 func (s *Store) Deployed(v *VApp) bool { return v.Deployed || s.AnyDeployed(v) }
 
 // AnyDeployed reports whether a VM of the vApp is deployed.
@@ -173,7 +174,7 @@ func (s *Store) AnyDeployed(v *VApp) bool {
 	return slices.ContainsFunc(s.VMsOf(v.ID), func(vm *VM) bool { return vm.Deployed })
 }
 
-// UserOf is a VM of a vApp with a NIC on a network, nil if there is none.
+// UserOf returns a VM of a vApp with a NIC on a network, or nil if there is none.
 func (s *Store) UserOf(v *VApp, network string) *VM {
 	for _, vm := range s.VMsOf(v.ID) {
 		if slices.ContainsFunc(vm.NICs, func(nic NIC) bool { return nic.Network == network }) {
@@ -183,7 +184,7 @@ func (s *Store) UserOf(v *VApp, network string) *VM {
 	return nil
 }
 
-// Home is the vApp that a VM is in, nil if there is no such VM.
+// Home returns the vApp of a VM, or nil if the VM does not exist.
 func (s *Store) Home(vmID string) *VApp {
 	if vm := s.VMs[vmID]; vm != nil {
 		return s.VApps[vm.VAppID]

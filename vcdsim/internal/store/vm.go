@@ -28,10 +28,10 @@ type VM struct {
 	Name        string
 	Description string
 	VAppID      string
-	VAppName    string // filled in copies
+	VAppName    string // only set in copies
 	Status      Status
 	Deployed    bool
-	PoweredOn   bool // filled in copies
+	PoweredOn   bool // only set in copies
 	Created     time.Time
 
 	OS              string
@@ -44,18 +44,18 @@ type VM struct {
 	Disks           []VMDisk
 	NICs            []NIC
 	PrimaryNIC      int
-	MediaID         string // in the drive
+	MediaID         string // media in the drive
 	Snapshot        *Snapshot
-	LinkedClone     bool // its disks hold only the differences to those of its template
+	LinkedClone     bool // its disks contain only the differences to the template's
 	ExtraConfig     map[string]string
 	Metadata        map[string]Metadata
 	Properties      map[string]Property // product section, by key
-	Firmware        string              // bios, efi; empty is bios
+	Firmware        string              // bios, efi; empty means bios
 	BootOptions     BootOptions
 
 	CPUHotAdd, MemoryHotAdd, NestedHypervisor bool
 
-	TimeSync bool // with its host
+	TimeSync bool // with the host
 
 	Customization Customization
 
@@ -83,7 +83,7 @@ func (vm *VM) Size(p *ComputePolicy) {
 	}
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (vm *VM) Entity() Entity { return Entity{Kind: "vm", ID: vm.ID, Name: vm.Name} }
 
 // Tag replaces the security tags.
@@ -92,7 +92,7 @@ func (vm *VM) Tag(tags []string) {
 	vm.SecurityTags = slices.Compact(tags)
 }
 
-// TakeSnapshot returns a snapshot of the VM as it is now.
+// TakeSnapshot returns a snapshot of the current VM.
 func (vm *VM) TakeSnapshot(now time.Time, memory bool) *Snapshot {
 	return &Snapshot{
 		Created:        now,
@@ -119,7 +119,7 @@ func (vm *VM) Clone() VM {
 	return c
 }
 
-// Disconnect takes the NICs of a VM off networks that the vApp no longer has.
+// Disconnect disconnects the NICs of a VM from networks that the vApp no longer has.
 func (vm *VM) Disconnect(v *VApp) {
 	for i := range vm.NICs {
 		if nic := &vm.NICs[i]; nic.Network != "none" && v.Network(nic.Network) == nil {
@@ -132,7 +132,7 @@ func (vm *VM) Disconnect(v *VApp) {
 	}
 }
 
-// Primary is the primary NIC, nil without NICs.
+// Primary returns the primary NIC, or nil if there is none.
 func (vm *VM) Primary() *NIC {
 	for i := range vm.NICs {
 		if vm.NICs[i].Index == vm.PrimaryNIC {
@@ -142,7 +142,7 @@ func (vm *VM) Primary() *NIC {
 	return nil
 }
 
-// Storage is the size of all disks in MiB.
+// Storage returns the total size of the disks, in MiB.
 func (vm *VM) Storage() int64 {
 	var sum int64
 	for _, d := range vm.Disks {
@@ -160,10 +160,10 @@ type AffinityRule struct {
 	Enabled   bool
 	Mandatory bool
 	Polarity  string   // Affinity, Anti-Affinity
-	VMs       []string // at least two, less when VMs were deleted since
+	VMs       []string // at least two at creation; deleted VMs are removed
 }
 
-// Entity returns the reference that tasks and answers use.
+// Entity returns the reference for tasks and responses.
 func (a *AffinityRule) Entity() Entity { return Entity{Kind: "vmAffinityRule", ID: a.ID, Name: a.Name} }
 
 // Clone returns a deep copy.
@@ -173,15 +173,15 @@ func (a *AffinityRule) Clone() AffinityRule {
 	return c
 }
 
-// MustSeparate reports whether a rule has to keep a VM apart from others.
+// MustSeparate reports whether a mandatory rule keeps a VM apart from others.
 func (a *AffinityRule) MustSeparate(id string) bool {
 	return a.Enabled && a.Mandatory && a.Polarity == PolarityApart && slices.Contains(a.VMs, id)
 }
 
-// A Snapshot is what a VM was at a time; a VM has one at most.
+// A Snapshot is an earlier state of a VM. A VM has at most one.
 type Snapshot struct {
 	Created        time.Time
-	PoweredOn      bool // whether its memory is in it
+	PoweredOn      bool // the snapshot contains the memory
 	CPUs           int64
 	CoresPerSocket int64
 	MemoryMiB      int64
@@ -199,28 +199,28 @@ func (s *Snapshot) Clone() *Snapshot {
 	return &c
 }
 
-// A Boot is what is known of the guest of a powered-on VM.
+// A Boot is the known state of the guest of a powered-on VM.
 type Boot struct {
 	Generation int       // counts power-ons
-	Due        time.Time // when the guest is asked, zero once it was
-	Up         bool      // the guest came up
-	Failure    string    // why it did not
+	Due        time.Time // time of the pending boot; zero if none is pending
+	Up         bool      // the guest has booted
+	Failure    string    // reason why it failed to boot
 	Hostname   string
 }
 
-// A VMDisk is a disk of a VM; DiskID is set when it is an attached independent disk.
+// A VMDisk is a disk of a VM. DiskID is set for an attached independent disk.
 type VMDisk struct {
-	ID               string // "2000" …
+	ID               string // for example "2000"
 	SizeMiB          int64
 	Bus              int
 	Unit             int
-	Adapter          string // number of the kind of controller; empty is 5, paravirtual SCSI
+	Adapter          string // VCD's number of the controller kind; empty means 5, paravirtual SCSI
 	StorageProfileID string
 	DiskID           string
-	IOPS             Share // operations per second
+	IOPS             Share // I/O operations per second
 }
 
-// A DiskSlot is a place for a disk of a VM.
+// A DiskSlot is a position of a disk in a VM.
 type DiskSlot struct {
 	Bus  int
 	Unit int
@@ -232,13 +232,13 @@ type NIC struct {
 	Network   string // name of the vApp network, or "none"
 	MAC       string
 	Mode      string // POOL, DHCP, MANUAL, NONE
-	Address   string // as VCD knows it
+	Address   string // as known to VCD
 	Adapter   string
 	Connected bool
-	Lease     string // address the DHCP server keeps for it
-	// Secondary is the address of the network's second subnet.
+	Lease     string // address that the DHCP server reserves for it
+	// Secondary is the address in the network's second subnet.
 	Secondary     string
-	SecondaryMode string // POOL or MANUAL; empty without such an address
+	SecondaryMode string // POOL or MANUAL; empty without a secondary address
 }
 
 // A Customization is the guest customization of a VM.
@@ -248,7 +248,7 @@ type Customization struct {
 	Script       string
 	ChangeSID    bool
 
-	// Of a domain of Windows.
+	// Settings of a Windows domain.
 
 	JoinDomain      bool
 	UseOrgSettings  bool
@@ -257,7 +257,7 @@ type Customization struct {
 	DomainPassword  string
 	MachineObjectOU string
 
-	// Of the password of the administrator. AdminPasswordGiven: it is AdminPassword, not one that VCD makes up.
+	// Settings of the administrator's password. If AdminPasswordGiven is false, VCD generates the password.
 
 	AdminPasswordEnabled  bool
 	AdminPasswordGiven    bool
@@ -267,25 +267,25 @@ type Customization struct {
 	ResetPasswordRequired bool
 }
 
-// A Share is what a VM is guaranteed of a resource of its host, and how much of it at most.
+// A Share is a VM's reservation, limit and shares of a resource of its host.
 type Share struct {
 	Reservation int64
-	Limit       int64  // 0 is no limit
-	Level       string // LOW, NORMAL, HIGH, CUSTOM; empty is NORMAL
+	Limit       int64  // 0 means no limit
+	Level       string // LOW, NORMAL, HIGH, CUSTOM; empty means NORMAL
 	Shares      int64
 }
 
-// BootOptions are how a VM starts.
+// BootOptions are the boot settings of a VM.
 type BootOptions struct {
 	DelayMS         int64
-	EnterBIOS       bool // at the next start, which takes it back
+	EnterBIOS       bool // at the next boot, which resets it
 	Retry           bool
 	RetryDelayMS    int64
 	SecureBoot      bool
-	NetworkProtocol string // of booting from a network; empty is IPv4
+	NetworkProtocol string // for network boot; empty means IPv4
 }
 
-// LeaveRules takes a VM that is removed out of its rules, which stay.
+// LeaveRules removes a deleted VM from its affinity rules. The rules remain.
 func (s *Store) LeaveRules(id string) {
 	for _, a := range s.Affinity {
 		a.VMs = slices.DeleteFunc(a.VMs, func(vm string) bool { return vm == id })

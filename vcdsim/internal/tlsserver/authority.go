@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// An Authority signs certificates of servers.
+// An Authority signs the certificates of servers.
 type Authority struct {
 	pem   []byte
 	cert  *x509.Certificate
 	key   crypto.Signer
-	fixed *tls.Certificate // given to every server instead of one signed for it
+	fixed *tls.Certificate // used for every server instead of a signed one
 }
 
 const certificateLifetime = 10 * 365 * 24 * time.Hour
 
-// NewAuthority makes an authority with a key of its own.
+// NewAuthority creates an authority with a new key.
 func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{pem: toPEM("CERTIFICATE", der), cert: cert, key: key}, nil
 }
 
-// ParseAuthority reads an authority from the PEM of its certificate and of its key.
+// ParseAuthority reads an authority from the PEM of its certificate and its key.
 func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -71,7 +71,8 @@ func ParseAuthority(certificate, key []byte) (*Authority, error) {
 	return &Authority{pem: toPEM("CERTIFICATE", pair.Certificate[0]), cert: pair.Leaf, key: signer}, nil
 }
 
-// FixedAuthority gives one certificate to every server. Clients trust the last certificate of its chain.
+// FixedAuthority returns an authority that gives one certificate to every server. Clients trust the last certificate of
+// its chain.
 func FixedAuthority(certificate tls.Certificate) (*Authority, error) {
 	if len(certificate.Certificate) == 0 {
 		return nil, errors.New("the certificate is empty")
@@ -80,10 +81,10 @@ func FixedAuthority(certificate tls.Certificate) (*Authority, error) {
 	return &Authority{pem: toPEM("CERTIFICATE", last), fixed: &certificate}, nil
 }
 
-// Certificate is the authority's certificate as PEM.
+// Certificate returns the authority's certificate as PEM.
 func (a *Authority) Certificate() []byte { return slices.Clone(a.pem) }
 
-// Key is the authority's private key as PEM.
+// Key returns the authority's private key as PEM.
 func (a *Authority) Key() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(a.key)
 	if err != nil {
@@ -96,7 +97,7 @@ func toPEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// issue makes a certificate for the loopback addresses and further hosts.
+// issue creates a certificate for the loopback addresses and additional hosts.
 func (a *Authority) issue(hosts ...string) (*tls.Certificate, error) {
 	if a.fixed != nil {
 		return a.fixed, nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tlsserver serves HTTP/1.1 over TLS at an address whose certificate can be renewed while it listens. It knows
-// nothing of what is served.
+// Package tlsserver serves HTTP/1.1 over TLS at an address. The certificate can be renewed while the server is running.
+// The package does not know the content that it serves.
 package tlsserver
 
 import (
@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// A Server listens on one address. Its methods may be called from any goroutine; URL and Close of a nil Server do
-// nothing.
+// A Server listens on one address. Its methods may be called from any goroutine. URL and Close of a nil Server are
+// no-ops.
 type Server struct {
 	hosts    []string
 	listener net.Listener
@@ -33,15 +33,15 @@ type Server struct {
 	conns  map[net.Conn]bool
 }
 
-// New prepares a server for the loopback addresses and further hosts. listener is used instead of an address; it may be
-// nil.
+// New prepares a server for the loopback addresses and additional hosts. If listener is not nil, it replaces the
+// address.
 func New(signer *Authority, listener net.Listener, hosts ...string) (*Server, error) {
 	s := &Server{hosts: hosts, listener: listener, conns: map[net.Conn]bool{}}
 	return s, s.use(signer)
 }
 
-// Renew makes a new certificate, by the same authority or by a new one, and drops the connections made with the old
-// one.
+// Renew replaces the certificate and closes all connections. The new certificate is signed by the same authority or by
+// a new one.
 func (s *Server) Renew(byNewAuthority bool) error {
 	s.mu.Lock()
 	signer := s.signer
@@ -75,7 +75,7 @@ func (s *Server) Drop() {
 	conns := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, c := range conns {
-		_ = c.Close() // it may be closed already
+		_ = c.Close() // it may already be closed
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *Server) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.cert, nil
 }
 
-// Open listens, unless there is a listener, and serves until Close.
+// Open listens, unless the server already has a listener, and serves until Close.
 func (s *Server) Open(ctx context.Context, addr string, h http.Handler, log *slog.Logger) error {
 	if s.listener == nil {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
@@ -107,7 +107,7 @@ func (s *Server) Open(ctx context.Context, addr string, h http.Handler, log *slo
 		s.listener = listener
 	}
 	var protocols http.Protocols
-	protocols.SetHTTP1(true) // as VCD; a dropped connection is then one request's
+	protocols.SetHTTP1(true) // like VCD; a dropped connection then affects one request
 	s.server = &http.Server{
 		Protocols:         &protocols,
 		Handler:           h,
@@ -124,7 +124,7 @@ func (s *Server) Open(ctx context.Context, addr string, h http.Handler, log *slo
 	return nil
 }
 
-// URL is the address, empty before Open.
+// URL returns the address. It is empty before Open.
 func (s *Server) URL() string {
 	if s == nil || s.listener == nil {
 		return ""
@@ -132,7 +132,7 @@ func (s *Server) URL() string {
 	return "https://" + s.listener.Addr().String()
 }
 
-// Close ends the server and its connections.
+// Close stops the server and closes its connections.
 func (s *Server) Close() error {
 	if s == nil || s.server == nil {
 		return nil
@@ -143,18 +143,18 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Chain is the certificate the server shows, as PEM, with those that signed it if it has them.
+// Chain returns the certificate of the server and the rest of its chain, as PEM.
 func (s *Server) Chain() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out bytes.Buffer
 	for _, der := range s.cert.Certificate {
-		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // a bytes.Buffer does not fail
+		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // never fails
 	}
 	return out.String()
 }
 
-// CAs are the certificates of the authorities that signed for the servers, each once, as PEM.
+// CAs returns the certificates of the authorities of the servers as PEM, without duplicates.
 func CAs(servers ...*Server) []byte {
 	var out []byte
 	for _, s := range servers {

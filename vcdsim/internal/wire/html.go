@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// HTMLPage is an error as proxies and web servers write it.
+// HTMLPage returns an error page as proxies and web servers write it.
 func HTMLPage(status int, message string) []byte {
 	title := strconv.Itoa(status) + " " + http.StatusText(status)
 	return []byte("<html>\n<head><title>" + title + "</title></head>\n<body>\n<center><h1>" + title +

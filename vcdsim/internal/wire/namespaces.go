@@ -4,7 +4,7 @@ package wire
 
 import "github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 
-// Namespaces are what VCD declares on every root element.
+// Namespaces returns the namespaces that VCD declares on every root element.
 func Namespaces() []xmltree.Attr {
 	return []xmltree.Attr{
 		{Name: "xmlns", Value: "http://www.vmware.com/vcloud/v1.5"},

@@ -9,12 +9,12 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// RefusalXML writes the refusal for the legacy API.
+// RefusalXML returns the document of a refusal for the legacy API.
 func RefusalXML(e *store.Refusal, requestID string) *xmltree.Node {
 	return xmltree.New("Error", Namespaces(), refusalAttrs(e, requestID))
 }
 
-// RefusalNode writes it inside a task.
+// RefusalNode returns the element of a refusal in a task.
 func RefusalNode(e *store.Refusal, requestID string) *xmltree.Node {
 	return xmltree.New("Error", refusalAttrs(e, requestID))
 }
@@ -27,12 +27,12 @@ func refusalAttrs(e *store.Refusal, requestID string) []xmltree.Attr {
 	}
 }
 
-// RefusalText returns the message with the request it answers.
+// RefusalText returns the message with the ID of the request.
 func RefusalText(e *store.Refusal, requestID string) string {
 	return "[ " + requestID + " ] " + e.Message
 }
 
-// RefusalJSON writes it for cloudapi.
+// RefusalJSON returns the document of a refusal for cloudapi.
 func RefusalJSON(e *store.Refusal, requestID string) any {
 	return map[string]any{"minorErrorCode": e.Code, "message": RefusalText(e, requestID), "stackTrace": nil}
 }

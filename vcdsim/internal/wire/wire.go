@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire writes what all documents of VCD share: addresses of entities, links and references to them, media types,
-// namespaces and refusals. It does not know requests, sessions or what is simulated.
+// Package wire writes the common parts of VCD's documents: addresses of entities, links and references to them, media
+// types, namespaces and errors. It does not know requests, sessions or the simulated objects.
 package wire
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/vcdsim/internal/xmltree"
 )
 
-// A Site is what all addresses of an answer begin with: a scheme and a host.
+// A Site is the base of all addresses in a response: a scheme and a host.
 type Site string
 
-// Base returns the site as text.
+// Base returns the site as a string.
 func (s Site) Base() string { return string(s) }
 
-// paths are the paths of the kinds of entities.
+// paths are the path prefixes of entities by kind.
 var paths = map[string]string{
 	"vapp":              "/api/vApp/vapp-",
 	"vm":                "/api/vApp/vm-",
@@ -37,7 +37,7 @@ var paths = map[string]string{
 	"vdcGroup":             "/cloudapi/1.0.0/vdcGroups/urn:vcloud:vdcGroup:",
 }
 
-// mimes are the media types of kinds whose name is not in them.
+// mimes are the media type names that differ from the kind.
 var mimes = map[string]string{
 	"vapp":              "vApp",
 	"templatevm":        "vm",
@@ -47,7 +47,7 @@ var mimes = map[string]string{
 	"network":           "orgVdcNetwork",
 }
 
-// Mime returns the media type of a kind of entities.
+// Mime returns the media type of a kind of entity.
 func Mime(kind string) string {
 	if m, ok := mimes[kind]; ok {
 		kind = m
@@ -63,7 +63,7 @@ func (s Site) Href(kind, id string) string {
 	return s.Base() + "/api/" + kind + "/" + id
 }
 
-// At returns the address of an entity, which may have one that its kind does not give away.
+// At returns the address of an entity, considering its Path.
 func (s Site) At(e store.Entity) string {
 	if e.Path != "" {
 		return s.Base() + e.Path
@@ -71,7 +71,7 @@ func (s Site) At(e store.Entity) string {
 	return s.Href(e.Kind, e.ID)
 }
 
-// Link returns a Link element; path is relative to the site.
+// Link returns a Link element. path is relative to the site.
 func (s Site) Link(rel, path, mediaType string, name ...string) *xmltree.Node {
 	n := xmltree.New("Link", xmltree.A("rel", rel), xmltree.A("href", s.Base()+path))
 	if len(name) > 0 {
@@ -92,7 +92,7 @@ func (s Site) Ref(element string, e store.Entity) *xmltree.Node {
 		xmltree.A("name", e.Name), xmltree.A("type", mediaType))
 }
 
-// Entity starts a root element with what every entity has.
+// Entity returns a root element with the common attributes of entities.
 func (s Site) Entity(element, kind, id, name string, attrs ...xmltree.Attr) *xmltree.Node {
 	return xmltree.New(element, Namespaces(), attrs, xmltree.A("name", name), xmltree.A("id", store.URN(kind, id)),
 		xmltree.A("href", s.Href(kind, id)), xmltree.A("type", Mime(kind)))
@@ -110,13 +110,13 @@ func (s Site) URN(href string) (string, bool) {
 		}
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if len(parts) < 3 || parts[0] != "api" { // such as /api/vdc/<id> and /api/admin/user/<id>
+	if len(parts) < 3 || parts[0] != "api" { // for example /api/vdc/<id> and /api/admin/user/<id>
 		return "", false
 	}
 	return store.URN(parts[len(parts)-2], parts[len(parts)-1]), true
 }
 
-// Element returns an element, with namespaces if it is the root of a document.
+// Element returns an element. If it is the root of a document, it declares the namespaces.
 func Element(name string, root bool) *xmltree.Node {
 	n := xmltree.New(name)
 	if root {

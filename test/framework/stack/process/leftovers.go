@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// writePID notes a process and its program, so that a number that was given to another program is not mistaken for it.
+// writePID writes the PID and the program of a process, so that a reused PID is not mistaken for the process.
 func writePID(path string, pid int, program string) error {
 	if resolved, err := filepath.EvalSymlinks(program); err == nil {
 		program = resolved
@@ -24,8 +24,8 @@ func writePID(path string, pid int, program string) error {
 	return os.WriteFile(path, []byte(fmt.Sprintf("%d\n%s\n", pid, program)), 0o600)
 }
 
-// RemoveLeftovers ends processes in the pid files below dir that still run. It returns how many pid files it found
-// and which programs it ended. The caller holds the lock of dir, so these cannot be in use.
+// RemoveLeftovers ends running processes of the pid files in dir. It returns the number of pid files and the ended
+// programs. The caller holds the lock of dir, so the processes cannot be in use.
 func RemoveLeftovers(dir string) (found int, ended []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "pids", "*.pid"))
 	if err != nil {
@@ -48,13 +48,13 @@ func RemoveLeftovers(dir string) (found int, ended []string, err error) {
 }
 
 func endLeftover(path string) (bool, error) {
-	content, err := os.ReadFile(path) //nolint:gosec // A pid file of ours.
+	content, err := os.ReadFile(path) //nolint:gosec // our own pid file
 	if err != nil {
 		return false, err
 	}
 	lines := strings.Split(string(content), "\n")
-	pid, _ := strconv.Atoi(lines[0]) // Half written by a run that was killed: its programs died with it.
-	if pid <= 1 || len(lines) < 2 || !runs(pid, lines[1]) {
+	pid, _ := strconv.Atoi(lines[0]) // incomplete after a kill: its programs died with the run
+	if pid <= 1 || len(lines) < 2 || !isRunning(pid, lines[1]) {
 		return false, nil
 	}
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -67,7 +67,7 @@ func waitGone(pid int, program string) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for range 250 {
-		if !runs(pid, program) {
+		if !isRunning(pid, program) {
 			return nil
 		}
 		<-ticker.C
@@ -75,14 +75,14 @@ func waitGone(pid int, program string) error {
 	return fmt.Errorf("process %d does not end", pid)
 }
 
-// runs reports whether a process runs that program.
-func runs(pid int, program string) bool {
+// isRunning reports whether a process runs this program.
+func isRunning(pid int, program string) bool {
 	if link, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err == nil {
 		return strings.TrimSuffix(link, " (deleted)") == program
 	}
 	if _, err := os.Stat("/proc/self/exe"); err == nil {
 		return false
 	}
-	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // A number and fixed words.
+	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // a number and fixed words
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), program)
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// LockedError is the error of a lock that another process holds.
+// A LockedError is returned if another process holds the lock.
 type LockedError struct {
 	Path, Holder string
 }
@@ -25,9 +25,9 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by another process (%s)", e.Path, e.Holder)
 }
 
-// Lock takes a lock file without waiting. The system gives it back when the process ends, however it ends.
+// Lock acquires a lock file without waiting. The system releases it when the process ends, even if it is killed.
 func Lock(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // The caller's folder.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the caller's folder
 	if err != nil {
 		return nil, fmt.Errorf("opening a lock file: %w", err)
 	}
@@ -36,7 +36,7 @@ func Lock(path string) (unlock func(), err error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
-		holder, _ := io.ReadAll(file) // Only told to a person.
+		holder, _ := io.ReadAll(file) // only for the error message
 		return nil, &LockedError{Path: path, Holder: strings.TrimSpace(string(holder))}
 	}
 	err = errors.Join(file.Truncate(0), func() error {
@@ -49,17 +49,17 @@ func Lock(path string) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// LockWait takes a lock file; while another process holds it, it calls waiting once and waits.
+// LockWait acquires a lock file. While another process holds it, LockWait calls waiting once and waits.
 func LockWait(ctx context.Context, path string, waiting func(holder string)) (unlock func(), err error) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	for told := false; ; told = true {
+	for notified := false; ; notified = true {
 		unlock, err := Lock(path)
 		var locked *LockedError
 		if !errors.As(err, &locked) {
 			return unlock, err
 		}
-		if !told {
+		if !notified {
 			waiting(locked.Holder)
 		}
 		select {
@@ -70,11 +70,12 @@ func LockWait(ctx context.Context, path string, waiting func(holder string)) (un
 	}
 }
 
-// FreeSpace is the space left for us on the disk of a folder, in bytes.
+// FreeSpace returns the free space for this user on the disk of a folder, in bytes. The second result reports whether
+// it is known.
 func FreeSpace(dir string) (uint64, bool) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return 0, false
 	}
-	return fs.Bavail * uint64(fs.Bsize), true //nolint:gosec // A block size is positive.
+	return fs.Bavail * uint64(fs.Bsize), true //nolint:gosec // a block size is positive
 }

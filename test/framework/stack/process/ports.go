@@ -17,27 +17,27 @@ import (
 	"syscall"
 )
 
-// Ports below those that systems choose from for outgoing connections and for listeners without a wish (Linux from
-// 32768, macOS from 49152), so that none of these takes a port while the program it is meant for is starting or is
-// down.
+// The ports are below the ranges from which systems select ports for outgoing connections and for listeners on port 0
+// (from 32768 on Linux, from 49152 on macOS). This way no other socket takes the port of a program while the program
+// starts or is down.
 const (
 	lowestPort = 20000
 	portRange  = 10000
 )
 
-// reserved keeps the locks of ports, by port: a lock is given back when its file is collected as garbage.
+// reserved holds the locks of ports, by port. A lock would be released if its file were garbage collected.
 var reserved sync.Map
 
-// ReservePorts finds n free ports of the loopback address. They are this process's until it ends, however it ends: no
-// other call hands them out, here or in another process of this user, so that a program started on one may be killed
-// and started again on it. Its error wraps ctx's, or reports that no port is left.
+// ReservePorts returns n free ports of the loopback address. They stay reserved until this process ends, even if it is
+// killed. No other call of this user returns them, so that a program can be killed and restarted on the same port. The
+// error wraps the error of ctx, or reports that too few ports are free.
 func ReservePorts(ctx context.Context, n int) ([]int, error) {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("reserved-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making a folder for locks of ports: %w", err)
 	}
 	ports := make([]int, 0, n)
-	first := rand.IntN(portRange) //nolint:gosec // Only spreads callers, so that they rarely try the same.
+	first := rand.IntN(portRange) //nolint:gosec // only spreads callers, so that they rarely collide
 	for i := range portRange {
 		if len(ports) == n {
 			return ports, nil
@@ -54,7 +54,8 @@ func ReservePorts(ctx context.Context, n int) ([]int, error) {
 	return nil, fmt.Errorf("of %d ports from %d not %d are free", portRange, lowestPort, n)
 }
 
-// reservePort reports whether the port was free. Its lock is kept, even if a process without a lock listens on it.
+// reservePort reports whether the port was free. It keeps the lock even if a process without a lock listens on the
+// port.
 func reservePort(ctx context.Context, dir string, port int) (bool, error) {
 	unlock, err := Lock(filepath.Join(dir, strconv.Itoa(port)))
 	var locked *LockedError

@@ -4,8 +4,8 @@
 
 // Package process runs the programs of the test stack as child processes that cannot outlive it.
 //
-// A process dies with its parent on Linux, whatever ends the parent; elsewhere, and for what slips through, a pid file
-// lets the next start find and end what an earlier one left.
+// On Linux a process dies with its parent, even if the parent is killed. On other systems, and in case this fails, the
+// next start finds the processes of an earlier run through their pid files and ends them.
 package process
 
 import (
@@ -21,20 +21,20 @@ import (
 	"time"
 )
 
-// Spec is a program to run.
+// A Spec describes a program to run.
 type Spec struct {
 	// Name names the log and the pid file.
 	Name string
 	// Path and Args are the program and its arguments.
 	Path string
 	Args []string
-	// Env is the whole environment.
+	// Env is the complete environment.
 	Env []string
-	// Dir holds the folders logs and pids.
+	// Dir contains the folders logs and pids.
 	Dir string
 }
 
-// Process is a program that was started.
+// A Process is a started program.
 type Process struct {
 	spec    Spec
 	cmd     *exec.Cmd
@@ -45,7 +45,7 @@ type Process struct {
 	ending  atomic.Bool
 }
 
-// Start starts a program in a process group of its own, with its output in <Dir>/logs/<Name>.log.
+// Start starts a program in a separate process group. It writes the output to <Dir>/logs/<Name>.log.
 func Start(spec Spec) (*Process, error) {
 	p := &Process{spec: spec, done: make(chan struct{})}
 	for _, sub := range []string{"logs", "pids"} {
@@ -61,7 +61,7 @@ func Start(spec Spec) (*Process, error) {
 		p.logFrom = info.Size()
 	}
 	p.log = log
-	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // It outlives the call; Stop and Kill end it.
+	p.cmd = exec.Command(spec.Path, spec.Args...) //nolint:gosec,noctx // it outlives the call; Stop and Kill end it
 	p.cmd.Env = spec.Env
 	p.cmd.Stdout = log
 	p.cmd.Stderr = log
@@ -77,7 +77,7 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// run starts the child and waits for it on one thread: "die with the parent" means the thread that started it.
+// run starts the child and waits for it on one thread, because the child dies with the thread that started it.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -91,12 +91,12 @@ func (p *Process) run(started chan<- error) {
 	p.err = p.cmd.Wait()
 }
 
-// Name is the name it was started under.
+// Name returns the name from the Spec.
 func (p *Process) Name() string {
 	return p.spec.Name
 }
 
-// LogPath is the file with its output.
+// LogPath returns the path of the file with the output.
 func (p *Process) LogPath() string {
 	return filepath.Join(p.spec.Dir, "logs", p.spec.Name+".log")
 }
@@ -105,12 +105,12 @@ func (p *Process) pidPath() string {
 	return filepath.Join(p.spec.Dir, "pids", p.spec.Name+".pid")
 }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} {
 	return p.done
 }
 
-// Err is how a process ended by itself: nil while it runs, and if Stop or Kill ended it.
+// Err returns the error of a process that ended by itself. It is nil while the process runs, and after Stop or Kill.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -127,7 +127,7 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s ended by itself (%s), its log %s ends with:\n%s", p.spec.Name, how, p.LogPath(), p.Tail(8))
 }
 
-// Tail is the last lines that this process wrote to its log.
+// Tail returns the last lines that this process wrote to its log.
 func (p *Process) Tail(lines int) string {
 	content, err := os.ReadFile(p.LogPath())
 	if err != nil {
@@ -138,12 +138,12 @@ func (p *Process) Tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Kill ends it and its children at once, and returns when it is gone.
+// Kill kills the process and its children, and waits until it has ended.
 func (p *Process) Kill() error {
 	return p.end(syscall.SIGKILL)
 }
 
-// Stop asks it to end, and kills it when it has not after the grace period.
+// Stop requests that the process ends, and kills it after the grace period.
 func (p *Process) Stop(grace time.Duration) error {
 	p.ending.Store(true)
 	if err := p.signal(syscall.SIGTERM); err != nil {
@@ -168,11 +168,11 @@ func (p *Process) end(sig syscall.Signal) error {
 	return p.forget()
 }
 
-// signal reaches the whole group; a group that is gone is no error.
+// signal sends a signal to the whole process group. It is a no-op if the group has ended.
 func (p *Process) signal(sig syscall.Signal) error {
 	select {
 	case <-p.done:
-		return nil // The number may be reused by now.
+		return nil // the PID may be reused
 	default:
 	}
 	if err := syscall.Kill(-p.cmd.Process.Pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -19,24 +19,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/test/framework/stack/process"
 )
 
-// needed is how much free space a full build asks for in the cache.
+// needed is the free space in the cache that a full build requires, in bytes.
 const needed = 1 << 30
 
-// Options of a build.
+// Options are the options of a build.
 type Options struct {
-	// Cache is where built programs are kept; empty for DefaultCache.
+	// Cache is the folder for built programs. If it is empty, it is DefaultCache.
 	Cache string
-	// Source is the folder of the nested modules; empty to find it from the working folder.
+	// Source is the folder of the nested modules. If it is empty, it is found from the working folder.
 	Source string
-	// Assets is a folder of programs that are used when they are of the pinned version, such as that of
-	// KUBEBUILDER_ASSETS; those in PATH are used, too, if Present is set.
+	// Assets is a folder with programs that are used if they have the pinned version, such as the folder of
+	// KUBEBUILDER_ASSETS. If Present is set, programs in PATH are used, too.
 	Assets  string
 	Present bool
-	// Out receives progress; nil for none.
+	// Out receives the progress. Nil discards it.
 	Out io.Writer
 }
 
-// builder carries what the steps of one build share.
+// builder contains the shared state of the steps of a build.
 type builder struct {
 	source  string
 	groups  []Group
@@ -47,8 +47,8 @@ type builder struct {
 	reuse   bool
 }
 
-// Build builds what is missing. When nothing is, it returns at once. Two processes may call it at the same time: the
-// second waits for the first. A build that was killed leaves nothing that would be taken for a program.
+// Build builds the missing programs. If none are missing, it returns at once. Processes may call it concurrently: the
+// second waits for the first. A killed build leaves no incomplete program behind.
 func Build(ctx context.Context, opts Options) (*Set, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -57,7 +57,7 @@ func Build(ctx context.Context, opts Options) (*Set, error) {
 	return build(ctx, opts, groups())
 }
 
-// BuildGroups is Build for programs of other modules.
+// BuildGroups is like Build for programs of other modules.
 func BuildGroups(ctx context.Context, opts Options, groups ...Group) (*Set, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -74,7 +74,7 @@ func build(ctx context.Context, opts Options, groups []Group) (*Set, error) {
 	if len(set.missing()) == 0 {
 		return set, set.link()
 	}
-	if err := os.MkdirAll(opts.Cache, 0o755); err != nil { //nolint:gosec // A cache of public programs.
+	if err := os.MkdirAll(opts.Cache, 0o755); err != nil { //nolint:gosec // a cache of public programs
 		return nil, fmt.Errorf("making the cache folder: %w", err)
 	}
 	unlock, err := process.LockWait(ctx, filepath.Join(opts.Cache, "lock"), func(holder string) {
@@ -117,7 +117,7 @@ func (o Options) withDefaults() (Options, error) {
 
 func (b *builder) all(ctx context.Context) error {
 	if len(b.set.missing()) == 0 {
-		return nil // The process that held the lock has built them.
+		return nil // the process that held the lock built them
 	}
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the programs are built from source and need a Go toolchain: %w", err)
@@ -125,7 +125,7 @@ func (b *builder) all(ctx context.Context) error {
 	if free, ok := process.FreeSpace(filepath.Dir(b.set.dir)); ok && free < needed {
 		return fmt.Errorf("%d MiB free, %d needed: %w", free>>20, needed>>20, syscall.ENOSPC)
 	}
-	if err := b.takePresent(ctx); err != nil {
+	if err := b.copyInstalled(ctx); err != nil {
 		return err
 	}
 	b.announce()
@@ -137,7 +137,7 @@ func (b *builder) all(ctx context.Context) error {
 	return b.renderAll(ctx)
 }
 
-// renderAll writes the components of all providers.
+// renderAll renders the components of all providers.
 func (b *builder) renderAll(ctx context.Context) error {
 	for _, g := range b.groups {
 		for _, p := range g.Programs {
@@ -168,10 +168,10 @@ func (b *builder) group(ctx context.Context, g Group) error {
 	return nil
 }
 
-// prepare makes the folder of a group.
+// prepare creates the folder of a group.
 func (b *builder) prepare(g Group) error {
 	folder := b.folders[g.Name]
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // A cache of public programs.
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // a cache of public programs
 		return fmt.Errorf("making a cache folder: %w", err)
 	}
 	return removeLeftovers(folder)
@@ -186,13 +186,12 @@ func (b *builder) compile(ctx context.Context, g Group, p Program, target string
 	return os.Rename(temp, target)
 }
 
-// buildFlags are those of the images in hack/images. With equal flags, Go compiles the packages that both have in common
-// only once.
+// buildFlags returns the flags that hack/images uses. With equal flags, Go compiles shared packages only once.
 func buildFlags() []string {
 	return []string{"-trimpath", "-tags=grpcnotrace", "-buildvcs=false", "-mod=readonly"}
 }
 
-// render writes the components of a provider as its maintainers' kustomization has them.
+// render renders the components of a provider from its maintainers' kustomization.
 func (b *builder) render(ctx context.Context, g Group, p Program) error {
 	if p.Config == "" || exists(b.set.components[p.Name]) {
 		return nil
@@ -212,7 +211,7 @@ func (b *builder) renderTo(ctx context.Context, g Group, p Program, target strin
 		return err
 	}
 	config := filepath.Join(strings.TrimSpace(string(dir)), filepath.FromSlash(p.Config))
-	out, err := run(exec.CommandContext(ctx, b.set.bins[Kubectl], "kustomize", config)) //nolint:gosec // Our own program.
+	out, err := run(exec.CommandContext(ctx, b.set.bins[Kubectl], "kustomize", config)) //nolint:gosec // our own program
 	if err != nil {
 		return err
 	}
@@ -223,11 +222,12 @@ func (b *builder) renderTo(ctx context.Context, g Group, p Program, target strin
 	return os.Rename(temp, target)
 }
 
-// goTool runs the go command in the module of a group. The caller's GOFLAGS and GOWORK would change what comes out.
+// goTool runs the go command in the module of a group. It ignores the caller's GOFLAGS and GOWORK, which would change
+// the result.
 func (b *builder) goTool(ctx context.Context, g Group, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // The arguments are ours.
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own arguments
 	cmd.Dir = g.folder(b.source)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that it ends its compilers.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its compilers
 	cmd.WaitDelay = 5 * time.Second
 	cgo := "CGO_ENABLED=0"
 	if g.CGO {
@@ -237,7 +237,7 @@ func (b *builder) goTool(ctx context.Context, g Group, args ...string) ([]byte, 
 	return run(cmd)
 }
 
-// run returns what a command printed; its last words become the error.
+// run returns the output of a command. An error contains the last lines of its standard error.
 func run(cmd *exec.Cmd) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -253,7 +253,7 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// explain adds a remedy to errors that have one.
+// explain adds a remedy to known errors.
 func explain(err error, cache string) error {
 	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "no space left on device") {
 		return fmt.Errorf("the disk is full: the programs need 1 GiB in %s, and Go's build cache (go env GOCACHE) and "+
@@ -264,7 +264,7 @@ func explain(err error, cache string) error {
 
 const tempSuffix = ".unfinished"
 
-// removeLeftovers removes what a killed build left half written; the caller holds the lock.
+// removeLeftovers removes incomplete files of a killed build. The caller holds the lock.
 func removeLeftovers(folder string) error {
 	paths, err := filepath.Glob(filepath.Join(folder, "*"+tempSuffix))
 	if err != nil {
@@ -278,9 +278,9 @@ func removeLeftovers(folder string) error {
 	return nil
 }
 
-// link makes one folder with all programs under their names.
+// link creates a folder with links to all programs under their names.
 func (s *Set) link() error {
-	if err := os.MkdirAll(s.dir, 0o755); err != nil { //nolint:gosec // A cache of public programs.
+	if err := os.MkdirAll(s.dir, 0o755); err != nil { //nolint:gosec // a cache of public programs
 		return fmt.Errorf("creating the directory of programs: %w", err)
 	}
 	for name, path := range s.bins {

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// versionTimeout is how long a program may take to print its version.
+// versionTimeout is the time limit for a program to print its version.
 const versionTimeout = 10 * time.Second
 
-// takePresent copies what the machine has.
-func (b *builder) takePresent(ctx context.Context) error {
+// copyInstalled copies the programs of the pinned versions that are installed on the machine.
+func (b *builder) copyInstalled(ctx context.Context) error {
 	if !b.reuse {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (b *builder) takePresent(ctx context.Context) error {
 		}
 		for _, p := range g.Programs {
 			if target := b.set.bins[p.Name]; !exists(target) {
-				if _, err := b.present(ctx, p, target); err != nil {
+				if _, err := b.copyIfInstalled(ctx, p, target); err != nil {
 					return err
 				}
 			}
@@ -37,10 +37,10 @@ func (b *builder) takePresent(ctx context.Context) error {
 	return nil
 }
 
-// perProgram is about how long a program takes from an empty cache on two idle cores.
+// perProgram is the approximate build time of a program from an empty cache on two idle cores.
 const perProgram = 65 * time.Second
 
-// announce prints what is going to be built, and about how long that takes.
+// announce prints the programs to build and the approximate duration.
 func (b *builder) announce() {
 	var names []string
 	for _, g := range b.groups {
@@ -57,9 +57,9 @@ func (b *builder) announce() {
 	}
 }
 
-// present copies a program of exactly the pinned version that the machine has, and reports whether there is one. A copy
-// stays as it is when the machine's is upgraded.
-func (b *builder) present(ctx context.Context, p Program, target string) (bool, error) {
+// copyIfInstalled copies a program of exactly the pinned version from the machine, and reports whether it found one. The copy
+// does not change if the installed program is upgraded.
+func (b *builder) copyIfInstalled(ctx context.Context, p Program, target string) (bool, error) {
 	if p.Version == "" {
 		return false, nil
 	}
@@ -77,17 +77,17 @@ func (b *builder) present(ctx context.Context, p Program, target string) (bool, 
 		if err := copyProgram(path, target); err != nil {
 			return false, fmt.Errorf("copying %s: %w", path, err)
 		}
-		b.show.taken(p.Name, p.Version, path)
+		b.show.copied(p.Name, p.Version, path)
 		return true, nil
 	}
 	return false, nil
 }
 
-// printsVersion reports whether a program is of the pinned version, by a whole word of what it prints.
+// printsVersion reports whether the output of a program contains the pinned version as a word.
 func printsVersion(ctx context.Context, path string, p Program) bool {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, p.VersionArgs...).Output() //nolint:gosec // The user's own program.
+	out, err := exec.CommandContext(ctx, path, p.VersionArgs...).Output() //nolint:gosec // the user's own program
 	if err != nil {
 		return false
 	}
@@ -95,13 +95,13 @@ func printsVersion(ctx context.Context, path string, p Program) bool {
 }
 
 func copyProgram(from, to string) error {
-	source, err := os.Open(from) //nolint:gosec // The user's own program.
+	source, err := os.Open(from) //nolint:gosec // the user's own program
 	if err != nil {
 		return err
 	}
 	defer func() { _ = source.Close() }()
 	temp := to + tempSuffix
-	target, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // A public program.
+	target, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // a public program
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@
 // Package programs builds the programs of the test stack from their Go modules, once, into a cache outside the work
 // tree.
 //
-// Each folder beside this file is a Go module that pins one group of programs: nothing is downloaded but Go modules, so
-// a machine with a Go toolchain and a module proxy is enough.
+// Each folder beside this file is a Go module that pins one group of programs. Only Go modules are downloaded, so a
+// machine with a Go toolchain and a module proxy is sufficient.
 package programs
 
 import (
@@ -32,7 +32,7 @@ const (
 	IPAMManager           = "cluster-api-ipam-in-cluster"
 )
 
-// Versions of what is built, as the go.mod files pin them.
+// Versions of the programs, as pinned in the go.mod files.
 const (
 	EtcdVersion       = "v3.6.16"
 	KubernetesVersion = "v1.36.3"
@@ -46,31 +46,31 @@ const (
 	capiImages = "registry.k8s.io/cluster-api/"
 )
 
-// Group is one module with the programs that are built from it.
+// A Group is a module and the programs that are built from it.
 type Group struct {
 	Name string
-	// Folder is where the module is; empty for the folder of that name beside this package.
+	// Folder is the folder of the module. If it is empty, it is the folder named Name beside this package.
 	Folder  string
 	Ldflags string
 	// CGO is set for programs that need a C compiler.
 	CGO bool
-	// Salt is what else decides what is built, such as a hash of sources that go.mod does not pin.
+	// Salt is an additional input of the build, such as a hash of sources that go.mod does not pin.
 	Salt     string
 	Programs []Program
 }
 
-// Program is one binary. A program with a config folder is a Cluster API provider whose components are rendered as
+// A Program is one binary. If it has a config folder, it is a Cluster API provider whose components are rendered as
 // well.
 type Program struct {
 	Name    string
 	Package string
 	Module  string
 	Config  string
-	// Version is a word that the program prints with VersionArgs if it is the one that would be built; empty if no
-	// other may be used.
+	// Version is a word that the program prints with VersionArgs if it has the pinned version. If it is empty,
+	// installed programs are never used.
 	Version     string
 	VersionArgs []string
-	// Image holds the program of a provider in its maintainers' releases; empty for other programs.
+	// Image is the image of a provider's manager in its maintainers' releases. It is empty for other programs.
 	Image string
 }
 
@@ -81,7 +81,7 @@ func (g Group) folder(source string) string {
 	return filepath.Join(source, g.Name)
 }
 
-func groups() []Group { //nolint:funlen // A table with one field per line.
+func groups() []Group { //nolint:funlen // a table with one field per line
 	return []Group{
 		{
 			Name:    "etcd",
@@ -166,7 +166,7 @@ func groups() []Group { //nolint:funlen // A table with one field per line.
 	}
 }
 
-// Images are those that hold the managers of providers in their maintainers' releases, by the name of the program.
+// Images returns the images of the providers' managers in their maintainers' releases, by name of the program.
 func Images() map[string]string {
 	images := map[string]string{}
 	for _, g := range groups() {
@@ -179,33 +179,33 @@ func Images() map[string]string {
 	return images
 }
 
-// Set has the paths of built programs.
+// A Set contains the paths of built programs.
 type Set struct {
 	dir        string
 	bins       map[string]string
 	components map[string]string
 }
 
-// Dir is the folder that holds a link to each program under its own name.
+// Dir returns the folder that contains a link to each program under its name.
 func (s *Set) Dir() string {
 	return s.dir
 }
 
-// Bin is the path of the program of that name.
+// Bin returns the path of a program.
 func (s *Set) Bin(name string) string {
 	return s.bins[name]
 }
 
-// Components is the rendered components file of the Cluster API provider whose manager has that name.
+// Components returns the rendered components file of the Cluster API provider with this manager.
 func (s *Set) Components(name string) ([]byte, error) {
 	path, ok := s.components[name]
 	if !ok {
 		return nil, fmt.Errorf("program %s is no Cluster API provider", name)
 	}
-	return os.ReadFile(path) //nolint:gosec // The path is ours.
+	return os.ReadFile(path) //nolint:gosec // our own path
 }
 
-// missing lists the files of the set that are not there yet.
+// missing returns the files of the set that do not exist.
 func (s *Set) missing() []string {
 	var names []string
 	for _, files := range []map[string]string{s.bins, s.components} {
@@ -218,7 +218,8 @@ func (s *Set) missing() []string {
 	return names
 }
 
-// plan computes where everything goes: a folder per group, named by a hash of all that decides what comes out.
+// plan returns the paths of all programs. Each group has a folder that is named after a hash of all inputs of its
+// build.
 func plan(groups []Group, source, cache string) (*Set, map[string]string, error) {
 	set := &Set{bins: map[string]string{}, components: map[string]string{}}
 	folders := map[string]string{}
@@ -249,7 +250,7 @@ func (g Group) hash(source string) (string, error) {
 		_, _ = fmt.Fprintln(h, p.Name, p.Package, p.Config)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(g.folder(source), name)) //nolint:gosec // The path is ours.
+		content, err := os.ReadFile(filepath.Join(g.folder(source), name)) //nolint:gosec // our own path
 		if err != nil {
 			return "", fmt.Errorf("reading what pins the programs: %w", err)
 		}
@@ -258,7 +259,7 @@ func (g Group) hash(source string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
 }
 
-// Source finds the folder of the nested modules, from a folder anywhere in the repository.
+// Source returns the folder of the nested modules. from may be any folder in the repository.
 func Source(from string) (string, error) {
 	dir, err := filepath.Abs(from)
 	if err != nil {
@@ -284,7 +285,7 @@ func Source(from string) (string, error) {
 	}
 }
 
-// DefaultCache is the folder for built programs in the user's cache.
+// DefaultCache returns the folder for built programs in the user's cache.
 func DefaultCache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {

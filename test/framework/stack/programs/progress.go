@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows what is being built: one changing line on a terminal, a line for each program elsewhere.
+// progress shows the progress of a build: a single changing line on a terminal, otherwise one line per program.
 type progress struct {
 	out   io.Writer
 	live  bool
@@ -30,7 +30,7 @@ func newProgress(out io.Writer, of int) *progress {
 	return p
 }
 
-// start announces one step and returns the function that ends it.
+// start announces a step and returns the function that ends it.
 func (p *progress) start(what, name string) func(error) {
 	p.n++
 	label := fmt.Sprintf("%s %s (%d of %d)", what, name, p.n, p.of)
@@ -48,8 +48,8 @@ func (p *progress) start(what, name string) func(error) {
 	}
 }
 
-// taken reports a program that is there already.
-func (p *progress) taken(name, version, from string) {
+// copied reports a program that was copied from the machine.
+func (p *progress) copied(name, version, from string) {
 	p.n++
 	p.print(fmt.Sprintf("Taking %s %s from %s (%d of %d)", name, version, from, p.n, p.of), false)
 }
@@ -67,7 +67,7 @@ func (p *progress) tick(label string, began time.Time, stop <-chan struct{}) {
 	}
 }
 
-// print writes a line; on a terminal a passing one is overwritten by the next.
+// print prints a line. On a terminal, the next line overwrites a passing one.
 func (p *progress) print(line string, passing bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,7 +28,7 @@ func main() {
 	os.Exit(program.Main(&nodes{}))
 }
 
-// inVM runs the commands that are about one VM of a running vcdsim-nodes.
+// inVM runs a command for one VM of a running vcdsim-nodes.
 func inVM(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -47,11 +47,11 @@ func inVM(args []string) int {
 var errUsage = errors.New(
 	"usage: vcdsim-nodes console [--follow] VM, vcdsim-nodes shell VM, or vcdsim-nodes exec VM COMMAND [ARGUMENT...]")
 
-// A call is a command that is about one VM.
+// A call is a parsed command for one VM.
 type call struct {
 	command, vm string
 	follow      bool
-	run         []string // of exec
+	run         []string // arguments of exec
 }
 
 func parseCall(args []string) (call, error) {
@@ -93,12 +93,12 @@ func vmCommand(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	cmd.Stdout = out
 	cmd.Stderr = os.Stderr
 	if c.command == "shell" {
-		cmd.Cancel = func() error { return nil } // Ctrl-C is for what runs in it
+		cmd.Cancel = func() error { return nil } // Ctrl-C is for the program in the VM
 	}
 	return cmd.Run()
 }
 
-// shell is a login shell, in which kubectl works on a control plane.
+// shell returns the command of a login shell, in which kubectl works on a control plane node.
 func shell(terminal string) []string {
 	return []string{
 		"/usr/bin/env",
@@ -112,7 +112,8 @@ func shell(terminal string) []string {
 	}
 }
 
-// dirOf is the state folder that has a VM: of the environment, of vcdsim-nodes or of make quickstart-real.
+// dirOf returns the state folder that contains a VM: the one of the environment, of vcdsim-nodes or of make
+// quickstart-real.
 func dirOf(vm string) string {
 	for _, dir := range []string{stateDir(), quickstartDir} {
 		if _, err := hypervisor.ConsoleFile(dir, vm); err == nil {
@@ -124,13 +125,13 @@ func dirOf(vm string) string {
 
 const followEvery = 250 * time.Millisecond
 
-// printFile prints a file, and with follow what is appended to it until ctx ends.
+// printFile prints a file. With follow it also prints appended data until ctx ends.
 func printFile(ctx context.Context, path string, follow bool, out io.Writer) error {
 	file, err := os.Open(path) //nolint:gosec // the VM's
 	if err != nil {
 		return fmt.Errorf("opening the console: %w", err)
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }() // read only
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for {

@@ -39,7 +39,7 @@ Examples:
 Flags:
 `
 
-// nodes is the extension of vcdsim whose VMs boot.
+// nodes is an extension of vcdsim with VMs that boot.
 type nodes struct {
 	images, dir, proxy, inside string
 	flags                      *pflag.FlagSet
@@ -113,12 +113,12 @@ func (n *nodes) Open(cfg *vcdsim.Config) (program.Running, error) {
 	return &running{hypervisor: h, proxy: n.proxy, inside: n.inside}, nil
 }
 
-// running is the hypervisor beside a simulator.
+// running is the hypervisor of a running simulator.
 type running struct {
 	hypervisor    *hypervisor.Hypervisor
 	proxy, inside string
 	server        *http.Server
-	stop          func() // following the simulator
+	stop          func() // stops following the simulator
 }
 
 const headerTimeout = 10 * time.Second
