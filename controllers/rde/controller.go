@@ -44,6 +44,7 @@ type Reconciler struct {
 	Now              func() time.Time // nil: time.Now
 
 	states local.Store[state]
+	recent recentEntities
 }
 
 // SetupWithManager registers the reconciler.

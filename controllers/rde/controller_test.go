@@ -103,6 +103,7 @@ func TestWritesAreFew(t *testing.T) {
 	}
 	w.Expect(passes).To(BeNumerically(">=", machines/10), "it is kept up to date meanwhile")
 	t.Logf("%d passes that wrote, %d writes, %d reads in %ds", passes, w.entityWrites(), w.entityCalls("GET"), machines)
+	w.Expect(w.entityCalls("GET")).To(BeNumerically("<=", 3), "searched for, and read before the first write only")
 
 	w.settle()
 	w.Expect(strings.Count(string(w.entity().Content), "VcdMachineInfraVMPoweredOn")).To(BeNumerically(">", 9))
@@ -410,6 +411,21 @@ func TestTheDeletionOfAnEntity(t *testing.T) {
 
 		w.Expect(exists(w)).To(BeFalse())
 		w.Expect(w.EventTexts()).To(ContainElement(And(ContainSubstring("RDERetained"), ContainSubstring(id))))
+	})
+	t.Run("it does not wait for the pause after a refused write", func(t *testing.T) {
+		w := newEntityEnv(t, vcdsim.Config{})
+		w.settle()
+		w.Sim.Faults().Add(vcdsim.Fault{Operation: "PUT /cloudapi/1.0.0/entit*", Status: http.StatusBadRequest})
+		w.change(func(c *infrav1.VCDCluster) { c.Spec.RDE.ParentUID = "another" })
+		w.settle()
+		reason, _ := w.condition()
+		w.Expect(reason).To(Equal(infrav1.RDEInvalidReason))
+
+		w.Expect(w.Client.Delete(w.Ctx, w.VCDCluster())).To(Succeed())
+		w.released()
+		w.pass()
+
+		w.Expect(exists(w)).To(BeFalse())
 	})
 	t.Run("an entity that was named stays", func(t *testing.T) {
 		var id string

@@ -56,6 +56,15 @@ type state struct {
 	settings settings.Version // of the cluster then
 	written  string           // digest of what the entity shows
 	checked  time.Time
+	removing bool // since the first pass that removes the entity
+}
+
+// beginRemoval ends the pause after a refused write: it must not delay the deletion of the cluster.
+func (s *state) beginRemoval() {
+	if !s.removing {
+		s.removing = true
+		s.until = time.Time{}
+	}
 }
 
 // errConflict means that another client wrote the entity at the same time.
@@ -218,14 +227,19 @@ func (s *scope) write(ctx context.Context) (phases.Result, error) {
 		return s.resolve(ctx)
 	}
 	writer := rde.Writer{In: s.session.Entities(), Tries: 1}
+	if st.written != digest { // Otherwise the read is due, to find changes of others.
+		writer.Last = s.reconciler.recent.get(s.id)
+	}
 	entity, _, err := writer.Update(ctx, s.id, func(entity vcd.Entity) (json.RawMessage, error) {
 		shown := s.facts.Cluster
 		shown.Org.ID = entity.Org.ID
 		return rde.Project(entity.Type, entity.Content, shown)
 	})
 	if out, err := s.problem(err); err != nil || out != phases.Done {
+		s.reconciler.recent.drop(s.id)
 		return out, err
 	}
+	s.reconciler.recent.put(entity)
 	if entity.State != vcd.EntityResolved {
 		if out, err := s.resolve(ctx); err != nil || out != phases.Done {
 			return out, err

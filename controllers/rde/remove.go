@@ -28,6 +28,7 @@ func remove(ctx context.Context, s *scope) (phases.Result, error) {
 		return phases.Done, err
 	}
 	if own {
+		s.state.beginRemoval()
 		out, err := s.sparingly(ctx, s.open, s.findOwn, s.deleteOwn)
 		switch {
 		case err != nil:

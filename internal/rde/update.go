@@ -28,13 +28,24 @@ type Writer struct {
 	In    entities
 	Tries int           // how often in all an entity is read and written, if others write it at the same time
 	Pause time.Duration // before the second try, up to twice that long at random; doubles each time
+
+	// Last is the version that an earlier Update returned. It saves the read: VCD refuses the write if the entity has
+	// changed since, and Update then reads it. Nil: the entity is read.
+	Last *vcd.Entity
 }
 
-// Update changes the content of an entity, if change does, and only the version that was read. It reports whether it
-// wrote. An error of change comes back, and nothing is written.
+// Update applies change to the content of an entity. It writes only if change returns another content, and only to the
+// version that change saw. It returns the current version, and whether it wrote. If change returns an error, Update
+// returns that error and writes nothing.
 func (w Writer) Update(
 	ctx context.Context, id string, change func(vcd.Entity) (json.RawMessage, error),
 ) (entity vcd.Entity, wrote bool, err error) {
+	if w.Last != nil && w.Last.ID == id {
+		entity, wrote, err = w.write(ctx, *w.Last, change)
+		if !errors.Is(err, vcd.ErrChanged) {
+			return entity, wrote, err
+		}
+	}
 	pause := wait.Backoff{Duration: w.Pause, Factor: 2, Jitter: 1, Steps: w.Tries}
 	for try := 1; ; try++ {
 		entity, wrote, err = w.try(ctx, id, change)
@@ -49,17 +60,25 @@ func (w Writer) Update(
 	}
 }
 
-func (w Writer) try(ctx context.Context, id string, change func(vcd.Entity) (json.RawMessage, error)) (vcd.Entity, bool,
-	error,
-) {
+// try reads the entity and writes the change.
+func (w Writer) try(
+	ctx context.Context, id string, change func(vcd.Entity) (json.RawMessage, error),
+) (entity vcd.Entity, wrote bool, err error) {
 	read, err := w.In.Get(ctx, id)
 	if err != nil {
 		return read, false, err
 	}
+	return w.write(ctx, read, change)
+}
+
+// write writes the change to a version of the entity.
+func (w Writer) write(
+	ctx context.Context, read vcd.Entity, change func(vcd.Entity) (json.RawMessage, error),
+) (entity vcd.Entity, wrote bool, err error) {
 	content, err := change(read)
 	switch {
 	case err != nil:
-		return read, false, fmt.Errorf("changing entity %s: %w", id, err)
+		return read, false, fmt.Errorf("changing entity %s: %w", read.ID, err)
 	case string(content) == string(read.Content):
 		return read, false, nil
 	case read.ETag == "":
