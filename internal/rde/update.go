@@ -14,24 +14,24 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// entities reads and writes entities; *[vcd.Entities] does.
+// entities reads and writes entities. *[vcd.Entities] implements it.
 type entities interface {
 	Get(ctx context.Context, id string) (vcd.Entity, error)
 	Update(ctx context.Context, read vcd.Entity, content json.RawMessage) (vcd.Entity, error)
 }
 
-// errNoETag means that VCD does not say which version of an entity it has: a write could undo another's.
+// errNoETag means that VCD returned no version of an entity, so that a write could undo that of another client.
 var errNoETag = errors.New("VCD returned no version (ETag) of the entity")
 
-// A Writer changes entities beside other writers.
+// A Writer changes entities that other clients write, too.
 type Writer struct {
 	In    entities
-	Tries int           // how often in all an entity is read and written, if others write it at the same time
-	Pause time.Duration // before the second try, up to twice that long at random; doubles each time
+	Tries int           // number of attempts to read and write an entity that other clients write at the same time
+	Pause time.Duration // before the second attempt, up to twice as long at random; doubles with each attempt
 }
 
-// Update changes the content of an entity, if change does, and only the version that was read. It reports whether it
-// wrote. An error of change comes back, and nothing is written.
+// Update replaces the content of an entity with the result of change, if it differs and if the entity was not written
+// since it was read. It reports whether it wrote. If change fails, Update returns its error and writes nothing.
 func (w Writer) Update(
 	ctx context.Context, id string, change func(vcd.Entity) (json.RawMessage, error),
 ) (entity vcd.Entity, wrote bool, err error) {
