@@ -29,8 +29,8 @@ func Collectors(reader client.Reader) []prometheus.Collector {
 // collectTimeout bounds how long metrics wait for the cache.
 const collectTimeout = 5 * time.Second
 
-// objectCounts counts objects by the state of their conditions, which is what alerts need. The number of series grows
-// with the number of reasons, not of objects.
+// objectCounts counts objects by the state of their conditions, for alerts. The number of series grows with the number
+// of reasons, not of objects.
 type objectCounts struct {
 	reader     client.Reader
 	conditions *prometheus.Desc

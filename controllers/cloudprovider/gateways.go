@@ -18,9 +18,9 @@ import (
 
 const gatewayRemedy = "correct spec.loadBalancer.edgeGateways of the VCDCluster, or grant its user access"
 
-// findGateways finds the additional edge gateways in the spec. It records them before the cloud controller manager
-// learns about them, so that its objects can be found when the cluster is deleted, even if the gateways have been
-// renamed by then.
+// findGateways finds the additional edge gateways in the spec. It records them before they are added to the
+// configuration of the cloud controller manager, so that its objects can be found when the cluster is deleted, even if
+// the gateways have been renamed by then.
 func (s *scope) findGateways(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if len(c.Spec.LoadBalancer.EdgeGateways) == 0 {

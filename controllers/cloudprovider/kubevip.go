@@ -27,8 +27,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/vcd"
 )
 
-// checkServiceAddresses checks the addresses that kube-vip announces for Services before the cloud controller manager
-// gets them: VCD must not assign them to VMs, and no other cluster may use them.
+// checkServiceAddresses checks the addresses that kube-vip announces for Services before they are added to the
+// configuration of the cloud controller manager. VCD must not assign them to VMs, and no other cluster may use them.
 func (s *scope) checkServiceAddresses(ctx context.Context) (phases.Result, error) {
 	c := s.vcdCluster
 	if c.Spec.LoadBalancer.KubeVIP == nil {

@@ -29,7 +29,7 @@ const approvedReason = "MachineVerified"
 const maxRequests = 500
 
 // approveAll approves the open requests of the cluster's Nodes. It denies none, because a request that must not be
-// approved yet may become valid once the provider knows an address.
+// approved yet may become valid once VCD shows an address.
 func approveAll(ctx context.Context, s *scope) (phases.Result, error) {
 	if !workload.Initialized(s.cluster) {
 		return phases.Wait(poll, infrav1.WaitingForControlPlaneReason, "Waiting for the control plane to be initialized"), nil

@@ -30,7 +30,7 @@ var usages = []certificatesv1.KeyUsage{
 // maxRequestSize bounds a PEM-encoded request. A request with twenty names and addresses has less than 4 KiB.
 const maxRequestSize = 16 * 1024
 
-// An identity holds the names and addresses of a Node's machine that the provider knows.
+// An identity holds the names and addresses of a Node's machine in VCD.
 type identity struct {
 	names     []string // host name and DNS names
 	addresses []netip.Addr

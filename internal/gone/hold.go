@@ -27,7 +27,7 @@ type Missing struct {
 	Name    string
 	Since   time.Time // when it was first found missing; zero: just now
 	Gone    time.Time // when it was declared gone; zero: never
-	Held    time.Time // when it was last held back; zero: it was not, or it was not checked
+	Held    time.Time // when it was last held back although it is proved gone; zero: never, or not checked
 }
 
 // release decides whether the cluster, or the whole site, may have another problem that explains the missing machine.

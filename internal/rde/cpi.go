@@ -49,7 +49,7 @@ type Entry struct {
 type Change struct {
 	Version string // of the controller
 	Put     []Resource
-	Drop    []Resource // by type and id
+	Drop    []Resource // by type and ID
 	AddIPs  []string
 	DropIPs []string
 	Errors  []Entry

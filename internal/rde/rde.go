@@ -112,8 +112,8 @@ func editPath(object []byte, path []string, change func(old json.RawMessage) (js
 		func(old json.RawMessage) (json.RawMessage, error) { return editPath(old, path[1:], change) })
 }
 
-// editList returns a change of a list, of which change gets the elements. Elements that it returns unchanged stay byte
-// for byte.
+// editList returns a change of a list. Change gets the elements of the list. Elements that it returns unchanged stay
+// byte for byte.
 func editList(change func(elements []json.RawMessage) ([]json.RawMessage,
 	error),
 ) func(json.RawMessage) (json.RawMessage, error) {

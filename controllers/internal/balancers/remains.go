@@ -19,7 +19,8 @@ func (p *Purge) IsOver() bool {
 	return p.over
 }
 
-// Leave ends the removal because a user decided so, and records an event. The text where says what may remain.
+// Leave ends the removal because a user decided so, and records an event. The argument where describes remaining
+// objects.
 func (p *Purge) Leave(r Request, where string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -48,7 +48,8 @@ func (w *Env) ReconcileAffinity(g Gomega) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// EventuallyAffinity reconciles the rules of the VCDCluster until their condition has the reason, and returns it.
+// EventuallyAffinity reconciles the rules of the VCDCluster until their condition has the reason. It returns the
+// message.
 func (w *Env) EventuallyAffinity(reason string) (message string) {
 	w.Eventually(func(g Gomega) {
 		w.ReconcileAffinity(g)

@@ -45,7 +45,7 @@ type login struct {
 	allowedExtraConfig []string
 }
 
-// A grant is what an identity allows a namespace to use.
+// A grant holds the data of an identity that a namespace may use.
 type grant struct {
 	infrav1.VCDIdentitySpec
 
@@ -123,7 +123,7 @@ func (g grant) covers(a account) phases.Result {
 	return phases.Done
 }
 
-// find returns what an identity allows namespace to use.
+// find returns the grant of an identity to namespace, or the problem that prevents it.
 func (i Identities) find(ctx context.Context, namespace string, ref infrav1.IdentityReference) (grant, phases.Result,
 	error,
 ) {
