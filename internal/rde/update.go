@@ -23,15 +23,15 @@ type entities interface {
 // errNoETag means that VCD returned no version of an entity, so that a write could undo that of another client.
 var errNoETag = errors.New("VCD returned no version (ETag) of the entity")
 
-// A Writer changes entities that other clients write, too.
+// A Writer changes entities beside other writers.
 type Writer struct {
 	In    entities
-	Tries int           // number of attempts to read and write an entity that other clients write at the same time
-	Pause time.Duration // before the second attempt, up to twice as long at random; doubles with each attempt
+	Tries int           // how often in all an entity is read and written, if others write it at the same time
+	Pause time.Duration // before the second try, up to twice that long at random; doubles each time
 }
 
-// Update replaces the content of an entity with the result of change, if it differs and if the entity was not written
-// since it was read. It reports whether it wrote. If change fails, Update returns its error and writes nothing.
+// Update changes the content of an entity, if change does, and only the version that was read. It reports whether it
+// wrote. An error of change comes back, and nothing is written.
 func (w Writer) Update(
 	ctx context.Context, id string, change func(vcd.Entity) (json.RawMessage, error),
 ) (entity vcd.Entity, wrote bool, err error) {
