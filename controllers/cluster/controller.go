@@ -57,7 +57,7 @@ type Reconciler struct {
 
 	wakeUps session.WakeUps
 	homes   local.Store[home]
-	// purges removes the load balancers of Services, endpoints those of control-plane endpoints.
+	// purges removes the load balancers of Services, and endpoints removes those of control-plane endpoints.
 	purges    local.Store[balancers.Purge]
 	endpoints local.Store[balancers.Purge]
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/placement"
 )
 
-// homeAge is how long the home of a ready cluster is cached, minus up to a tenth. Its machines notice problems sooner.
+// homeAge is how long the home of a ready cluster is cached, plus or minus a tenth. Its machines notice problems
+// sooner.
 const homeAge = time.Hour
 
 // reconcileNetwork finds the VDC and the network of the cluster.

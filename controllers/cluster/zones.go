@@ -26,7 +26,7 @@ type failureDomains struct {
 	usable   []placement.Zone // sorted by name
 	excluded []string         // reasons why other zones are not usable, sorted by name of the zone
 	pending  []string         // names of zones that are not validated yet
-	unseen   bool             // whether zones for control planes are excluded because of what VCD shows or hides
+	unseen   bool             // whether validation against VCD excluded zones for control planes
 	found    bool             // whether this pass has looked for zones
 }
 

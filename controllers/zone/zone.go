@@ -41,7 +41,8 @@ func deletion() []phases.Phase[*scope] {
 	return []phases.Phase[*scope]{{Condition: infrav1.ReleasedCondition, Run: releaseZone}}
 }
 
-// validEvery is the interval between validations of a zone, minus up to a tenth, because VCD does not announce losses.
+// validEvery is the interval between validations of a zone, plus or minus a tenth, because VCD does not announce
+// losses.
 const validEvery = 5 * time.Minute
 
 // maxAge is the maximum age of the VDC and the catalog in a validation, which are the objects that zones lose. It is

@@ -39,8 +39,8 @@ type Reconciler[T Object, S any] struct {
 	// Ended is called with the outcome of the phases, before the upkeep.
 	Ended func(*S, Pass)
 	// Upkeep are phases that do not depend on each other and do not count for Ready. They run after Phases, even if
-	// these are not complete, but neither after an error nor during deletion. Only then is it decided which of them
-	// apply.
+	// these are not complete, but neither after an error nor during deletion. Their Applies functions are called only
+	// then.
 	Upkeep []Phase[*S]
 	// Ready means that the Ready condition summarizes the phases. If several reconcilers write an object, one of them
 	// sets Ready.

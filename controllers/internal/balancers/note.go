@@ -16,7 +16,8 @@ import (
 	"github.com/cluster-api-provider-vcd/cluster-api-provider-vcd/internal/loadbalancer"
 )
 
-// noteInterval is the minimum time between records on the VCDCluster. The last removal may be later by this time.
+// noteInterval is the minimum time between records on the VCDCluster. The last removal may be later than recorded by up
+// to this time.
 const noteInterval = Afterlife / 4
 
 // notedRemoval returns the latest time at which a manager may have removed a load balancer of a cluster; zero if none

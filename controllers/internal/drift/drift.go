@@ -168,7 +168,8 @@ func (m Made) location(s Observed) []Difference {
 	return found
 }
 
-// disk returns a difference if the first disk has neither the requested size nor its size at creation.
+// disk returns a difference if the first disk does not have the larger of the requested size and its size at creation,
+// or if the requested size is smaller than the disk.
 func (m Made) disk(s Observed) []Difference {
 	is := FirstDisk(*s.VM).SizeMiB
 	expected := max(m.DiskMiB, s.WishedMiB)

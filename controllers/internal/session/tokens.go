@@ -59,7 +59,7 @@ type TokenSecret struct {
 
 var _ vcd.TokenStore = (*TokenSecret)(nil)
 
-// A storeError explains why no token is available, with a result for the object that logs in, or with an error.
+// A storeError explains why no token is available. It holds a result for the object that logs in, or an error.
 type storeError struct {
 	out phases.Result
 	err error
