@@ -51,7 +51,7 @@ var kind = vcd.EntityKind{Vendor: "vmware", NSS: "capvcdCluster"}
 // A state caches the result of the last reconcile of the cluster's entity. It is lost on restart.
 type state struct {
 	called   time.Time     // when the last request was sent to VCD
-	held     phases.Result // result of that call; valid until then or, at least, for interval
+	held     phases.Result // result of that request; reused up to the time in until, at least for interval
 	until    time.Time
 	settings settings.Version // settings of the cluster at that time
 	written  string           // digest of the facts that were last written
